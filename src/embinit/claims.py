@@ -1,0 +1,424 @@
+"""Claims: directional statements with a citation, stated as comparisons over arms.
+
+A claim is a test function that takes an ``experiment`` and asserts how its arms compare::
+
+    @claim(id="…", says="…", where="Table 1", family=FINDING_1, experiments=table1("glove"))
+    def test_raw_glove_fares_worse_than_xavier(experiment):
+        assert experiment["pretrained"] < experiment["xavier"]
+
+It is read twice. At collection it runs with nothing trained, only to learn which comparisons it
+makes and so which runs it wants; when those are in the store it runs again, and the comparisons
+decide. A claim never trains, and states its comparisons positively: no ``not``, no ``or``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from embinit.errors import InputError
+from embinit.experiments import Experiment, RunSpec
+from embinit.inference import Outcome, Relation, Verdict, compare
+
+OTHER_SEEDS = 1000
+"""Where the seeds of an A/A control's second half start."""
+
+UNITS = {
+    "bleu": "BLEU",
+    "accuracy": "% accuracy",
+    "best_epoch": "epochs",
+    "validation_loss": "nats a word",
+    "sigma": "",
+    "pe_share": "share of variance",
+}
+"""How each measure's numbers are to be read."""
+
+Record = Mapping[str, Any]
+Lookup = Callable[[RunSpec], Record | None]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Claims that share one alpha; ``size`` is fixed beforehand, by tier.
+
+    A claim's share is alpha / size whether one of them is run or all, so a claim run alone gets
+    the verdict that it gets in the whole suite. A test compares the sizes with what is collected.
+    """
+
+    name: str
+    size: Mapping[str, int]
+    alpha: float = 0.05
+
+    def share(self, tier: str) -> float:
+        """This family's alpha for one claim on ``tier``."""
+        try:
+            return self.alpha / self.size[tier]
+        except KeyError:
+            raise InputError(
+                f"family {self.name!r} has no size for tier {tier!r}; register one beside "
+                f"{', '.join(self.size)}"
+            ) from None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement, where it stands, and the experiments in which it is tested.
+
+    ``experiments`` gives those of a tier. ``expects`` is set for controls alone: the verdict that
+    shows the machinery right.
+    """
+
+    id: str
+    says: str
+    where: str
+    family: Family
+    experiments: Callable[[str], Sequence[Experiment]]
+    expects: Verdict | None = None
+
+    @property
+    def paper(self) -> str:
+        """The paper's key, the first part of the id."""
+        return self.id.split("/", 1)[0]
+
+
+Test = TypeVar("Test", bound=Callable[..., None])
+
+
+def claim(
+    id: str,
+    *,
+    says: str,
+    where: str,
+    family: Family,
+    experiments: Callable[[str], Sequence[Experiment]],
+    expects: Verdict | None = None,
+) -> Callable[[Test], Test]:
+    """Register the decorated test as the claim ``id`` (``paper/finding/short-name``)."""
+    if id.count("/") < 2:
+        raise InputError(f"claim id {id!r} must read paper/finding/name")
+    entry = Claim(id, says, where, family, experiments, expects)
+
+    def mark(test: Test) -> Test:
+        test.__dict__[_MARK] = entry
+        return test
+
+    return mark
+
+
+_MARK = "__embinit_claim__"
+
+
+def claim_of(function: object) -> Claim | None:
+    """The claim that a test function was decorated with, if any."""
+    found = getattr(function, "__dict__", {}).get(_MARK)
+    return found if isinstance(found, Claim) else None
+
+
+@dataclass(frozen=True)
+class Term:
+    """One arm's measure with a sign: part of a quantity."""
+
+    sign: int
+    experiment: Experiment
+    init: str
+    measure: str
+    offset: int = 0
+
+    def run(self, seed: int) -> RunSpec:
+        """The run that gives this term's value for the replicate ``seed``."""
+        return self.experiment.run(self.init, seed + self.offset)
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """A sum or difference of arms' measures, one value a seed.
+
+    ``<``, ``>``, ``<=``, ``>=`` and ``alike`` compare two quantities; ``-`` makes a difference
+    (of differences) that is compared as such.
+    """
+
+    terms: tuple[Term, ...]
+    label: str
+    measure: str
+    unit: str
+    margin: float
+    seeds: int
+
+    def __sub__(self, other: Quantity) -> Quantity:
+        flipped = tuple(replace(term, sign=-term.sign) for term in other.terms)
+        return replace(
+            self, terms=self.terms + flipped, label=f"({self.label} − {other.label})"
+        )
+
+    def __lt__(self, other: Quantity) -> Comparison:
+        return Comparison(self, Relation.BELOW, other)
+
+    def __gt__(self, other: Quantity) -> Comparison:
+        return Comparison(self, Relation.ABOVE, other)
+
+    def __le__(self, other: Quantity) -> Comparison:
+        return Comparison(self, Relation.NOT_ABOVE, other)
+
+    def __ge__(self, other: Quantity) -> Comparison:
+        return Comparison(self, Relation.NOT_BELOW, other)
+
+    def alike(self, other: Quantity) -> Comparison:
+        """That the two differ by less than the margin (two one-sided tests)."""
+        return Comparison(self, Relation.ALIKE, other)
+
+    def of(self, measure: str) -> Quantity:
+        """The same arms by another measure (``sigma``, ``pe_share``, ``best_epoch`` …)."""
+        terms = tuple(replace(term, measure=measure) for term in self.terms)
+        return replace(
+            self, terms=terms, measure=measure, unit=UNITS.get(measure, ""), margin=0.0
+        )
+
+    @property
+    def sigma(self) -> Quantity:
+        """The starting table's standard deviation."""
+        return self.of("sigma")
+
+    @property
+    def pe_share(self) -> Quantity:
+        """The positions' share of the variance of the encoder's input, at the start."""
+        return self.of("pe_share")
+
+    @property
+    def best_epoch(self) -> Quantity:
+        """The epoch with the best validation score, counted from 1."""
+        return self.of("best_epoch")
+
+    def on_other_seeds(self) -> Quantity:
+        """The same arms on seeds of their own: the second half of an A/A comparison."""
+        terms = tuple(replace(term, offset=OTHER_SEEDS) for term in self.terms)
+        return replace(self, terms=terms, label=f"{self.label} on other seeds")
+
+    def runs(self) -> list[RunSpec]:
+        """Every run that has a part in it."""
+        return [term.run(seed) for seed in range(self.seeds) for term in self.terms]
+
+    def values(self, lookup: Lookup) -> list[float | None]:
+        """One value a seed; None where a run has no such measure."""
+        return [self._value(seed, lookup) for seed in range(self.seeds)]
+
+    def _value(self, seed: int, lookup: Lookup) -> float | None:
+        total = 0.0
+        for term in self.terms:
+            record = lookup(term.run(seed))
+            measured = None if record is None else record["measures"].get(term.measure)
+            if measured is None:
+                return None
+            total += term.sign * measured
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two quantities and how the first is said to stand to the second."""
+
+    left: Quantity
+    relation: Relation
+    right: Quantity
+
+    def __post_init__(self) -> None:
+        if self.left.measure != self.right.measure:
+            raise InputError(
+                f"{self.left.label} is measured by {self.left.measure}, {self.right.label} by "
+                f"{self.right.measure}: compare like with like"
+            )
+
+    def __bool__(self) -> bool:
+        """While a claim is read: noted, and taken as true. While it is decided: SUPPORTED."""
+        return _reader.get().meet(self)
+
+    def runs(self) -> list[RunSpec]:
+        """Every run that decides it."""
+        return [*self.left.runs(), *self.right.runs()]
+
+    def decide(self, lookup: Lookup, alpha: float) -> Decision:
+        """Its outcome at ``alpha`` from the runs that ``lookup`` finds."""
+        left, right = self.left.values(lookup), self.right.values(lookup)
+        missing = [seed for seed, pair in enumerate(zip(left, right, strict=True)) if None in pair]
+        if missing:
+            listed = ", ".join(map(str, missing))
+            reason = f"no {self.left.measure} from seeds {listed}"
+            return Decision(self, None, (), (), reason)
+        first, second = [v for v in left if v is not None], [v for v in right if v is not None]
+        outcome = compare(first, second, self.relation, alpha, self.left.margin)
+        return Decision(self, outcome, tuple(first), tuple(second), "")
+
+    def __str__(self) -> str:
+        sign = {Relation.BELOW: "<", Relation.ABOVE: ">", Relation.ALIKE: "≈"}
+        names = {Relation.NOT_ABOVE: "≤", Relation.NOT_BELOW: "≥"}
+        return f"{self.left.label} {(sign | names)[self.relation]} {self.right.label}"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A comparison decided, or the reason why it could not be."""
+
+    comparison: Comparison
+    outcome: Outcome | None
+    left: tuple[float, ...]
+    right: tuple[float, ...]
+    reason: str
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the comparison came to."""
+        return Verdict.NOT_RUN if self.outcome is None else self.outcome.verdict
+
+    def __str__(self) -> str:
+        """One line for pytest: statement, effect, interval, p, seeds."""
+        outcome, unit = self.outcome, self.comparison.left.unit
+        if outcome is None:
+            return f"{self.comparison}: {self.verdict} ({self.reason})"
+        low, high = outcome.interval
+        numbers = f"difference {outcome.difference:+.4g} {unit}".rstrip()
+        if not outcome.exact:
+            numbers += f" [{low:+.4g}, {high:+.4g}], p = {outcome.p:.2g}, {outcome.n} seeds"
+        if outcome.margin and self.comparison.relation not in (Relation.BELOW, Relation.ABOVE):
+            numbers += f", margin {outcome.margin:g}"
+        if outcome.verdict is Verdict.UNDECIDED and not outcome.exact:
+            needed = outcome.seeds_needed
+            numbers += f", about {needed} seeds would decide" if needed else ", over 1000 needed"
+        return f"{self.comparison}: {self.verdict}, {numbers}"
+
+
+def verdict_of(decisions: Sequence[Decision]) -> Verdict:
+    """A claim holds if all of its comparisons do, and falls if one of them does."""
+    found = {decision.verdict for decision in decisions}
+    for worst in (Verdict.NOT_RUN, Verdict.REFUTED, Verdict.UNDECIDED):
+        if worst in found:
+            return worst
+    return Verdict.SUPPORTED if found else Verdict.NOT_RUN
+
+
+class ArmsOfExperiment:
+    """What a claim's ``experiment`` argument is: its arms by the name of their init."""
+
+    def __init__(
+        self, experiment: Experiment, others: Mapping[str, Experiment] | None = None
+    ) -> None:
+        self._experiment = experiment
+        self._others = others or {}
+
+    def __getitem__(self, init: str) -> Quantity:
+        experiment = self._experiment
+        return Quantity(
+            terms=(Term(1, experiment, init, experiment.metric),),
+            label=experiment.label(init),
+            measure=experiment.metric,
+            unit=experiment.unit,
+            margin=experiment.margin,
+            seeds=experiment.seeds,
+        )
+
+    def _changed(self, experiment: Experiment, said: str) -> ArmsOfExperiment:
+        return _Named(experiment, self._others, said)
+
+    def without_positions(self) -> ArmsOfExperiment:
+        """The same arms with nothing added to the embeddings."""
+        return self._changed(self._experiment.without_positions(), "without positions")
+
+    def with_shuffled_positions(self) -> ArmsOfExperiment:
+        """The same arms with the positions' encodings in another order."""
+        return self._changed(
+            self._experiment.with_positions("shuffled"), "with shuffled positions"
+        )
+
+    def frozen(self) -> ArmsOfExperiment:
+        """The same arms with tables that are not trained."""
+        return self._changed(self._experiment.frozen(), "frozen")
+
+    def scaled(self, multiplier: str, pe_scale: str = "one") -> ArmsOfExperiment:
+        """The same arms with another multiplier of the table and scale of the positions."""
+        said = {"sqrt(D)": "× √D", "one": ""}[multiplier]
+        said += "" if pe_scale == "one" else f" (PE × {pe_scale})"
+        return self._changed(self._experiment.scaled(multiplier, pe_scale), said)
+
+    def with_sinusoidal_positions(self) -> ArmsOfExperiment:
+        """The same arms with a position's encoding added."""
+        return self._changed(self._experiment.with_positions("sinusoidal"), "+ PE")
+
+    def of_source(self, name: str) -> ArmsOfExperiment:
+        """The experiment on the same task with another source of the tier."""
+        try:
+            return ArmsOfExperiment(self._others[name], self._others)
+        except KeyError:
+            raise InputError(
+                f"this tier has no experiment with source {name!r} on this task"
+            ) from None
+
+
+class _Named(ArmsOfExperiment):
+    """An experiment with a changed setting, which its arms' labels say."""
+
+    def __init__(
+        self, experiment: Experiment, others: Mapping[str, Experiment], said: str
+    ) -> None:
+        super().__init__(experiment, others)
+        self._said = said
+
+    def __getitem__(self, init: str) -> Quantity:
+        arm = super().__getitem__(init)
+        return replace(arm, label=f"{arm.label} {self._said}".rstrip())
+
+    def _changed(self, experiment: Experiment, said: str) -> ArmsOfExperiment:
+        return _Named(experiment, self._others, f"{self._said} {said}".strip())
+
+
+@dataclass
+class Reader:
+    """Meets a claim's comparisons one by one; this one only notes them."""
+
+    met: list[Comparison] = field(default_factory=list)
+
+    def meet(self, comparison: Comparison) -> bool:
+        """Note the comparison and let the claim go on."""
+        self.met.append(comparison)
+        return True
+
+
+@dataclass
+class Decider(Reader):
+    """Answers each comparison by its verdict, so that the claim's assert fails where it should."""
+
+    decisions: Sequence[Decision] = ()
+
+    def meet(self, comparison: Comparison) -> bool:
+        """Whether the comparison, the next in the claim's order, is SUPPORTED."""
+        self.met.append(comparison)
+        return self.decisions[len(self.met) - 1].verdict is Verdict.SUPPORTED
+
+
+class _Nobody(Reader):
+    def meet(self, comparison: Comparison) -> bool:
+        raise InputError(
+            f"the comparison {comparison} has no runs to decide it here; it belongs in a claim"
+        )
+
+
+_reader: contextvars.ContextVar[Reader] = contextvars.ContextVar("reader", default=_Nobody())
+
+
+@contextlib.contextmanager
+def read_by(reader: Reader) -> Iterator[Reader]:
+    """Let ``reader`` meet the comparisons of the claims that run inside."""
+    token = _reader.set(reader)
+    try:
+        yield reader
+    finally:
+        _reader.reset(token)
+
+
+def comparisons_of(test: Callable[..., None], experiment: ArmsOfExperiment) -> list[Comparison]:
+    """Every comparison that a claim makes, without any run; InputError if it makes none."""
+    with read_by(Reader()) as reader:
+        test(experiment=experiment)
+    if not reader.met:
+        raise InputError(f"{getattr(test, '__name__', test)} asserts no comparison of arms")
+    return reader.met

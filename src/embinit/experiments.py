@@ -1,0 +1,209 @@
+"""What is trained: the specs of runs, and how runs are grouped into cohorts.
+
+A ``RunSpec`` says everything that decides a run's outcome, so that two runs with the same spec
+are the same run, whoever asks for it. An ``Experiment`` is a setting in which arms (inits) are
+compared; the same arm asked for by several experiments gives equal specs and is trained once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from embinit.errors import InputError
+from embinit.init import INITS
+from embinit.tasks import Cut
+
+
+@dataclass(frozen=True)
+class DataSpec:
+    """Which text, cut how, turned into ids how.
+
+    ``tokenizers`` names the encoder's and the decoder's tokenizer (one for classification).
+    """
+
+    task: str
+    tokenizers: tuple[str, ...]
+    cut: Cut
+    min_freq: int = 2
+    max_length: int = 64
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """Sizes of the vanilla transformer (paper, A.2 and Table 5; feed-forward inferred: 512)."""
+
+    dim: int
+    heads: int
+    layers: int
+    feed_forward: int
+    dropout: float = 0.1
+
+
+@dataclass(frozen=True)
+class TrainingSpec:
+    """How it is trained: Adam with the paper's constants and a constant learning rate."""
+
+    batch_size: int
+    epochs: int
+    lr: float
+    betas: tuple[float, float] = (0.9, 0.98)
+    eps: float = 1e-9
+    precision: str = "float32"
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """How the embedding tables start, and whether they are trained on.
+
+    ``source`` is None for an init that uses none, so that Xavier is one run for all sources that
+    share tokenizer and width.
+    """
+
+    init: str
+    source: str | None
+    trained: bool = True
+
+
+@dataclass(frozen=True)
+class PositionSpec:
+    """What is added to the embeddings, and what they are multiplied by before."""
+
+    kind: str = "sinusoidal"
+    multiplier: str = "sqrt(D)"
+    pe_scale: str = "one"
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One replicate of one arm: everything that decides the outcome, and nothing else."""
+
+    data: DataSpec
+    model: ModelSpec | None
+    training: TrainingSpec | None
+    table: TableSpec
+    positions: PositionSpec
+    seed: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain nested dict, as kept in the run's record."""
+        return dataclasses.asdict(self)
+
+    def digest(self) -> str:
+        """Hex SHA-256 of the spec in canonical JSON."""
+        text = json.dumps(self.as_dict(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def cohort_key(self) -> tuple[object, ...]:
+        """Runs with equal keys have tensors of the same shapes and train as one stacked model."""
+        return (self.data, self.model, self.training)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A task x source x settings, in which arms are compared over ``seeds`` replicates.
+
+    ``role`` is what the task stands for in the paper (``translation``, ``sentiment``,
+    ``inference``, ``analogies``); ``margin`` is the registered margin of ``metric``.
+    """
+
+    name: str
+    role: str
+    source: str
+    source_label: str
+    data: DataSpec
+    model: ModelSpec | None
+    training: TrainingSpec | None
+    metric: str
+    unit: str
+    seeds: int
+    margin: float
+    positions: PositionSpec = field(default_factory=PositionSpec)
+    trained: bool = True
+
+    def run(self, init: str, seed: int) -> RunSpec:
+        """The spec of one replicate of the arm ``init``; InputError for an unknown init."""
+        entry = INITS[init]
+        return RunSpec(
+            data=self.data,
+            model=self.model,
+            training=self.training,
+            table=TableSpec(init, self.source if entry.needs_source else None, self.trained),
+            positions=self.positions,
+            seed=seed,
+        )
+
+    def label(self, init: str) -> str:
+        """The arm's name as the paper writes it (``GloVe_Xavier``)."""
+        return INITS[init].label.format(source=self.source_label)
+
+    def without_positions(self) -> Experiment:
+        """The same with nothing added to the embeddings."""
+        return self.with_positions("none")
+
+    def with_positions(self, kind: str) -> Experiment:
+        """The same with another kind of positions (see ``positions.KINDS``)."""
+        return replace(self, positions=replace(self.positions, kind=kind))
+
+    def scaled(self, multiplier: str, pe_scale: str = "one") -> Experiment:
+        """The same with another multiplier of the table and another scale of the PE."""
+        return replace(
+            self, positions=replace(self.positions, multiplier=multiplier, pe_scale=pe_scale)
+        )
+
+    def frozen(self) -> Experiment:
+        """The same with the embedding tables left as they start."""
+        return replace(self, trained=False)
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """Runs that are trained together as one stacked model."""
+
+    runs: tuple[RunSpec, ...]
+
+    def __post_init__(self) -> None:
+        if len({run.cohort_key for run in self.runs}) != 1:
+            raise InputError("a cohort's runs must share data, model and training settings")
+
+    @property
+    def digest(self) -> str:
+        """Names the cohort: the same runs, in whatever order they were asked for."""
+        joined = "".join(run.digest() for run in self.runs)
+        return hashlib.sha256(joined.encode()).hexdigest()
+
+    @property
+    def cost(self) -> float:
+        """Rough relative cost (tokens x parameters), to train the longest first."""
+        run = self.runs[0]
+        if run.model is None or run.training is None:
+            return 1.0
+        width = run.model.layers * run.model.dim * (4 * run.model.dim + 2 * run.model.feed_forward)
+        per_run = width * run.training.epochs * (run.data.cut.train or 30_000)
+        return float(per_run * len(self.runs))
+
+
+def plan(runs: Iterable[RunSpec], most: int = 16) -> list[Cohort]:
+    """Group ``runs`` into cohorts of at most ``most`` runs, costliest first.
+
+    A cohort prefers one seed and many arms, since arms of a seed share batches and dropout
+    masks. The result is a function of the set of runs alone, so that every worker finds the same
+    cohorts without talking to the others.
+    """
+    groups: dict[tuple[object, ...], list[RunSpec]] = {}
+    for run in sorted(set(runs), key=lambda run: (run.seed, run.digest())):
+        groups.setdefault((run.cohort_key, run.seed), []).append(run)
+    cohorts = [Cohort(part) for group in groups.values() for part in _even_parts(group, most)]
+    return sorted(cohorts, key=lambda cohort: (-cohort.cost, cohort.digest))
+
+
+def _even_parts(runs: Sequence[RunSpec], most: int) -> list[tuple[RunSpec, ...]]:
+    """Cut into the fewest parts of at most ``most``, as even as can be."""
+    parts = -(-len(runs) // most)
+    bounds = [round(part * len(runs) / parts) for part in range(parts + 1)]
+    return [tuple(runs[low:high]) for low, high in zip(bounds, bounds[1:], strict=False)]

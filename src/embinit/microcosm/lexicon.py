@@ -1,0 +1,130 @@
+"""The words of the made language, their classes, and which classes go together.
+
+Everything here is drawn once, from ``SEED``. A class is a set of near-synonyms; all its words have
+one translation, and one set of preferences.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from typing import Literal
+
+import numpy as np
+
+SEED = 20240716
+Part = Literal["noun", "verb", "report", "adjective", "adverb"]
+CLASSES: dict[Part, tuple[int, int]] = {
+    "noun": (60, 8),
+    "verb": (20, 6),
+    "report": (2, 6),
+    "adjective": (16, 8),
+    "adverb": (6, 4),
+}
+"""How many classes each part of speech has, and how many synonyms each class."""
+
+FUNCTION_WORDS = ("definite", "indefinite", "not", "but", "and", "that", "of", "is")
+CONCENTRATION = 0.15
+"""Of the Dirichlet that preferences are drawn from: a class mostly keeps to one to five others."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """A content word: the ``synonym``-th of the ``group``-th class of its part of speech."""
+
+    part: Part
+    group: int
+    synonym: int
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """The words: ``source[part][group][synonym]``, but only one ``target[part][group]`` a class."""
+
+    source: dict[Part, tuple[tuple[str, ...], ...]]
+    target: dict[Part, tuple[str, ...]]
+    source_function: dict[str, str]
+    target_function: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """Probabilities, a row for each class of the governing word."""
+
+    subject: tuple[tuple[float, ...], ...]
+    object: tuple[tuple[float, ...], ...]
+    speaker: tuple[tuple[float, ...], ...]
+    adjective: tuple[tuple[float, ...], ...]
+    adverb: tuple[tuple[float, ...], ...]
+
+
+def generator(*purpose: str) -> np.random.Generator:
+    """The random stream of one purpose; streams of different purposes are independent."""
+    return np.random.default_rng([SEED, *(zlib.crc32(name.encode()) for name in purpose)])
+
+
+def _coin_words(rng: np.random.Generator, onsets: str, vowels: str, codas: str) -> Iterator[str]:
+    """Pronounceable words of two or three syllables, no two alike."""
+    coined: set[str] = set()
+    while True:
+        syllables = 2 + int(rng.random() < 0.4)
+        letters = [group[int(rng.random() * len(group))] for group in (onsets, vowels) * syllables]
+        word = "".join(letters) + codas[int(rng.random() * len(codas))]
+        if word not in coined:
+            coined.add(word)
+            yield word
+
+
+@cache
+def lexicon() -> Lexicon:
+    """All words of both languages; no source word is a target word (they end differently)."""
+    source = _coin_words(generator("source words"), "bdgklmnprst", "aeiou", "lnrs")
+    target = _coin_words(generator("target words"), "bcfhjlmpvwz", "aeiouy", "dkmt")
+    return Lexicon(
+        source={
+            part: tuple(tuple(islice(source, synonyms)) for _ in range(groups))
+            for part, (groups, synonyms) in CLASSES.items()
+        },
+        target={part: tuple(islice(target, groups)) for part, (groups, _) in CLASSES.items()},
+        source_function=dict(zip(FUNCTION_WORDS, source, strict=False)),
+        target_function=dict(zip(FUNCTION_WORDS, target, strict=False)),
+    )
+
+
+@cache
+def preferences() -> Preferences:
+    """What goes with what, drawn once."""
+
+    def draw(name: str, governors: Part, dependents: Part) -> tuple[tuple[float, ...], ...]:
+        width = CLASSES[dependents][0]
+        rng = generator("preferences", name)
+        rows = rng.dirichlet(np.full(width, CONCENTRATION), size=CLASSES[governors][0])
+        return tuple(tuple(row.tolist()) for row in rows)
+
+    return Preferences(
+        subject=draw("subject", "verb", "noun"),
+        object=draw("object", "verb", "noun"),
+        speaker=draw("speaker", "report", "noun"),
+        adjective=draw("adjective", "noun", "adjective"),
+        adverb=draw("adverb", "verb", "adverb"),
+    )
+
+
+def favourable(adjective: Word) -> bool:
+    """The polarity of an adjective, a property of its class."""
+    return adjective.group % 2 == 0
+
+
+def antonym_group(group: int) -> int:
+    """The adjective class of opposite meaning, and so of opposite polarity."""
+    return group ^ 1
+
+
+@cache
+def synonym_groups() -> dict[str, int]:
+    """The class of each content word of the source language, numbered over all parts of speech."""
+    groups = [group for part in lexicon().source.values() for group in part]
+    return {word: number for number, group in enumerate(groups) for word in group}

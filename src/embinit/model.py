@@ -1,0 +1,376 @@
+"""The vanilla transformer (Vaswani et al. 2017) with a leading run axis on every parameter.
+
+One set of stacked parameters holds R models of the same shape; a batched matrix product takes the
+place of every linear layer, so that the arms and seeds of an experiment train at once. Nothing is
+shared between runs: with the loss summed over runs, each run's gradient is its own.
+
+Conventions, after the paper's A.1 and A.2 and Vaswani et al. section 5.4: the table is multiplied
+by the run's multiplier, then the positions are added; no LayerNorm after the sum; LayerNorm after
+each residual; ReLU; dropout on the embedding sum and on each sub-layer's output; the output
+projection is not tied. The classifier averages the encoder's output over the words.
+
+Shapes: R runs, S batches of ids (1 where all runs read the same, else R), B examples, T words,
+D width, H heads, N words of a vocabulary. Embedding sum, LayerNorm and softmax are always float32; matrix
+products may be bfloat16 (``precision``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from embinit.errors import InputError
+from embinit.vocabulary import PAD
+
+NoiseFunction = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class ModelShape:
+    """Everything that fixes the tensors of a stacked model.
+
+    ``outputs`` is the decoder's vocabulary size for translation, the number of classes else;
+    ``decoder_words`` is 0 for a classifier.
+    """
+
+    encoder_words: int
+    decoder_words: int
+    outputs: int
+    dim: int
+    heads: int
+    layers: int
+    feed_forward: int
+    dropout: float
+    precision: str = "float32"
+
+    @property
+    def translates(self) -> bool:
+        """Encoder-decoder (True) or encoder-classifier."""
+        return self.decoder_words > 0
+
+
+class Noise:
+    """Dropout masks: drawn once per seed from its own stream, broadcast over the seed's runs.
+
+    The generator of a seed is asked in the same order and for the same shapes whatever the
+    cohort holds, so a run's masks depend on its seed and its batches alone.
+    """
+
+    def __init__(self, generators: list[torch.Generator], seed_of_run: Tensor, rate: float) -> None:
+        self._generators = generators
+        self._seed_of_run = seed_of_run
+        self._keep = 1.0 - rate
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """``x`` (R, ...) with a share of its elements zeroed and the rest scaled up."""
+        if self._keep == 1.0:
+            return x
+        masks = torch.empty(len(self._generators), *x.shape[1:], device=x.device)
+        for mask, generator in zip(masks, self._generators, strict=True):
+            mask.bernoulli_(self._keep, generator=generator)
+        masks.div_(self._keep)
+        # One seed broadcasts; several are spread over their runs.
+        return x * (masks if len(masks) == 1 else masks[self._seed_of_run])
+
+
+def no_noise(x: Tensor) -> Tensor:
+    """Stands in for ``Noise`` in evaluation."""
+    return x
+
+
+class StackedLinear(nn.Module):
+    """y_r = x_r W_r + b_r for each run r: (R, M, in) to (R, M, out)."""
+
+    def __init__(
+        self, runs: int, inputs: int, outputs: int, precision: str, parts: int = 1
+    ) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(runs, inputs, outputs))
+        self.bias = nn.Parameter(torch.zeros(runs, 1, outputs))
+        # Query, key and value share one product, but each is drawn with its own matrix's fan.
+        self.parts = parts
+        self.dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
+
+    def forward(self, x: Tensor, columns: slice = slice(None)) -> Tensor:
+        weight, bias = self.weight[..., columns], self.bias[..., columns]
+        if self.dtype == torch.float32:
+            return torch.baddbmm(bias, x, weight)
+        return torch.bmm(x.to(self.dtype), weight.to(self.dtype)).float() + bias
+
+
+class StackedLayerNorm(nn.Module):
+    """LayerNorm over the last axis of (R, M, D), with each run's own gain and bias."""
+
+    def __init__(self, runs: int, dim: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(runs, 1, dim))
+        self.bias = nn.Parameter(torch.zeros(runs, 1, dim))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.addcmul(self.bias, F.layer_norm(x, x.shape[-1:]), self.weight)
+
+
+KeysAndValues = tuple[Tensor, Tensor]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The encoded source: keys and values for each decoder layer, and the mask of its words."""
+
+    keys_and_values: tuple[KeysAndValues, ...]
+    mask: Tensor
+    batch: int
+
+
+class Attention(nn.Module):
+    """Multi-head scaled dot-product attention; the run axis is folded into the batch."""
+
+    def __init__(self, shape: ModelShape, runs: int) -> None:
+        super().__init__()
+        self.runs, self.heads, self.dim = runs, shape.heads, shape.dim
+        self.projection = StackedLinear(runs, shape.dim, 3 * shape.dim, shape.precision, parts=3)
+        self.output = StackedLinear(runs, shape.dim, shape.dim, shape.precision)
+
+    def query(self, x: Tensor, batch: int) -> Tensor:
+        """Queries (R*B, H, T, D/H) of x (R, B*T, D)."""
+        return self._split(self.projection(x, slice(0, self.dim)), batch)
+
+    def keys_and_values(self, x: Tensor, batch: int) -> KeysAndValues:
+        """Keys and values, each (R*B, H, T, D/H), of x (R, B*T, D)."""
+        key, value = self.projection(x, slice(self.dim, None)).chunk(2, dim=-1)
+        return self._split(key, batch), self._split(value, batch)
+
+    def to_itself(
+        self, x: Tensor, batch: int, mask: Tensor | None = None, causal: bool = False
+    ) -> Tensor:
+        """Each word of x (R, B*T, D) attends to the words of x that mask or order allow."""
+        parts = (self._split(part, batch) for part in self.projection(x).chunk(3, dim=-1))
+        return self.attend(*parts, mask, causal)
+
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None = None,
+        causal: bool = False,
+    ) -> Tensor:
+        """Attention's output (R, B*T, D); ``mask`` is additive, (R*B, 1, 1, T of the keys)."""
+        heads = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal)
+        merged: Tensor = self.output(heads.transpose(1, 2).reshape(self.runs, -1, self.dim))
+        return merged
+
+    def _split(self, x: Tensor, batch: int) -> Tensor:
+        return x.reshape(self.runs * batch, -1, self.heads, self.dim // self.heads).transpose(1, 2)
+
+
+class FeedForward(nn.Module):
+    """Two linear layers with ReLU between."""
+
+    def __init__(self, shape: ModelShape, runs: int) -> None:
+        super().__init__()
+        self.inner = StackedLinear(runs, shape.dim, shape.feed_forward, shape.precision)
+        self.outer = StackedLinear(runs, shape.feed_forward, shape.dim, shape.precision)
+
+    def forward(self, x: Tensor) -> Tensor:
+        outer: Tensor = self.outer(torch.relu(self.inner(x)))
+        return outer
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention and feed-forward, LayerNorm after each residual."""
+
+    def __init__(self, shape: ModelShape, runs: int) -> None:
+        super().__init__()
+        self.attention = Attention(shape, runs)
+        self.attention_norm = StackedLayerNorm(runs, shape.dim)
+        self.feed_forward = FeedForward(shape, runs)
+        self.feed_forward_norm = StackedLayerNorm(runs, shape.dim)
+
+    def forward(self, x: Tensor, batch: int, mask: Tensor, noise: NoiseFunction) -> Tensor:
+        x = self.attention_norm(x + noise(self.attention.to_itself(x, batch, mask)))
+        x = self.feed_forward_norm(x + noise(self.feed_forward(x)))
+        return x
+
+
+class DecoderLayer(nn.Module):
+    """Causal self-attention, attention to the encoder, feed-forward; LayerNorm after each."""
+
+    def __init__(self, shape: ModelShape, runs: int) -> None:
+        super().__init__()
+        self.attention = Attention(shape, runs)
+        self.attention_norm = StackedLayerNorm(runs, shape.dim)
+        self.memory_attention = Attention(shape, runs)
+        self.memory_norm = StackedLayerNorm(runs, shape.dim)
+        self.feed_forward = FeedForward(shape, runs)
+        self.feed_forward_norm = StackedLayerNorm(runs, shape.dim)
+
+    def forward(self, x: Tensor, memory: Memory, layer: int, noise: NoiseFunction) -> Tensor:
+        """All words of the target at once, each seeing those before it."""
+        attended = self.attention.to_itself(x, memory.batch, causal=True)
+        return self._rest(x, attended, memory, layer, noise)
+
+    def step(
+        self, x: Tensor, past: KeysAndValues | None, memory: Memory, layer: int
+    ) -> tuple[Tensor, KeysAndValues]:
+        """One new word of each sentence, x (R, B, D), and the keys and values grown by it."""
+        key, value = self.attention.keys_and_values(x, memory.batch)
+        if past is not None:
+            key, value = torch.cat((past[0], key), dim=2), torch.cat((past[1], value), dim=2)
+        attended = self.attention.attend(self.attention.query(x, memory.batch), key, value)
+        return self._rest(x, attended, memory, layer, no_noise), (key, value)
+
+    def _rest(
+        self, x: Tensor, attended: Tensor, memory: Memory, layer: int, noise: NoiseFunction
+    ) -> Tensor:
+        x = self.attention_norm(x + noise(attended))
+        query = self.memory_attention.query(x, memory.batch)
+        key, value = memory.keys_and_values[layer]
+        attended = self.memory_attention.attend(query, key, value, memory.mask)
+        x = self.memory_norm(x + noise(attended))
+        x = self.feed_forward_norm(x + noise(self.feed_forward(x)))
+        return x
+
+
+class Embedding(nn.Module):
+    """Table x multiplier + positions, each run with its own, always float32.
+
+    ``tables`` (R, N, D); ``multipliers`` (R,); ``positions`` (R, L, D); ``trained`` (R,) bool:
+    a run whose table is frozen gets a zero gradient, and Adam's step from zero moments is zero.
+    """
+
+    offsets: Tensor
+    multipliers: Tensor
+    positions: Tensor
+
+    def __init__(
+        self, tables: Tensor, multipliers: Tensor, positions: Tensor, trained: Tensor
+    ) -> None:
+        super().__init__()
+        runs, words, _ = tables.shape
+        self.table = nn.Parameter(tables, requires_grad=bool(trained.any()))
+        if self.table.requires_grad and not bool(trained.all()):
+            scale = trained.float().view(-1, 1, 1)
+            self.table.register_hook(lambda gradient: gradient * scale)
+        self.register_buffer("offsets", (torch.arange(runs) * words).view(-1, 1, 1))
+        self.register_buffer("multipliers", multipliers.float().view(-1, 1, 1, 1))
+        self.register_buffer("positions", positions)
+
+    def forward(self, ids: Tensor, noise: NoiseFunction, start: int = 0) -> Tensor:
+        """(S, B, T) ids, the first at position ``start``, to (R, B*T, D)."""
+        _, batch, length = ids.shape
+        runs, _, dim = self.table.shape
+        words = F.embedding(ids + self.offsets, self.table.flatten(0, 1))
+        places = self.positions[:, None, start : start + length]
+        return noise((words * self.multipliers + places).reshape(runs, batch * length, dim))
+
+
+class StackedTransformer(nn.Module):
+    """R encoder-decoders or encoder-classifiers of one shape."""
+
+    def __init__(
+        self, shape: ModelShape, encoder: Embedding, decoder: Embedding | None = None
+    ) -> None:
+        super().__init__()
+        if shape.dim % shape.heads:
+            raise InputError(
+                f"the width D={shape.dim} is not a multiple of {shape.heads} heads; "
+                "choose a number of heads that divides it"
+            )
+        if shape.translates != (decoder is not None):
+            raise InputError("an encoder-decoder needs a decoder's embedding, a classifier none")
+        self.shape, self.runs = shape, encoder.table.shape[0]
+        self.encoder_embedding, self.decoder_embedding = encoder, decoder
+        layers = range(shape.layers)
+        self.encoder_layers = nn.ModuleList(EncoderLayer(shape, self.runs) for _ in layers)
+        self.decoder_layers = nn.ModuleList(
+            DecoderLayer(shape, self.runs) for _ in layers if shape.translates
+        )
+        self.output = StackedLinear(self.runs, shape.dim, shape.outputs, shape.precision)
+
+    def encode(self, ids: Tensor, noise: NoiseFunction = no_noise) -> tuple[Tensor, Tensor]:
+        """(S, B, T) ids to the encoder's output (R, B*T, D) and its mask (R*B, 1, 1, T)."""
+        copies, batch, length = ids.shape
+        blocked = torch.zeros(ids.shape, device=ids.device).masked_fill_(ids == PAD, -torch.inf)
+        mask = blocked.expand(self.runs, batch, length) if copies == 1 else blocked
+        mask = mask.reshape(-1, 1, 1, length)
+        x = self.encoder_embedding(ids, noise)
+        for layer in self.encoder_layers:
+            x = layer(x, batch, mask, noise)
+        return x, mask
+
+    def classify(self, ids: Tensor, noise: NoiseFunction = no_noise) -> Tensor:
+        """(S, B, T) ids to logits (R, B, classes), from the mean over the words."""
+        _, batch, length = ids.shape
+        x, _ = self.encode(ids, noise)
+        real = (ids != PAD).float().unsqueeze(-1)
+        total = (x.view(self.runs, batch, length, -1) * real).sum(dim=2)
+        logits: Tensor = self.output(total / real.sum(dim=2))
+        return logits
+
+    def remember(self, ids: Tensor, noise: NoiseFunction = no_noise) -> Memory:
+        """Encode the source once for all steps of the decoder."""
+        x, mask = self.encode(ids, noise)
+        batch = ids.shape[1]
+        pairs = (
+            layer.memory_attention.keys_and_values(x, batch) for layer in self._decoder_layers()
+        )
+        return Memory(tuple(pairs), mask, batch)
+
+    def translate(self, source: Tensor, target: Tensor, noise: NoiseFunction = no_noise) -> Tensor:
+        """Logits (R, B*T, words) of the word after each of ``target`` (S, B, T).
+
+        Padding follows the words, so order alone keeps it out of every real word's sight.
+        """
+        memory = self.remember(source, noise)
+        x = self._decoder_embedding()(target, noise)
+        for number, layer in enumerate(self._decoder_layers()):
+            x = layer(x, memory, number, noise)
+        logits: Tensor = self.output(x)
+        return logits
+
+    def step(
+        self, ids: Tensor, position: int, past: list[KeysAndValues | None], memory: Memory
+    ) -> tuple[Tensor, list[KeysAndValues | None]]:
+        """Logits (R, B, words) after one more word, ids (R, B), and the grown past."""
+        x = self._decoder_embedding()(ids.unsqueeze(-1), no_noise, start=position)
+        grown: list[KeysAndValues | None] = []
+        for number, layer in enumerate(self._decoder_layers()):
+            x, pair = layer.step(x, past[number], memory, number)
+            grown.append(pair)
+        return self.output(x), grown
+
+    def empty_past(self) -> list[KeysAndValues | None]:
+        """What ``step`` starts from: no words yet in any layer."""
+        return [None] * len(self.decoder_layers)
+
+    def _decoder_layers(self) -> Iterator[DecoderLayer]:
+        for layer in self.decoder_layers:
+            assert isinstance(layer, DecoderLayer)
+            yield layer
+
+    def _decoder_embedding(self) -> Embedding:
+        assert self.decoder_embedding is not None
+        return self.decoder_embedding
+
+    def initialise(self, run: int, generator: torch.Generator) -> None:
+        """Draw run ``run``'s weights: every matrix Xavier-uniform, biases 0, gains 1 (A.2).
+
+        The order of the draws is the order of the modules, and no table takes part, so the
+        weights of a seed are the same whatever the embeddings start from.
+        """
+        for module in self.modules():
+            if not isinstance(module, StackedLinear):
+                continue
+            for part in module.weight.detach()[run].chunk(module.parts, dim=-1):
+                bound = math.sqrt(6 / sum(part.shape))
+                part.copy_(torch.rand(part.shape, generator=generator) * (2 * bound) - bound)
+
+    def parameters_per_run(self) -> int:
+        """How many numbers one run trains or holds, tables included."""
+        return sum(parameter.numel() for parameter in self.parameters()) // self.runs

@@ -1,0 +1,240 @@
+"""From text and vectors to what a training loop needs: ids by split, and tables by run.
+
+The way of the data: text -> vocabulary (built from the training split) -> ids; source -> lookup
+of the vocabulary -> vectors and coverage -> init -> table. Everything here depends on the spec,
+the data directory's content and the seed's embedding stream alone.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from embinit.errors import InputError
+from embinit.experiments import DataSpec, RunSpec
+from embinit.init import INITS, complete
+from embinit.randomness import stream
+from embinit.sources import SOURCES, Coverage, Source, Vectors
+from embinit.tasks import TASKS, Example, Task
+from embinit.tasks.base import Side
+from embinit.tokenizers import Tokenizer, tokenizer
+from embinit.vocabulary import BOS, EOS, PAD, SEP, Vocabulary
+
+
+@dataclass(frozen=True)
+class Split:
+    """Ids of n examples, padded: ``inputs`` (n, T) int32 and their lengths (n,).
+
+    ``targets`` (n, T'), from BOS to EOS, for translation; ``labels`` (n,) for classification;
+    ``references`` are the targets as the metric reads them.
+    """
+
+    inputs: Tensor
+    lengths: Tensor
+    targets: Tensor | None
+    target_lengths: Tensor
+    labels: Tensor | None
+    references: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+
+@dataclass(frozen=True)
+class PreparedData:
+    """A task's splits as ids, with the vocabulary and tokenizer of each side."""
+
+    spec: DataSpec
+    task: Task
+    vocabularies: dict[Side, Vocabulary]
+    tokenizers: dict[Side, Tokenizer]
+    train: Split
+    validation: Split
+    test: Split
+
+
+def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
+    """What the run reads besides its spec: digests of the task's text and the source's vectors.
+
+    InputError if a file is missing, so that nothing trains before all its data is there.
+    """
+    parts = [TASKS[run.data.task].fingerprint(data_dir)]
+    if run.table.source is not None:
+        parts.append(source(run.table.source, data_dir).fingerprint())
+    return "/".join(parts)
+
+
+@functools.lru_cache(maxsize=32)
+def source(name: str, data_dir: Path | None) -> Source:
+    """The source registered as ``name``, opened once a process."""
+    return SOURCES[name](data_dir)
+
+
+@functools.lru_cache(maxsize=8)
+def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:
+    """Load, tokenise, count and encode the text of ``spec``; kept for the process's other cohorts."""
+    task = TASKS[spec.task]
+    splits = task.load(data_dir, spec.cut)
+    sides: tuple[Side, ...] = ("encoder", "decoder") if task.kind == "translation" else ("encoder",)
+    tokenizers = {
+        side: tokenizer(name, task.languages[side])
+        for side, name in zip(sides, spec.tokenizers, strict=True)
+    }
+    words = {
+        name: _Words.of(examples, tokenizers)
+        for name, examples in (
+            ("train", splits.train),
+            ("validation", splits.validation),
+            ("test", splits.test),
+        )
+    }
+    kept = words["train"].no_longer_than(spec.max_length)
+    if not kept.encoder:
+        raise InputError(
+            f"no training example of {spec.task} has at most {spec.max_length} tokens a side; "
+            "raise max_length"
+        )
+    vocabularies = {side: Vocabulary.build(kept.side(side), spec.min_freq) for side in sides}
+    return PreparedData(
+        spec,
+        task,
+        vocabularies,
+        tokenizers,
+        kept.encode(vocabularies, spec.max_length),
+        words["validation"].encode(vocabularies, spec.max_length),
+        words["test"].encode(vocabularies, spec.max_length),
+    )
+
+
+@dataclass(frozen=True)
+class _Words:
+    """A split as words: per example the encoder's words, and the target's or the label."""
+
+    encoder: list[list[str]]
+    decoder: list[list[str]]
+    labels: list[int]
+
+    @classmethod
+    def of(cls, examples: Sequence[Example], tokenizers: dict[Side, Tokenizer]) -> _Words:
+        encoder = tokenizers["encoder"].tokenize([example.text for example in examples])
+        if any(example.pair for example in examples):
+            pairs = tokenizers["encoder"].tokenize([example.pair for example in examples])
+            encoder = [[*text, _SEPARATOR, *pair] for text, pair in zip(encoder, pairs, strict=True)]
+        targets = [example.target for example in examples if example.target is not None]
+        labels = [example.label for example in examples if example.label is not None]
+        decoder = tokenizers["decoder"].tokenize(targets) if targets else []
+        return cls(encoder, decoder, labels)
+
+    def side(self, side: Side) -> list[list[str]]:
+        """The running words of a side, without the mark between two segments."""
+        sentences = self.encoder if side == "encoder" else self.decoder
+        return [[word for word in sentence if word != _SEPARATOR] for sentence in sentences]
+
+    def no_longer_than(self, most: int) -> _Words:
+        """Only the examples of which no side has more than ``most`` words."""
+        kept = [
+            index
+            for index, sentence in enumerate(self.encoder)
+            if len(sentence) <= most and (not self.decoder or len(self.decoder[index]) <= most)
+        ]
+        return _Words(
+            [self.encoder[index] for index in kept],
+            [self.decoder[index] for index in kept] if self.decoder else [],
+            [self.labels[index] for index in kept] if self.labels else [],
+        )
+
+    def encode(self, vocabularies: dict[Side, Vocabulary], most: int) -> Split:
+        """Ids; a side that is longer than ``most`` words is cut there."""
+        inputs = [
+            [*_encode(vocabularies["encoder"], sentence[:most]), EOS] for sentence in self.encoder
+        ]
+        targets = [
+            [BOS, *vocabularies["decoder"].encode(sentence[:most]), EOS]
+            for sentence in self.decoder
+        ]
+        return Split(
+            inputs=_pad(inputs),
+            lengths=torch.tensor([len(ids) for ids in inputs]),
+            targets=_pad(targets) if targets else None,
+            target_lengths=torch.tensor([len(ids) for ids in targets] or [0] * len(inputs)),
+            labels=torch.tensor(self.labels) if self.labels else None,
+            references=tuple(" ".join(sentence) for sentence in self.decoder),
+        )
+
+
+# A word no tokenizer gives, since it holds a space.
+_SEPARATOR = "<sep> "
+
+
+def _encode(vocabulary: Vocabulary, words: Sequence[str]) -> list[int]:
+    ids = vocabulary.encode(words)
+    return [SEP if word == _SEPARATOR else id_ for word, id_ in zip(words, ids, strict=True)]
+
+
+def _pad(sentences: Sequence[Sequence[int]]) -> Tensor:
+    padded = torch.full((len(sentences), max(map(len, sentences))), PAD, dtype=torch.int32)
+    for row, sentence in zip(padded, sentences, strict=True):
+        row[: len(sentence)] = torch.tensor(sentence, dtype=torch.int32)
+    return padded
+
+
+@dataclass(frozen=True)
+class Table:
+    """One side's starting table (N, D), with the coverage of its source if it has one."""
+
+    values: Tensor
+    special: Tensor
+    coverage: Coverage | None
+
+
+def start_tables(run: RunSpec, data: PreparedData, data_dir: Path | None) -> dict[Side, Table]:
+    """Each side's table as the run's init makes it.
+
+    A side in a language that the source does not cover starts from Xavier.
+    """
+    assert run.model is not None
+    return {
+        side: start_table(run, side, vocabulary, data, run.model.dim, data_dir)
+        for side, vocabulary in data.vocabularies.items()
+    }
+
+
+def start_table(
+    run: RunSpec,
+    side: Side,
+    vocabulary: Vocabulary,
+    data: PreparedData,
+    dim: int,
+    data_dir: Path | None,
+) -> Table:
+    """One side's table; its draws come from the side's own embedding stream."""
+    init, shape, special = INITS[run.table.init], (len(vocabulary.words), dim), vocabulary.special
+    generator = stream(run.seed, f"embedding/{side}")
+    if run.table.source is None or not covers(run.table.source, data.task, side, data_dir):
+        return Table(INITS["xavier"](shape, special, generator), special, None)
+    found = _lookup(run.table.source, data.spec, side, data_dir)
+    if found.values.shape[1] != dim:
+        raise InputError(
+            f"source {run.table.source!r} has vectors of width {found.values.shape[1]}, "
+            f"the model is {dim} wide; use the source's width as the model's"
+        )
+    missing = stream(run.seed, f"embedding/{side}/missing")
+    vectors = complete(found.values, found.found, special, missing)
+    values = init(shape, special, generator, vectors)
+    return Table(values, special, found.coverage(vocabulary.counts))
+
+
+def covers(name: str, task: Task, side: Side, data_dir: Path | None) -> bool:
+    """Whether the source has vectors in the language of that side."""
+    return task.languages[side] in source(name, data_dir).languages
+
+
+@functools.lru_cache(maxsize=16)
+def _lookup(name: str, spec: DataSpec, side: Side, data_dir: Path | None) -> Vectors:
+    words = prepare(spec, data_dir).vocabularies[side].words
+    return source(name, data_dir).lookup(words)

@@ -1,0 +1,23 @@
+"""Pre-training on the microcosm's unlabelled text: where its three tables come from.
+
+Each module is one objective with the conventions that decide how wide its table gets: GloVe's
+weighted least squares, BERT's masked language model, T5's span corruption. ``python -m
+embinit.pretraining make`` trains all three and writes the assets that the sources read.
+"""
+
+from embinit.pretraining.corpus import Corpus
+from embinit.pretraining.glove import train_glove
+from embinit.pretraining.masked_language_model import train_masked_language_model
+from embinit.pretraining.span_corruption import train_span_corruption
+from embinit.pretraining.table import Table, load_table, neighbour_purity, save_table
+
+__all__ = [
+    "Corpus",
+    "Table",
+    "load_table",
+    "neighbour_purity",
+    "save_table",
+    "train_glove",
+    "train_masked_language_model",
+    "train_span_corruption",
+]

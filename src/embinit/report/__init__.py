@@ -1,0 +1,9 @@
+"""The report: verdicts and run records in, one self-contained HTML page out.
+
+It reads only the verdicts document (``verdicts.schema.json``) and the records of the store; it
+tests nothing and decides nothing.
+"""
+
+from embinit.report.page import load_schema, render, write_report
+
+__all__ = ["load_schema", "render", "write_report"]

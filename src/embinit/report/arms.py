@@ -1,0 +1,158 @@
+"""From run records to arms: which runs replicate the same thing, and what they show together.
+
+Runs whose specs differ in the seed alone are one arm. Where two arms of a claim have the same
+label (Xavier with and without positions, say), the settings in which they differ are added.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from embinit.report.charts import Curves, curves
+from embinit.report.numbers import MISSING
+
+Record = Mapping[str, Any]
+
+CURVES = ("validation_bleu", "validation_accuracy", "validation_loss", "train_loss")
+"""What the learning curves show: the first of these that a claim's runs have."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """Runs that differ in the seed alone, in the order of their seeds."""
+
+    label: str
+    keys: tuple[str, ...]
+    records: tuple[Record, ...]
+
+    @property
+    def init(self) -> str:
+        """The init's name in the spec."""
+        return str(setting(self.records[0], "table", "init") or MISSING)
+
+    @property
+    def source(self) -> str:
+        """The source's name in the spec."""
+        return str(setting(self.records[0], "table", "source") or MISSING)
+
+    @property
+    def tables(self) -> Mapping[str, Any]:
+        """The starting tables' statistics by side, of the lowest seed."""
+        return self.records[0].get("tables") or {}
+
+    @property
+    def coverage(self) -> Mapping[str, Any]:
+        """The source's coverage by side; None where a side uses no source."""
+        return self.records[0].get("coverage") or {}
+
+
+@dataclass(frozen=True)
+class CoverageRow:
+    """How much of one side's vocabulary a source knows."""
+
+    task: str
+    source: str
+    side: str
+    types: int
+    types_found: int
+    tokens: int
+    tokens_found: int
+
+    @property
+    def type_share(self) -> float | None:
+        """Found types over all types."""
+        return self.types_found / self.types if self.types else None
+
+    @property
+    def token_share(self) -> float | None:
+        """Found running words over all running words."""
+        return self.tokens_found / self.tokens if self.tokens else None
+
+
+def setting(record: Record, *path: str) -> Any:
+    """What the record's spec says under ``path``, or None."""
+    value: Any = record.get("spec") or {}
+    for part in path:
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def gather(keys: Iterable[str], records: Mapping[str, Record]) -> tuple[Arm, ...]:
+    """The arms of the runs ``keys``, in order of first appearance; unknown keys are passed over."""
+    groups: dict[str, list[str]] = {}
+    for key in dict.fromkeys(keys):
+        if key in records:
+            groups.setdefault(_arm_key(records[key]), []).append(key)
+    members = [sorted(group, key=lambda key: _seed(records[key])) for group in groups.values()]
+    labels = _labels([records[group[0]] for group in members])
+    return tuple(
+        Arm(label, tuple(group), tuple(records[key] for key in group))
+        for label, group in zip(labels, members, strict=True)
+    )
+
+
+def learning_curves(arms: Sequence[Arm]) -> Curves | None:
+    """The learning curves of ``arms``, or None where their runs have none."""
+    for name in CURVES:
+        series = [
+            (arm.label, [(record.get("curves") or {}).get(name) or [] for record in arm.records])
+            for arm in arms
+        ]
+        drawn = curves(name, series)
+        if drawn is not None:
+            return drawn
+    return None
+
+
+def coverage_rows(records: Iterable[Record]) -> list[CoverageRow]:
+    """Every different coverage among ``records``, by task, source and side."""
+    rows = {
+        CoverageRow(
+            str(setting(record, "data", "task") or MISSING),
+            str(setting(record, "table", "source") or MISSING),
+            side,
+            *(found[name] for name in ("types", "types_found", "tokens", "tokens_found")),
+        )
+        for record in records
+        for side, found in (record.get("coverage") or {}).items()
+        if found
+    }
+    return sorted(rows, key=lambda row: (row.task, row.source, row.side, row.types))
+
+
+def _arm_key(record: Record) -> str:
+    spec = {name: part for name, part in (record.get("spec") or {}).items() if name != "seed"}
+    return json.dumps([record.get("label"), spec], sort_keys=True, default=str)
+
+
+def _seed(record: Record) -> int:
+    return int(setting(record, "seed") or 0)
+
+
+def _labels(records: Sequence[Record]) -> list[str]:
+    names = [str(r.get("label") or setting(r, "table", "init") or MISSING) for r in records]
+    settings = [dict(_leaves("", record.get("spec") or {})) for record in records]
+    labels = []
+    for name, own in zip(names, settings, strict=True):
+        others = [other for same, other in zip(names, settings, strict=True) if same == name]
+        differing = [path for path in own if any(other.get(path) != own[path] for other in others)]
+        phrases = [_phrase(path, own[path]) for path in differing if path != "seed"]
+        labels.append(f"{name} ({', '.join(phrases)})" if phrases else name)
+    return labels
+
+
+def _leaves(path: str, value: object) -> Iterable[tuple[str, object]]:
+    if not isinstance(value, Mapping):
+        yield path, value
+        return
+    for name, part in value.items():
+        yield from _leaves(f"{path}.{name}" if path else str(name), part)
+
+
+def _phrase(path: str, value: object) -> str:
+    """A setting in words: ``positions.kind`` none becomes 'positions none'."""
+    words = path.removesuffix(".kind").split(".")[-1].replace("_", " ")
+    return f"{words} {json.dumps(value, default=str).strip(chr(34))}"

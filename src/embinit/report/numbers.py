@@ -1,0 +1,121 @@
+"""How numbers, times and commands are written in the report.
+
+One rule for all of them: what is missing or not finite is written as an en dash, a minus is a
+minus sign, and a group of numbers that are read together has the same number of decimals.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterable
+from datetime import datetime
+from itertools import pairwise
+
+MISSING = "\N{EN DASH}"
+MINUS = "\N{MINUS SIGN}"
+
+
+def finite(value: object) -> float | None:
+    """``value`` as a float, or None where it is no number or not finite."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def decimals(values: Iterable[object]) -> int:
+    """Decimals that show three digits of the largest value and two of the smallest gap, 0 to 6."""
+    known = sorted({number for value in values if (number := finite(value)) is not None})
+    gaps = [high - low for low, high in pairwise(known)]
+    wanted = [2 - _magnitude(max(map(abs, known)))] if any(known) else [2]
+    # A gap that is rounding noise must not make every number long.
+    wanted += [1 - _magnitude(gap) for gap in gaps if gap > 1e-6 * max(map(abs, known))]
+    return min(6, max(0, *wanted))
+
+
+def number(value: object, places: int | None = None) -> str:
+    """``value`` with ``places`` decimals (default: three significant digits)."""
+    known = finite(value)
+    if known is None:
+        return MISSING
+    if known != 0 and not 1e-4 <= abs(known) < 1e6:
+        mantissa, exponent = f"{known:.1e}".split("e")
+        return f"{mantissa}e{int(exponent)}".replace("-", MINUS)
+    text = f"{known:.{decimals([known]) if places is None else places}f}"
+    if not text.strip("-0."):
+        text = text.lstrip("-")
+    return text.replace("-", MINUS)
+
+
+def plain(value: object) -> str:
+    """A number that somebody chose (a margin, a level, alpha): as they would write it."""
+    known = finite(value)
+    return MISSING if known is None else f"{known:.6g}".replace("-", MINUS)
+
+
+def interval(ends: Iterable[object], places: int | None = None) -> str:
+    """``[low, high]``; an open end is an en dash."""
+    low, high = (number(end, places) for end in ends)
+    return f"[{low}, {high}]"
+
+
+def p_value(value: object) -> str:
+    """A p: two significant digits, and a bound where more would be false precision."""
+    known = finite(value)
+    if known is None:
+        return MISSING
+    if known < 1e-4:
+        return "< 0.0001"
+    if known > 0.99:
+        return "> 0.99"
+    return f"{known:.{max(2, 1 - _magnitude(known))}f}"
+
+
+def percent(value: object) -> str:
+    """A share (0 to 1) as a percentage."""
+    known = finite(value)
+    return MISSING if known is None else f"{known * 100:.1f} %"
+
+
+def count(value: object) -> str:
+    """An integer with thin spaces between thousands."""
+    known = finite(value)
+    return MISSING if known is None else f"{int(known):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def duration(seconds: object) -> str:
+    """Seconds in the two largest units that fit (``2 min 05 s``)."""
+    known = finite(seconds)
+    if known is None:
+        return MISSING
+    if known < 60:
+        return f"{known:.1f} s"
+    minutes, rest = divmod(round(known), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min"
+
+
+def moment(text: str) -> str:
+    """An ISO 8601 time in words; any other text as it is."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return f"{time.day} {time:%B %Y, %H:%M} {time.tzname() or ''}".rstrip()
+
+
+def rerun(nodeid: str, tier: str) -> str:
+    """The command that runs one claim alone, quoted for a POSIX shell."""
+    plain = not set(nodeid) & set('"$`!\\\n')
+    quoted = f'"{nodeid}"' if plain else shlex.quote(nodeid)
+    return f"pytest {quoted} --tier {shlex.quote(tier)}"
+
+
+def _magnitude(value: float) -> int:
+    return math.floor(math.log10(abs(value)))

@@ -1,0 +1,273 @@
+"""The page and the document: verdicts.json and index.html.
+
+What the page shows is put together here and written by ``template.html.j2``. Everything in the
+document may come from a third-party claim, so the template escapes all of it; the page loads
+nothing and needs no script.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from embinit.errors import InputError
+from embinit.report import numbers
+from embinit.report.arms import Arm, Record, coverage_rows, gather, learning_curves
+from embinit.report.charts import Curves, Forest, forest
+
+SCHEMA_VERSION = 1
+VERDICTS = ("SUPPORTED", "REFUTED", "UNDECIDED", "NOT RUN")
+
+
+@dataclass(frozen=True)
+class Card:
+    """All that the page shows of one claim."""
+
+    claim: Mapping[str, Any]
+    anchor: str
+    command: str
+    forests: tuple[Forest | None, ...]
+    curves: Curves | None
+    arms: tuple[Arm, ...]
+    failures: tuple[str, ...]
+    absent: tuple[str, ...]
+
+    @property
+    def tabled(self) -> bool:
+        """Whether its runs say how their tables started."""
+        return any(arm.tables for arm in self.arms)
+
+
+@dataclass(frozen=True)
+class Family:
+    """The claims of one family in the summary, its controls last."""
+
+    name: str
+    cards: tuple[Card, ...]
+
+    @property
+    def misbehaved(self) -> bool:
+        """Whether a control of it got the wrong verdict."""
+        return any(card.claim["as_expected"] is False for card in self.cards)
+
+
+def load_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of verdicts.json."""
+    text = resources.files("embinit.report").joinpath("verdicts.schema.json").read_text("utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def render(document: Mapping[str, Any], records: Mapping[str, Record]) -> str:
+    """The page as HTML text.
+
+    ``document`` follows ``load_schema()``; ``records`` are run records by key, and runs that
+    it lacks only cost their curves and tables. InputError: another schema version, or a field
+    that the schema requires is absent.
+    """
+    version = document.get("schema_version")
+    if version != SCHEMA_VERSION:
+        raise InputError(
+            f"verdicts document: schema_version is {version!r}, this embinit reads "
+            f"{SCHEMA_VERSION}; run the claims again or use the embinit that wrote it"
+        )
+    try:
+        return _template().render(_page(document, records))
+    except (KeyError, jinja2.UndefinedError) as error:
+        raise InputError(
+            f"verdicts document: a required field is absent ({error}); "
+            "check it against embinit.report.load_schema()"
+        ) from error
+
+
+def write_report(
+    document: Mapping[str, Any], records: Mapping[str, Record], directory: Path
+) -> Path:
+    """Write verdicts.json, then index.html, into ``directory``; returns the page's path.
+
+    Each replaces its predecessor whole or not at all. Numbers that aren't finite become null.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise InputError(
+            f"{directory}: a file stands where the report should go; move it"
+        ) from error
+    text = json.dumps(_plain(document), indent=1, ensure_ascii=False, allow_nan=False)
+    # A lone surrogate (an undecodable path) is legal JSON once written as an escape.
+    _replace(directory / "verdicts.json", (text + "\n").encode("utf-8", "backslashreplace"))
+    page = directory / "index.html"
+    _replace(page, render(document, records).encode("utf-8", "replace"))
+    return page
+
+
+def _page(document: Mapping[str, Any], records: Mapping[str, Record]) -> dict[str, Any]:
+    """The template's variables."""
+    cards = _cards(document["claims"], records)
+    findings = [card for card in cards if not card.claim["control"]]
+    controls = [card for card in cards if card.claim["control"]]
+    used = _used(document["claims"], records)
+    not_run: dict[str, list[Card]] = {}
+    for card in cards:
+        if card.claim["verdict"] == "NOT RUN":
+            not_run.setdefault(card.claim["reason"], []).append(card)
+    return {
+        "session": document["session"],
+        "tally": {name: _tally(findings, name) for name in VERDICTS},
+        "headline": headline(document["claims"]),
+        "families": _families(cards),
+        "ran": [card for card in findings if card.claim["verdict"] != "NOT RUN"],
+        "controls": controls,
+        "misbehaved": [card for card in controls if card.claim["as_expected"] is False],
+        "not_run": not_run,
+        "coverage": coverage_rows(used),
+        "signatures": sorted({str(r["signature"]) for r in used if r.get("signature")}),
+        "devices": sorted({str(d) for r in used if (d := _provenance(r).get("device"))}),
+        "train_seconds": math.fsum(
+            numbers.finite(_provenance(r).get("seconds")) or 0 for r in used
+        ),
+        "used": len(used),
+    }
+
+
+def headline(claims: Sequence[Mapping[str, Any]]) -> str:
+    """The session in one sentence; claims that were not run are no part of the denominator."""
+    verdicts = [claim["verdict"] for claim in claims if not claim["control"]]
+    held, refuted, undecided, absent = (verdicts.count(name) for name in VERDICTS)
+    ran = len(verdicts) - absent
+    if not verdicts:
+        words = "No claims were put to the test"
+    elif not ran:
+        words = f"None of {len(verdicts)} claims could be run"
+    else:
+        words = (
+            f"{held} of {ran} claims {'holds' if held == 1 else 'hold'} here, "
+            f"{refuted} refuted, {undecided} undecided, {absent} not run"
+        )
+    outcomes = [claim["as_expected"] for claim in claims if claim["control"]]
+    if not outcomes:
+        return f"{words}; no controls."
+    idle = outcomes.count(None)
+    rest = f" ({idle} not run)" if idle else ""
+    return f"{words}; controls {outcomes.count(True)} of {len(outcomes)} as expected{rest}."
+
+
+def _cards(claims: Sequence[Mapping[str, Any]], records: Mapping[str, Record]) -> list[Card]:
+    anchors = _anchors([claim["id"] for claim in claims])
+    return [_card(claim, anchor, records) for claim, anchor in zip(claims, anchors, strict=True)]
+
+
+def _card(claim: Mapping[str, Any], anchor: str, records: Mapping[str, Record]) -> Card:
+    keys = list(dict.fromkeys(key for part in claim["comparisons"] for key in part["runs"]))
+    arms = gather(keys, records)
+    return Card(
+        claim=claim,
+        anchor=anchor,
+        command=numbers.rerun(claim["nodeid"], claim["tier"]),
+        forests=tuple(forest(comparison) for comparison in claim["comparisons"]),
+        curves=learning_curves(arms),
+        arms=arms,
+        failures=tuple(
+            f"{arm.label}, seed {(record.get('spec') or {}).get('seed')}: {record['failure']}"
+            for arm in arms
+            for record in arm.records
+            if record.get("failure")
+        ),
+        absent=tuple(key for key in keys if key not in records),
+    )
+
+
+def _anchors(ids: Sequence[str]) -> list[str]:
+    """A fragment for each id, readable and the same in every session unless ids nearly agree."""
+    anchors: dict[str, None] = {}
+    for index, name in enumerate(ids):
+        slug = "claim-" + re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-")
+        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        choices = (slug, f"{slug}-{digest}", f"{slug}-{digest}-{index}")
+        anchors[next(choice for choice in choices if choice not in anchors)] = None
+    return list(anchors)
+
+
+def _families(cards: Sequence[Card]) -> list[Family]:
+    groups: dict[str, list[Card]] = {}
+    for card in cards:
+        groups.setdefault(card.claim["family"], []).append(card)
+    return [
+        Family(name, tuple(sorted(group, key=lambda card: bool(card.claim["control"]))))
+        for name, group in groups.items()
+    ]
+
+
+def _tally(cards: Iterable[Card], verdict: str) -> int:
+    return sum(card.claim["verdict"] == verdict for card in cards)
+
+
+def _used(claims: Sequence[Mapping[str, Any]], records: Mapping[str, Record]) -> list[Record]:
+    keys = (key for claim in claims for part in claim["comparisons"] for key in part["runs"])
+    return [records[key] for key in dict.fromkeys(keys) if key in records]
+
+
+def _provenance(record: Record) -> Mapping[str, Any]:
+    return record.get("provenance") or {}
+
+
+def _seconds(record: Record) -> float:
+    return numbers.finite(_provenance(record).get("seconds")) or 0.0
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("embinit", "report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        name: getattr(numbers, name)
+        for name in (
+            "number",
+            "plain",
+            "interval",
+            "p_value",
+            "percent",
+            "count",
+            "duration",
+            "moment",
+        )
+    }
+    environment.globals |= {"decimals": numbers.decimals, "missing": numbers.MISSING}
+    return environment.get_template("template.html.j2")
+
+
+def _plain(value: Any) -> Any:
+    """``value`` as strict JSON has it: no NaN, no infinity."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write beside ``path``, then take its place in one step."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(content)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,10 @@
+"""Sources: where pre-trained vectors come from.
+
+A source answers one question: given a vocabulary, which of its words have a vector, and which
+vectors? What becomes of them (scaled, shuffled, completed) is an init's business.
+"""
+
+from embinit.sources import microcosm as microcosm
+from embinit.sources.base import SOURCES, Coverage, Source, Vectors
+
+__all__ = ["SOURCES", "Coverage", "Source", "Vectors"]

@@ -1,0 +1,78 @@
+"""The types every task deals in, and the registry of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+
+from embinit.registry import Registry
+
+Side = Literal["encoder", "decoder"]
+
+
+class Example(NamedTuple):
+    """One example as text.
+
+    ``text`` goes into the encoder; ``pair`` is its second segment where a task has two (MNLI's
+    hypothesis), else "". Exactly one of ``target`` (translation) and ``label`` (classification)
+    is given.
+    """
+
+    text: str
+    pair: str = ""
+    target: str | None = None
+    label: int | None = None
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How much of a data set a tier uses; None keeps a split whole.
+
+    A cut training split is a sample drawn once from a fixed generator, the same in every arm and
+    seed; validation and test are cut from the front. Examples longer than ``max_length`` tokens
+    are dropped from training and truncated elsewhere (see ``vocabulary``).
+    """
+
+    train: int | None = None
+    validation: int | None = None
+    test: int | None = None
+
+
+@dataclass(frozen=True)
+class Splits:
+    """A task's text. ``test`` is the validation split where test labels are not public."""
+
+    train: Sequence[Example]
+    validation: Sequence[Example]
+    test: Sequence[Example]
+
+
+class Task(Protocol):
+    """A data set and its metric."""
+
+    @property
+    def name(self) -> str:
+        """The name in specs and reports (``sst2``, ``multi30k-en-de``, ``micro-sentiment``)."""
+
+    @property
+    def kind(self) -> Literal["translation", "classification"]:
+        """Decides the model (encoder-decoder, encoder-classifier) and the metric."""
+
+    @property
+    def languages(self) -> Mapping[Side, str]:
+        """The language of each side, as in a source's ``languages``."""
+
+    @property
+    def classes(self) -> int:
+        """How many labels there are; 0 for translation."""
+
+    def fingerprint(self, data_dir: Path | None) -> str:
+        """A digest that changes when the text changes; part of a run's key."""
+
+    def load(self, data_dir: Path | None, cut: Cut) -> Splits:
+        """The text, from the data directory if one is named, else from its public home."""
+
+
+TASKS: Registry[Task] = Registry("task", "embinit.tasks")

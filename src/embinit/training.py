@@ -1,0 +1,359 @@
+"""Training a cohort: one stacked model, one loop, one result for each run.
+
+Section 4 and A.2 of the paper: Adam (0.9, 0.98, 1e-9) at a constant learning rate; after every
+epoch the validation split; the best epoch is that of the lowest validation loss for translation,
+whose test BLEU is then reported, and that of the highest validation accuracy for classification.
+A run whose loss stops being a number ends there with its reason; the others go on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from embinit import positions
+from embinit.batching import Buckets, in_order
+from embinit.decoding import greedy
+from embinit.diagnostics import pe_share, table_statistics
+from embinit.experiments import Cohort, RunSpec
+from embinit.model import (
+    Embedding,
+    ModelShape,
+    Noise,
+    NoiseFunction,
+    StackedTransformer,
+    no_noise,
+)
+from embinit.preparation import PreparedData, Split, Table, prepare, start_tables
+from embinit.randomness import stream
+from embinit.results import RunResult, provenance
+from embinit.tasks.base import Side
+from embinit.vocabulary import PAD
+
+Progress = Callable[[float], None]
+"""Told the share of the work that is done, 0 to 1."""
+
+EVALUATION_BATCH = 256
+NOTHING = -100
+"""A label that the loss leaves out."""
+
+
+@dataclass
+class Curves:
+    """What is kept of each epoch: one (R,) tensor an epoch, on the CPU."""
+
+    train_loss: list[Tensor] = field(default_factory=list)
+    validation_loss: list[Tensor] = field(default_factory=list)
+    validation_accuracy: list[Tensor] = field(default_factory=list)
+
+    def score(self) -> Tensor:
+        """What the best epoch is chosen by, (epochs, R), higher is better."""
+        if self.validation_accuracy:
+            return torch.stack(self.validation_accuracy)
+        return -torch.stack(self.validation_loss)
+
+    def of(self, run: int, epochs: int) -> dict[str, list[float]]:
+        """One run's curves over its first ``epochs`` epochs."""
+        return {
+            name: [float(values[run]) for values in series[:epochs]]
+            for name, series in vars(self).items()
+            if series
+        }
+
+
+def train(
+    cohort: Cohort,
+    data_dir: Path | None = None,
+    device: str = "cpu",
+    progress: Progress = lambda share: None,
+) -> list[RunResult]:
+    """Train the cohort's runs together; their results, in the cohort's order."""
+    return CohortTraining(cohort, data_dir, device).run(progress)
+
+
+class CohortTraining:
+    """The state of one cohort in training."""
+
+    def __init__(self, cohort: Cohort, data_dir: Path | None, device: str) -> None:
+        self.specs = cohort.runs
+        first = self.specs[0]
+        assert first.model is not None
+        assert first.training is not None
+        self.training, self.device = first.training, device
+        self.data = prepare(first.data, data_dir)
+        self.tables = [start_tables(spec, self.data, data_dir) for spec in self.specs]
+        self.places = {side: self._positions(side) for side in self.data.vocabularies}
+        self.model = self._model()
+        self.seeds = sorted({spec.seed for spec in self.specs})
+        self.seed_of_run = torch.tensor([self.seeds.index(spec.seed) for spec in self.specs])
+        self.noise = Noise(
+            [stream(seed, "dropout", device) for seed in self.seeds],
+            self.seed_of_run.to(device),
+            first.model.dropout,
+        )
+        self.orders = [stream(seed, "order") for seed in self.seeds]
+        train = self.data.train
+        self.buckets = Buckets(train.lengths, train.target_lengths, self.training.batch_size)
+        self.optimiser = torch.optim.Adam(
+            [parameter for parameter in self.model.parameters() if parameter.requires_grad],
+            lr=self.training.lr,
+            betas=self.training.betas,
+            eps=self.training.eps,
+            fused=True,
+        )
+        self.curves = Curves()
+        self.best = {name: value.clone() for name, value in self._parameters()}
+
+    def _positions(self, side: Side) -> Tensor:
+        """Each run's positional encodings (R, L, D); L covers the longest sentence of any split."""
+        splits = (self.data.train, self.data.validation, self.data.test)
+        longest = max(
+            int((split.lengths if side == "encoder" else split.target_lengths).max())
+            for split in splits
+        )
+        return torch.stack([place_table(spec, longest + 1) for spec in self.specs])
+
+    def _model(self) -> StackedTransformer:
+        """The stacked model with every run's tables, positions and weights in place."""
+        words = {side: len(vocabulary.words) for side, vocabulary in self.data.vocabularies.items()}
+        spec = self.specs[0]
+        assert spec.model is not None
+        shape = ModelShape(
+            encoder_words=words["encoder"],
+            decoder_words=words.get("decoder", 0),
+            outputs=words.get("decoder", self.data.task.classes),
+            dim=spec.model.dim,
+            heads=spec.model.heads,
+            layers=spec.model.layers,
+            feed_forward=spec.model.feed_forward,
+            dropout=spec.model.dropout,
+            precision=self.training.precision,
+        )
+        decoder = self._embedding("decoder") if shape.translates else None
+        model = StackedTransformer(shape, self._embedding("encoder"), decoder)
+        for run, spec in enumerate(self.specs):
+            model.initialise(run, stream(spec.seed, "weights"))
+        return model.to(self.device)
+
+    def _embedding(self, side: Side) -> Embedding:
+        return Embedding(
+            torch.stack([tables[side].values for tables in self.tables]),
+            torch.tensor([multiplier(spec) for spec in self.specs]),
+            self.places[side],
+            torch.tensor([spec.table.trained for spec in self.specs]),
+        )
+
+    def run(self, progress: Progress) -> list[RunResult]:
+        """Train all epochs, keep each run's best, and score it."""
+        started = time.perf_counter()
+        for epoch in range(self.training.epochs):
+            self._train_epoch(epoch)
+            self._validate()
+            self._keep_best()
+            progress((epoch + 1) / (self.training.epochs + 1))
+        measures, signature = self._score()
+        # A run's share of the cohort's time: what it would be charged, not what it would take alone.
+        seconds = (time.perf_counter() - started) / len(self.specs)
+        progress(1.0)
+        return [
+            self._result(run, values, signature, seconds) for run, values in enumerate(measures)
+        ]
+
+    def _train_epoch(self, epoch: int) -> None:
+        self.model.train()
+        orders = [self.buckets.shuffle(generator) for generator in self.orders]
+        total = torch.zeros(len(self.specs), device=self.device)
+        for batch in self.buckets.schedule(epoch):
+            group = self.buckets.groups[batch.group]
+            chosen = torch.stack([order[batch.group][batch.low : batch.high] for order in orders])
+            if len(self.seeds) > 1:
+                chosen = chosen[self.seed_of_run]
+            losses = self._losses(self.data.train, chosen, group.source, group.target)
+            self.optimiser.zero_grad(set_to_none=True)
+            losses.sum().backward()
+            self.optimiser.step()
+            total += losses.detach()
+        self.curves.train_loss.append((total / self.buckets.steps).cpu())
+
+    def _losses(self, split: Split, chosen: Tensor, source: int, target: int) -> Tensor:
+        """Each run's mean cross-entropy (R,) on its batch; ``chosen`` (S, B) indexes examples."""
+        targets = split.targets[chosen, :target] if split.targets is not None else None
+        logits, labels = self._forward(
+            split.inputs[chosen, :source], targets, split.labels, chosen, self.noise
+        )
+        losses, counted = cross_entropy(logits, labels)
+        return losses / counted
+
+    def _forward(
+        self,
+        inputs: Tensor,
+        targets: Tensor | None,
+        labels: Tensor | None,
+        chosen: Tensor,
+        noise: NoiseFunction,
+    ) -> tuple[Tensor, Tensor]:
+        """Logits (R, M, C) and what they should have said (S, M), NOTHING where it is padding."""
+        inputs = inputs.to(self.device)
+        if targets is None:
+            assert labels is not None
+            return self.model.classify(inputs, noise), labels[chosen].to(self.device)
+        words = targets.to(self.device).long()
+        logits = self.model.translate(inputs, words[..., :-1], noise)
+        following = words[..., 1:].flatten(1)
+        return logits, following.masked_fill(following == PAD, NOTHING)
+
+    @torch.inference_mode()
+    def _validate(self) -> None:
+        """One pass over the validation split: each run's loss, and accuracy for labels."""
+        self.model.eval()
+        split = self.data.validation
+        loss = torch.zeros(len(self.specs), device=self.device)
+        right, total = torch.zeros_like(loss), torch.zeros(1, device=self.device)
+        for part in in_order(split.lengths, EVALUATION_BATCH):
+            inputs, targets = _cut(split.inputs, split.lengths, part), None
+            if split.targets is not None:
+                targets = _cut(split.targets, split.target_lengths, part)
+            logits, labels = self._forward(inputs, targets, split.labels, part[None], no_noise)
+            losses, counted = cross_entropy(logits, labels)
+            loss += losses
+            total += counted
+            right += (logits.argmax(dim=-1) == labels).sum(dim=-1)
+        self.curves.validation_loss.append((loss / total).cpu())
+        if split.labels is not None:
+            self.curves.validation_accuracy.append((100 * right / total).cpu())
+
+    def _keep_best(self) -> None:
+        """Copy the parameters of those runs whose newest epoch is their best."""
+        score = self.curves.score()
+        newest = score[-1]
+        better = torch.ones(len(newest), dtype=torch.bool)
+        if len(score) > 1:
+            better = newest > score[:-1].nan_to_num(-torch.inf).max(dim=0).values
+        better &= self._finite_epochs() == len(score)
+        chosen = better.to(self.device)
+        for name, value in self._parameters():
+            self.best[name][chosen] = value[chosen]
+
+    def _parameters(self) -> list[tuple[str, Tensor]]:
+        return [(name, value.detach()) for name, value in self.model.named_parameters()]
+
+    def _finite_epochs(self) -> Tensor:
+        """How many epochs each run finished before its loss stopped being a number, (R,)."""
+        losses = torch.stack([*self.curves.train_loss, *self.curves.validation_loss])
+        finite = losses.isfinite().view(2, -1, len(self.specs)).all(dim=0)
+        return finite.long().cumprod(dim=0).sum(dim=0)
+
+    def _score(self) -> tuple[list[dict[str, float]], str]:
+        """Each run's measures at its best epoch, and the metric's signature."""
+        epochs = self._finite_epochs()
+        score = self.curves.score()
+        measures: list[dict[str, float]] = []
+        for run, finished in enumerate(epochs.tolist()):
+            if finished == 0:
+                measures.append({})
+                continue
+            best = int(score[:finished, run].argmax())
+            values = {
+                "best_epoch": float(best + 1),
+                "validation_loss": float(self.curves.validation_loss[best][run]),
+            }
+            if self.curves.validation_accuracy:
+                values["accuracy"] = float(self.curves.validation_accuracy[best][run])
+            measures.append(values)
+        signature = ""
+        if self.data.task.kind == "translation":
+            scores, signature = self._bleu()
+            for values, bleu in zip(measures, scores, strict=True):
+                if values:
+                    values["bleu"] = bleu
+        return measures, signature
+
+    def _bleu(self) -> tuple[list[float], str]:
+        """Test BLEU of each run's best epoch, by sacreBLEU over the task's own tokens."""
+        from sacrebleu.metrics.bleu import BLEU
+
+        self.model.load_state_dict(self.best, strict=False)
+        self.model.eval()
+        split, vocabulary = self.data.test, self.data.vocabularies["decoder"]
+        longest = self.places["decoder"].shape[1] - 1
+        outputs: list[list[str]] = [[""] * len(split) for _ in self.specs]
+        for chosen in in_order(split.lengths, EVALUATION_BATCH):
+            inputs = _cut(split.inputs, split.lengths, chosen)[0].to(self.device)
+            decoded = greedy(self.model, inputs, longest).tolist()
+            for run, sentences in enumerate(decoded):
+                for example, ids in zip(chosen.tolist(), sentences, strict=True):
+                    outputs[run][example] = " ".join(vocabulary.decode(ids))
+        # Both sides are the same tokenizer's words already, so sacreBLEU must not cut them again.
+        metric = BLEU(tokenize="none", force=True)
+        references = [list(split.references)]
+        scores = [float(metric.corpus_score(output, references).score) for output in outputs]
+        return scores, str(metric.get_signature())
+
+    def _result(
+        self, run: int, measures: dict[str, float], signature: str, seconds: float
+    ) -> RunResult:
+        spec, tables = self.specs[run], self.tables[run]
+        epochs = int(self._finite_epochs()[run])
+        failure = None
+        if epochs < self.training.epochs:
+            failure = f"the loss stopped being a number in epoch {epochs + 1}"
+        encoder = tables["encoder"]
+        return RunResult(
+            spec=spec.as_dict(),
+            measures=measures | table_measures(spec, encoder, self.places["encoder"][run]),
+            curves=self.curves.of(run, epochs),
+            tables={side: table_statistics(t.values, t.special) for side, t in tables.items()},
+            coverage={side: table.coverage for side, table in tables.items()},
+            signature=signature,
+            failure=failure,
+            provenance=provenance(self.device, seconds),
+        )
+
+
+def _cut(ids: Tensor, lengths: Tensor, chosen: Tensor) -> Tensor:
+    """The chosen examples as one batch for all runs, (1, B, T), no wider than they need."""
+    return ids[chosen, : int(lengths[chosen].max())].unsqueeze(0)
+
+
+def cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Each run's summed loss (R,), and over how many labels (S,).
+
+    ``logits`` (R, M, C) against ``labels`` (S, M), S being 1 (the same for all runs) or R; a
+    label NOTHING is left out.
+    """
+    runs, count, _ = logits.shape
+    losses = F.cross_entropy(
+        logits.flatten(0, 1),
+        labels.expand(runs, count).flatten(),
+        ignore_index=NOTHING,
+        reduction="none",
+    )
+    return losses.view(runs, count).sum(dim=1), (labels != NOTHING).sum(dim=1)
+
+
+def place_table(spec: RunSpec, length: int) -> Tensor:
+    """A run's positional encodings (length, D)."""
+    assert spec.model is not None
+    generator = stream(spec.seed, "positions")
+    return positions.table(spec.positions.kind, length, spec.model.dim, generator)
+
+
+def multiplier(spec: RunSpec) -> float:
+    """What the run's tables are multiplied by before the positions are added."""
+    assert spec.model is not None
+    return positions.multiplier(spec.positions.multiplier, spec.model.dim)
+
+
+def table_measures(spec: RunSpec, table: Table, places: Tensor) -> dict[str, float]:
+    """The starting table's width, and the PE's share of the variance of the encoder's input."""
+    values = table.values * multiplier(spec)
+    return {
+        "sigma": table_statistics(table.values, table.special).sigma,
+        "pe_share": pe_share(values, places, table.special),
+    }

@@ -1,0 +1,363 @@
+"""Diagnostics: statistics, absorption, analogies and neighbours, each against a second way."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import os
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from embinit import diagnostics
+from embinit.diagnostics import (
+    AnalogyScore,
+    Question,
+    analogy_accuracy,
+    applicable,
+    cosine_kept,
+    encoder_input,
+    nearest_neighbours,
+    neighbour_purity,
+    pe_share,
+    random_positions,
+    read_questions,
+    table_statistics,
+)
+from embinit.errors import InputError
+from embinit.init import pretrained_xavier
+from embinit.positions import sinusoidal
+
+modest = settings(max_examples=30, deadline=None)
+seeds = st.integers(0, 2**31)
+needs_data = pytest.mark.skipif(
+    "EMBINIT_DATA" not in os.environ, reason="EMBINIT_DATA names no data directory"
+)
+
+
+def generator(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def normal(n: int, d: int, seed: int, sigma: float = 1.0) -> Tensor:
+    return torch.randn(n, d, generator=generator(seed)) * sigma
+
+
+def named(table: Tensor) -> list[str]:
+    return [f"w{index}" for index in range(len(table))]
+
+
+def some_questions(n: int, count: int, seed: int) -> list[Question]:
+    rows = [torch.randperm(n, generator=generator(seed + i))[:4].tolist() for i in range(count)]
+    return [Question("made", *(f"w{row}" for row in four)) for four in rows]
+
+
+def rotation(d: int, seed: int) -> Tensor:
+    return torch.linalg.qr(normal(d, d, seed).double())[0]
+
+
+@modest
+@given(st.integers(3, 40), st.integers(1, 30), seeds, st.floats(0.01, 20))
+def test_statistics_are_numpys(n: int, d: int, seed: int, sigma: float) -> None:
+    """numpy on the rows without the special one; the special row's values must not show."""
+    table = normal(n, d, seed, sigma)
+    table[0] = 1e4
+    special = torch.arange(n) == 0
+    found, rows = table_statistics(table, special), table[1:].double().numpy()
+    assert (found.rows, found.dim) == (n - 1, d)
+    assert (found.minimum, found.maximum) == (rows.min(), rows.max())
+    assert found.mean == pytest.approx(rows.mean(), abs=1e-9)
+    assert found.sigma == pytest.approx(rows.std(ddof=1))
+    norms = np.percentile(np.linalg.norm(rows, axis=1), [5, 25, 50, 75, 95])
+    assert found.row_norm_percentiles == pytest.approx(tuple(norms))
+
+
+def test_a_diverged_table_has_statistics() -> None:
+    """A run that failed still reports its table: not-a-number in, not-a-number out."""
+    assert math.isnan(table_statistics(torch.full((3, 2), float("nan"))).sigma)
+
+
+MULTIPLIER_TABLE = [
+    (0.0175, 0.999, 0.038),
+    (0.05, 0.992, 0.091),
+    (0.40, 0.670, 0.578),
+    (1.0, 0.245, 0.867),
+    (11.6, 0.0024, 0.999),
+]
+"""Sigma of a random table, PE's share of the variance, cosine kept; D = 512, no multiplier."""
+
+
+@pytest.mark.parametrize(("sigma", "share", "cosine"), MULTIPLIER_TABLE)
+def test_absorption_by_sigma(sigma: float, share: float, cosine: float) -> None:
+    """The shares are those of 32 positions, to their last digit; the cosines have a sample's noise,
+    which is largest where the positions drown the words."""
+    pe = sinusoidal(32, 512)
+    table = normal(3200, 512, 0, sigma)
+    assert pe_share(table, pe) == pytest.approx(share, abs=5e-4 if share > 0.1 else 5e-5)
+    assert cosine_kept(table, pe) == pytest.approx(cosine, abs=0.008)
+
+
+@modest
+@given(st.floats(0.01, 20), st.floats(1.05, 5), seeds)
+def test_a_wider_table_leaves_positions_less(sigma: float, factor: float, seed: int) -> None:
+    """var(PE) / (var(PE) + sigma²) falls in sigma, and what is kept of the words rises."""
+    pe, table = sinusoidal(32, 64), normal(300, 64, seed, sigma)
+    assert pe_share(table * factor, pe) < pe_share(table, pe)
+    assert cosine_kept(table * factor, pe) > cosine_kept(table, pe)
+
+
+@modest
+@given(seeds, st.floats(0.1, 10), st.integers(20, 60))
+def test_cosine_kept_is_that_of_layer_norms(seed: int, sigma: float, n: int) -> None:
+    """torch's own LayerNorm and numpy's cosine, row by row, with a special row that is left out."""
+    table, pe = normal(n, 32, seed, sigma), sinusoidal(16, 32)
+    special = torch.arange(n) == 3
+    norm = torch.nn.LayerNorm(32, elementwise_affine=False, eps=0)
+    cosines = []
+    for row in range(n):
+        if row != 3:
+            one, other = (norm(x).numpy() for x in (table[row], table[row] + pe[row % 16]))
+            cosines.append(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
+    assert cosine_kept(table, pe, special) == pytest.approx(np.mean(cosines), abs=1e-5)
+    at = torch.arange(n) % 16
+    assert cosine_kept(table, pe, special, at) == cosine_kept(table, pe, special)
+    order = at.flip(0)
+    assert cosine_kept(table.flip(0), pe, special.flip(0), order) == pytest.approx(
+        cosine_kept(table, pe, special)
+    )
+
+
+def test_without_positions_nothing_is_lost() -> None:
+    """Zeros have no variance and turn no row."""
+    table = normal(20, 8, 0)
+    assert pe_share(table, torch.zeros(5, 8)) == 0
+    assert pe_share(torch.zeros(20, 8), torch.zeros(5, 8)) == 0
+    assert cosine_kept(table, torch.zeros(5, 8)) == pytest.approx(1)
+
+
+def test_variances_add_up_in_the_encoders_input() -> None:
+    """PE rows drawn independently of the words: the variance of the sum is the sum of both."""
+    pe, table = sinusoidal(64, 50), normal(20_000, 50, 1, 0.3)
+    rows = random_positions(pe, len(table), generator(2))
+    total = encoder_input(table, 2.0, rows)
+    share = pe_share(2 * table, pe)
+    assert pe.var().item() / total.var().item() == pytest.approx(share, rel=0.02)
+
+
+def test_random_positions_are_rows_drawn_evenly() -> None:
+    """Footnote 6: every position is as likely as any other, whatever the word."""
+    pe = torch.arange(10.0).unsqueeze(1).expand(10, 3)
+    drawn = random_positions(pe, 20_000, generator(4))
+    assert bool((drawn == drawn[:, :1]).all())
+    counts = torch.bincount(drawn[:, 0].long(), minlength=10)
+    assert bool(((counts - 2000).abs() < 250).all())
+    assert torch.equal(drawn, random_positions(pe, 20_000, generator(4)))
+
+
+def naive_answers(table: Tensor, words: list[str], questions: list[Question]) -> int:
+    """3CosAdd as its definition reads, one candidate at a time, in float64."""
+    units = table.double() / table.double().norm(dim=1, keepdim=True)
+    row = dict(zip(words, units.numpy(), strict=True))
+    right = 0
+    for q in questions:
+        wanted = row[q.b] - row[q.a] + row[q.c]
+        candidates = [word for word in words if word not in (q.a, q.b, q.c)]
+        right += max(candidates, key=lambda word: float(row[word] @ wanted)) == q.answer
+    return right
+
+
+@modest
+@given(st.integers(5, 9), st.integers(2, 6), seeds, st.booleans())
+def test_analogies_are_the_naive_loops(n: int, d: int, seed: int, small: bool) -> None:
+    """The batched products answer as the loop does, also when cut into blocks of one question."""
+    table = normal(n, d, seed)
+    questions = some_questions(n, 12, seed)
+    with pytest.MonkeyPatch.context() as patch:
+        if small:
+            patch.setattr(diagnostics, "BLOCK_VALUES", n)
+        score = analogy_accuracy(table, named(table), questions)
+    assert score == AnalogyScore(naive_answers(table, named(table), questions), 12, 12)
+
+
+@modest
+@given(seeds, st.integers(-6, 6), seeds)
+def test_analogies_survive_scaling_and_rotation(seed: int, power: int, turn: int) -> None:
+    """A cosine does not see a positive factor, nor an orthogonal map of all rows."""
+    table = normal(8, 6, seed)
+    questions = some_questions(8, 20, seed)
+    score = analogy_accuracy(table, named(table), questions)
+    assert analogy_accuracy(table * 2.0**power, named(table), questions) == score
+    turned = table.double() @ rotation(6, turn)
+    assert analogy_accuracy(turned, named(table), questions) == score
+
+
+def test_made_analogies_are_solved() -> None:
+    """Where a second word is its first plus one common offset, b - a + c is the answer exactly."""
+    first = normal(20, 40, 0)
+    table = torch.cat([first, first + 3 * normal(1, 40, 1)])
+    table = table / table.norm(dim=1, keepdim=True)
+    questions = [
+        Question("pairs", f"w{i}", f"w{20 + i}", f"w{j}", f"w{20 + j}")
+        for i in range(20)
+        for j in range(20)
+        if i != j
+    ]
+    assert analogy_accuracy(table, named(table), questions).accuracy > 0.95
+
+
+def test_only_wholly_known_questions_are_asked() -> None:
+    """One unknown word is enough to leave a question out; case counts unless lowered."""
+    words = ["berlin", "germany", "paris", "france", "<pad>"]
+    # France lies opposite to germany - berlin + paris, and is still nearer than a row of zeros.
+    table = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, -4.0], [0.0, 0.0]])
+    questions = [
+        Question("capitals", "Berlin", "Germany", "Paris", "France"),
+        Question("capitals", "berlin", "germany", "paris", "france"),
+        Question("capitals", "berlin", "germany", "paris", "spain"),
+    ]
+    assert applicable(questions, words) == [questions[1]]
+    assert analogy_accuracy(table, words, questions) == AnalogyScore(1, 1, 3)
+    lowered = analogy_accuracy(table, words, questions, lowercase=True)
+    assert lowered == AnalogyScore(2, 2, 3)
+    assert lowered.accuracy == 1.0
+    with pytest.raises(InputError, match="none of 1 analogies"):
+        analogy_accuracy(table, words, questions[:1])
+    with pytest.raises(InputError, match=r"5 words \(5 different\) for a table of 4 rows"):
+        analogy_accuracy(table[:4], words, questions)
+    with pytest.raises(InputError, match="4 different"):
+        analogy_accuracy(table, ["berlin", *words[:4]], questions)
+
+
+def test_questions_are_read(tmp_path: Path) -> None:
+    """Sections, empty lines, a byte-order mark and Windows line ends."""
+    path = tmp_path / "questions.txt"
+    path.write_bytes("\ufeff: one two\r\na b c d\r\n\r\n: three\r\né f g h".encode())
+    assert read_questions(path) == [
+        Question("one two", "a", "b", "c", "d"),
+        Question("three", "é", "f", "g", "h"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b": s\na b c d\na b c\n", "txt:3: 3 words"),
+        (b": s\na b c d e\n", "txt:2: 5 words"),
+        (b"a b c d\n", "txt:1: a question before any section"),
+        (b": s\n: \n", "txt:2: a section without a name"),
+        (b": s\n\nb\xff c d e\n", "txt:3: not UTF-8"),
+    ],
+)
+def test_bad_lines_are_named(tmp_path: Path, text: bytes, message: str) -> None:
+    """File and line, so that the line can be mended."""
+    path = tmp_path / "questions.txt"
+    path.write_bytes(text)
+    with pytest.raises(InputError, match=message):
+        read_questions(path)
+    with pytest.raises(InputError, match="no such file"):
+        read_questions(tmp_path / "other.txt")
+
+
+@modest
+@given(st.integers(5, 30), seeds, st.integers(1, 3), st.booleans())
+def test_neighbours_are_numpys(n: int, seed: int, k: int, small: bool) -> None:
+    """A full matrix of cosines, sorted; one special row is nobody's neighbour and has none."""
+    table = normal(n, 7, seed)
+    special = torch.arange(n) == 1
+    with pytest.MonkeyPatch.context() as patch:
+        if small:
+            patch.setattr(diagnostics, "BLOCK_VALUES", 2 * n)
+        nearest = nearest_neighbours(table, k, special)
+    units = table.double().numpy()
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    cosines = units @ units.T
+    np.fill_diagonal(cosines, -2)
+    cosines[:, 1] = -2
+    for row in range(n):
+        expected = np.argsort(-cosines[row])[:k].tolist() if row != 1 else [-1] * k
+        assert nearest[row].tolist() == expected
+
+
+def test_purity_of_tight_groups_and_of_chance() -> None:
+    """Rows close to their group's centre are pure; rows at random agree at one in four."""
+    groups = torch.arange(400) % 4
+    centres = normal(4, 30, 0)
+    tight = centres[groups] + normal(400, 30, 1, 0.01)
+    assert neighbour_purity(tight, groups) == 1.0
+    assert neighbour_purity(normal(400, 30, 2), groups) == pytest.approx(0.25, abs=0.08)
+
+
+def test_rows_without_a_group_do_not_count() -> None:
+    """A row of group -1 or a special row is neither asked nor a neighbour."""
+    table = torch.tensor([[1.0, 0.0], [1.0, 0.2], [1.0, 0.09], [1.0, 0.11], [-1.0, 0.0]])
+    groups = torch.tensor([0, 0, -1, 1, 1])
+    special = torch.tensor([False, False, False, True, False])
+    assert neighbour_purity(table, groups, special) == pytest.approx(2 / 3)
+    with pytest.raises(InputError, match="1 neighbours in a table of 1"):
+        neighbour_purity(table, torch.tensor([0, -1, -1, -1, -1]))
+    with pytest.raises(InputError, match="ask for 1 to 4"):
+        nearest_neighbours(table, 5)
+    with pytest.raises(InputError, match="give one a row"):
+        neighbour_purity(table, groups[:3])
+    with pytest.raises(InputError, match="give one a row"):
+        cosine_kept(table, torch.zeros(3, 2), None, groups[:3])
+
+
+@cache
+def glove() -> tuple[list[str], Tensor]:
+    """GloVe's words and vectors; a token may hold spaces, so the line is split from the right."""
+    path = Path(os.environ["EMBINIT_DATA"]) / "vectors" / "glove.840B.300d.subset.txt.gz"
+    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
+        parts = [line.rstrip("\n").rsplit(" ", 300) for line in lines]
+    return [part[0] for part in parts], torch.tensor([[float(x) for x in p[1:]] for p in parts])
+
+
+def score_on_glove(
+    standardised: bool, multiplier: float, positions: bool, seed: int = 0
+) -> AnalogyScore:
+    """Table 4's procedure: standardise, multiply, add a randomly drawn PE row to each word."""
+    words, table = glove()
+    path = Path(os.environ["EMBINIT_DATA"]) / "analogies" / "questions-words.txt"
+    if standardised:
+        special = torch.zeros(len(words), dtype=torch.bool)
+        table = pretrained_xavier(table, special, generator(seed))
+    pe = sinusoidal(100, 300) if positions else torch.zeros(1, 300)
+    rows = random_positions(pe, len(words), generator(seed))
+    return analogy_accuracy(encoder_input(table, multiplier, rows), words, read_questions(path))
+
+
+@needs_data
+def test_raw_glove_solves_analogies() -> None:
+    """81.2 % of the 1,008 questions, the count of a separate implementation on the same rows."""
+    score = score_on_glove(standardised=False, multiplier=1.0, positions=False)
+    assert (score.applicable, score.total) == (1008, 19544)
+    assert score.accuracy == pytest.approx(0.812, abs=0.0006)
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("standardised", "multiplier", "positions"),
+    [(True, 1.0, False), (False, math.sqrt(300), True)],
+)
+def test_meaning_survives_standardising_and_narrow_positions(
+    standardised: bool, multiplier: float, positions: bool
+) -> None:
+    """Standardising only takes a small mean off; raw GloVe times sqrt(D) is ten times wider than
+    the positions (the paper's Table 4)."""
+    score = score_on_glove(standardised, multiplier, positions)
+    assert score.accuracy == pytest.approx(0.811, abs=0.01)
+
+
+@needs_data
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("standardised", "multiplier"), [(True, math.sqrt(300)), (False, 1.0)])
+def test_wide_positions_take_meaning_away(standardised: bool, multiplier: float, seed: int) -> None:
+    """Sigma 0.35 to 0.39 against 0.6: the nearest word is one at the same position. How much is
+    left depends on how many positions there are (100 here: 2 to 7 %; 5,000: nothing)."""
+    assert score_on_glove(standardised, multiplier, True, seed).accuracy < 0.08

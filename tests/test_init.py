@@ -1,0 +1,331 @@
+"""The inits: statistics they promise, what they keep, and what their draws depend on."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from torch import Tensor
+
+from embinit.errors import InputError
+from embinit.init import (
+    INITS,
+    Init,
+    complete,
+    moments,
+    pretrained_shuffled_columns,
+    pretrained_xavier,
+    standardise,
+    xavier,
+    xavier_bound,
+    xavier_pretrained,
+    xavier_sigma,
+)
+
+modest = settings(max_examples=40, deadline=None)
+scales = st.floats(0.01, 20)
+means = st.floats(-2, 2)
+seeds = st.integers(0, 2**31)
+SHUFFLES = (
+    "pretrained_shuffled",
+    "pretrained_shuffled_rows",
+    "pretrained_shuffled_columns",
+    "pretrained_shuffled_values",
+)
+
+
+def generator(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[Tensor, Tensor]:
+    """A table with a shape, mean and sigma of its own, and a mask with up to two special rows."""
+    n, d, seed = draw(st.integers(4, 40)), draw(st.integers(2, 24)), draw(seeds)
+    table = torch.randn(n, d, generator=generator(seed)) * draw(scales) + draw(means)
+    special = torch.zeros(n, dtype=torch.bool)
+    special[draw(st.lists(st.integers(0, n - 1), max_size=2))] = True
+    return table, special
+
+
+def sorted_values(table: Tensor, special: Tensor) -> Tensor:
+    return table[~special].flatten().sort().values
+
+
+@modest
+@given(tables(), means, scales)
+def test_standardising_gives_mean_and_sigma(
+    made: tuple[Tensor, Tensor], mean: float, sigma: float
+) -> None:
+    """Shifting by the mean and scaling by the ratio of sigmas is what defines it; numpy judges."""
+    table, special = made
+    values = standardise(table, special, mean, sigma)[~special].double().numpy()
+    assert values.mean() == pytest.approx(mean, abs=1e-6 * (sigma + abs(mean)))
+    assert np.std(values, ddof=1) == pytest.approx(sigma, rel=2e-6, abs=1e-6 * abs(mean))
+
+
+@modest
+@given(tables())
+def test_equation_1_gives_xaviers_sigma(made: tuple[Tensor, Tensor]) -> None:
+    """Its target is the distribution's sigma, sqrt(2 / (N + D)), with N counting special rows."""
+    table, special = made
+    values = pretrained_xavier(table, special, generator(0))[~special].double().numpy()
+    n, d = table.shape
+    assert np.std(values, ddof=1) == pytest.approx(math.sqrt(2 / (n + d)), rel=1e-6)
+    assert values.mean() == pytest.approx(0, abs=1e-7)
+
+
+@modest
+@given(tables(), means, scales)
+def test_standardising_twice_is_standardising_once(
+    made: tuple[Tensor, Tensor], mean: float, sigma: float
+) -> None:
+    """A table that has the wanted mean and sigma is shifted by 0 and scaled by 1."""
+    table, special = made
+    once = standardise(table, special, mean, sigma)
+    torch.testing.assert_close(standardise(once, special, mean, sigma), once, rtol=1e-5, atol=1e-5)
+
+
+@modest
+@given(tables(), scales, means)
+def test_standardising_forgets_positive_affine_maps(
+    made: tuple[Tensor, Tensor], factor: float, shift: float
+) -> None:
+    """(a x + b - mean) / sigma has a and b in both parts, and they cancel for a > 0."""
+    table, special = made
+    mapped = table.double() * factor + shift
+    torch.testing.assert_close(
+        standardise(mapped, special, 0.0, 1.0),
+        standardise(table, special, 0.0, 1.0),
+        rtol=1e-5,
+        atol=1e-5,
+    )
+
+
+@modest
+@given(tables())
+def test_standardising_keeps_order_and_angles(made: tuple[Tensor, Tensor]) -> None:
+    """An increasing map keeps order; a row minus its own mean is only scaled, so angles stay."""
+    table, special = made
+    result = standardise(table, special, 0.3, 0.02)
+    order = table[~special].flatten().argsort(stable=True)
+    assert bool((result[~special].flatten()[order].diff() >= 0).all())
+
+    def cosines(values: Tensor) -> Tensor:
+        rows = values[~special].double()
+        rows = rows - rows.mean(dim=1, keepdim=True)
+        norms = rows.norm(dim=1)
+        assume(bool((norms > 1e-3 * rows.norm()).all()))
+        return rows @ rows.T / torch.outer(norms, norms)
+
+    torch.testing.assert_close(cosines(result), cosines(table), rtol=0, atol=1e-3)
+
+
+@modest
+@given(tables(), seeds, st.sampled_from(sorted(INITS)))
+def test_special_rows_stay_zero_and_out_of_the_statistics(
+    made: tuple[Tensor, Tensor], seed: int, name: str
+) -> None:
+    """What stands in a special row can't matter if it is neither kept nor counted."""
+    table, special = made
+    loud = table.clone()
+    loud[special] = 1e6
+    shape = (table.shape[0], table.shape[1])
+    result = INITS[name](shape, special, generator(seed), table)
+    assert bool((result[special] == 0).all())
+    assert torch.equal(result, INITS[name](shape, special, generator(seed), loud))
+
+
+@modest
+@given(tables(), seeds)
+def test_equation_4_undoes_equation_1(made: tuple[Tensor, Tensor], seed: int) -> None:
+    """Both are the one increasing affine map between two means and sigmas, there and back."""
+    table, special = made
+    there = pretrained_xavier(table, special, generator(seed))
+    back = standardise(there, special, *moments(table, special))
+    atol = 1e-5 * table.abs().max().item()
+    torch.testing.assert_close(back[~special], table[~special], rtol=0, atol=atol)
+
+
+@modest
+@given(tables(), seeds)
+def test_xavier_pretrained_is_xavier_with_the_vectors_moments(
+    made: tuple[Tensor, Tensor], seed: int
+) -> None:
+    """Equation 4 is an affine map of a Xavier table: its correlation with that table is 1."""
+    table, special = made
+    n, d = table.shape
+    result = xavier_pretrained(table, special, generator(seed))
+    assert moments(result, special) == pytest.approx(moments(table, special), rel=1e-4, abs=1e-4)
+    plain = xavier((n, d), special, generator(seed))
+    pair = torch.stack([result[~special].flatten(), plain[~special].flatten()]).double()
+    assert torch.corrcoef(pair)[0, 1].item() == pytest.approx(1, abs=1e-6)
+
+
+@modest
+@given(st.integers(1, 300), st.integers(1, 60), seeds)
+def test_xavier_stays_within_its_bound(n: int, d: int, seed: int) -> None:
+    """It is uniform on the bound's interval, whose sigma is the bound over sqrt(3)."""
+    table = xavier((n, d), torch.zeros(n, dtype=torch.bool), generator(seed))
+    assert table.abs().max().item() <= xavier_bound(n, d) * (1 + 1e-6)
+    assert xavier_sigma(n, d) == pytest.approx(math.sqrt(2 / (n + d)))
+
+
+def test_xavier_is_uniform() -> None:
+    """120,000 values against scipy's uniform distribution, by Kolmogorov and Smirnov."""
+    table = xavier((1200, 100), torch.zeros(1200, dtype=torch.bool), generator(1))
+    bound = math.sqrt(6 / 1300)
+    uniform = stats.uniform(-bound, 2 * bound)
+    assert stats.kstest(table.double().flatten().numpy(), uniform.cdf).pvalue > 0.001
+    assert moments(table).sigma == pytest.approx(xavier_sigma(1200, 100), rel=0.01)
+
+
+def test_xavier_at_the_papers_german_vocabulary() -> None:
+    """Table 6 has range 0.027 and sigma 0.016; with D = 300 that is N = 7,930 (Table 5)."""
+    assert round(xavier_bound(7930, 300), 3) == 0.027
+    assert round(xavier_sigma(7930, 300), 3) == 0.016
+
+
+@modest
+@given(tables(), seeds, st.sampled_from(SHUFFLES))
+def test_shuffles_keep_every_value(made: tuple[Tensor, Tensor], seed: int, name: str) -> None:
+    """A permutation moves values and changes none, so the sorted values are bit-equal."""
+    table, special = made
+    result = INITS[name]((table.shape[0], table.shape[1]), special, generator(seed), table)
+    assert torch.equal(sorted_values(result, special), sorted_values(table, special))
+
+
+@modest
+@given(tables(), seeds, st.sampled_from(SHUFFLES[:3]))
+def test_shuffles_of_rows_and_columns_keep_rows_whole(
+    made: tuple[Tensor, Tensor], seed: int, name: str
+) -> None:
+    """Each new row is one old row with its values in another order, used once."""
+    table, special = made
+    result = INITS[name]((table.shape[0], table.shape[1]), special, generator(seed), table)
+    old = sorted(map(tuple, table[~special].sort(dim=1).values.tolist()))
+    new = sorted(map(tuple, result[~special].sort(dim=1).values.tolist()))
+    assert new == old
+
+
+@modest
+@given(tables(), seeds)
+def test_shuffled_columns_keep_the_geometry(made: tuple[Tensor, Tensor], seed: int) -> None:
+    """One permutation for all rows is orthogonal: inner products of rows stay."""
+    table, special = made
+    result = pretrained_shuffled_columns(table, special, generator(seed)).double()
+    kept, rows = result[~special], table[~special].double()
+    torch.testing.assert_close(kept @ kept.T, rows @ rows.T)
+
+
+@pytest.mark.parametrize("name", SHUFFLES)
+def test_shuffles_do_shuffle(name: str) -> None:
+    """Of 200 rows and 50 columns a random permutation leaves hardly any value in place."""
+    table = torch.arange(10_000.0).reshape(200, 50)
+    special = torch.zeros(200, dtype=torch.bool)
+    result = INITS[name]((200, 50), special, generator(3), table)
+    assert (result == table).double().mean().item() < 0.15
+    rows_whole = bool((result.div(50, rounding_mode="floor").std(dim=1) == 0).all())
+    assert rows_whole == (name != "pretrained_shuffled_values")
+    in_column_order = bool((result[:, 1:] - result[:, :-1] == 1).all())
+    assert in_column_order == (name == "pretrained_shuffled_rows")
+    assert torch.equal(result[:, 0].sort().values, result[:, 0]) == name.endswith("columns")
+    assert not torch.equal(result, INITS[name]((200, 50), special, generator(4), table))
+
+
+@modest
+@given(tables(), seeds, st.sampled_from(sorted(INITS)))
+def test_draws_depend_on_generator_and_shape_alone(
+    made: tuple[Tensor, Tensor], seed: int, name: str
+) -> None:
+    """The same state gives the same table, whatever torch's global stream has been through; and
+    neither vectors nor special rows change how far the generator moves."""
+    table, special = made
+    shape = (table.shape[0], table.shape[1])
+    first, second, third = generator(seed), generator(seed), generator(seed)
+    before = torch.get_rng_state()
+    result = INITS[name](shape, special, first, table)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(result, INITS[name](shape, special, second, table))
+    INITS[name](shape, torch.zeros_like(special), third, table * 2 + 1)
+    assert torch.equal(first.get_state(), second.get_state())
+    assert torch.equal(first.get_state(), third.get_state())
+
+
+@modest
+@given(tables(), seeds, st.data())
+def test_completing_leaves_found_rows_alone(
+    made: tuple[Tensor, Tensor], seed: int, data: st.DataObject
+) -> None:
+    """Found rows are copied bit by bit; only ordinary rows without a vector are drawn."""
+    table, special = made
+    flags = data.draw(st.lists(st.booleans(), min_size=len(table), max_size=len(table)))
+    found = torch.tensor(flags)
+    assume(bool((found & ~special).any()))
+    result = complete(table, found, special, generator(seed))
+    assert torch.equal(result[found & ~special], table[found & ~special])
+    assert bool((result[special] == 0).all())
+    drawn = result[~found & ~special]
+    assert bool((drawn != table[~found & ~special]).all())
+    assert bool(drawn.isfinite().all())
+
+
+def test_completed_rows_have_the_found_rows_moments() -> None:
+    """300,000 normal values with the found rows' mean and sigma; scipy judges the shape."""
+    special = torch.zeros(4000, dtype=torch.bool)
+    found = torch.arange(4000) < 1000
+    vectors = torch.rand(4000, 100, generator=generator(5)) * 3 + 1
+    vectors[~found] = 0
+    drawn = complete(vectors, found, special, generator(6))[~found].double().flatten()
+    mean, sigma = moments(vectors, ~found)
+    assert moments(drawn.reshape(-1, 100)) == pytest.approx((mean, sigma), rel=0.01)
+    assert stats.kstest(drawn.numpy(), stats.norm(mean, sigma).cdf).pvalue > 0.001
+
+
+@pytest.mark.parametrize("constant", [0.1, 0.0, float("nan"), float("inf")])
+def test_a_table_without_a_sigma_is_refused(constant: float) -> None:
+    """It has no sigma to divide by. A constant of float64 is the hard case: its mean is rounded,
+    so its computed sigma is not quite zero."""
+    special = torch.zeros(50, dtype=torch.bool)
+    for dtype in (torch.float32, torch.float64):
+        with pytest.raises(InputError, match="constant or not finite"):
+            standardise(torch.full((50, 3), constant, dtype=dtype), special, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("sigma", [0.0, -1.0, float("nan")])
+def test_an_impossible_sigma_is_refused(sigma: float) -> None:
+    """A sigma of zero would make the table constant, a negative one would mirror it."""
+    with pytest.raises(InputError, match="sigma must be above zero"):
+        standardise(torch.eye(3), torch.zeros(3, dtype=torch.bool), 0.0, sigma)
+
+
+def test_bad_input_is_named() -> None:
+    """Each error says what is wrong with which init, in one sentence."""
+    special, found = torch.zeros(4, dtype=torch.bool), torch.zeros(4, dtype=torch.bool)
+    with pytest.raises(InputError, match=r"'pretrained' needs vectors of shape \(4, 3\).* none"):
+        INITS["pretrained"]((4, 3), special, generator(0))
+    with pytest.raises(InputError, match=r"vectors of shape \(4, 2\)"):
+        INITS["pretrained_xavier"]((4, 3), special, generator(0), torch.ones(4, 2))
+    with pytest.raises(InputError, match="one bool for each of 5 rows"):
+        INITS["xavier"]((5, 3), special, generator(0))
+    with pytest.raises(InputError, match="did you mean 'xavier'"):
+        INITS["xavierr"]
+    with pytest.raises(InputError, match="none of the vocabulary's 4 words has a vector"):
+        complete(torch.ones(4, 3), found, special, generator(0))
+    with pytest.raises(InputError, match="at least two"):
+        moments(torch.ones(4, 3), ~special)
+    wide = Init("wide", "Wide", False, lambda shape, special, generator: torch.zeros(1, 1).double())
+    with pytest.raises(InputError, match=r"'wide' made torch\.float64"):
+        wide((4, 3), special, generator(0))
+
+
+def test_labels_are_the_papers() -> None:
+    """Table 1's row names, with GloVe as the source."""
+    names = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled")
+    labels = [INITS[name].label.format(source="GloVe") for name in (*names, "xavier_pretrained")]
+    assert labels == ["Xavier", "GloVe", "GloVe_Xavier", "GloVe_Shuffled", "Xavier_GloVe"]

@@ -1,0 +1,268 @@
+"""The made language and its three tasks: the same everywhere, fair, and decided by meaning."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embinit.errors import InputError
+from embinit.microcosm import (
+    CLASSES,
+    Judgement,
+    Opinion,
+    Sentence,
+    Word,
+    Writer,
+    antonym_group,
+    favourable,
+    generator,
+    holds_good,
+    in_source,
+    in_target,
+    lexicon,
+    share,
+    synonym_groups,
+    unlabelled,
+)
+from embinit.tasks.base import TASKS, Cut, Splits
+from embinit.tasks.microcosm import CONTRADICTION, ENTAILMENT, NEUTRAL
+
+NAMES = ("micro-translation", "micro-sentiment", "micro-inference")
+seeds = st.integers(0, 2**32 - 1).map(str)
+some = settings(max_examples=50, deadline=None)
+
+
+def whole(name: str) -> Splits:
+    return TASKS[name].load(None, Cut())
+
+
+def reworded(sentence: object, synonym: int) -> object:
+    """The same tree with every content word replaced by one synonym of its class."""
+    if isinstance(sentence, Word):
+        return replace(sentence, synonym=synonym % CLASSES[sentence.part][1])
+    if isinstance(sentence, tuple):
+        return tuple(reworded(item, synonym) for item in sentence)
+    if hasattr(sentence, "__dataclass_fields__"):
+        fields = {name: reworded(value, synonym) for name, value in vars(sentence).items()}
+        return replace(sentence, **fields)  # type: ignore[type-var]
+    return sentence
+
+
+def test_text_is_the_same_in_another_process() -> None:
+    """Only fixed seeds and checksums draw the text, so hash randomisation can't change it."""
+    program = (
+        "from embinit.tasks.base import TASKS; import embinit.tasks.microcosm;"
+        "from embinit.microcosm import unlabelled;"
+        f"print([TASKS[name].fingerprint(None) for name in {NAMES}], unlabelled(3))"
+    )
+    here = f"{[TASKS[name].fingerprint(None) for name in NAMES]} {unlabelled(3)}\n"
+    there = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert there.stdout == here
+
+
+def test_text_is_the_one_the_assets_were_trained_on() -> None:
+    """A stream of numpy's that changed, or a changed grammar, shows here: make the assets again."""
+    assert {name: TASKS[name].fingerprint(None)[:8] for name in NAMES} == {
+        "micro-translation": "ba1cfa7a",
+        "micro-sentiment": "ebab0a47",
+        "micro-inference": "11780a21",
+    }
+
+
+def test_words_are_all_different() -> None:
+    """Coining skips what it has coined, and the two languages end their words differently."""
+    words = lexicon()
+    source = [*synonym_groups(), *words.source_function.values()]
+    target = [*(w for part in words.target.values() for w in part), *words.target_function.values()]
+    assert len({*source, *target}) == len(source) + len(target)
+    assert len(synonym_groups()) == sum(groups * synonyms for groups, synonyms in CLASSES.values())
+    assert all(word.isalpha() and word.islower() for word in source + target)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_splits_and_unlabelled_text_are_disjoint(name: str) -> None:
+    """A sentence's checksum gives it to one share, so no text is in two of them."""
+    splits = whole(name)
+    parts = [splits.train, splits.validation, splits.test]
+    texts = [{example.text for example in part} for part in parts] + [set(unlabelled(3000))]
+    assert sum(map(len, texts)) == len(set().union(*texts))
+    assert all(len(set(part)) == len(part) for part in parts)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_cut_takes_the_front(name: str) -> None:
+    """Examples are independent draws, so the front of a split is a sample of it."""
+    cut = TASKS[name].load(None, Cut(train=10, validation=0, test=None))
+    full = whole(name)
+    assert tuple(cut.train) == tuple(full.train[:10])
+    assert (len(cut.validation), len(cut.test)) == (0, len(full.test))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lengths(name: str) -> None:
+    """Every construction is bounded, so no sentence outgrows a small model."""
+    lengths = [len(example.text.split()) for example in whole(name).train]
+    assert min(lengths) >= 4
+    assert max(lengths) <= 14
+    assert 5.5 < sum(lengths) / len(lengths) < 9
+
+
+@pytest.mark.parametrize("name", NAMES[1:])
+def test_labels_are_balanced(name: str) -> None:
+    """Labels are drawn evenly first; 5 sigma of a binomial bounds what chance may do."""
+    splits, classes = whole(name), TASKS[name].classes
+    labels = Counter(example.label for example in splits.train)
+    assert set(labels) == set(range(classes))
+    size = len(splits.train)
+    spread = 5 * (size * (classes - 1)) ** 0.5 / classes
+    assert all(abs(count - size / classes) < spread for count in labels.values())
+
+
+@some
+@given(seeds)
+def test_a_noun_tells_no_opinion(seed: str) -> None:
+    """The wanted polarity is drawn apart from the noun: each noun class has both labels."""
+    writer = Writer(generator("test", seed))
+    opinions = [writer.opinion() for _ in range(40)]
+    labels = {holds_good(opinion) for opinion in opinions}
+    assert labels == {True, False}
+
+
+@some
+@given(seeds, st.integers(0, 100))
+def test_synonyms_translate_alike(seed: str, synonym: int) -> None:
+    """The target word is looked up by class, so the synonym drops out of the translation."""
+    sentence = Writer(generator("test", seed)).sentence()
+    other = reworded(sentence, synonym)
+    assert isinstance(other, Sentence)
+    assert in_target(other) == in_target(sentence)
+    assert [synonym_groups().get(word, word) for word in in_source(other).split()] == [
+        synonym_groups().get(word, word) for word in in_source(sentence).split()
+    ]
+
+
+@some
+@given(seeds)
+def test_translation_reorders_but_loses_nothing(seed: str) -> None:
+    """Both languages say each word of the tree once; only the order differs."""
+    sentence = Writer(generator("test", seed)).sentence()
+    words = lexicon()
+    classes = {
+        word: words.target[part][number]
+        for part, groups in words.source.items()
+        for number, group in enumerate(groups)
+        for word in group
+    }
+    classes |= {word: words.target_function[key] for key, word in words.source_function.items()}
+    source, target = in_source(sentence).split(), in_target(sentence).split()
+    assert Counter(classes[word] for word in source) == Counter(target)
+    assert [classes[word] for word in source] != target
+
+
+@some
+@given(seeds)
+def test_negation_decides_an_opinion(seed: str) -> None:
+    """A denied adjective counts as its opposite, so turning every negation turns the label."""
+    opinion = Writer(generator("test", seed)).opinion()
+    turned = replace(
+        opinion,
+        judgements=tuple(replace(one, negated=not one.negated) for one in opinion.judgements),
+    )
+    assert holds_good(turned) != holds_good(opinion)
+    assert {favourable(j.adjective) != j.negated for j in opinion.judgements} == {
+        holds_good(opinion)
+    }
+
+
+@some
+@given(seeds, st.integers(0, CLASSES["adjective"][0] - 1))
+def test_a_bag_of_words_cannot_tell_an_opinion(seed: str, group: int) -> None:
+    """'not A but B' and 'not B but A' are the same words, and say opposite things."""
+    writer = Writer(generator("test", seed))
+    subject = writer.noun_phrase(0)
+    first = writer.word("adjective", group)
+    second = writer.word("adjective", antonym_group(group))
+    one = Opinion(subject, (Judgement(first, negated=True), Judgement(second)))
+    other = Opinion(subject, (Judgement(second, negated=True), Judgement(first)))
+    assert sorted(in_source(one).split()) == sorted(in_source(other).split())
+    assert holds_good(one) != holds_good(other)
+
+
+@pytest.mark.parametrize("split", ["train", "validation", "test"])
+def test_sentiment_labels_follow_from_the_text(split: str) -> None:
+    """An oracle that knows the classes reads each label off the words before the copula."""
+    groups, says = synonym_groups(), lexicon().source_function
+    first_adjective = groups[lexicon().source["adjective"][0][0]]
+    nouns = {word for group in lexicon().source["noun"] for word in group}
+    for example in getattr(whole("micro-sentiment"), split):
+        words = example.text.split()
+        assert words.pop() == says["is"]
+        last_noun = max(place for place, word in enumerate(words) if word in nouns)
+        negated, said = False, set()
+        for word in words[last_noun + 1 :]:
+            if word in groups:
+                said.add(((groups[word] - first_adjective) % 2 == 0) != negated)
+            negated = word == says["not"]
+        assert said == {bool(example.label)}
+
+
+def test_constructions_that_need_order_are_common() -> None:
+    """Three in ten opinions contrast two adjectives; word counts leave their label open."""
+    but = lexicon().source_function["but"]
+    train = whole("micro-sentiment").train
+    assert 0.2 < sum(but in example.text.split() for example in train) / len(train) < 0.4
+
+
+def test_inference_labels_follow_from_the_pair() -> None:
+    """An oracle that knows the classes finds each label from the two texts alone."""
+    groups, not_ = synonym_groups(), lexicon().source_function["not"]
+    first_adjective = groups[lexicon().source["adjective"][0][0]]
+    first_noun = groups[lexicon().source["noun"][0][0]]
+    adjectives = range(first_adjective, first_adjective + CLASSES["adjective"][0])
+    nouns = range(first_noun, first_noun + CLASSES["noun"][0])
+
+    def parse(text: str) -> tuple[list[int], list[int], bool]:
+        classes = [groups[word] for word in text.split() if word in groups]
+        return (
+            [c for c in classes if c in nouns],
+            [c - first_adjective for c in classes if c in adjectives],
+            not_ in text.split(),
+        )
+
+    for example in whole("micro-inference").train:
+        (nouns_p, (described,), denied_p) = parse(example.text)
+        (nouns_h, described_h, denied_h) = parse(example.pair)
+        if denied_p != denied_h or described_h == [antonym_group(described)]:
+            expected = CONTRADICTION
+        elif nouns_p != nouns_h or len(described_h) == 2:
+            expected = NEUTRAL
+        else:
+            expected = ENTAILMENT
+        assert example.label == expected, example
+
+
+def test_role_swap_alone_makes_a_pair_neutral() -> None:
+    """A hypothesis with the premise's words, in the premise's order or not: order decides."""
+    train = whole("micro-inference").train
+    pairs = [e for e in train if Counter(e.text.split()) == Counter(e.pair.split())]
+    assert {e.label for e in pairs if e.text == e.pair} == {ENTAILMENT}
+    assert {e.label for e in pairs if e.text != e.pair} == {NEUTRAL}
+    assert sum(e.text != e.pair for e in pairs) > 0.1 * len(train)
+
+
+def test_unlabelled_text_has_every_word_and_begins_the_same() -> None:
+    """Classes and synonyms all have positive probability, and one stream writes every count."""
+    sentences = unlabelled(20_000)
+    assert sentences[:50] == unlabelled(50)
+    assert {word for text in sentences for word in text.split()} >= set(synonym_groups())
+    assert {share(text) for text in sentences} == {"unlabelled"}
+    with pytest.raises(InputError, match="0 sentences or more"):
+        unlabelled(-1)

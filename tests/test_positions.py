@@ -1,0 +1,148 @@
+"""Positional encodings: their algebra, and the statistics of the two formulas."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embinit.errors import InputError
+from embinit.positions import equation_2, multiplier, shuffled, sinusoidal, table
+
+modest = settings(max_examples=40, deadline=None)
+lengths = st.integers(1, 200)
+dims = st.integers(1, 70)
+
+
+def generator(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@modest
+@given(lengths, dims)
+def test_sinusoidal_is_vaswanis_formula(length: int, dim: int) -> None:
+    """Each entry against the formula with Python's own sine and cosine, pair by pair."""
+    pe = sinusoidal(length, dim)
+    assert pe.shape == (length, dim)
+    assert pe.dtype == torch.float32
+    for p in {0, length // 2, length - 1}:
+        for i in range((dim + 1) // 2):
+            angle = p / 10000 ** (2 * i / dim)
+            assert pe[p, 2 * i].item() == pytest.approx(math.sin(angle), abs=1e-6)
+            if 2 * i + 1 < dim:
+                assert pe[p, 2 * i + 1].item() == pytest.approx(math.cos(angle), abs=1e-6)
+
+
+@modest
+@given(lengths, dims)
+def test_equation_2_is_as_printed(length: int, dim: int) -> None:
+    """Each entry against the printed formula: base 1000, exponent j / D."""
+    pe = equation_2(length, dim)
+    for p in {0, length // 2, length - 1}:
+        for j in range(dim):
+            wave = math.cos if j % 2 else math.sin
+            assert pe[p, j].item() == pytest.approx(wave(p / 1000 ** (j / dim)), abs=1e-6)
+
+
+@modest
+@given(st.sampled_from(["sinusoidal", "equation-2", "shuffled", "none"]), lengths, dims)
+def test_positions_are_bounded_by_one(kind: str, length: int, dim: int) -> None:
+    """Sines and cosines are."""
+    assert table(kind, length, dim, generator(0)).abs().max().item() <= 1
+
+
+@modest
+@given(lengths, st.integers(1, 35))
+def test_the_norm_is_the_same_at_every_position(length: int, pairs: int) -> None:
+    """Each pair of columns has sin² + cos² = 1, so an even width D has norm sqrt(D / 2)."""
+    norms = sinusoidal(length, 2 * pairs).norm(dim=1)
+    torch.testing.assert_close(norms, torch.full((length,), math.sqrt(pairs)))
+
+
+def test_equation_2_has_no_constant_norm() -> None:
+    """Its neighbouring columns turn at different speeds, so nothing adds up to one."""
+    assert equation_2(200, 64).norm(dim=1).std().item() > 0.1
+
+
+@modest
+@given(st.integers(2, 120), st.integers(1, 30), st.data())
+def test_moving_by_k_is_one_rotation(length: int, pairs: int, data: st.DataObject) -> None:
+    """sin and cos of a sum: PE(p + k) is PE(p) with pair i turned by k / 10000^(2i/D), for all p
+    (Vaswani et al.'s reason for choosing it)."""
+    k = data.draw(st.integers(1, length - 1))
+    pe = sinusoidal(length, 2 * pairs).double()
+    angles = k / 10000 ** (torch.arange(pairs, dtype=torch.float64) / pairs)
+    blocks = [
+        torch.stack([torch.stack([a.cos(), a.sin()]), torch.stack([-a.sin(), a.cos()])])
+        for a in angles
+    ]
+    rotation = torch.block_diag(*blocks)
+    torch.testing.assert_close(pe[:-k] @ rotation.T, pe[k:], rtol=0, atol=1e-6)
+
+
+@modest
+@given(lengths, dims, st.integers(0, 100))
+def test_a_longer_encoding_starts_with_the_shorter(length: int, dim: int, more: int) -> None:
+    """A position's row depends on the position alone."""
+    for make in (sinusoidal, equation_2):
+        assert torch.equal(make(length + more, dim)[:length], make(length, dim))
+
+
+@pytest.mark.parametrize(
+    ("length", "mean", "sigma"), [(512, 0.2666, 0.6549), (5000, 0.1314, 0.6948)]
+)
+def test_statistics_of_the_sinusoidal(length: int, mean: float, sigma: float) -> None:
+    """At D = 300, computed apart; the mean in the paper's Table 6 (0.131) is this one's at 5000."""
+    pe = sinusoidal(length, 300).double()
+    assert (pe.mean().item(), pe.std().item()) == pytest.approx((mean, sigma), abs=6e-5)
+
+
+@pytest.mark.parametrize(("length", "mean", "sigma"), [(512, 0.176, 0.685), (5000, 0.011, 0.707)])
+def test_statistics_of_equation_2(length: int, mean: float, sigma: float) -> None:
+    """At D = 300; far from the paper's Table 6 (mean 0.131, sigma 0.67)."""
+    pe = equation_2(length, 300).double()
+    assert (pe.mean().item(), pe.std().item()) == pytest.approx((mean, sigma), abs=6e-4)
+
+
+@modest
+@given(lengths, dims, st.integers(0, 2**31))
+def test_shuffling_permutes_rows(length: int, dim: int, seed: int) -> None:
+    """The same rows each once, by the generator alone."""
+    pe = sinusoidal(length, dim)
+    moved = shuffled(pe, generator(seed))
+    assert sorted(moved.tolist()) == sorted(pe.tolist())
+    assert torch.equal(moved, table("shuffled", length, dim, generator(seed)))
+
+
+def test_shuffling_moves_rows() -> None:
+    """Of 100 rows a random permutation leaves about one in place."""
+    pe = sinusoidal(100, 16)
+    assert int((shuffled(pe, generator(1)) == pe).all(dim=1).sum()) < 8
+
+
+def test_kinds_by_name() -> None:
+    """Each name gives its own function; no positions are zeros."""
+    assert torch.equal(table("sinusoidal", 9, 6), sinusoidal(9, 6))
+    assert torch.equal(table("equation-2", 9, 6), equation_2(9, 6))
+    assert torch.equal(table("none", 9, 6), torch.zeros(9, 6))
+
+
+def test_multipliers() -> None:
+    """sqrt(D) is Vaswani et al.'s, section 3.4."""
+    assert multiplier("sqrt(D)", 300) == math.sqrt(300)
+    assert multiplier("one", 300) == 1.0
+
+
+def test_bad_input_is_named() -> None:
+    """Unknown names list the known ones; a drawn kind asks for its generator."""
+    with pytest.raises(InputError, match=r"unknown kind of positions 'sinus'.*sinusoidal"):
+        table("sinus", 4, 4)
+    with pytest.raises(InputError, match="give them a generator"):
+        table("shuffled", 4, 4)
+    with pytest.raises(InputError, match="at least 1"):
+        table("sinusoidal", 0, 4)
+    with pytest.raises(InputError, match=r"unknown multiplier 'two'.*one, sqrt\(D\)"):
+        multiplier("two", 4)

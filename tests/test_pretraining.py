@@ -1,0 +1,283 @@
+"""Three objectives, three scales: what each loses, hides or sums, and the tables they shipped."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embinit.errors import InputError
+from embinit.microcosm import synonym_groups, unlabelled
+from embinit.pretraining import Corpus, Table, load_table, neighbour_purity, save_table
+from embinit.pretraining.glove import (
+    ALPHA,
+    MAXIMUM,
+    GloveParameters,
+    cooccurrences,
+    loss,
+    train_glove,
+)
+from embinit.pretraining.masked_language_model import (
+    MASKED_SHARE,
+    UNMASKED,
+    mask_words,
+    train_masked_language_model,
+)
+from embinit.pretraining.span_corruption import (
+    cut_spans,
+    relative_buckets,
+    train_span_corruption,
+)
+from embinit.sources.base import SOURCES
+from embinit.tasks.base import TASKS, Cut
+
+SOURCE_NAMES = ("micro-glove", "micro-bert", "micro-t5")
+some = settings(max_examples=40, deadline=None)
+texts = st.lists(
+    st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=14).map(" ".join),
+    min_size=1,
+    max_size=6,
+)
+
+
+@some
+@given(texts, st.integers(1, 12))
+def test_cooccurrences_equal_a_naive_count(sentences: list[str], window: int) -> None:
+    """Summing by distance over the whole corpus is a double loop over the words of a sentence."""
+    corpus = Corpus.read(sentences)
+    naive = torch.zeros(len(corpus.words), len(corpus.words), dtype=torch.float64)
+    for sentence in sentences:
+        words = [corpus.words.index(word) for word in sentence.split()]
+        for i, one in enumerate(words):
+            for j, other in enumerate(words):
+                if 0 < abs(i - j) <= window:
+                    naive[one, other] += 1 / abs(i - j)
+    torch.testing.assert_close(cooccurrences(corpus, window), naive)
+
+
+@some
+@given(st.integers(2, 6), st.integers(1, 5), st.integers(0, 2**31))
+def test_glove_loss_equals_a_naive_double_loop(size: int, dim: int, seed: int) -> None:
+    """Equation 8 written out pair by pair; pairs that never occur have weight 0."""
+    generator = torch.Generator().manual_seed(seed)
+    parameters = GloveParameters.start(size, dim, generator)
+    counts = (torch.rand(size, size, generator=generator, dtype=torch.float64) * 30 - 10).relu()
+    naive = 0.0
+    for i in range(size):
+        for j in range(size):
+            count = counts[i, j].item()
+            if count > 0:
+                score = float(parameters.words[i] @ parameters.contexts[j])
+                score += float(parameters.word_biases[i] + parameters.context_biases[j])
+                weight = (count / MAXIMUM) ** ALPHA if count < MAXIMUM else 1.0
+                naive += weight * (score - math.log(count)) ** 2
+    assert loss(parameters, counts).item() == pytest.approx(naive, rel=1e-4)
+
+
+def test_glove_steps_follow_the_gradient_of_its_loss() -> None:
+    """From AdaGrad's squares of 1, a first step on a pair is -rate x half the loss's gradient."""
+    from embinit.pretraining.glove import RATE, _step, weights
+
+    generator = torch.Generator().manual_seed(0)
+    start = GloveParameters.start(2, 3, generator)
+    counts = torch.tensor([[0.0, 4.0], [0.0, 0.0]], dtype=torch.float64)
+    wanted = [tensor.clone().requires_grad_() for tensor in vars(start).values()]
+    loss(GloveParameters(*wanted), counts).backward()
+    squares = GloveParameters(*(torch.ones_like(tensor) for tensor in wanted))
+    pair = (torch.tensor([0]), torch.tensor([1]), torch.tensor([math.log(4.0)]))
+    _step(start, squares, *pair, weights(torch.tensor([4.0])))
+    for after, before in zip(vars(start).values(), wanted, strict=True):
+        assert before.grad is not None
+        torch.testing.assert_close(after, before.detach() - RATE * before.grad / 2)
+
+
+def test_glove_objective_falls(capsys: pytest.CaptureFixture[str]) -> None:
+    """More passes over the same pairs fit their log counts better."""
+    corpus = Corpus.read(unlabelled(300))
+    losses = []
+    for epochs in (1, 3, 9):
+        train_glove(corpus, dim=8, epochs=epochs)
+        losses.append(float(capsys.readouterr().err.split("loss ")[-1].split(",")[0]))
+    assert losses == sorted(losses, reverse=True)
+    assert losses[-1] < 0.75 * losses[0]
+
+
+@some
+@given(st.integers(2, 300), st.integers(0, 2**31))
+def test_cut_spans_lose_nothing(length: int, seed: int) -> None:
+    """Each sentinel stands in both halves, so putting the spans back gives the text again."""
+    first = 1000
+    tokens = list(range(length))
+    left, taken = cut_spans(tokens, first, np.random.default_rng(seed))
+    places = [i for i, token in enumerate(taken) if token >= first]
+    assert [taken[i] for i in places] == list(range(first, first + len(places)))
+    assert [token for token in left if token >= first] == [taken[i] for i in places[:-1]]
+    spans = {taken[a]: taken[a + 1 : b] for a, b in pairwise(places)}
+    assert all(spans.values())
+    assert [t for token in left for t in spans.get(token, [token])] == tokens
+    assert places[-1] == len(taken) - 1
+    cut = sum(map(len, spans.values()))
+    assert cut == min(max(round(0.15 * length), 1), length - 1)
+    assert all(min(pair) < first for pair in pairwise(left))
+
+
+def test_spans_fall_anywhere() -> None:
+    """Slots are drawn evenly; the outermost tokens are cut less, as fewer spans reach them."""
+    rng = np.random.default_rng(0)
+    counts = np.zeros(30)
+    for _ in range(3000):
+        left, _ = cut_spans(range(30), 100, rng)
+        counts[sorted(set(range(30)) - set(left))] += 1
+    assert counts.min() > 0.2 * counts.mean()
+    assert counts[4:-4].min() > 0.8 * counts[4:-4].max()
+
+
+@some
+@given(st.integers(0, 2**31), st.integers(2, 500))
+def test_masking_keeps_what_it_does_not_ask_for(seed: int, size: int) -> None:
+    """What is not chosen is seen as it was; what is chosen is the target; padding is neither."""
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.randint(size + 1, (8, 12), generator=generator)
+    seen, targets = mask_words(ids, size, generator)
+    asked = targets != UNMASKED
+    assert torch.equal(seen[~asked], ids[~asked])
+    assert torch.equal(targets[asked], ids[asked])
+    assert not asked[ids == size].any()
+    assert not (seen[asked] == size).any()
+
+
+def test_share_that_is_masked() -> None:
+    """15 % are asked for, of which 80 % hidden, 10 % other words and 10 % left; 5 sigma bounds."""
+    size, ids = 1000, torch.arange(1000).repeat(200, 1)
+    seen, targets = mask_words(ids, size, torch.Generator().manual_seed(0))
+    asked = targets != UNMASKED
+    assert asked.float().mean().item() == pytest.approx(MASKED_SHARE, abs=0.004)
+    hidden = (seen[asked] == size + 1).float().mean().item()
+    left = (seen[asked] == ids[asked]).float().mean().item()
+    assert hidden == pytest.approx(0.8, abs=0.012)
+    assert left == pytest.approx(0.1, abs=0.009)
+
+
+@pytest.mark.parametrize("both_ways", [True, False])
+def test_relative_buckets_equal_the_library_s(both_ways: bool) -> None:
+    """An outside oracle: the T5 of the transformers package."""
+    t5 = pytest.importorskip("transformers.models.t5.modeling_t5")
+    distance = torch.arange(150)[None, :] - torch.arange(140)[:, None]
+    theirs = t5.T5Attention._relative_position_bucket(distance, bidirectional=both_ways)
+    assert torch.equal(relative_buckets(140, 150, both_ways), theirs)
+
+
+def test_short_trainings_order_the_scales_alike() -> None:
+    """BERT starts narrow and stays so, GloVe takes the width of log counts, T5 starts at 1."""
+    corpus = Corpus.read(unlabelled(1500))
+    tables = [
+        train_masked_language_model(corpus, dim=16, steps=40, batch=32),
+        train_glove(corpus, dim=16, epochs=15),
+        train_span_corruption(corpus, dim=16, steps=20, batch=16),
+    ]
+    sigmas = [table.sigma for table in tables]
+    assert sigmas == sorted(sigmas)
+    assert 2 * sigmas[0] < sigmas[1] < sigmas[2] / 2
+    assert all(table.values.shape == (len(corpus.words), 16) for table in tables)
+
+
+@pytest.mark.parametrize(
+    "train",
+    [
+        lambda corpus: train_glove(corpus, dim=8, epochs=1),
+        lambda corpus: train_masked_language_model(corpus, dim=8, steps=3, batch=8),
+        lambda corpus: train_span_corruption(corpus, dim=8, steps=3, batch=8),
+    ],
+    ids=["glove", "bert", "t5"],
+)
+def test_training_depends_on_its_seed_alone(train) -> None:
+    """Each training forks torch's generator, and so neither sees nor leaves global randomness."""
+    corpus = Corpus.read(unlabelled(100))
+    torch.manual_seed(54321)
+    first = train(corpus)
+    torch.manual_seed(12345)
+    state = torch.get_rng_state()
+    assert torch.equal(first.values, train(corpus).values)
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def test_corpus_orders_words_and_pads_behind() -> None:
+    """Falling counts, ties by spelling; a corpus without words is nobody's."""
+    corpus = Corpus.read(["b a b", "c"])
+    assert corpus.words == ("b", "a", "c")
+    assert corpus.ids.tolist() == [[0, 1, 0], [2, 3, 3]]
+    with pytest.raises(InputError, match="no words"):
+        Corpus.read([" "])
+
+
+def test_batches_pass_over_every_sentence() -> None:
+    """A pass is a permutation, whatever the batch size; batches may span two passes."""
+    corpus = Corpus.read([f"w{number}" for number in range(10)])
+    batches = corpus.batches(4, 5, torch.Generator().manual_seed(0))
+    drawn = torch.cat([batch.flatten() for batch in batches]).tolist()
+    assert sorted(drawn[:10]) == sorted(drawn[10:]) == list(range(10))
+
+
+def test_tables_come_back_as_saved(tmp_path: Path) -> None:
+    """Words travel in the metadata; what is no table is refused by name."""
+    path = tmp_path / "t.safetensors"
+    table = Table(("x", "y"), torch.tensor([[1.0, 2.0], [3.0, 4.0]]), {"seed": "7"})
+    save_table(table, path)
+    again = load_table(path)
+    assert again.words == table.words
+    assert torch.equal(again.values, table.values)
+    assert (again.record["seed"], float(again.record["sigma"])) == ("7", pytest.approx(1.11803))
+    with pytest.raises(InputError, match="no such table"):
+        load_table(tmp_path / "missing.safetensors")
+    path.write_bytes(b"no table")
+    with pytest.raises(InputError, match="make it again"):
+        load_table(path)
+
+
+def test_purity_of_made_tables() -> None:
+    """Synonyms in one direction are each other's nearest; opposite ones never are."""
+    groups = {"a": 0, "b": 0, "c": 1, "d": 1}
+    values = torch.tensor([[1.0, 0.1], [9.0, 0.0], [0.1, 1.0], [0.0, 9.0], [1.0, 1.0]])
+    assert neighbour_purity(Table(("a", "b", "c", "d", "e"), values), groups) == 1.0
+    assert neighbour_purity(Table(("a", "c", "b", "d", "e"), values), groups) == 0.0
+
+
+@pytest.mark.parametrize("name", SOURCE_NAMES)
+def test_assets_are_what_their_record_says(name: str) -> None:
+    """The shipped table covers the language, has the recorded sigma, and knows some synonyms."""
+    source = SOURCES[name](None)
+    words = [*synonym_groups(), "unheard-of"]
+    vectors = source.lookup(words)
+    assert source.dim == 64
+    assert vectors.values.shape == (len(words), 64)
+    assert vectors.found.tolist() == [True] * (len(words) - 1) + [False]
+    assert not vectors.values[-1].any()
+    table = source.table  # type: ignore[attr-defined]
+    assert table.sigma == pytest.approx(float(table.record["sigma"]), rel=1e-5)
+    assert {"objective", "steps", "sentences", "seed", "torch"} <= set(table.record)
+    assert neighbour_purity(table, synonym_groups()) > 10 / len(synonym_groups()) * 5
+    assert source.fingerprint() == SOURCES[name](None).fingerprint()
+
+
+def test_assets_differ_and_are_ordered_by_scale() -> None:
+    """The three objectives' own scales, kept by full training."""
+    sources = [SOURCES[name](None) for name in ("micro-bert", "micro-glove", "micro-t5")]
+    sigmas = [source.table.sigma for source in sources]  # type: ignore[attr-defined]
+    assert sigmas == sorted(sigmas)
+    assert sigmas[0] < 0.2 < sigmas[1] < 0.6 < 1.0 <= sigmas[2]
+    assert len({source.fingerprint() for source in sources}) == 3
+
+
+def test_assets_cover_the_tasks() -> None:
+    """The unlabelled text is of the same language, so every word of the tasks is in it."""
+    source = SOURCES["micro-glove"](None)
+    for name in ("micro-translation", "micro-sentiment", "micro-inference"):
+        train = TASKS[name].load(None, Cut()).train
+        words = {word for e in train for word in f"{e.text} {e.pair}".split()}
+        assert source.lookup(sorted(words)).found.all()

@@ -1,0 +1,524 @@
+"""The report: what goes in comes out, escaped, linked, balanced and without a request."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embinit.errors import InputError
+from embinit.report import load_schema, render, write_report
+from embinit.report.charts import Axis, forest
+from embinit.report.numbers import decimals, duration, interval, moment, number, p_value, rerun
+
+HOSTILE = (
+    """</style></script><script>alert(1)</script><img src=x onerror="a">&amp;'"{{7*7}}{% x %}"""
+)
+VOID = {"meta", "br", "img", "link", "hr", "input"}
+CLOSED_IN_SVG = {"path", "rect", "circle"}
+anything = st.one_of(st.none(), st.floats())
+
+
+def make_record(label: str, init: str, seed: int, level: float, **positions: str) -> dict[str, Any]:
+    """One run's record with curves, tables and coverage."""
+    wobble = [math.sin(7.1 * seed + epoch) for epoch in range(12)]
+    accuracy = [level * (1 - 0.7**epoch) + 0.3 * wobble[epoch - 1] for epoch in range(1, 13)]
+    table = {"minimum": -3.9, "maximum": 3.96, "mean": -0.004, "sigma": 0.388}
+    table |= {"rows": 4769, "dim": 300, "row_norm_percentiles": [1.0] * 5}
+    found = {"types": 4765, "types_found": 4401, "tokens": 377_534, "tokens_found": 351_107}
+    source = None if init == "xavier" else "glove"
+    return {
+        "key": f"{label}-{seed}",
+        "spec": {
+            "data": {"task": "micro-translation"},
+            "table": {"init": init, "source": source, "trained": True},
+            "positions": {"kind": "sinusoidal", **positions},
+            "seed": seed,
+        },
+        "label": label,
+        "measures": {"bleu": level},
+        "curves": {"train_loss": [5 / e for e in range(1, 13)], "validation_bleu": accuracy},
+        "tables": {
+            "encoder": table | {"rows": 4769, "dim": 300, "row_norm_percentiles": [1.0] * 5}
+        },
+        "coverage": {"encoder": found if source else None},
+        "signature": "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.5.1",
+        "failure": None,
+        "provenance": {"versions": {}, "device": "cpu", "seconds": 12.5, "finished": "2026-11-21"},
+    }
+
+
+def make_comparison(seeds: int = 5, **fields: Any) -> dict[str, Any]:
+    """GloVe against Xavier, in BLEU."""
+    left = [20.0 + 0.4 * math.sin(5 * seed) for seed in range(seeds)]
+    right = [31.0 + 0.5 * math.cos(3 * seed) for seed in range(seeds)]
+    runs = [f"{label}-{seed}" for seed in range(seeds) for label in ("GloVe", "Xavier")]
+    return {
+        "relation": "<",
+        "arms": {"left": "GloVe", "right": "Xavier"},
+        "metric": "bleu",
+        "unit": "BLEU",
+        "n": seeds,
+        "seeds": list(range(seeds)),
+        "left_values": left,
+        "right_values": right,
+        "difference": math.fsum(left) / seeds - math.fsum(right) / seeds,
+        "interval": [-11.9, -10.2],
+        "level": 0.95,
+        "margin": 0.0,
+        "p": 0.0000021,
+        "p_against": 0.9999,
+        "holm_p": 0.00012,
+        "power": 0.999,
+        "seeds_needed": None,
+        "exact": False,
+        "verdict": "SUPPORTED",
+        "runs": runs,
+    } | fields
+
+
+def make_claim(name: str, verdict: str = "SUPPORTED", **fields: Any) -> dict[str, Any]:
+    """A claim; NOT RUN comes without comparisons."""
+    comparisons = [] if verdict == "NOT RUN" else [make_comparison(verdict=verdict)]
+    return {
+        "id": f"kim2024/finding-1/{name}[glove-micro-translation]",
+        "nodeid": f"claims/kim2024/test_finding_1.py::test_{name}[glove-micro-translation]",
+        "verdict": verdict,
+        "control": False,
+        "expects": None,
+        "as_expected": None,
+        "statement": f"A table of wider variance fares worse ({name})",
+        "paper": "kim2024",
+        "place": "Table 1",
+        "tier": "micro",
+        "task": "micro-translation",
+        "source": "glove",
+        "experiment": "glove-micro-translation",
+        "family": "kim2024/finding-1",
+        "alpha": 0.0125,
+        "reason": "GloVe is 11.0 BLEU below Xavier over 5 seeds.",
+        "comparisons": comparisons,
+    } | fields
+
+
+def make_control(name: str, verdict: str = "REFUTED", **fields: Any) -> dict[str, Any]:
+    """A planted falsehood, refuted as expected."""
+    known = {"control": True, "expects": "REFUTED", "as_expected": verdict == "REFUTED"}
+    return make_claim(name, verdict, **(known | fields))
+
+
+def make_document(claims: list[dict[str, Any]]) -> dict[str, Any]:
+    """A session with ``claims``."""
+    return {
+        "schema_version": 1,
+        "session": {
+            "started": "2026-11-21T01:46:34+00:00",
+            "wall_seconds": 312.4,
+            "tier": "micro",
+            "device": "cpu",
+            "seeds": 5,
+            "command": "pytest claims -n 4",
+            "runs": {"wanted": 120, "trained": 100, "stored": 20},
+            "versions": {"embinit": "0.1.0", "python": "3.11.9", "sacrebleu": "2.5.1"},
+            "data_dir_given": False,
+        },
+        "claims": claims,
+    }
+
+
+def make_full() -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """A document with every verdict and relation, a control, and records for its runs."""
+    kinds = [
+        make_comparison(relation="~", margin=0.5, interval=[-0.2, 0.3], difference=0.05),
+        make_comparison(relation=">=", margin=0.4, interval=[-0.3, None], exact=False),
+        make_comparison(relation="<=", margin=40.0),
+        make_comparison(relation=">", n=1, exact=True, interval=[None, None], p=None, runs=[]),
+    ]
+    claims = [
+        make_claim("plain"),
+        make_claim("kinds", comparisons=kinds),
+        make_claim("opposite", "REFUTED"),
+        make_claim(
+            "open",
+            "UNDECIDED",
+            comparisons=[make_comparison(verdict="UNDECIDED", seeds_needed=14)],
+        ),
+        make_claim("absent", "NOT RUN", reason="Multi30k is missing: name a data directory."),
+        make_claim("absent-too", "NOT RUN", reason="Multi30k is missing: name a data directory."),
+        make_control("planted"),
+    ]
+    arms = (("GloVe", "pretrained", 20.0), ("Xavier", "xavier", 31.0))
+    records = [make_record(*arm[:2], seed, arm[2]) for seed in range(5) for arm in arms]
+    return make_document(claims), {record["key"]: record for record in records}
+
+
+class Page(HTMLParser):
+    """Collects tags, ids, links and text; complains about tags that don't balance."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.ids: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.text = ""
+        self.feed(html)
+        self.close()
+        assert not self.open, f"never closed: {self.open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._note(tag, attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in CLOSED_IN_SVG, f"<{tag}/> closes nothing in HTML"
+        self._note(tag, attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> without a start"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.text += data
+
+    def _note(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+
+    @property
+    def links(self) -> list[str]:
+        """Every address that the page names."""
+        names = {"href", "src", "srcset", "action", "data", "poster", "xlink:href"}
+        return [value for _, name, value in self.attributes if name in names]
+
+
+def check(html: str) -> Page:
+    """What holds of every page: balanced, ids unique, links inside it, coordinates finite."""
+    page = Page(html)
+    assert len(page.ids) == len(set(page.ids))
+    assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
+    assert all(link.startswith("#") for link in page.links)
+    assert page.tags["script"] == page.tags["img"] == page.tags["link"] == 0
+    assert not re.search(r"@import|url\(|https?:", html)
+    for tag, name, value in page.attributes:
+        if tag in {"svg", "path", "text", "rect"} and name in {"d", "x", "y", "width", "viewbox"}:
+            assert re.fullmatch(r"[-MHVhvlz0-9. ]*", value), f"{tag} {name}={value!r}"
+            assert all(abs(float(part)) < 2000 for part in re.findall(r"-?[0-9.]+", value))
+    return page
+
+
+def test_made_document_follows_the_schema() -> None:
+    """The schema is what claims write against, so a full document must pass and itself be sound."""
+    schema = load_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    document, _ = make_full()
+    jsonschema.validate(document, schema, cls=jsonschema.Draft202012Validator)
+    for broken in ({"verdict": "MAYBE"}, {"extra": 1}, {"alpha": 2}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(make_document([make_claim("x") | broken]), schema)
+
+
+def test_every_field_is_described() -> None:
+    """A schema whose fields go unexplained documents nothing."""
+
+    def walk(node: dict[str, Any]) -> None:
+        for name, part in node.get("properties", {}).items():
+            target = schema["$defs"].get(part.get("$ref", "").removeprefix("#/$defs/"), part)
+            assert part.get("description") or target.get("description"), name
+            walk(part)
+
+    schema = load_schema()
+    for node in (schema, *schema["$defs"].values()):
+        walk(node)
+
+
+def test_every_claim_has_its_anchor_and_row() -> None:
+    """Links to claims are shared, so each has one id, and its row in the summary goes there."""
+    document, records = make_full()
+    page = check(render(document, records))
+    anchors = [name for name in page.ids if name.startswith("claim-")]
+    assert len(anchors) == len(document["claims"])
+    assert "claim-kim2024-finding-1-plain-glove-micro-translation" in anchors
+    counts = Counter(page.links)
+    assert all(counts[f"#{anchor}"] >= 2 for anchor in anchors)
+    for claim in document["claims"]:
+        assert claim["id"] in page.text
+    assert page.tags["svg"] > 6
+
+
+@given(names=st.lists(st.sampled_from(["a/b", "a-b", "a b", "é", "ü", ""]), max_size=6))
+@settings(max_examples=30, deadline=None)
+def test_anchors_differ_though_ids_nearly_agree(names: list[str]) -> None:
+    """Two claims on one fragment would make one of them unreachable."""
+    page = check(render(make_document([make_claim("x", "NOT RUN", id=n) for n in names]), {}))
+    assert sum(name.startswith("claim-") for name in page.ids) == len(names)
+
+
+def test_headline_counts_claims_and_controls_apart() -> None:
+    """A claim that was not run was not put to the test, so it is no part of the denominator."""
+    document, records = make_full()
+    text = check(render(document, records)).text
+    assert (
+        "2 of 4 claims hold here, 1 refuted, 1 undecided, 2 not run; "
+        "controls 1 of 1 as expected." in text
+    )
+    assert "a control misbehaved" not in text
+    assert "about 14" in text
+    assert 'pytest "claims/kim2024/test_finding_1.py::test_open[glove-micro-translation]"' in text
+    assert text.count("Multi30k is missing: name a data directory.") == 1
+
+
+def test_a_misbehaving_control_is_shouted() -> None:
+    """Verdicts beside a broken control can't be trusted, and the reader has to see it first."""
+    wrong = make_control("planted", "SUPPORTED")
+    text = check(render(make_document([make_claim("a"), wrong]), {})).text
+    assert "controls 0 of 1 as expected" in text
+    assert text.index("a control misbehaved") < text.index("Summary")
+    idle = make_control("planted", "NOT RUN", as_expected=None)
+    text = check(render(make_document([idle]), {})).text
+    assert "controls 0 of 1 as expected (1 not run)" in text
+    assert "a control misbehaved" not in text
+
+
+@pytest.mark.parametrize("claims", [[], [make_claim("a", "NOT RUN")]], ids=["empty", "not run"])
+def test_pages_without_results(claims: list[dict[str, Any]]) -> None:
+    """The page is written whatever the session came to."""
+    text = check(render(make_document(claims), {})).text
+    assert "No claim was run." in text
+    assert ("None of 1 claims could be run" if claims else "No claims were put to the test") in text
+
+
+def test_hostile_text_is_only_text() -> None:
+    """Third-party claims name anything; a page that ran their names could not be passed on."""
+    comparison = make_comparison(
+        arms={"left": HOSTILE, "right": HOSTILE}, unit=HOSTILE, metric=HOSTILE
+    )
+    names = ("id", "nodeid", "statement", "place", "task", "source", "family", "reason", "paper")
+    fields = dict.fromkeys(names, HOSTILE)
+    claims = [
+        make_claim("x", **fields, experiment=HOSTILE, comparisons=[comparison]),
+        make_claim("x", "NOT RUN", **fields),
+        make_control("y", "SUPPORTED", **fields),
+    ]
+    document = make_document(claims)
+    document["session"] |= {"device": HOSTILE, "command": HOSTILE, "versions": {HOSTILE: HOSTILE}}
+    records = {
+        record["key"]: record | {"signature": HOSTILE, "failure": HOSTILE, "label": HOSTILE}
+        for record in (make_record("GloVe", HOSTILE, 0, 2.0), make_record("Xavier", "a", 0, 2.0))
+    }
+    html = render(document, records)
+    page = check(html)
+    assert not [name for _, name, _ in page.attributes if name.startswith("on")]
+    assert page.text.count(HOSTILE) > 20
+    assert HOSTILE not in html
+
+
+@given(
+    values=st.lists(st.tuples(anything, anything), max_size=8),
+    numbers=st.tuples(*[anything] * 6),
+    relation=st.sampled_from(["<", ">", "<=", ">=", "~"]),
+    curve=st.lists(anything, max_size=60),
+)
+@settings(max_examples=80, deadline=None)
+def test_any_numbers_render(
+    values: list[tuple[float | None, float | None]],
+    numbers: tuple[float | None, ...],
+    relation: str,
+    curve: list[float | None],
+) -> None:
+    """Diverged runs give NaN and infinity, and the report is where that must be seen, not fatal."""
+    difference, low, high, margin, p, power = numbers
+    comparison = make_comparison(
+        relation=relation,
+        left_values=[left for left, _ in values],
+        right_values=[right for _, right in values],
+        difference=difference,
+        interval=[low, high],
+        margin=margin,
+        p=p,
+        power=power,
+        runs=["Xavier-0"],
+    )
+    record = make_record("Xavier", "xavier", 0, 1.0)
+    record["curves"] = {"validation_bleu": curve, "train_loss": [1.0, None, math.nan]}
+    record["tables"]["encoder"]["sigma"] = margin
+    html = render(make_document([make_claim("x", comparisons=[comparison])]), {"Xavier-0": record})
+    text = check(html).text
+    assert not re.search(r"\b(nan|inf|None)\b", text)
+
+
+def test_missing_numbers_are_dashes() -> None:
+    """A reader must tell 'not known' from zero."""
+    dash = "\N{EN DASH}"
+    for absent in (None, math.nan, math.inf, -math.inf, "3", True):
+        assert number(absent) == p_value(absent) == duration(absent) == dash
+    assert interval([None, 1.5], 1) == f"[{dash}, 1.5]"
+    assert number(-0.0001, 2) == "0.00"
+    assert number(-12.345) == "\N{MINUS SIGN}12.3"
+    assert p_value(0.00001) == "< 0.0001"
+    assert p_value(0.0312) == "0.031"
+    assert duration(3725) == "1 h 02 min"
+    assert moment("2026-11-21T01:46:34+00:00") == "21 November 2026, 01:46 UTC"
+    assert moment("yesterday") == "yesterday"
+
+
+@given(value=st.floats(-1e300, 1e300))
+@settings(max_examples=200, deadline=None)
+def test_numbers_read_back(value: float) -> None:
+    """Three digits (two in scientific notation) keep a number to within a twentieth."""
+    read = float(number(value).replace("\N{MINUS SIGN}", "-"))
+    assert math.isclose(read, value, rel_tol=0.051, abs_tol=1e-7)
+
+
+@given(low=st.floats(-1e6, 1e6), size=st.floats(1e-3, 1e6))
+@settings(max_examples=200, deadline=None)
+def test_ticks_are_even_and_on_the_axis(low: float, size: float) -> None:
+    """An axis is read by its ticks: the places must be in proportion to the texts."""
+    axis = Axis(low, low + size, 10.0, 390.0)
+    ticks = axis.ticks(5)
+    assert 2 <= len(ticks) <= 6
+    assert all(10 <= tick.at <= 390 for tick in ticks)
+    gaps = [right.at - left.at for left, right in pairwise(ticks)]
+    assert max(gaps) - min(gaps) < 0.35
+    for tick in ticks:
+        assert abs(axis.at(float(tick.text.replace("\N{MINUS SIGN}", "-"))) - tick.at) < 0.2
+
+
+@given(
+    shift=st.floats(-50, 50),
+    relation=st.sampled_from(["<", ">", "<=", ">=", "~"]),
+    margin=st.floats(0.01, 20),
+)
+@settings(max_examples=150, deadline=None)
+def test_shade_is_where_the_claim_holds(shift: float, relation: str, margin: float) -> None:
+    """The mean lies in the shade exactly when the relation holds of it: the plot can't lie."""
+    plot = forest(
+        make_comparison(
+            relation=relation, left_values=[shift], right_values=[0.0], difference=shift,
+            interval=[shift - 1, shift + 1], margin=margin,
+        )
+    )  # fmt: skip
+    assert plot is not None
+    assert plot.mean is not None
+    holds = {
+        "<": shift < 0,
+        ">": shift > 0,
+        "<=": shift < margin,
+        ">=": shift > -margin,
+        "~": abs(shift) < margin,
+    }[relation]
+    near = min(abs(plot.mean - edge) for edge in plot.shade) < 0.2
+    assert near or holds == (plot.shade[0] < plot.mean < plot.shade[1])
+    assert plot.low <= plot.mean <= plot.high
+    assert len(plot.margins) == {"<": 0, ">": 0, "~": 2}.get(relation, 1)
+
+
+def test_an_endless_interval_has_arrows_and_keeps_the_dots_apart() -> None:
+    """Two seeds give intervals of many times the data's width; the dots must stay readable."""
+    plot = forest(make_comparison(seeds=2, interval=[-900.0, None]))
+    assert plot is not None
+    assert (plot.open_low, plot.open_high) == (True, True)
+    assert (plot.low, plot.high) == (14.0, 386.0)
+    first, second = (float(x) for x in re.findall(r"M([0-9.]+)", plot.dots))
+    assert second - first > 1
+
+
+def test_arms_with_one_label_are_told_apart() -> None:
+    """Xavier with and without positions share a label; without the setting curves can't be read."""
+    records = {
+        key: make_record("Xavier", "xavier", 0, 2.0, kind=key) for key in ("sinusoidal", "none")
+    }
+    comparison = make_comparison(runs=[*records, "lost"])
+    text = check(render(make_document([make_claim("x", comparisons=[comparison])]), records)).text
+    assert "Xavier (positions none)" in text
+    assert "Xavier (positions sinusoidal)" in text
+    assert "Not in the store: lost" in text
+
+
+def test_files_are_written_whole(tmp_path: Path) -> None:
+    """What is read back is what was given, as strict JSON, with nothing left lying about."""
+    document, records = make_full()
+    document["claims"][0]["comparisons"][0]["difference"] = math.nan
+    document["claims"][0]["reason"] = "a path \udcff that is no UTF-8"
+    page = write_report(document, records, tmp_path / "a" / "b")
+    assert page == tmp_path / "a" / "b" / "index.html"
+    check(page.read_text("utf-8"))
+    assert sorted(path.name for path in page.parent.iterdir()) == ["index.html", "verdicts.json"]
+    read = json.loads((page.parent / "verdicts.json").read_text("utf-8"))
+    assert read["claims"][0]["comparisons"][0]["difference"] is None
+    assert read["claims"][0]["reason"] == document["claims"][0]["reason"]
+    assert read["claims"][1:] == json.loads(json.dumps(document["claims"][1:]))
+
+
+def test_a_failed_write_leaves_the_old_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk must not cost the last good report, nor leave a torn file beside it."""
+    document, records = make_full()
+    write_report(document, records, tmp_path / "report")
+    before = (tmp_path / "report" / "verdicts.json").read_bytes()
+    # Whoever has the old file open goes on reading the old file.
+    (tmp_path / "opened").hardlink_to(tmp_path / "report" / "verdicts.json")
+    write_report(make_document([]), {}, tmp_path / "report")
+    assert (tmp_path / "opened").read_bytes() == before
+    before = (tmp_path / "report" / "verdicts.json").read_bytes()
+
+    def torn(path: Path, content: bytes) -> None:
+        with path.open("wb") as stream:
+            stream.write(content[:100])
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", torn)
+    with pytest.raises(OSError, match="no space"):
+        write_report(document, records, tmp_path / "report")
+    assert (tmp_path / "report" / "verdicts.json").read_bytes() == before
+    assert len(list((tmp_path / "report").iterdir())) == 2
+
+
+def test_bad_input_says_what_and_how_to_mend(tmp_path: Path) -> None:
+    """Another version or a field left out is the writer's fault, and the message says so."""
+    document, _ = make_full()
+    with pytest.raises(InputError, match="schema_version is 2"):
+        render(document | {"schema_version": 2}, {})
+    del document["claims"][0]["statement"]
+    with pytest.raises(InputError, match=r"statement.*load_schema"):
+        render(document, {})
+    (tmp_path / "file").write_text("here")
+    with pytest.raises(InputError, match="move it"):
+        write_report(make_document([]), {}, tmp_path / "file")
+
+
+def test_a_hostile_test_name_stays_one_argument() -> None:
+    """The command is there to be pasted into a shell."""
+    assert rerun("a.py::t[x-y]", "micro") == 'pytest "a.py::t[x-y]" --tier micro'
+    assert rerun("a.py::t[$(rm)]", "micro") == "pytest 'a.py::t[$(rm)]' --tier micro"
+
+
+def test_a_large_report_stays_light() -> None:
+    """Three hundred claims of twenty seeds are the largest suite in sight; it must open at once."""
+    arms = (("GloVe", "pretrained", 20.0), ("Xavier", "xavier", 31.0))
+    records = [make_record(*arm[:2], seed, arm[2]) for seed in range(20) for arm in arms]
+    claims = [make_claim(f"c{i}", comparisons=[make_comparison(20)]) for i in range(300)]
+    html = render(make_document(claims), {record["key"]: record for record in records})
+    assert len(html.encode()) < 3_000_000
+
+
+def test_decimals_show_a_narrow_interval() -> None:
+    """An interval whose ends print alike says nothing."""
+    assert decimals([-20.31, -20.33, -20.29]) == 3
+    assert decimals([11.0, 10.2, 11.9]) == 2
+    assert decimals([None, math.nan]) == 2
+    assert decimals([0.0]) == 2
