@@ -149,9 +149,7 @@ class Quantity:
 
     def __sub__(self, other: Quantity) -> Quantity:
         flipped = tuple(replace(term, sign=-term.sign) for term in other.terms)
-        return replace(
-            self, terms=self.terms + flipped, label=f"({self.label} − {other.label})"
-        )
+        return replace(self, terms=self.terms + flipped, label=f"({self.label} − {other.label})")
 
     def __lt__(self, other: Quantity) -> Comparison:
         return Comparison(self, Relation.BELOW, other)
@@ -172,9 +170,7 @@ class Quantity:
     def of(self, measure: str) -> Quantity:
         """The same arms by another measure (``sigma``, ``pe_share``, ``best_epoch`` …)."""
         terms = tuple(replace(term, measure=measure) for term in self.terms)
-        return replace(
-            self, terms=terms, measure=measure, unit=UNITS.get(measure, ""), margin=0.0
-        )
+        return replace(self, terms=terms, measure=measure, unit=UNITS.get(measure, ""), margin=0.0)
 
     @property
     def sigma(self) -> Quantity:
@@ -326,9 +322,7 @@ class ArmsOfExperiment:
 
     def with_shuffled_positions(self) -> ArmsOfExperiment:
         """The same arms with the positions' encodings in another order."""
-        return self._changed(
-            self._experiment.with_positions("shuffled"), "with shuffled positions"
-        )
+        return self._changed(self._experiment.with_positions("shuffled"), "with shuffled positions")
 
     def frozen(self) -> ArmsOfExperiment:
         """The same arms with tables that are not trained."""
@@ -357,9 +351,7 @@ class ArmsOfExperiment:
 class _Named(ArmsOfExperiment):
     """An experiment with a changed setting, which its arms' labels say."""
 
-    def __init__(
-        self, experiment: Experiment, others: Mapping[str, Experiment], said: str
-    ) -> None:
+    def __init__(self, experiment: Experiment, others: Mapping[str, Experiment], said: str) -> None:
         super().__init__(experiment, others)
         self._said = said
 

@@ -148,7 +148,9 @@ def _sides(relation: Relation, margin: float) -> tuple[list[Side], list[Side]]:
 
 
 def _p(differences: np.ndarray, bound: float, side: str) -> float:
-    return float(stats.ttest_rel(differences, np.full_like(differences, bound), alternative=side).pvalue)
+    return float(
+        stats.ttest_rel(differences, np.full_like(differences, bound), alternative=side).pvalue
+    )
 
 
 def _verdict(p: float, p_against: float, alpha: float) -> Verdict:

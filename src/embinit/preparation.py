@@ -82,7 +82,7 @@ def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:
     splits = task.load(data_dir, spec.cut)
     sides: tuple[Side, ...] = ("encoder", "decoder") if task.kind == "translation" else ("encoder",)
     tokenizers = {
-        side: tokenizer(name, task.languages[side])
+        side: tokenizer(_located(name, data_dir), task.languages[side])
         for side, name in zip(sides, spec.tokenizers, strict=True)
     }
     words = {
@@ -111,6 +111,11 @@ def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:
     )
 
 
+def _located(name: str, data_dir: Path | None) -> str:
+    """A spec names a sub-word tokenizer by its source, wherever that lies on this machine."""
+    return source(name.removeprefix("hf:"), data_dir).tokenizer if name.startswith("hf:") else name
+
+
 @dataclass(frozen=True)
 class _Words:
     """A split as words: per example the encoder's words, and the target's or the label."""
@@ -124,7 +129,9 @@ class _Words:
         encoder = tokenizers["encoder"].tokenize([example.text for example in examples])
         if any(example.pair for example in examples):
             pairs = tokenizers["encoder"].tokenize([example.pair for example in examples])
-            encoder = [[*text, _SEPARATOR, *pair] for text, pair in zip(encoder, pairs, strict=True)]
+            encoder = [
+                [*text, _SEPARATOR, *pair] for text, pair in zip(encoder, pairs, strict=True)
+            ]
         targets = [example.target for example in examples if example.target is not None]
         labels = [example.label for example in examples if example.label is not None]
         decoder = tokenizers["decoder"].tokenize(targets) if targets else []
@@ -232,6 +239,21 @@ def start_table(
 def covers(name: str, task: Task, side: Side, data_dir: Path | None) -> bool:
     """Whether the source has vectors in the language of that side."""
     return task.languages[side] in source(name, data_dir).languages
+
+
+def check(run: RunSpec, data_dir: Path | None) -> None:
+    """Read the run's text and vectors, so that bad input is an InputError before any training."""
+    data = prepare(run.data, data_dir)
+    if run.table.source is None:
+        return
+    covered = [s for s in data.vocabularies if covers(run.table.source, data.task, s, data_dir)]
+    if not covered:
+        raise InputError(
+            f"source {run.table.source!r} covers no language of {data.task.name} "
+            f"({', '.join(data.task.languages.values())})"
+        )
+    for side in covered:
+        _lookup(run.table.source, run.data, side, data_dir)
 
 
 @functools.lru_cache(maxsize=16)

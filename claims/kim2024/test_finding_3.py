@@ -1,0 +1,53 @@
+"""Finding 3: pre-trained meaning is used; shuffling a table hurts (Tables 1 and 7, section 5)."""
+
+from __future__ import annotations
+
+from embinit.claims import claim
+from embinit.inference import Verdict
+from embinit.papers.kim2024 import FINDING_3, table1
+
+
+@claim(
+    "kim2024/finding-3/shuffled-below-original",
+    says="A pre-trained table with its rows and columns shuffled fares worse than the original",
+    where="Table 1",
+    family=FINDING_3,
+    experiments=table1(),
+)
+def test_shuffling_a_table_hurts(experiment):
+    assert experiment["pretrained_shuffled"] < experiment["pretrained"]
+
+
+@claim(
+    "kim2024/finding-3/standardised-not-below-xavier",
+    says="GloVe_Xavier does not fare worse than Xavier",
+    where="Table 1",
+    family=FINDING_3,
+    experiments=table1("glove"),
+)
+def test_standardised_glove_does_not_fare_worse_than_xavier(experiment):
+    assert experiment["pretrained_xavier"] >= experiment["xavier"]
+
+
+@claim(
+    "kim2024/finding-3/with-shuffled-positions",
+    says="With shuffled positions, GloVe_Xavier still does not fare worse than Xavier",
+    where="section 5",
+    family=FINDING_3,
+    experiments=table1("glove"),
+)
+def test_meaning_still_helps_with_shuffled_positions(experiment):
+    shuffled = experiment.with_shuffled_positions()
+    assert shuffled["pretrained_xavier"] >= shuffled["xavier"]
+
+
+@claim(
+    "kim2024/finding-3/control-falsehood",
+    says="Control: shuffling a table makes it fare better",
+    where="control",
+    family=FINDING_3,
+    experiments=table1("glove", roles=("translation",)),
+    expects=Verdict.REFUTED,
+)
+def test_control_shuffling_does_not_help(experiment):
+    assert experiment["pretrained_shuffled"] > experiment["pretrained"]

@@ -1,0 +1,1 @@
+"""The papers whose findings are tested: their experiments and families of claims."""

@@ -1,0 +1,390 @@
+"""The pytest side: options, collection of claims, training on demand, verdicts as outcomes.
+
+A claim test is parametrised over its experiments on the tier, read once at collection to learn
+its runs, and decided when they are stored. SUPPORTED passes, REFUTED fails, UNDECIDED is an
+expected failure (``--strict`` makes it fail), NOT RUN is skipped; a control passes when its verdict
+is the one it expects. Verdicts travel with the reports, so that they reach the controller from any
+worker, which writes ``verdicts.json`` and the HTML report.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from embinit.claims import (
+    ArmsOfExperiment,
+    Claim,
+    Comparison,
+    Decider,
+    Decision,
+    claim_of,
+    comparisons_of,
+    read_by,
+    verdict_of,
+)
+from embinit.errors import InputError
+from embinit.experiments import Experiment
+from embinit.inference import Verdict
+from embinit.session import Session
+from embinit.store import Store
+from embinit.tiers import TIERS, experiments, tier
+
+SESSION: pytest.StashKey[Session] = pytest.StashKey()
+VERDICTS: pytest.StashKey[list[dict[str, Any]]] = pytest.StashKey()
+COMPARISONS: pytest.StashKey[list[Comparison]] = pytest.StashKey()
+STARTED: pytest.StashKey[float] = pytest.StashKey()
+PROPERTY = "embinit.verdict"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("embinit", "embinit: claims that train models")
+    group.addoption("--tier", default="micro", choices=sorted(TIERS), help="size (default: micro)")
+    group.addoption(
+        "--data-dir",
+        default=None,
+        help="directory with real data and vectors (default: EMBINIT_DATA, else none)",
+    )
+    group.addoption("--device", default="cpu", help="cpu, cuda, cuda:N (default: cpu)")
+    group.addoption(
+        "--seeds", type=int, default=None, help="replicates per arm (default: the tier's, 5)"
+    )
+    group.addoption(
+        "--store", default=".embinit/store", help="where runs are kept (default: .embinit/store)"
+    )
+    group.addoption(
+        "--report-dir",
+        default="reports/latest",
+        help="where index.html and verdicts.json go (default: reports/latest)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[VERDICTS] = []
+    config.stash[STARTED] = time.time()
+    seeds = config.getoption("seeds")
+    if seeds is not None and seeds < 2:
+        raise pytest.UsageError(f"--seeds {seeds}: a paired test needs at least 2; 5 is usual")
+    data_dir = _data_dir(config)
+    if data_dir is not None and not data_dir.is_dir():
+        raise pytest.UsageError(f"--data-dir {data_dir} is not a directory; name one that exists")
+    device = str(config.getoption("device"))
+    if device != "cpu":
+        _check_device(device)
+
+
+def _check_device(device: str) -> None:
+    import torch
+
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise pytest.UsageError(f"--device {device} can't be used here ({reason}); try cpu") from None
+
+
+def _data_dir(config: pytest.Config) -> Path | None:
+    named = config.getoption("data_dir") or os.environ.get("EMBINIT_DATA")
+    return Path(named).absolute() if named else None
+
+
+def _session(config: pytest.Config) -> Session:
+    """The worker's session, opened when the first claim is collected."""
+    if SESSION not in config.stash:
+        try:
+            store = Store(config.rootpath / config.getoption("store"))
+        except InputError as error:
+            raise pytest.UsageError(str(error)) from None
+        config.stash[SESSION] = Session(store, _data_dir(config), config.getoption("device"))
+    return config.stash[SESSION]
+
+
+def _experiments_of(claim: Claim, config: pytest.Config) -> list[Experiment]:
+    seeds = config.getoption("seeds")
+    found = claim.experiments(config.getoption("tier"))
+    return [replace(one, seeds=seeds) for one in found] if seeds else list(found)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    claim = claim_of(metafunc.function)
+    if claim is None:
+        return
+    found = _experiments_of(claim, metafunc.config)
+    metafunc.parametrize("experiment", found, ids=[one.name for one in found], indirect=True)
+
+
+@pytest.fixture
+def experiment(request: pytest.FixtureRequest) -> ArmsOfExperiment:
+    """The arms of the experiment that a claim is tested in."""
+    return _arms(request.param, request.config)
+
+
+def _arms(one: Experiment, config: pytest.Config) -> ArmsOfExperiment:
+    same_task = experiments(config.getoption("tier"), roles=(one.role,))
+    others = {
+        other.name.split("-", 1)[0]: replace(other, seeds=one.seeds)
+        for other in same_task
+        if other.data.task == one.data.task
+    }
+    return ArmsOfExperiment(one, others)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Read every selected claim once, and plan the runs of all of them."""
+    wanted = []
+    for item in items:
+        if not isinstance(item, pytest.Function) or claim_of(item.function) is None:
+            continue
+        one = item.callspec.params["experiment"]
+        comparisons = comparisons_of(item.function, _arms(one, config))
+        item.stash[COMPARISONS] = comparisons
+        wanted += [run for comparison in comparisons for run in comparison.runs()]
+    if wanted and not config.option.collectonly:
+        session = _session(config)
+        session.want(wanted)
+        _tell_plan(config, session)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    claim = claim_of(pyfuncitem.function)
+    if claim is None:
+        return None
+    config, comparisons = pyfuncitem.config, pyfuncitem.stash[COMPARISONS]
+    session = _session(config)
+    runs = [run for comparison in comparisons for run in comparison.runs()]
+    problems = sorted({problem for run in runs if (problem := session.problem(run))})
+    alpha = claim.family.share(config.getoption("tier"))
+    if problems:
+        decisions = [Decision(one, None, (), (), "; ".join(problems)) for one in comparisons]
+    else:
+        session.ensure(runs)
+        decisions = [one.decide(session.record, alpha) for one in comparisons]
+    verdict = verdict_of(decisions)
+    one = pyfuncitem.callspec.params["experiment"]
+    entry = _entry(claim, one, pyfuncitem.nodeid, verdict, decisions, alpha, session)
+    entry["tier"] = config.getoption("tier")
+    pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
+    _settle(pyfuncitem, claim, verdict, decisions, bool(config.getini("strict")))
+    return True
+
+
+def _settle(
+    item: pytest.Function,
+    claim: Claim,
+    verdict: Verdict,
+    decisions: list[Decision],
+    strict: bool,
+) -> None:
+    """Turn the verdict into pytest's outcome, with the numbers in the message."""
+    said = f"{claim.says}: {verdict}\n" + "\n".join(f"  {decision}" for decision in decisions)
+    if verdict is Verdict.NOT_RUN:
+        pytest.skip(said)
+    if claim.expects is not None:
+        if verdict is not claim.expects:
+            pytest.fail(f"a control must come out {claim.expects}\n{said}", pytrace=False)
+        return
+    if verdict is Verdict.UNDECIDED and not strict:
+        pytest.xfail(said)
+    if verdict is not Verdict.SUPPORTED:
+        pytest.fail(said, pytrace=False)
+    with read_by(Decider(decisions=decisions)):
+        item.function(experiment=item.funcargs["experiment"])
+
+
+def _entry(
+    claim: Claim,
+    one: Experiment,
+    nodeid: str,
+    verdict: Verdict,
+    decisions: list[Decision],
+    alpha: float,
+    session: Session,
+) -> dict[str, Any]:
+    """The claim as ``verdicts.json`` has it; Holm's p is added when all are known."""
+    reasons = "; ".join(dict.fromkeys(d.reason for d in decisions if d.reason))
+    return {
+        "id": f"{claim.id}[{one.name}]",
+        "nodeid": nodeid,
+        "verdict": str(verdict),
+        "control": claim.expects is not None,
+        "expects": None if claim.expects is None else str(claim.expects),
+        "as_expected": None
+        if claim.expects is None or verdict is Verdict.NOT_RUN
+        else verdict is claim.expects,
+        "statement": claim.says,
+        "paper": claim.paper,
+        "place": claim.where,
+        "tier": "",
+        "task": one.data.task,
+        "source": one.source,
+        "experiment": one.name,
+        "family": claim.family.name,
+        "alpha": alpha,
+        "reason": reasons,
+        "comparisons": [_comparison(decision, session) for decision in decisions if decision.outcome],
+    }
+
+
+def _comparison(decision: Decision, session: Session) -> dict[str, Any]:
+    comparison, outcome = decision.comparison, decision.outcome
+    assert outcome is not None
+    return {
+        "relation": str(comparison.relation),
+        "arms": {"left": comparison.left.label, "right": comparison.right.label},
+        "metric": comparison.left.measure,
+        "unit": comparison.left.unit,
+        "n": outcome.n,
+        "seeds": list(range(comparison.left.seeds)),
+        "left_values": list(decision.left),
+        "right_values": list(decision.right),
+        "difference": outcome.difference,
+        "interval": list(outcome.interval),
+        "level": outcome.level,
+        "margin": outcome.margin,
+        "p": outcome.p,
+        "p_against": outcome.p_against,
+        "holm_p": None,
+        "power": outcome.power,
+        "seeds_needed": outcome.seeds_needed,
+        "exact": outcome.exact,
+        "verdict": str(outcome.verdict),
+        "runs": list(dict.fromkeys(session.key(run) for run in comparison.runs())),
+    }
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when != "call" or _collector is None:
+        return
+    for name, value in report.user_properties:
+        if name == PROPERTY:
+            _collector.append(json.loads(str(value)))
+
+
+_collector: list[dict[str, Any]] | None = None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
+    global _collector
+    config = session.config
+    if hasattr(config, "workerinput"):
+        return (yield)
+    _collector = config.stash[VERDICTS]
+    done = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(config, done), daemon=True)
+    watcher.start()
+    try:
+        return (yield)
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _plan_path(config: pytest.Config) -> Path:
+    return Path(config.rootpath / config.getoption("store")).absolute() / "sessions" / "plan.json"
+
+
+def _tell_plan(config: pytest.Config, session: Session) -> None:
+    """Say what is planned, for the controller's progress line."""
+    paths = [
+        str(session.store.path(session.key(run)))
+        for run in session.wanted
+        if session.problem(run) is None
+    ]
+    from embinit.store import write_atomically
+
+    write_atomically(_plan_path(config), json.dumps(paths))
+
+
+def _watch(config: pytest.Config, done: threading.Event) -> None:
+    """One line every 30 seconds: runs stored, wanted, and the time that is left."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    started, first = time.time(), None
+    while not done.wait(30):
+        try:
+            paths = json.loads(_plan_path(config).read_text())
+        except (OSError, ValueError):
+            continue
+        stored = sum(os.path.exists(path) for path in paths)
+        first = stored if first is None else first
+        left = "estimating"
+        if stored > first:
+            seconds = (len(paths) - stored) * (time.time() - started) / (stored - first)
+            left = f"about {seconds / 60:.0f} min left"
+        if reporter is not None and stored < len(paths):
+            reporter.write_line(f"embinit: {stored} of {len(paths)} runs stored, {left}")
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    claims = config.stash.get(VERDICTS, [])
+    if not claims or hasattr(config, "workerinput"):
+        return
+    from embinit.report import write_report
+
+    claims.sort(key=lambda entry: entry["id"])
+    _add_holm(claims)
+    store = Store(config.rootpath / config.getoption("store"))
+    document = {"schema_version": 1, "session": _about(config, claims, store), "claims": claims}
+    keys = {key for entry in claims for one in entry["comparisons"] for key in one["runs"]}
+    records = {key: {"key": key, **record} for key in keys if (record := store.get(key))}
+    page = write_report(document, records, config.rootpath / config.getoption("report_dir"))
+    terminalreporter.section("verdicts")
+    for entry in claims:
+        mark = f"{entry['verdict']:<10}"
+        note = f" (control, expects {entry['expects']})" if entry["control"] else ""
+        terminalreporter.write_line(f"{mark} {entry['id']}{note}")
+        if entry["verdict"] == "NOT RUN":
+            terminalreporter.write_line(f"           {entry['reason']}")
+    terminalreporter.write_line(f"report: {page}")
+
+
+def _add_holm(claims: list[dict[str, Any]]) -> None:
+    """Holm's p over what was run of each family: shown beside, never decides."""
+    from embinit.inference import holm
+
+    families: dict[str, list[dict[str, Any]]] = {}
+    for entry in claims:
+        if not entry["control"]:
+            tested = [one for one in entry["comparisons"] if not one["exact"]]
+            families.setdefault(entry["family"], []).extend(tested)
+    for tested in families.values():
+        for one, adjusted in zip(tested, holm([one["p"] for one in tested]), strict=True):
+            one["holm_p"] = adjusted
+
+
+def _about(config: pytest.Config, claims: list[dict[str, Any]], store: Store) -> dict[str, Any]:
+    from embinit.results import device_name, versions
+
+    started = config.stash[STARTED]
+    keys = {key for entry in claims for one in entry["comparisons"] for key in one["runs"]}
+    fresh = sum(
+        store.path(key).stat().st_mtime >= started for key in keys if store.path(key).exists()
+    )
+    return {
+        "started": datetime.datetime.fromtimestamp(started, datetime.UTC).isoformat(),
+        "wall_seconds": round(time.time() - started, 1),
+        "tier": config.getoption("tier"),
+        "device": device_name(config.getoption("device")),
+        "seeds": config.getoption("seeds") or tier(config.getoption("tier")).seeds,
+        "command": " ".join(["pytest", *config.invocation_params.args]),
+        "runs": {"wanted": len(keys), "trained": fresh, "stored": len(keys) - fresh},
+        "versions": versions(),
+        "data_dir_given": _data_dir(config) is not None,
+    }
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """What the claims will run as."""
+    return f"embinit: tier {config.getoption('tier')}, device {config.getoption('device')}"
+

@@ -1,0 +1,138 @@
+"""Getting wanted runs trained: what the store lacks becomes cohorts, which workers share.
+
+Every worker knows the whole plan, so that none waits while there is a cohort that nobody trains.
+A cohort is trained by whoever holds its lock, and only as many train at once as there are cores
+(one on a GPU): locks belong to the operating system and end with the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from embinit.errors import InputError
+from embinit.experiments import Cohort, RunSpec, plan
+from embinit.preparation import check, fingerprint
+from embinit.store import Store, run_key, write_atomically
+from embinit.training import train
+
+WAIT_SECONDS = 0.2
+
+
+class Session:
+    """One worker's view of the plan, the store and the machine."""
+
+    def __init__(self, store: Store, data_dir: Path | None, device: str) -> None:
+        self.store, self.data_dir, self.device = store, data_dir, device
+        self.wanted: list[RunSpec] = []
+        self.trained = 0
+        self._keys: dict[RunSpec, str] = {}
+        self._records: dict[str, Mapping[str, Any]] = {}
+        self._cohorts: list[Cohort] = []
+        self._checked: dict[object, str | None] = {}
+
+    def want(self, runs: Iterable[RunSpec]) -> None:
+        """Fix the plan: the cohorts of every run that this session may need."""
+        self.wanted = list(dict.fromkeys(runs))
+        possible = [run for run in self.wanted if self.problem(run) is None]
+        missing = [run for run in possible if self.key(run) not in self.store]
+        self._cohorts = plan(missing)
+
+    def problem(self, run: RunSpec) -> str | None:
+        """Why the run can't be made here (its data is missing or bad), or None.
+
+        Text and vectors are read here, before anything trains.
+        """
+        what = (run.data, run.table.source)
+        if what not in self._checked:
+            try:
+                self.key(run)
+                if self._keys[run] not in self.store:
+                    check(run, self.data_dir)
+                self._checked[what] = None
+            except InputError as error:
+                self._checked[what] = str(error)
+        return self._checked[what]
+
+    def key(self, run: RunSpec) -> str:
+        """The run's name in the store."""
+        if run not in self._keys:
+            self._keys[run] = run_key(run.digest(), fingerprint(run, self.data_dir))
+        return self._keys[run]
+
+    def record(self, run: RunSpec) -> Mapping[str, Any] | None:
+        """The run's record, read once."""
+        if self.problem(run) is not None:
+            return None
+        key = self.key(run)
+        if key not in self._records:
+            found = self.store.get(key)
+            if found is None:
+                return None
+            self._records[key] = found
+        return self._records[key]
+
+    def ensure(self, runs: Iterable[RunSpec]) -> None:
+        """Return when all ``runs`` are stored: train them, or others while somebody else does."""
+        needed = list(dict.fromkeys(runs))
+        while missing := [run for run in needed if self.record(run) is None]:
+            if not self._train_one(missing):
+                time.sleep(WAIT_SECONDS)
+
+    def _train_one(self, missing: list[RunSpec]) -> bool:
+        """Train one cohort that nobody trains, those that hold a missing run first."""
+        urgent = set(missing)
+        known = {run for cohort in self._cohorts for run in cohort.runs}
+        if not urgent <= known:
+            # A record was damaged after planning: its run joins the plan again.
+            self._cohorts += plan(urgent - known)
+        self._cohorts = [cohort for cohort in self._cohorts if self._left(cohort)]
+        order = sorted(self._cohorts, key=lambda cohort: urgent.isdisjoint(cohort.runs))
+        with self._slot() as free:
+            if not free:
+                return False
+            for cohort in order:
+                with self.store.claim(cohort.digest[:40]) as held:
+                    left = self._left(cohort) if held else []
+                    if left:
+                        self._train(Cohort(tuple(left)))
+                        return True
+        return False
+
+    def _left(self, cohort: Cohort) -> list[RunSpec]:
+        return [run for run in cohort.runs if self.key(run) not in self.store]
+
+    def _train(self, cohort: Cohort) -> None:
+        torch.set_num_threads(1)
+        mark = self.store.root / "sessions" / f"{os.getpid()}.json"
+
+        def progress(share: float) -> None:
+            with contextlib.suppress(OSError):
+                write_atomically(mark, json.dumps({"share": share, "runs": len(cohort.runs)}))
+
+        try:
+            for run, result in zip(
+                cohort.runs, train(cohort, self.data_dir, self.device, progress), strict=True
+            ):
+                self.store.put(self.key(run), result.as_record())
+            self.trained += len(cohort.runs)
+        finally:
+            mark.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _slot(self) -> Iterator[bool]:
+        """A place to train in: one a core on a CPU, one on a GPU."""
+        places = 1 if self.device != "cpu" else len(os.sched_getaffinity(0))
+        for place in range(places):
+            with self.store.claim(f"slot-{self.device.replace(':', '-')}-{place}") as held:
+                if held:
+                    yield True
+                    return
+        yield False
