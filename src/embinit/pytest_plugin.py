@@ -264,14 +264,24 @@ def _comparison(decision: Decision, session: Session) -> dict[str, Any]:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.when != "call" or _collector is None:
+    if _collector is None:
         return
-    for name, value in report.user_properties:
-        if name == PROPERTY:
-            _collector.append(json.loads(str(value)))
+    entries = [value for name, value in report.user_properties if name == PROPERTY]
+    if report.when == "call":
+        _collector.extend(json.loads(str(value)) for value in entries)
+    if report.failed and report.nodeid.startswith("claims/") and not entries:
+        _broken.append(report.nodeid)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A claim that broke has no verdict: that is an error, never a refuted finding (exit 1)."""
+    if _broken:
+        session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
 
 _collector: list[dict[str, Any]] | None = None
+_broken: list[str] = []
 
 
 @pytest.hookimpl(wrapper=True)

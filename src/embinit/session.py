@@ -13,15 +13,17 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
 
 from embinit.errors import InputError
+from embinit import preparation, probing
 from embinit.experiments import Cohort, RunSpec, plan
-from embinit.preparation import check, fingerprint
+from embinit.results import RunResult
 from embinit.store import Store, run_key, write_atomically
-from embinit.training import train
+from embinit.training import Progress, train
 
 WAIT_SECONDS = 0.2
 
@@ -55,7 +57,7 @@ class Session:
             try:
                 self.key(run)
                 if self._keys[run] not in self.store:
-                    check(run, self.data_dir)
+                    _reads(run).check(run, self.data_dir)
                 self._checked[what] = None
             except InputError as error:
                 self._checked[what] = str(error)
@@ -64,7 +66,9 @@ class Session:
     def key(self, run: RunSpec) -> str:
         """The run's name in the store."""
         if run not in self._keys:
-            self._keys[run] = run_key(run.digest(), fingerprint(run, self.data_dir))
+            self._keys[run] = run_key(
+                run.digest(), _reads(run).fingerprint(run, self.data_dir)
+            )
         return self._keys[run]
 
     def record(self, run: RunSpec) -> Mapping[str, Any] | None:
@@ -118,13 +122,16 @@ class Session:
                 write_atomically(mark, json.dumps({"share": share, "runs": len(cohort.runs)}))
 
         try:
-            for run, result in zip(
-                cohort.runs, train(cohort, self.data_dir, self.device, progress), strict=True
-            ):
+            for run, result in zip(cohort.runs, self._results(cohort, progress), strict=True):
                 self.store.put(self.key(run), result.as_record())
             self.trained += len(cohort.runs)
         finally:
             mark.unlink(missing_ok=True)
+
+    def _results(self, cohort: Cohort, progress: Progress) -> list[RunResult]:
+        if cohort.runs[0].training is None:
+            return [probing.probe(run, self.data_dir) for run in cohort.runs]
+        return train(cohort, self.data_dir, self.device, progress)
 
     @contextlib.contextmanager
     def _slot(self) -> Iterator[bool]:
@@ -136,3 +143,8 @@ class Session:
                     yield True
                     return
         yield False
+
+
+def _reads(run: RunSpec) -> ModuleType:
+    """The module that knows what a run reads: a probe's differ from a trained run's."""
+    return probing if run.training is None else preparation

@@ -21,6 +21,7 @@ from embinit import positions
 from embinit.batching import Buckets, in_order
 from embinit.decoding import greedy
 from embinit.diagnostics import pe_share, table_statistics
+from embinit.errors import InputError
 from embinit.experiments import Cohort, RunSpec
 from embinit.model import (
     Embedding,
@@ -340,6 +341,8 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 def place_table(spec: RunSpec, length: int) -> Tensor:
     """A run's positional encodings (length, D)."""
     assert spec.model is not None
+    if spec.positions.pe_scale != "one":
+        raise InputError(f"PE × {spec.positions.pe_scale} is for probes; a model adds PE as it is")
     generator = stream(spec.seed, "positions")
     return positions.table(spec.positions.kind, length, spec.model.dim, generator)
 

@@ -1,0 +1,36 @@
+# Two commands for everybody: `make claims` tests the findings, `make test` tests embinit.
+# Each makes its own virtual environment first, from the tested versions in constraints.txt.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# One thread a process: workers are processes, and more threads than cores cost five times.
+export OMP_NUM_THREADS = 1
+export MKL_NUM_THREADS = 1
+
+BASELINE := $(patsubst %,--baseline %,$(wildcard reports/reference/verdicts.json))
+
+.PHONY: claims test lint clean
+
+claims: $(VENV)/installed
+	@# Status 1 says that a claim was refuted, which is a result; embinit check knows a fault.
+	$(BIN)/python -m pytest claims/ -n 4 $(ARGS) || [ $$? -eq 1 ]
+	$(BIN)/embinit check reports/latest/verdicts.json $(BASELINE)
+
+test: $(VENV)/installed
+	$(BIN)/python -m pytest tests/ -n 2 $(ARGS)
+
+lint: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "embinit needs Python 3.11 or newer; name one: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .embinit reports/latest

@@ -1,0 +1,74 @@
+"""Files that the user names: found, digested and read line by line, with errors that help."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import hashlib
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from embinit.errors import InputError
+
+CHUNK = 1 << 20
+
+
+def find(data_dir: Path | None, *candidates: str, what: str) -> Path:
+    """The first of ``candidates`` that exists under the data directory; else InputError."""
+    if data_dir is None:
+        raise InputError(
+            f"{what} needs a data directory: name it with --data-dir or EMBINIT_DATA and put "
+            f"{candidates[0]} there"
+        )
+    for candidate in candidates:
+        if (data_dir / candidate).exists():
+            return data_dir / candidate
+    raise InputError(
+        f"{what} is missing: put {' or '.join(candidates)} into {data_dir}, or name another "
+        "directory with --data-dir or EMBINIT_DATA"
+    )
+
+
+def digest(path: Path) -> str:
+    """Hex SHA-256 of the file's content, kept for the process while the file stays unchanged."""
+    status = path.stat()
+    return _digest(path, status.st_size, status.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=64)
+def _digest(path: Path, size: int, modified: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def open_lines(path: Path) -> Iterator[bytes]:
+    """The lines of a plain, .gz or .zip file, without their ends, in constant memory.
+
+    InputError for a broken archive, naming the line up to which it could be read.
+    """
+    number = 0
+    try:
+        if path.suffix == ".gz":
+            with gzip.open(path, "rb") as stream:
+                for number, line in enumerate(stream, 1):
+                    yield line.rstrip(b"\r\n")
+        elif path.suffix == ".zip":
+            with zipfile.ZipFile(path) as archive:
+                names = [name for name in archive.namelist() if not name.endswith("/")]
+                if len(names) != 1:
+                    raise InputError(f"{path} must hold one file, not {len(names)}; unpack it")
+                with archive.open(names[0]) as member:
+                    for number, line in enumerate(member, 1):
+                        yield line.rstrip(b"\r\n")
+        else:
+            with path.open("rb") as file:
+                for number, line in enumerate(file, 1):
+                    yield line.rstrip(b"\r\n")
+    except (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"{path}:{number + 1}: the archive is broken or cut short ({error}); fetch it again"
+        ) from error
+    except OSError as error:
+        raise InputError(f"{path} can't be read: {error.strerror or error}") from error
