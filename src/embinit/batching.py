@@ -73,4 +73,4 @@ class Buckets:
 
 def in_order(lengths: Tensor, batch_size: int) -> Sequence[Tensor]:
     """Batches of indices for evaluation, longest first; each example once."""
-    return torch.argsort(lengths, descending=True, stable=True).split(batch_size)
+    return list(torch.argsort(lengths, descending=True, stable=True).split(batch_size))

@@ -228,7 +228,7 @@ class Comparison:
 
     def __bool__(self) -> bool:
         """While a claim is read: noted, and taken as true. While it is decided: SUPPORTED."""
-        return _reader.get().meet(self)
+        return _reader.get(_Nobody()).meet(self)
 
     def runs(self) -> list[RunSpec]:
         """Every run that decides it."""
@@ -394,7 +394,7 @@ class _Nobody(Reader):
         )
 
 
-_reader: contextvars.ContextVar[Reader] = contextvars.ContextVar("reader", default=_Nobody())
+_reader: contextvars.ContextVar[Reader] = contextvars.ContextVar("reader")
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 """The command line: ``embinit check`` says whether a suite's verdicts are in order.
 
-A refuted claim is a result and no fault, so pytest's failure alone can't decide whether a change may
+A refuted claim is a result and no fault, so pytest's failure alone can't say whether a change may
 land. In order means: every control came out as it should, and, with a baseline, no claim that was
 SUPPORTED there is REFUTED or NOT RUN now.
 """
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     faults = [*wrong_controls(latest), *lost_findings(latest, baseline)]
     for fault in faults:
         print(f"NOT IN ORDER: {fault}")
-    counted = {verdict: 0 for verdict in ("SUPPORTED", "REFUTED", "UNDECIDED", "NOT RUN")}
+    counted = dict.fromkeys(("SUPPORTED", "REFUTED", "UNDECIDED", "NOT RUN"), 0)
     for claim in latest["claims"]:
         if not claim["control"]:
             counted[claim["verdict"]] += 1

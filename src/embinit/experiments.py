@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -206,4 +207,4 @@ def _even_parts(runs: Sequence[RunSpec], most: int) -> list[tuple[RunSpec, ...]]
     """Cut into the fewest parts of at most ``most``, as even as can be."""
     parts = -(-len(runs) // most)
     bounds = [round(part * len(runs) / parts) for part in range(parts + 1)]
-    return [tuple(runs[low:high]) for low, high in zip(bounds, bounds[1:], strict=False)]
+    return [tuple(runs[low:high]) for low, high in itertools.pairwise(bounds)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gzip
 import hashlib
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from embinit.errors import InputError
@@ -50,25 +51,30 @@ def open_lines(path: Path) -> Iterator[bytes]:
     """
     number = 0
     try:
-        if path.suffix == ".gz":
-            with gzip.open(path, "rb") as stream:
-                for number, line in enumerate(stream, 1):
-                    yield line.rstrip(b"\r\n")
-        elif path.suffix == ".zip":
-            with zipfile.ZipFile(path) as archive:
-                names = [name for name in archive.namelist() if not name.endswith("/")]
-                if len(names) != 1:
-                    raise InputError(f"{path} must hold one file, not {len(names)}; unpack it")
-                with archive.open(names[0]) as member:
-                    for number, line in enumerate(member, 1):
-                        yield line.rstrip(b"\r\n")
-        else:
-            with path.open("rb") as file:
-                for number, line in enumerate(file, 1):
-                    yield line.rstrip(b"\r\n")
+        with _open(path) as stream:
+            for line in stream:
+                number += 1
+                yield line.rstrip(b"\r\n")
     except (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile) as error:
         raise InputError(
             f"{path}:{number + 1}: the archive is broken or cut short ({error}); fetch it again"
         ) from error
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
+def _open(path: Path) -> Iterator[Iterable[bytes]]:
+    if path.suffix == ".gz":
+        with gzip.open(path, "rb") as stream:
+            yield stream
+    elif path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if not name.endswith("/")]
+            if len(names) != 1:
+                raise InputError(f"{path} must hold one file, not {len(names)}; unpack it")
+            with archive.open(names[0]) as member:
+                yield member
+    else:
+        with path.open("rb") as file:
+            yield file

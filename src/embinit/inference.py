@@ -123,7 +123,7 @@ def _differences(left: Sequence[float], right: Sequence[float]) -> np.ndarray:
     differences = np.asarray(left, dtype=float) - np.asarray(right, dtype=float)
     if not np.isfinite(differences).all():
         raise InputError("a measure is not finite, so the seeds can't be compared")
-    return differences
+    return np.asarray(differences)
 
 
 Side = tuple[float, str]

@@ -10,8 +10,8 @@ each residual; ReLU; dropout on the embedding sum and on each sub-layer's output
 projection is not tied. The classifier averages the encoder's output over the words.
 
 Shapes: R runs, S batches of ids (1 where all runs read the same, else R), B examples, T words,
-D width, H heads, N words of a vocabulary. Embedding sum, LayerNorm and softmax are always float32; matrix
-products may be bfloat16 (``precision``).
+D width, H heads, N words of a vocabulary. Embedding sum, LayerNorm and softmax are float32 always;
+matrix products may be bfloat16 (``precision``).
 """
 
 from __future__ import annotations
@@ -149,8 +149,9 @@ class Attention(nn.Module):
         self, x: Tensor, batch: int, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
         """Each word of x (R, B*T, D) attends to the words of x that mask or order allow."""
-        parts = (self._split(part, batch) for part in self.projection(x).chunk(3, dim=-1))
-        return self.attend(*parts, mask, causal)
+        query, key, value = self.projection(x).chunk(3, dim=-1)
+        heads = self._split(query, batch), self._split(key, batch), self._split(value, batch)
+        return self.attend(*heads, mask, causal)
 
     def attend(
         self,

@@ -77,7 +77,7 @@ def source(name: str, data_dir: Path | None) -> Source:
 
 @functools.lru_cache(maxsize=8)
 def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:
-    """Load, tokenise, count and encode the text of ``spec``; kept for the process's other cohorts."""
+    """Load, tokenise, count and encode the text of ``spec``; kept for the process."""
     task = TASKS[spec.task]
     splits = task.load(data_dir, spec.cut)
     sides: tuple[Side, ...] = ("encoder", "decoder") if task.kind == "translation" else ("encoder",)

@@ -95,7 +95,9 @@ def probe(run: RunSpec, data_dir: Path | None) -> RunResult:
 
 def _source_of(run: RunSpec) -> str:
     if run.table.source is None:
-        raise InputError(f"{run.data.task} probes pre-trained tables; {run.table.init} has no source")
+        raise InputError(
+            f"{run.data.task} probes pre-trained tables; {run.table.init} has no source"
+        )
     return run.table.source
 
 
@@ -121,9 +123,9 @@ PROBES.register(
     "analogies",
     Probe(
         words=_text_words,
-        score=lambda table, words, data_dir: analogy_accuracy(
-            table, words, read_questions(_questions(data_dir))
-        ).accuracy,
+        score=lambda table, words, data_dir: (
+            analogy_accuracy(table, words, read_questions(_questions(data_dir))).accuracy
+        ),
         fingerprint=lambda data_dir: digest(_questions(data_dir)),
     ),
 )

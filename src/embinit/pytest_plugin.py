@@ -89,7 +89,9 @@ def _check_device(device: str) -> None:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
-        raise pytest.UsageError(f"--device {device} can't be used here ({reason}); try cpu") from None
+        raise pytest.UsageError(
+            f"--device {device} can't be used here ({reason}); try cpu"
+        ) from None
 
 
 def _data_dir(config: pytest.Config) -> Path | None:
@@ -128,6 +130,12 @@ def experiment(request: pytest.FixtureRequest) -> ArmsOfExperiment:
     return _arms(request.param, request.config)
 
 
+def _experiment_of(item: pytest.Function) -> Experiment:
+    one = item.callspec.params["experiment"]
+    assert isinstance(one, Experiment)
+    return one
+
+
 def _arms(one: Experiment, config: pytest.Config) -> ArmsOfExperiment:
     same_task = experiments(config.getoption("tier"), roles=(one.role,))
     others = {
@@ -145,7 +153,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if not isinstance(item, pytest.Function) or claim_of(item.function) is None:
             continue
-        one = item.callspec.params["experiment"]
+        one = _experiment_of(item)
         comparisons = comparisons_of(item.function, _arms(one, config))
         item.stash[COMPARISONS] = comparisons
         wanted += [run for comparison in comparisons for run in comparison.runs()]
@@ -171,7 +179,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         session.ensure(runs)
         decisions = [one.decide(session.record, alpha) for one in comparisons]
     verdict = verdict_of(decisions)
-    one = pyfuncitem.callspec.params["experiment"]
+    one = _experiment_of(pyfuncitem)
     entry = _entry(claim, one, pyfuncitem.nodeid, verdict, decisions, alpha, session)
     entry["tier"] = config.getoption("tier")
     pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
@@ -232,7 +240,9 @@ def _entry(
         "family": claim.family.name,
         "alpha": alpha,
         "reason": reasons,
-        "comparisons": [_comparison(decision, session) for decision in decisions if decision.outcome],
+        "comparisons": [
+            _comparison(decision, session) for decision in decisions if decision.outcome
+        ],
     }
 
 
@@ -397,4 +407,3 @@ def _about(config: pytest.Config, claims: list[dict[str, Any]], store: Store) ->
 def pytest_report_header(config: pytest.Config) -> str:
     """What the claims will run as."""
     return f"embinit: tier {config.getoption('tier')}, device {config.getoption('device')}"
-

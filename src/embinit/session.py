@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
-from embinit.errors import InputError
 from embinit import preparation, probing
+from embinit.errors import InputError
 from embinit.experiments import Cohort, RunSpec, plan
 from embinit.results import RunResult
 from embinit.store import Store, run_key, write_atomically
@@ -66,9 +66,7 @@ class Session:
     def key(self, run: RunSpec) -> str:
         """The run's name in the store."""
         if run not in self._keys:
-            self._keys[run] = run_key(
-                run.digest(), _reads(run).fingerprint(run, self.data_dir)
-            )
+            self._keys[run] = run_key(run.digest(), _reads(run).fingerprint(run, self.data_dir))
         return self._keys[run]
 
     def record(self, run: RunSpec) -> Mapping[str, Any] | None:

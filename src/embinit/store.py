@@ -93,8 +93,8 @@ class Store:
             write_atomically(path, json.dumps(envelope, allow_nan=False))
         except OSError as error:
             raise InputError(
-                f"run {key} could not be kept in {path.parent}: {error.strerror or error}; what was "
-                "stored before is safe: make room, or name another directory with --store"
+                f"run {key} could not be kept in {path.parent}: {error.strerror or error}; what "
+                "was stored before is safe: make room, or name another directory with --store"
             ) from error
 
     @contextlib.contextmanager

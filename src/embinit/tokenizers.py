@@ -71,7 +71,7 @@ class HuggingFace:
 
 @functools.lru_cache(maxsize=8)
 def tokenizer(name: str, language: str) -> Tokenizer:
-    """The tokenizer called ``name`` for ``language``: whitespace, spacy, spacy-cased, hf:<where>."""
+    """The tokenizer for ``language``: whitespace, spacy, spacy-cased or hf:<directory or id>."""
     if name == "whitespace":
         return Whitespace()
     if name in ("spacy", "spacy-cased"):

@@ -31,7 +31,7 @@ from embinit.model import (
     StackedTransformer,
     no_noise,
 )
-from embinit.preparation import PreparedData, Split, Table, prepare, start_tables
+from embinit.preparation import Split, Table, prepare, start_tables
 from embinit.randomness import stream
 from embinit.results import RunResult, provenance
 from embinit.tasks.base import Side
@@ -159,7 +159,7 @@ class CohortTraining:
             self._keep_best()
             progress((epoch + 1) / (self.training.epochs + 1))
         measures, signature = self._score()
-        # A run's share of the cohort's time: what it would be charged, not what it would take alone.
+        # A run's share of the cohort's time, not what it would take alone.
         seconds = (time.perf_counter() - started) / len(self.specs)
         progress(1.0)
         return [

@@ -20,7 +20,9 @@ FINDING_3 = Family("kim2024/finding-3", {"micro": 15, "sample": 8, "paper": 8})
 TABLE_4 = Family("kim2024/table-4", {"micro": 6, "sample": 6, "paper": 6})
 
 
-def table1(*sources: str, roles: Sequence[str] = ("translation", "sentiment", "inference")) -> Query:
+def table1(
+    *sources: str, roles: Sequence[str] = ("translation", "sentiment", "inference")
+) -> Query:
     """The experiments of Table 1 on a tier: its tasks with ``sources`` (all, if none is named)."""
     return lambda tier: experiments(tier, sources or SOURCES, roles)
 

@@ -149,7 +149,7 @@ def train_span_corruption(
             )
             optimizer.zero_grad()
             torch.autograd.backward(loss)
-            optimizer.step()  # type: ignore[no-untyped-call]
+            optimizer.step()
             progress.tell(step, loss)
     record = {
         "objective": "span corruption",

@@ -5,6 +5,7 @@ vectors? What becomes of them (scaled, shuffled, completed) is an init's busines
 """
 
 from embinit.sources import microcosm as microcosm
+from embinit.sources import text as text
 from embinit.sources.base import SOURCES, Coverage, Source, Vectors
 
 __all__ = ["SOURCES", "Coverage", "Source", "Vectors"]
