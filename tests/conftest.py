@@ -1,0 +1,5 @@
+"""One thread a process, as in training."""
+
+import torch
+
+torch.set_num_threads(1)

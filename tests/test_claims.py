@@ -1,0 +1,119 @@
+"""Claims are read without training, and families have the size that they were registered with."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from embinit.claims import (
+    ArmsOfExperiment,
+    Decider,
+    Family,
+    claim,
+    claim_of,
+    comparisons_of,
+    read_by,
+    verdict_of,
+)
+from embinit.errors import InputError
+from embinit.inference import Verdict
+from embinit.tiers import experiments
+
+CLAIMS = Path(__file__).parents[1] / "claims"
+
+
+def collected():
+    for path in sorted(CLAIMS.glob("*/test_*.py")):
+        spec = importlib.util.spec_from_file_location(f"claims_{path.stem}", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for function in vars(module).values():
+            if (found := claim_of(function)) is not None:
+                yield function, found
+
+
+@pytest.fixture
+def arms():
+    [one] = experiments("micro", ("glove",), ("translation",))
+    return ArmsOfExperiment(one)
+
+
+def test_families_have_their_registered_size():
+    """A share of alpha is only honest if the family is as large as it says."""
+    sizes = Counter()
+    families = {}
+    for _, found in collected():
+        families[found.family.name] = found.family
+        if found.expects is None:
+            sizes[found.family.name] += len(found.experiments("micro"))
+    assert sizes == {name: family.size["micro"] for name, family in families.items()}
+
+
+def test_claim_ids_are_unique_and_every_family_has_a_planted_falsehood():
+    """Findings are only trusted beside controls."""
+    found = [entry for _, entry in collected()]
+    assert len({entry.id for entry in found}) == len(found)
+    for finding in ("finding-1", "finding-2", "finding-3"):
+        expected = [entry.expects for entry in found if finding in entry.id]
+        assert Verdict.REFUTED in expected
+
+
+def test_a_claim_is_read_whole_without_a_run(arms):
+    """Every comparison is met, since each counts as true while it is read."""
+
+    def stated(experiment):
+        assert experiment["pretrained"] < experiment["xavier"]
+        without = experiment.without_positions()
+        gain = experiment["xavier"] - without["xavier"]
+        assert gain > experiment["pretrained"] - without["pretrained"]
+        assert experiment["xavier"].alike(experiment["xavier"].on_other_seeds())
+
+    first, second, third = comparisons_of(stated, arms)
+    assert len(set(first.runs())) == 10
+    assert len(set(second.runs())) == 20
+    assert {run.seed for run in third.runs()} == {*range(5), *range(1000, 1005)}
+    assert str(first) == "GloVe < Xavier"
+
+
+def test_numbers_decide_and_are_told(arms):
+    """The values of the seeds are paired, and the line says effect, interval, p and seeds."""
+    comparison = arms["pretrained"] < arms["xavier"]
+
+    def record(run):
+        score = 40.0 + run.seed if run.table.init == "xavier" else 20.0 + 1.1 * run.seed
+        return {"measures": {"bleu": score}}
+
+    decision = comparison.decide(record, 0.01)
+    assert decision.verdict is Verdict.SUPPORTED
+    assert decision.outcome.difference == pytest.approx(-19.8)
+    assert "difference -19.8 BLEU [" in str(decision)
+    assert "5 seeds" in str(decision)
+    with read_by(Decider(decisions=[decision])):
+        assert comparison
+
+
+def test_a_missing_measure_is_not_run(arms):
+    """Nothing passes because it could not run."""
+    comparison = arms["pretrained"] < arms["xavier"]
+    decision = comparison.decide(lambda run: {"measures": {}}, 0.01)
+    assert decision.verdict is Verdict.NOT_RUN
+    assert "no bleu from seeds 0, 1, 2, 3, 4" in str(decision)
+    assert verdict_of([decision]) is Verdict.NOT_RUN
+    assert verdict_of([]) is Verdict.NOT_RUN
+
+
+def test_what_a_claim_must_not_do(arms):
+    """An unknown arm, unlike measures, no comparison, a comparison outside of a claim."""
+    with pytest.raises(InputError, match="did you mean 'xavier'"):
+        arms["xavir"].runs()
+    with pytest.raises(InputError, match="like with like"):
+        arms["xavier"].sigma < arms["xavier"]  # noqa: B015
+    with pytest.raises(InputError, match="no comparison"):
+        comparisons_of(lambda experiment: None, arms)
+    with pytest.raises(InputError, match="belongs in a claim"):
+        bool(arms["xavier"] < arms["pretrained"])
+    with pytest.raises(InputError, match="paper/finding/name"):
+        claim("x", says="", where="", family=Family("x", {}), experiments=lambda tier: [])

@@ -1,0 +1,184 @@
+"""The stacked model against ``torch.nn``'s transformer layers with copied weights."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from embinit.errors import InputError
+from embinit.model import Embedding, ModelShape, Noise, StackedTransformer
+from embinit.vocabulary import PAD
+
+DIM, HEADS, LAYERS, INNER, RUNS = 16, 4, 2, 24, 3
+SOURCE_WORDS, TARGET_WORDS = 13, 11
+
+
+def stacked(translates: bool) -> StackedTransformer:
+    generator = torch.Generator().manual_seed(1)
+
+    def embedding(words: int) -> Embedding:
+        return Embedding(
+            torch.randn(RUNS, words, DIM, generator=generator),
+            torch.tensor([1.0, 2.0, 4.0]),
+            torch.randn(RUNS, 9, DIM, generator=generator),
+            torch.ones(RUNS, dtype=torch.bool),
+        )
+
+    outputs = TARGET_WORDS if translates else 3
+    words = TARGET_WORDS if translates else 0
+    shape = ModelShape(SOURCE_WORDS, words, outputs, DIM, HEADS, LAYERS, INNER, 0.1)
+    model = StackedTransformer(
+        shape, embedding(SOURCE_WORDS), embedding(TARGET_WORDS) if translates else None
+    )
+    for run in range(RUNS):
+        model.initialise(run, torch.Generator().manual_seed(run))
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "bias" in name or "norm" in name:
+                parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
+    return model.double()
+
+
+def copy_linear(theirs: nn.Linear, ours: nn.Module, run: int) -> None:
+    theirs.weight.data.copy_(ours.weight[run].T)
+    theirs.bias.data.copy_(ours.bias[run, 0])
+
+
+def copy_norm(theirs: nn.LayerNorm, ours: nn.Module, run: int) -> None:
+    theirs.weight.data.copy_(ours.weight[run, 0])
+    theirs.bias.data.copy_(ours.bias[run, 0])
+
+
+def copy_attention(theirs: nn.MultiheadAttention, ours: nn.Module, run: int) -> None:
+    theirs.in_proj_weight.data.copy_(ours.projection.weight[run].T)
+    theirs.in_proj_bias.data.copy_(ours.projection.bias[run, 0])
+    copy_linear(theirs.out_proj, ours.output, run)
+
+
+def reference(model: StackedTransformer, run: int) -> tuple[nn.ModuleList, nn.ModuleList]:
+    """torch's layers with one run's weights."""
+    options = {"dropout": 0.0, "batch_first": True, "dtype": torch.float64}
+    encoder, decoder = nn.ModuleList(), nn.ModuleList()
+    for ours in model.encoder_layers:
+        theirs = nn.TransformerEncoderLayer(DIM, HEADS, INNER, **options)
+        copy_attention(theirs.self_attn, ours.attention, run)
+        copy_norm(theirs.norm1, ours.attention_norm, run)
+        copy_linear(theirs.linear1, ours.feed_forward.inner, run)
+        copy_linear(theirs.linear2, ours.feed_forward.outer, run)
+        copy_norm(theirs.norm2, ours.feed_forward_norm, run)
+        encoder.append(theirs)
+    for ours in model.decoder_layers:
+        theirs = nn.TransformerDecoderLayer(DIM, HEADS, INNER, **options)
+        copy_attention(theirs.self_attn, ours.attention, run)
+        copy_norm(theirs.norm1, ours.attention_norm, run)
+        copy_attention(theirs.multihead_attn, ours.memory_attention, run)
+        copy_norm(theirs.norm2, ours.memory_norm, run)
+        copy_linear(theirs.linear1, ours.feed_forward.inner, run)
+        copy_linear(theirs.linear2, ours.feed_forward.outer, run)
+        copy_norm(theirs.norm3, ours.feed_forward_norm, run)
+        decoder.append(theirs)
+    return encoder, decoder
+
+
+def embed(embedding: Embedding, ids: torch.Tensor, run: int) -> torch.Tensor:
+    words = embedding.table[run][ids] * embedding.multipliers[run]
+    return words + embedding.positions[run, : ids.shape[1]]
+
+
+SOURCE = torch.tensor([[5, 6, 7, 3], [8, 3, PAD, PAD]])
+TARGET = torch.tensor([[2, 5, 6, 9, 3], [2, 7, 3, PAD, PAD]])
+
+
+def their_logits(model: StackedTransformer, run: int, target: torch.Tensor | None) -> torch.Tensor:
+    encoder, decoder = reference(model, run)
+    padding = SOURCE == PAD
+    x = embed(model.encoder_embedding, SOURCE, run)
+    for layer in encoder:
+        x = layer(x, src_key_padding_mask=padding)
+    weight, bias = model.output.weight[run], model.output.bias[run, 0]
+    if target is None:
+        real = (~padding).double().unsqueeze(-1)
+        return (x * real).sum(1) / real.sum(1) @ weight + bias
+    y = embed(model.decoder_embedding, target, run)
+    causal = nn.Transformer.generate_square_subsequent_mask(target.shape[1], dtype=torch.float64)
+    padding = torch.zeros(padding.shape, dtype=torch.float64).masked_fill(padding, -torch.inf)
+    for layer in decoder:
+        y = layer(y, x, tgt_mask=causal, memory_key_padding_mask=padding, tgt_is_causal=True)
+    return y @ weight + bias
+
+
+def test_translation_equals_torch_run_by_run():
+    """Each run is torch's transformer with that run's weights, in outputs and in gradients."""
+    model = stacked(translates=True)
+    ours = model.translate(SOURCE[None], TARGET[None]).view(RUNS, 2, -1, TARGET_WORDS)
+    real = TARGET != PAD
+    gradients = torch.autograd.grad(ours[:, real].square().sum(), model.encoder_embedding.table)[0]
+    for run in range(RUNS):
+        theirs = their_logits(model, run, TARGET)
+        torch.testing.assert_close(ours[run][real], theirs[real])
+        gradient = torch.autograd.grad(
+            theirs[real].square().sum(), model.encoder_embedding.table, retain_graph=True
+        )[0]
+        torch.testing.assert_close(gradients[run], gradient[run])
+        assert gradient[run].abs().max() > 0
+
+
+def test_classification_equals_torch_run_by_run():
+    """The classifier is torch's encoder, averaged over the words that are no padding."""
+    model = stacked(translates=False)
+    ours = model.classify(SOURCE[None])
+    for run in range(RUNS):
+        torch.testing.assert_close(ours[run], their_logits(model, run, None))
+
+
+def test_decoding_word_by_word_equals_all_at_once():
+    """The cache changes what is computed, not what comes out."""
+    model = stacked(translates=True)
+    whole = model.translate(SOURCE[None], TARGET[None]).view(RUNS, 2, -1, TARGET_WORDS)
+    memory, past = model.remember(SOURCE[None]), model.empty_past()
+    for position in range(3):
+        ids = TARGET[:, position].expand(RUNS, 2)
+        logits, past = model.step(ids, position, past, memory)
+        torch.testing.assert_close(logits, whole[:, :, position])
+
+
+def test_dropout_masks_belong_to_the_seed():
+    """Runs of a seed share a mask whatever else the cohort holds; other seeds have others."""
+    x = torch.ones(3, 40, 50)
+
+    def noise(seeds: list[int], seed_of_run: list[int], rows: int) -> torch.Tensor:
+        generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+        return Noise(generators, torch.tensor(seed_of_run), 0.1)(x[:rows])
+
+    both = noise([1, 2], [0, 1, 0], 3)
+    assert torch.equal(both[0], both[2])
+    assert not torch.equal(both[0], both[1])
+    assert torch.equal(noise([2], [0], 1)[0], both[1])
+    assert (both == 0).double().mean().item() == pytest.approx(0.1, abs=0.02)
+    assert both.mean().item() == pytest.approx(1, abs=0.02)
+
+
+def test_a_frozen_table_stays_while_its_neighbour_learns():
+    """A zero gradient from zero moments is a zero step of Adam."""
+    tables, trained = torch.randn(2, 7, DIM), torch.tensor([False, True])
+    embedding = Embedding(tables.clone(), torch.ones(2), torch.zeros(2, 5, DIM), trained)
+    model = StackedTransformer(ModelShape(7, 0, 2, DIM, HEADS, 1, INNER, 0.0), embedding)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.1)
+    for run in range(2):
+        model.initialise(run, torch.Generator().manual_seed(run))
+    for _ in range(2):
+        optimiser.zero_grad()
+        model.classify(torch.tensor([[[3, 4, 5]]])).square().sum().backward()
+        optimiser.step()
+    assert torch.equal(embedding.table[0], tables[0])
+    assert not torch.equal(embedding.table[1], tables[1])
+
+
+def test_heads_must_divide_the_width():
+    """A width that can't be split evenly is the user's to mend."""
+    embedding = Embedding(
+        torch.zeros(1, 3, 10), torch.ones(1), torch.zeros(1, 2, 10), torch.ones(1).bool()
+    )
+    with pytest.raises(InputError, match="not a multiple of 4 heads"):
+        StackedTransformer(ModelShape(3, 0, 2, 10, 4, 1, 8, 0.1), embedding)

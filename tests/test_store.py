@@ -1,0 +1,123 @@
+"""The store returns what was put, whatever is interrupted."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embinit import store as store_module
+from embinit.errors import InputError
+from embinit.store import DamagedRecordWarning, Store
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(deadline=None, max_examples=40)
+@given(record=st.dictionaries(st.text(), VALUES, max_size=4))
+def test_what_is_put_is_got(tmp_path_factory, record):
+    """JSON keeps every plain value, and the checksum is taken of what is read back."""
+    store = Store(tmp_path_factory.mktemp("store"))
+    store.put("ab12", record)
+    assert "ab12" in store
+    assert store.get("ab12") == record
+
+
+@pytest.mark.parametrize("damage", [b"", b'{"checksum": "x"}', b"\xff\xfe", b"[1]"])
+def test_a_damaged_record_is_reported_and_never_read(tmp_path, damage):
+    """It is set aside, so that the run is trained again."""
+    store = Store(tmp_path)
+    store.put("ab12", {"measures": 1})
+    store.path("ab12").write_bytes(damage)
+    with pytest.warns(DamagedRecordWarning, match="ab12"):
+        assert store.get("ab12") is None
+    assert "ab12" not in store
+    assert store.path("ab12").with_suffix(".damaged").exists()
+
+
+def test_a_changed_number_is_noticed(tmp_path):
+    """The checksum covers the record's content."""
+    store = Store(tmp_path)
+    store.put("ab12", {"bleu": 31.5})
+    path = store.path("ab12")
+    path.write_text(path.read_text().replace("31.5", "41.5"))
+    with pytest.warns(DamagedRecordWarning):
+        assert store.get("ab12") is None
+
+
+def test_an_interrupted_write_leaves_the_old_record(tmp_path, monkeypatch):
+    """The rename is the last step: until then the old record stands, and nothing lies about."""
+    store = Store(tmp_path)
+    store.put("ab12", {"bleu": 1})
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store_module.os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.put("ab12", {"bleu": 2})
+    assert store.get("ab12") == {"bleu": 1}
+    assert [path.name for path in store.path("ab12").parent.iterdir()] == ["ab12.json"]
+
+
+def test_a_full_disk_is_one_clear_error(tmp_path, monkeypatch):
+    """What was stored before stays."""
+    store = Store(tmp_path)
+    store.put("ab12", {"bleu": 1})
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(store_module.os, "fsync", full)
+    with pytest.raises(InputError, match=r"No space left.*--store"):
+        store.put("ab34", {"bleu": 2})
+    assert store.get("ab12") == {"bleu": 1}
+    assert store.get("ab34") is None
+
+
+def test_a_store_that_cannot_be_made_says_so(tmp_path):
+    """A file where the directory should be."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"can't be written.*--store"):
+        Store(tmp_path / "file" / "store")
+
+
+def test_a_lock_has_one_holder_and_dies_with_it(tmp_path):
+    """A worker that is killed frees its cohort."""
+    store = Store(tmp_path)
+    code = (
+        "import sys, time; from pathlib import Path; from embinit.store import Store\n"
+        "with Store(Path(sys.argv[1])).claim('cohort') as held:\n"
+        "    print(held, flush=True); time.sleep(60)"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    with holder:
+        assert holder.stdout.readline().strip() == "True"
+        with store.claim("cohort") as held:
+            assert not held
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        with store.claim("cohort") as held:
+            if held:
+                return
+        time.sleep(0.05)
+    pytest.fail("the lock outlived its holder")

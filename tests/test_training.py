@@ -1,0 +1,111 @@
+"""A run depends on its spec alone: not on its cohort, its order, or the other arms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from embinit import training
+from embinit.experiments import Cohort, RunSpec
+from embinit.tiers import experiments
+from embinit.training import CohortTraining, cross_entropy, train
+
+
+def small(role: str, epochs: int = 2):
+    [one] = experiments("micro", ("glove",), (role,))
+    return replace(
+        one,
+        model=replace(one.model, layers=1, feed_forward=16),
+        training=replace(one.training, epochs=epochs),
+        data=replace(one.data, max_length=7),
+    )
+
+
+ROLES = ("translation", "sentiment")
+
+
+def cohort(role: str) -> list[RunSpec]:
+    one = small(role)
+    arms = [one.run(init, seed) for seed in (0, 1) for init in ("xavier", "pretrained")]
+    return [*arms, one.frozen().run("xavier", 0), one.without_positions().run("xavier", 1)]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_stacked_equals_single(role):
+    """Nothing is shared between runs, so training together is training alone."""
+    runs = cohort(role)
+    together = train(Cohort(tuple(runs)))
+    for index in (1, 2, 4, 5):
+        [alone] = train(Cohort((runs[index],)))
+        assert together[index].curves.keys() == alone.curves.keys()
+        for name, values in alone.curves.items():
+            assert together[index].curves[name] == pytest.approx(values, rel=2e-3, abs=1e-3)
+        assert together[index].measures["sigma"] == alone.measures["sigma"]
+
+
+def test_the_init_leaves_weights_and_order_alone():
+    """Common random numbers: only the table differs between the arms of a seed."""
+    one = small("translation")
+    first, second = (
+        CohortTraining(Cohort((one.run(init, 3),)), None, "cpu")
+        for init in ("xavier", "pretrained_shuffled")
+    )
+    others = dict(second.model.named_parameters())
+    differing = [
+        name
+        for name, value in first.model.named_parameters()
+        if not torch.equal(value, others[name])
+    ]
+    assert differing == ["encoder_embedding.table"]
+    orders = [run.buckets.shuffle(run.orders[0]) for run in (first, second)]
+    assert all(torch.equal(a, b) for a, b in zip(*orders, strict=True))
+    ones = torch.ones(1, 30, 64)
+    assert torch.equal(first.noise(ones), second.noise(ones))
+
+
+def test_a_run_that_breaks_ends_alone(monkeypatch):
+    """A loss that is no number stays in its own run."""
+    one = small("sentiment")
+    runs = (one.run("xavier", 0), one.run("pretrained", 0))
+    healthy = train(Cohort(runs))
+    honest = training.start_tables
+
+    def spoiled(run, data, data_dir):
+        tables = honest(run, data, data_dir)
+        if run.table.init == "xavier":
+            tables["encoder"].values[6:] = torch.nan
+        return tables
+
+    monkeypatch.setattr(training, "start_tables", spoiled)
+    monkeypatch.setattr(training, "table_measures", lambda *_: {})
+    broken, other = train(Cohort(runs))
+    assert broken.failure == "the loss stopped being a number in epoch 1"
+    assert "accuracy" not in broken.measures
+    assert other.failure is None
+    for name, values in healthy[1].curves.items():
+        assert other.curves[name] == pytest.approx(values, rel=1e-5)
+
+
+def test_best_epoch_is_the_papers():
+    """Lowest validation loss for translation, highest accuracy for classification (section 4)."""
+    [translated] = train(Cohort((small("translation", 3).run("xavier", 0),)))
+    losses = translated.curves["validation_loss"]
+    assert translated.measures["best_epoch"] == losses.index(min(losses)) + 1
+    assert "tok:none" in translated.signature
+    [classified] = train(Cohort((small("sentiment", 3).run("xavier", 0),)))
+    accuracies = classified.curves["validation_accuracy"]
+    assert classified.measures["accuracy"] == max(accuracies)
+    assert classified.measures["best_epoch"] == accuracies.index(max(accuracies)) + 1
+
+
+def test_cross_entropy_is_torchs_run_by_run():
+    """Padding is left out of the sum and of the count."""
+    logits = torch.randn(2, 5, 4)
+    labels = torch.tensor([[1, 0, training.NOTHING, 3, 2]])
+    sums, counted = cross_entropy(logits, labels)
+    assert counted.tolist() == [4]
+    for run in range(2):
+        theirs = torch.nn.functional.cross_entropy(logits[run], labels[0], reduction="sum")
+        torch.testing.assert_close(sums[run], theirs)
