@@ -4,6 +4,7 @@ A source answers one question: given a vocabulary, which of its words have a vec
 vectors? What becomes of them (scaled, shuffled, completed) is an init's business.
 """
 
+from embinit.sources import huggingface as huggingface
 from embinit.sources import microcosm as microcosm
 from embinit.sources import text as text
 from embinit.sources.base import SOURCES, Coverage, Source, Vectors
