@@ -6,10 +6,13 @@ import contextlib
 import functools
 import gzip
 import hashlib
+import os
+import socket
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from embinit.errors import InputError
 
@@ -78,3 +81,20 @@ def _open(path: Path) -> Iterator[Iterable[bytes]]:
     else:
         with path.open("rb") as file:
             yield file
+
+
+@functools.cache
+def hub_reachable() -> bool:
+    """Whether the Hugging Face Hub's name resolves (or a proxy stands for it).
+
+    Asked once a process: the Hub's own client tries each file for half a minute before it gives up.
+    """
+    if os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy"):
+        return True
+    from huggingface_hub.constants import ENDPOINT
+
+    try:
+        socket.getaddrinfo(urlsplit(ENDPOINT).hostname, 443)
+    except OSError:
+        return False
+    return True

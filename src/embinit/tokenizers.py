@@ -9,9 +9,11 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from embinit.errors import InputError
+from embinit.files import hub_reachable
 
 
 class Tokenizer(Protocol):
@@ -56,7 +58,8 @@ class HuggingFace:
         try:
             from transformers import AutoTokenizer
 
-            self.model: Any = AutoTokenizer.from_pretrained(location)
+            local = Path(location).is_dir() or not hub_reachable()
+            self.model: Any = AutoTokenizer.from_pretrained(location, local_files_only=local)
         except (OSError, ValueError, ImportError) as error:
             reason = str(error).splitlines()[0]
             raise InputError(

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from embinit.errors import InputError
-from embinit.files import digest
+from embinit.files import digest, hub_reachable
 from embinit.sources.base import SOURCES, Source, Vectors
 
 ENDINGS = {
@@ -97,7 +97,8 @@ class HuggingFaceTable:
         try:
             from huggingface_hub import hf_hub_download
 
-            return Path(hf_hub_download(self.location, name))
+            local = not hub_reachable()
+            return Path(hf_hub_download(self.location, name, local_files_only=local))
         except Exception as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise InputError(

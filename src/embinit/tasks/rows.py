@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from embinit.errors import InputError
-from embinit.files import open_lines
+from embinit.files import hub_reachable, open_lines
 from embinit.tasks.base import Example
 
 CUT_SEED = 20240712
@@ -31,6 +31,11 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def hub_rows(name: str, split: str) -> Iterable[dict[str, object]]:
     """A split of a data set on the Hugging Face Hub; InputError where it can't be had."""
+    if not hub_reachable():
+        raise InputError(
+            f"the data set {name!r} can't be fetched, since the Hub is out of reach; name a "
+            "directory that holds it with --data-dir or EMBINIT_DATA"
+        )
     try:
         from datasets import load_dataset
 
