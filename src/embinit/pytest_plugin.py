@@ -70,6 +70,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[VERDICTS] = []
+    _broken.clear()
     config.stash[STARTED] = time.time()
     seeds = config.getoption("seeds")
     if seeds is not None and seeds < 2:

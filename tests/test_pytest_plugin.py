@@ -1,0 +1,156 @@
+"""Verdicts become outcomes, and the controller writes them down; nothing is trained here."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from embinit import cli, session
+from embinit.report import load_schema
+
+CLAIMS = """
+from embinit.claims import Family, claim
+from embinit.inference import Verdict
+from embinit.papers.kim2024 import table1
+
+MINE = Family("mine/finding", {"micro": 4})
+ONE = table1("glove", roles=("translation",))
+
+
+def stated(name, expects=None):
+    return claim(
+        f"mine/finding/{name}", says=name, where="here", family=MINE, experiments=ONE,
+        expects=expects,
+    )
+
+
+@stated("holds")
+def test_holds(experiment):
+    assert experiment["pretrained"] < experiment["xavier"]
+
+
+@stated("falls")
+def test_falls(experiment):
+    assert experiment["pretrained"] > experiment["xavier"]
+
+
+@stated("open")
+def test_open(experiment):
+    assert experiment["pretrained_shuffled"] > experiment["xavier"]
+
+
+@stated("missing")
+def test_missing(experiment):
+    assert experiment["xavier_pretrained"] > experiment["xavier"]
+
+
+@stated("planted", Verdict.REFUTED)
+def test_planted(experiment):
+    assert experiment["pretrained"] > experiment["xavier"]
+
+
+@stated("control-that-misbehaves", Verdict.REFUTED)
+def test_misbehaving(experiment):
+    assert experiment["pretrained"] < experiment["xavier"]
+"""
+
+SCORES = {"xavier": 40.0, "pretrained": 20.0, "pretrained_shuffled": 40.0}
+
+
+@pytest.fixture
+def suite(pytester, monkeypatch):
+    """A suite whose runs are already there: a score an arm, and noise a seed."""
+
+    def record(_, run):
+        init = run.table.init
+        noise = ((run.seed * 7 + len(init)) % 5) / 10
+        measures = {"bleu": SCORES[init] + noise} if init in SCORES else {}
+        return {"measures": measures}
+
+    monkeypatch.setattr(session.Session, "record", record)
+    monkeypatch.setattr(session.Session, "want", lambda self, runs: None)
+    monkeypatch.setattr(session.Session, "ensure", lambda self, runs: None)
+    directory = pytester.mkdir("claims")
+    (directory / "test_mine.py").write_text(CLAIMS)
+    return pytester
+
+
+def test_each_verdict_has_its_outcome(suite):
+    """Passed, failed, xfailed, skipped; a control passes when it comes out as it should."""
+    result = suite.runpytest_inprocess("claims", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=2, failed=2, xfailed=1, skipped=1)
+    document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
+    jsonschema.validate(document, load_schema())
+    verdicts = {entry["statement"]: entry["verdict"] for entry in document["claims"]}
+    assert verdicts == {
+        "holds": "SUPPORTED",
+        "falls": "REFUTED",
+        "open": "UNDECIDED",
+        "missing": "NOT RUN",
+        "planted": "REFUTED",
+        "control-that-misbehaves": "SUPPORTED",
+    }
+    result.stdout.fnmatch_lines(["*GloVe > Xavier: REFUTED, difference -20* BLEU*5 seeds*"])
+    assert (suite.path / "reports/latest/index.html").exists()
+
+
+def test_strict_makes_undecided_fail(suite):
+    """Nobody has to take an open question for a pass."""
+    suite.runpytest_inprocess("claims", "--strict", "-k", "open").assert_outcomes(failed=1)
+
+
+def test_a_claim_alone_has_the_verdict_of_the_suite(suite):
+    """Its share of alpha is registered, not counted."""
+    suite.runpytest_inprocess("claims", "-k", "holds").assert_outcomes(passed=1)
+    alone = json.loads((suite.path / "reports/latest/verdicts.json").read_text())["claims"][0]
+    suite.runpytest_inprocess("claims")
+    whole = json.loads((suite.path / "reports/latest/verdicts.json").read_text())["claims"]
+    [same] = [entry for entry in whole if entry["id"] == alone["id"]]
+    assert same["alpha"] == alone["alpha"] == 0.0125
+    assert same["comparisons"][0]["p"] == alone["comparisons"][0]["p"]
+
+
+def test_a_broken_claim_is_no_refuted_one(suite):
+    """An exception is an error of its own, with another exit status."""
+    (suite.path / "claims/test_mine.py").write_text(
+        CLAIMS.split('@stated("falls")')[0].replace('["xavier"]', '["xavir"]')
+    )
+    result = suite.runpytest_inprocess("claims")
+    assert result.ret not in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--seeds", "1"], "*at least 2*"),
+        (["--tier", "huge"], "*invalid choice*"),
+        (["--data-dir", "nowhere"], "*nowhere is not a directory*"),
+        (["--device", "cuda:99"], "*cuda:99 can't be used here*"),
+        (["--store", "file/store"], "*can't be written*--store*"),
+    ],
+)
+def test_bad_options_end_the_session_before_it_starts(suite, arguments, message):
+    """One clear error each, and pytest's usage status."""
+    (suite.path / "file").write_text("")
+    result = suite.runpytest_subprocess("claims", *arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([message])
+
+
+def test_check_fails_on_a_control_and_on_a_lost_finding(suite, capsys):
+    """A refuted claim alone is a result; one that held in the baseline is a loss."""
+    suite.runpytest_inprocess("claims", "-k", "not misbehaving")
+    latest = suite.path / "reports/latest/verdicts.json"
+    assert cli.main(["check", str(latest)]) == 0
+    baseline = json.loads(latest.read_text())
+    for entry in baseline["claims"]:
+        entry["verdict"] = "SUPPORTED" if entry["statement"] == "falls" else entry["verdict"]
+    (suite.path / "baseline.json").write_text(json.dumps(baseline))
+    arguments = ["check", str(latest), "--baseline", str(suite.path / "baseline.json")]
+    assert cli.main(arguments) == 1
+    assert "was SUPPORTED and is REFUTED" in capsys.readouterr().out
+    assert cli.main(["check", "nowhere.json"]) == 2
+    suite.runpytest_inprocess("claims")
+    assert cli.main(["check", str(latest)]) == 1
