@@ -95,6 +95,21 @@ def test_numbers_decide_and_are_told(arms):
         assert comparison
 
 
+def test_a_difference_of_differences_is_one(arms):
+    """What is taken away counts with its sign turned."""
+    without = arms.without_positions()
+
+    def record(run):
+        gain = {"xavier": 9.0, "pretrained": 2.0}[run.table.init]
+        on = run.positions.kind != "none"
+        return {"measures": {"bleu": 10 + gain * on + 0.1 * (run.seed % 2) * on}}
+
+    gains = arms["pretrained"] - without["pretrained"], arms["xavier"] - without["xavier"]
+    decision = (gains[0] < gains[1]).decide(record, 0.01)
+    assert decision.left == pytest.approx([2.0, 2.1, 2.0, 2.1, 2.0])
+    assert decision.outcome.difference == pytest.approx(-7)
+
+
 def test_a_missing_measure_is_not_run(arms):
     """Nothing passes because it could not run."""
     comparison = arms["pretrained"] < arms["xavier"]

@@ -79,6 +79,12 @@ def test_bad_text_vectors_are_named_by_line(tmp_path, text, message):
         source.lookup(["the"] * (source.dim > 0) + ["cat"])
 
 
+def test_of_a_word_twice_the_first_counts(tmp_path):
+    """As in every reader of these files."""
+    source = TextVectors("mine", write(tmp_path / "v.txt", GOOD + b"the 9 9 9\n"))
+    torch.testing.assert_close(source.lookup(["the"]).values[0], torch.tensor([0.1, 0.2, 0.3]))
+
+
 @pytest.mark.parametrize("ending", [".txt.gz", ".zip"])
 def test_a_truncated_archive_is_named(tmp_path, ending):
     """Half a file is no file."""

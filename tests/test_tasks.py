@@ -40,6 +40,7 @@ def test_rows_become_examples_and_cuts_are_the_same_for_all(made):
     assert splits.train == sst2.load(made, Cut(train=7)).train
     numbers = [int(example.text.split()[1]) for example in splits.train]
     assert numbers == sorted(numbers)
+    assert numbers != list(range(7))
     assert all(
         example.label == number % 2 for example, number in zip(splits.train, numbers, strict=True)
     )
