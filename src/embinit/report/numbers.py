@@ -78,7 +78,9 @@ def p_value(value: object) -> str:
 def percent(value: object) -> str:
     """A share (0 to 1) as a percentage."""
     known = finite(value)
-    return MISSING if known is None else f"{known * 100:.1f} %"
+    # The product of the largest float and 100 is infinite.
+    share = None if known is None else finite(known * 100)
+    return MISSING if share is None else f"{share:.1f} %"
 
 
 def count(value: object) -> str:
