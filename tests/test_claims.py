@@ -20,7 +20,7 @@ from embinit.claims import (
 )
 from embinit.errors import InputError
 from embinit.inference import Verdict
-from embinit.tiers import experiments
+from embinit.tiers import TIERS, experiments
 
 CLAIMS = Path(__file__).parents[1] / "claims"
 
@@ -41,15 +41,16 @@ def arms():
     return ArmsOfExperiment(one)
 
 
-def test_families_have_their_registered_size():
+@pytest.mark.parametrize("tier", sorted(TIERS))
+def test_families_have_their_registered_size(tier):
     """A share of alpha is only honest if the family is as large as it says."""
     sizes = Counter()
     families = {}
     for _, found in collected():
         families[found.family.name] = found.family
         if found.expects is None:
-            sizes[found.family.name] += len(found.experiments("micro"))
-    assert sizes == {name: family.size["micro"] for name, family in families.items()}
+            sizes[found.family.name] += len(found.experiments(tier))
+    assert sizes == {name: family.size[tier] for name, family in families.items()}
 
 
 def test_claim_ids_are_unique_and_every_family_has_a_planted_falsehood():

@@ -55,7 +55,7 @@ def test_stretching_xavier_makes_it_fare_worse(experiment):
 
 
 @claim(
-    "kim2024/finding-1/order-of-sigmas",
+    "kim2024/finding-1/wider-than-xavier",
     says="A pre-trained table is wider than Xavier's: its sigma is larger",
     where="Table 2",
     family=FINDING_1,
@@ -63,6 +63,28 @@ def test_stretching_xavier_makes_it_fare_worse(experiment):
 )
 def test_pretrained_tables_are_wider_than_xavier(experiment):
     assert experiment["pretrained"].sigma > experiment["xavier"].sigma
+
+
+@claim(
+    "kim2024/finding-1/glove-wider-than-bert",
+    says="GloVe's table is wider than BERT's",
+    where="Table 2",
+    family=FINDING_1,
+    experiments=table1("glove", roles=("translation",)),
+)
+def test_glove_is_wider_than_bert(experiment):
+    assert experiment["pretrained"].sigma > experiment.of_source("bert")["pretrained"].sigma
+
+
+@claim(
+    "kim2024/finding-1/t5-wider-than-glove",
+    says="T5's table is wider than GloVe's",
+    where="Table 2",
+    family=FINDING_1,
+    experiments=table1("t5", roles=("translation",)),
+)
+def test_t5_is_wider_than_glove(experiment):
+    assert experiment["pretrained"].sigma > experiment.of_source("glove")["pretrained"].sigma
 
 
 @claim(

@@ -26,7 +26,7 @@ def test_positions_gain_less_for_raw_glove(experiment):
     says="Frozen and without positions, GloVe and GloVe_Xavier fare alike",
     where="Table 3",
     family=FINDING_2,
-    experiments=table1("glove", roles=("translation",)),
+    experiments=table1("glove"),
 )
 def test_frozen_without_positions_width_matters_little(experiment):
     bare = experiment.frozen().without_positions()
@@ -38,7 +38,7 @@ def test_frozen_without_positions_width_matters_little(experiment):
     says="Frozen and without positions, GloVe and GloVe_Xavier fare better than Xavier",
     where="Table 3",
     family=FINDING_2,
-    experiments=table1("glove", roles=("translation",)),
+    experiments=table1("glove"),
 )
 def test_frozen_without_positions_meaning_helps(experiment):
     bare = experiment.frozen().without_positions()

@@ -52,6 +52,7 @@ class TaskSetting:
     sides: int = 1
     min_freq: int = 2
     max_length: int = 64
+    precision: str = "float32"
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ MICRO = Tier(
             task="micro-translation",
             metric="bleu",
             unit="BLEU",
-            margin=8.0,
+            margin=10.5,
             cut=Cut(),
             layers=2,
             feed_forward=128,
@@ -116,7 +117,7 @@ MICRO = Tier(
             task="micro-inference",
             metric="accuracy",
             unit="% accuracy",
-            margin=6.0,
+            margin=7.5,
             cut=Cut(),
             layers=2,
             feed_forward=128,
@@ -127,7 +128,7 @@ MICRO = Tier(
         ),
     ),
     sources=tuple(
-        SourceSetting(family, f"micro-{family}", LABELS[family], 64, 4, "whitespace")
+        SourceSetting(family, f"micro-{family}", LABELS[family], 64, 2, "whitespace")
         for family in SOURCES
     ),
 )
@@ -144,6 +145,7 @@ _REAL_SST2 = TaskSetting(
     batch_size=128,
     epochs=4,
     lr=5e-4,
+    precision="bfloat16",
 )
 _REAL_MULTI30K = TaskSetting(
     role="translation",
@@ -157,6 +159,7 @@ _REAL_MULTI30K = TaskSetting(
     batch_size=64,
     epochs=8,
     lr=5e-4,
+    precision="bfloat16",
     sides=2,
     max_length=40,
 )
@@ -249,7 +252,7 @@ def _experiment(found: Tier, setting: SourceSetting, task: TaskSetting) -> Exper
         source_label=setting.label,
         data=DataSpec(task.task, tokenizers, task.cut, task.min_freq, task.max_length),
         model=ModelSpec(setting.dim, setting.heads, task.layers, task.feed_forward),
-        training=TrainingSpec(task.batch_size, task.epochs, task.lr),
+        training=TrainingSpec(task.batch_size, task.epochs, task.lr, precision=task.precision),
         metric=task.metric,
         unit=task.unit,
         seeds=found.seeds,

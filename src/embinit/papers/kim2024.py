@@ -14,9 +14,9 @@ from embinit.tiers import SOURCES, experiments, probes
 
 Query = Callable[[str], Sequence[Experiment]]
 
-FINDING_1 = Family("kim2024/finding-1", {"micro": 30, "sample": 12, "paper": 12})
-FINDING_2 = Family("kim2024/finding-2", {"micro": 11, "sample": 6, "paper": 6})
-FINDING_3 = Family("kim2024/finding-3", {"micro": 15, "sample": 8, "paper": 8})
+FINDING_1 = Family("kim2024/finding-1", {"micro": 32, "sample": 13, "paper": 13})
+FINDING_2 = Family("kim2024/finding-2", {"micro": 15, "sample": 8, "paper": 8})
+FINDING_3 = Family("kim2024/finding-3", {"micro": 21, "sample": 10, "paper": 10})
 TABLE_4 = Family("kim2024/table-4", {"micro": 6, "sample": 6, "paper": 6})
 
 

@@ -1,0 +1,222 @@
+"""Workers share the plan through the store, and a session that is killed loses only what it held."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from embinit.experiments import Cohort
+from embinit.session import Session
+from embinit.store import DamagedRecordWarning, Store
+from embinit.tasks import Cut
+from embinit.tiers import experiments
+
+CLAIMS = """
+from dataclasses import replace
+
+from embinit.claims import Family, claim
+from embinit.tasks import Cut
+from embinit.tiers import experiments
+
+MINE = Family("mine/finding", {"micro": 4})
+
+
+def small(tier):
+    return [
+        replace(
+            one,
+            seeds=3,
+            model=replace(one.model, layers=1, feed_forward=16),
+            training=replace(one.training, epochs=EPOCHS),
+            data=replace(one.data, cut=Cut(train=300, validation=100)),
+        )
+        for one in experiments(tier, ("glove", "t5"), ("sentiment",))
+    ]
+
+
+@claim("mine/finding/a", says="a", where="here", family=MINE, experiments=small)
+def test_a(experiment):
+    assert experiment["pretrained"] < experiment["xavier"]
+
+
+@claim("mine/finding/b", says="b", where="here", family=MINE, experiments=small)
+def test_b(experiment):
+    assert experiment.frozen()["pretrained"].alike(experiment.frozen()["xavier"])
+"""
+RUNS = 3 * (2 + 2 + 1 + 1)
+
+
+def small_runs(arms=("xavier", "pretrained"), seeds=(0, 1)):
+    [one] = experiments("micro", ("glove",), ("sentiment",))
+    one = replace(
+        one,
+        model=replace(one.model, layers=1, feed_forward=16),
+        training=replace(one.training, epochs=1),
+        data=replace(one.data, cut=Cut(train=200, validation=50)),
+    )
+    return [one.run(arm, seed) for seed in seeds for arm in arms]
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    (tmp_path / "claims").mkdir()
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    write_claims(tmp_path, epochs=1)
+    return tmp_path
+
+
+def write_claims(root: Path, epochs: int) -> None:
+    source = CLAIMS.replace("EPOCHS", str(epochs))
+    (root / "claims" / "test_mine.py").write_text(source)
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+
+
+def run(root: Path, *arguments: str) -> dict[str, object]:
+    """Run a suite to its end; its verdicts document."""
+    done = subprocess.run(command(*arguments), cwd=root, capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return json.loads((root / "reports/latest/verdicts.json").read_text())
+
+
+def decided(document):
+    return {
+        entry["id"]: [
+            (one["verdict"], one["left_values"], one["right_values"])
+            for one in entry["comparisons"]
+        ]
+        for entry in document["claims"]
+    }
+
+
+def test_any_number_of_workers_comes_to_the_same_verdicts(suite):
+    """No -n, -n 1, -n 4 and a claim alone, each from an empty store."""
+    plain = run(suite, "claims", "--store", "plain")
+    assert plain["session"]["runs"] == {"wanted": RUNS, "trained": RUNS, "stored": 0}
+    assert len(decided(plain)) == 4
+    for count in ("1", "4"):
+        shared = run(suite, "claims", "-n", count, "--store", f"store-{count}")
+        assert shared["session"]["runs"] == plain["session"]["runs"]
+        assert decided(shared) == decided(plain)
+    node = plain["claims"][0]["nodeid"]
+    alone = decided(run(suite, node, "--store", "alone"))
+    assert alone == {name: decided(plain)[name] for name in alone}
+    assert len(alone) == 1
+    again = run(suite, "claims", "-n", "2", "--store", "plain")
+    assert again["session"]["runs"] == {"wanted": RUNS, "trained": 0, "stored": RUNS}
+    assert decided(again) == decided(plain)
+
+
+def test_collecting_trains_nothing(suite):
+    """--collect-only is for reading."""
+    done = subprocess.run(
+        command("claims", "--collect-only", "-q"), cwd=suite, capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert "test_a[glove-micro-sentiment]" in done.stdout
+    assert not (suite / ".embinit").exists()
+
+
+def records(root: Path) -> list[Path]:
+    return sorted((root / ".embinit/store/runs").glob("*/*.json"))
+
+
+def wait_for(condition, seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "nothing happened in time"
+        time.sleep(0.02)
+
+
+def training(root: Path) -> list[int]:
+    """The processes that train just now."""
+    marks = (root / ".embinit/store/sessions").glob("[0-9]*.json")
+    return [int(mark.stem) for mark in marks if alive(int(mark.stem))]
+
+
+def alive(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
+def test_a_killed_session_goes_on_where_it_was(suite):
+    """kill -9 of a worker, then of the controller: what was stored stays and is not trained again."""
+    write_claims(suite, epochs=30)
+    with (suite / "log").open("w") as log:
+        session = subprocess.Popen(command("claims", "-n", "2"), cwd=suite, stdout=log, stderr=log)
+    wait_for(lambda: training(suite))
+    os.kill(training(suite)[0], signal.SIGKILL)
+    wait_for(lambda: len(records(suite)) >= 2 and training(suite))
+    workers = training(suite)
+    session.kill()
+    session.wait()
+    wait_for(lambda: not any(map(alive, workers)))
+    before = {path: path.stat().st_mtime_ns for path in records(suite)}
+    assert 2 <= len(before) < RUNS
+    resumed = run(suite, "claims", "-n", "2")
+    assert resumed["session"]["runs"]["trained"] == RUNS - len(before)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert len(records(suite)) == RUNS
+    assert len(decided(resumed)) == 4
+
+
+def test_a_cohort_in_other_hands_is_left_to_them(tmp_path):
+    """Who finds a cohort taken trains another, and then waits for its result."""
+    runs = small_runs()
+    first, second = (Session(Store(tmp_path), None, "cpu") for _ in range(2))
+    for session in (first, second):
+        session.want(runs)
+    taken = Cohort(tuple(run for run in runs if run.seed == 0))
+    with first.store.claim(taken.digest[:40]) as held:
+        assert held
+        worker = threading.Thread(target=second.ensure, args=(runs,))
+        worker.start()
+        wait_for(lambda: all(first.key(run) in first.store for run in runs if run.seed == 1))
+        assert not any(first.key(run) in first.store for run in taken.runs)
+        assert worker.is_alive()
+    worker.join()
+    first.ensure(runs)
+    assert (first.trained, second.trained) == (0, 4)
+
+
+def test_a_damaged_record_is_trained_again(tmp_path):
+    """It is told, set aside, and never read."""
+    runs = small_runs(seeds=(0,))
+    session = Session(Store(tmp_path), None, "cpu")
+    session.want(runs)
+    session.ensure(runs)
+    honest = session.record(runs[0])["measures"]
+    path = session.store.path(session.key(runs[0]))
+    path.write_text(path.read_text().replace('"best_epoch": 1', '"best_epoch": 7'))
+    again = Session(Store(tmp_path), None, "cpu")
+    again.want(runs)
+    with pytest.warns(DamagedRecordWarning, match="will be trained again"):
+        again.ensure(runs)
+    assert again.trained == 1
+    assert again.record(runs[0])["measures"]["best_epoch"] == honest["best_epoch"]
+
+
+def test_missing_data_is_a_problem_and_trains_nothing(tmp_path):
+    """The reason names what is missing and where to put it."""
+    [one] = experiments("sample", ("glove",), ("sentiment",))
+    session = Session(Store(tmp_path / "store"), tmp_path, "cpu")
+    session.want([one.run("xavier", 0)])
+    problem = session.problem(one.run("xavier", 0))
+    assert problem is not None
+    assert "sst2/train.tsv.gz" in problem
+    assert session.record(one.run("xavier", 0)) is None
