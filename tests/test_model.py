@@ -175,6 +175,27 @@ def test_a_frozen_table_stays_while_its_neighbour_learns():
     assert not torch.equal(embedding.table[1], tables[1])
 
 
+def test_bfloat16_leaves_positions_and_norms_alone():
+    """Scale is the subject: bfloat16 would swallow 2 % of the positions beside a wide table."""
+    tables = 12 * torch.randn(1, 50, DIM)
+    places, ids = torch.rand(1, 9, DIM), torch.randint(3, 50, (1, 4, 9))
+    outputs = []
+    for precision in ("float32", "bfloat16"):
+        embedding = Embedding(tables.clone(), torch.full((1,), 4.0), places, torch.ones(1).bool())
+        summed = embedding(ids, lambda x: x)
+        torch.testing.assert_close(
+            summed, 4 * tables[:, ids[0]].flatten(1, 2) + places.repeat(1, 4, 1)
+        )
+        shape = ModelShape(50, 0, 2, DIM, HEADS, 2, INNER, 0.0, precision)
+        model = StackedTransformer(shape, embedding)
+        model.initialise(0, torch.Generator().manual_seed(0))
+        outputs.append(model.classify(ids))
+    assert not torch.equal(*outputs)
+    torch.testing.assert_close(*outputs, rtol=0.05, atol=0.05)
+    with pytest.raises(InputError, match="unknown precision 'float16'"):
+        StackedTransformer(ModelShape(50, 0, 2, DIM, HEADS, 1, INNER, 0.0, "float16"), embedding)
+
+
 def test_heads_must_divide_the_width():
     """A width that can't be split evenly is the user's to mend."""
     embedding = Embedding(

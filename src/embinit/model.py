@@ -25,9 +25,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embinit.errors import InputError
+from embinit.registry import Registry
 from embinit.vocabulary import PAD
 
 NoiseFunction = Callable[[Tensor], Tensor]
+
+
+PRECISIONS: Registry[torch.dtype] = Registry("precision", "embinit.precisions")
+PRECISIONS.register("float32", torch.float32)
+PRECISIONS.register("bfloat16", torch.bfloat16)
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,7 @@ class StackedLinear(nn.Module):
         self.bias = nn.Parameter(torch.zeros(runs, 1, outputs))
         # Query, key and value share one product, but each is drawn with its own matrix's fan.
         self.parts = parts
-        self.dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
+        self.dtype = PRECISIONS[precision]
 
     def forward(self, x: Tensor, columns: slice = slice(None)) -> Tensor:
         weight, bias = self.weight[..., columns], self.bias[..., columns]
