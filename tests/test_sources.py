@@ -66,6 +66,9 @@ GOOD = b"the 0.1 0.2 0.3\ndog 1 2 3\n"
         (GOOD + b"cat 1 x 3\n", r":3: word 'cat' has something that is no number"),
         (GOOD + b"cat 1 2\n", r"\.txt:3|2 numbers where 3"),
         (GOOD + b"\xff\xfe 1 2 3\n", r":3: the word is not UTF-8"),
+        (GOOD + b"bird 1 inf 3\n", r":3: word 'bird' has a NaN or an infinity"),
+        (GOOD + b"bird 1 2,5 3\n", r":3: word 'bird' has something that is no number"),
+        (GOOD + b"bird 0.5 1 2 3\n", r":3: more than the 3 numbers"),
         (b"", "is empty"),
     ],
 )

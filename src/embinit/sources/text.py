@@ -7,6 +7,7 @@ words). Read in one streaming pass of constant memory; only the wanted words' nu
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,9 @@ from embinit.sources.base import SOURCES, Vectors
 
 FIRST_LINES = 20
 PROGRESS_SECONDS = 5.0
+_NUMERIC = b"0123456789 .eE+-"
+# A word may hold spaces, but one that ends in a decimal number has taken it from the vector.
+_TOO_WIDE = re.compile(rb" -?\d*\.\d+([eE][-+]?\d+)?$")
 
 
 @dataclass(frozen=True)
@@ -59,8 +63,8 @@ class TextVectors:
     def lookup(self, words: Sequence[str]) -> Vectors:
         """The vectors of ``words``; of a word that the file has twice, the first counts.
 
-        InputError, with file and line, for a line that is too short, and for a wanted word whose
-        numbers are too many, not numbers, or not finite.
+        InputError, with file and line, for a line that is too short or too wide, and for one
+        whose numbers are not numbers, or not finite, whether its word is wanted or not.
         """
         wanted = {word.encode(): row for row, word in enumerate(words)}
         values = torch.zeros(len(words), self.dim)
@@ -72,9 +76,16 @@ class TextVectors:
                     f"{self.path}:{number}: {len(parts) - 1} numbers where {self.dim} are due; "
                     "the file is cut short or not of one width: fetch it again"
                 )
+            if _TOO_WIDE.search(parts[0]):
+                raise InputError(
+                    f"{self.path}:{number}: more than the {self.dim} numbers that are due; "
+                    "the file is not of one width: fetch it again"
+                )
             row = wanted.get(parts[0])
             if row is None:
                 self._word(parts[0], number)
+                if line[len(parts[0]) :].translate(None, _NUMERIC):
+                    self._numbers(parts, number)
             elif not found[row]:
                 values[row] = self._numbers(parts, number)
                 found[row] = True
