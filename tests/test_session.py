@@ -1,4 +1,4 @@
-"""Workers share the plan through the store, and a session that is killed loses only what it held."""
+"""Workers share the plan through the store; a killed session loses only what it held."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def alive(process: int) -> bool:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
 def test_a_killed_session_goes_on_where_it_was(suite):
-    """kill -9 of a worker, then of the controller: what was stored stays and is not trained again."""
+    """kill -9 of a worker, then of the controller: what was stored is not trained again."""
     write_claims(suite, epochs=30)
     with (suite / "log").open("w") as log:
         session = subprocess.Popen(command("claims", "-n", "2"), cwd=suite, stdout=log, stderr=log)

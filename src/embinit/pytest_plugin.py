@@ -37,7 +37,7 @@ from embinit.experiments import Experiment
 from embinit.inference import Verdict
 from embinit.session import Session
 from embinit.store import Store
-from embinit.tiers import TIERS, experiments, tier
+from embinit.tiers import TIERS, arm_label, experiments, tier
 
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 VERDICTS: pytest.StashKey[list[dict[str, Any]]] = pytest.StashKey()
@@ -367,7 +367,11 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     store = Store(config.rootpath / config.getoption("store"))
     document = {"schema_version": 1, "session": _about(config, claims, store), "claims": claims}
     keys = {key for entry in claims for one in entry["comparisons"] for key in one["runs"]}
-    records = {key: {"key": key, **record} for key in keys if (record := store.get(key))}
+    records = {
+        key: {"key": key, "label": arm_label(record["spec"]), **record}
+        for key in keys
+        if (record := store.get(key))
+    }
     page = write_report(document, records, config.rootpath / config.getoption("report_dir"))
     terminalreporter.section("verdicts")
     for entry in claims:

@@ -15,8 +15,9 @@ standard deviation that the paper's Table 1 prints for the task.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from embinit.errors import InputError
 from embinit.experiments import (
@@ -26,6 +27,7 @@ from embinit.experiments import (
     PositionSpec,
     TrainingSpec,
 )
+from embinit.init import INITS
 from embinit.tasks import Cut
 
 SOURCES = ("glove", "bert", "t5")
@@ -224,6 +226,14 @@ def tier(name: str) -> Tier:
         return TIERS[name]
     except KeyError:
         raise InputError(f"unknown tier {name!r}: known are {', '.join(TIERS)}") from None
+
+
+def arm_label(spec: Mapping[str, Any]) -> str:
+    """A run's arm as the paper writes it (``GloVe_Xavier``), from its stored spec."""
+    table = spec["table"]
+    labels = {one.source: one.label for found in TIERS.values() for one in found.sources}
+    name = table["source"]
+    return INITS[table["init"]].label.format(source=labels.get(name, name))
 
 
 def experiments(
