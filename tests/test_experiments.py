@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from embinit.errors import InputError
 from embinit.experiments import Cohort, plan
-from embinit.tiers import experiments, probes
+from embinit.tiers import arm_label, experiments, probes
 
 TASKS = experiments("micro", ("glove", "t5"))
 INITS = ("xavier", "pretrained", "pretrained_xavier", "xavier_pretrained")
@@ -69,3 +69,13 @@ def test_xavier_is_one_run_for_all_sources():
     assert glove.run("xavier_pretrained", 0) != t5.run("xavier_pretrained", 0)
     [probe] = probes("micro")
     assert probe.run("pretrained", 0).table.source == "micro-glove"
+
+
+@pytest.mark.parametrize(
+    ("init", "label"),
+    [("xavier", "Xavier"), ("pretrained_xavier", "T5_Xavier"), ("xavier_pretrained", "Xavier_T5")],
+)
+def test_arms_are_named_as_the_paper_names_them(init, label):
+    [one] = experiments("micro", ("t5",), ("sentiment",))
+    assert arm_label(one.run(init, 0).as_dict()) == label
+    assert one.label(init) == label

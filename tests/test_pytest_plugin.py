@@ -96,6 +96,19 @@ def test_each_verdict_has_its_outcome(suite):
     assert (suite.path / "reports/latest/index.html").exists()
 
 
+def test_a_claim_that_could_not_run_is_a_lost_finding(suite, capsys):
+    """Missing data must not pass for a finding that still holds."""
+    suite.runpytest_inprocess("claims", "-k", "missing or holds")
+    latest = suite.path / "reports/latest/verdicts.json"
+    baseline = json.loads(latest.read_text())
+    for entry in baseline["claims"]:
+        entry["verdict"] = "SUPPORTED"
+    (suite.path / "baseline.json").write_text(json.dumps(baseline))
+    arguments = ["check", str(latest), "--baseline", str(suite.path / "baseline.json")]
+    assert cli.main(arguments) == 1
+    assert "was SUPPORTED and is NOT RUN" in capsys.readouterr().out
+
+
 def test_strict_makes_undecided_fail(suite):
     """Nobody has to take an open question for a pass."""
     suite.runpytest_inprocess("claims", "--strict", "-k", "open").assert_outcomes(failed=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from embinit import session as sessions
 from embinit.experiments import Cohort
 from embinit.session import Session
 from embinit.store import DamagedRecordWarning, Store
@@ -192,6 +194,22 @@ def test_a_cohort_in_other_hands_is_left_to_them(tmp_path):
     worker.join()
     first.ensure(runs)
     assert (first.trained, second.trained) == (0, 4)
+
+
+def test_a_session_without_workers_uses_the_other_cores(tmp_path, monkeypatch):
+    """Helpers train the plan beside it, end with the block, and there is none for one cohort."""
+    monkeypatch.setattr(sessions, "cores", lambda: 2)
+    runs = small_runs()
+    session = Session(Store(tmp_path), None, "cpu")
+    session.want(runs)
+    with session.helped():
+        [helper] = multiprocessing.active_children()
+        wait_for(lambda: all(session.key(run) in session.store for run in runs))
+        assert session.trained == 0
+    assert helper not in multiprocessing.active_children()
+    session.want(runs)
+    with session.helped():
+        assert not multiprocessing.active_children()
 
 
 def test_a_damaged_record_is_trained_again(tmp_path):

@@ -9,6 +9,7 @@ worker, which writes ``verdicts.json`` and the HTML report.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import os
@@ -35,7 +36,7 @@ from embinit.claims import (
 from embinit.errors import InputError
 from embinit.experiments import Experiment
 from embinit.inference import Verdict
-from embinit.session import Session
+from embinit.session import Session, end_with
 from embinit.store import Store
 from embinit.tiers import TIERS, arm_label, experiments, tier
 
@@ -70,7 +71,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
-        threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+        end_with(os.getppid())
     config.stash[VERDICTS] = []
     _broken.clear()
     config.stash[STARTED] = time.time()
@@ -83,13 +84,6 @@ def pytest_configure(config: pytest.Config) -> None:
     device = str(config.getoption("device"))
     if device != "cpu":
         _check_device(device)
-
-
-def _end_with(controller: int) -> None:
-    """End this worker once its controller is gone: nobody would read what it goes on training."""
-    while os.getppid() == controller:
-        time.sleep(0.5)
-    os._exit(1)
 
 
 def _check_device(device: str) -> None:
@@ -314,11 +308,13 @@ def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
     done = threading.Event()
     watcher = threading.Thread(target=_watch, args=(config, done), daemon=True)
     watcher.start()
-    try:
-        return (yield)
-    finally:
-        done.set()
-        watcher.join()
+    alone = SESSION in config.stash and not config.getoption("numprocesses", None)
+    with config.stash[SESSION].helped() if alone else contextlib.nullcontext():
+        try:
+            return (yield)
+        finally:
+            done.set()
+            watcher.join()
 
 
 def _plan_path(config: pytest.Config) -> Path:

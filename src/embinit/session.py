@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import multiprocessing
 import os
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -26,6 +28,13 @@ from embinit.store import Store, run_key, write_atomically
 from embinit.training import Progress, train
 
 WAIT_SECONDS = 0.2
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1  # macOS
 
 
 class Session:
@@ -88,6 +97,26 @@ class Session:
             if not self._train_one(missing):
                 time.sleep(WAIT_SECONDS)
 
+    @contextlib.contextmanager
+    def helped(self) -> Iterator[None]:
+        """Meanwhile the machine's other cores train the plan too, each in a process of its own.
+
+        For a session without workers; on a GPU there is one trainer only, and so no helper.
+        """
+        context = multiprocessing.get_context("spawn")
+        spare = min(cores(), len(self._cohorts)) - 1 if self.device == "cpu" else 0
+        arguments = (self.store.root, self.data_dir, self.device, self.wanted, os.getpid())
+        helpers = [context.Process(target=_help, args=arguments, daemon=True) for _ in range(spare)]
+        for helper in helpers:
+            helper.start()
+        try:
+            yield
+        finally:
+            for helper in helpers:
+                helper.terminate()
+                helper.join()
+                helper.close()
+
     def _train_one(self, missing: list[RunSpec]) -> bool:
         """Train one cohort that nobody trains, those that hold a missing run first."""
         urgent = set(missing)
@@ -134,13 +163,35 @@ class Session:
     @contextlib.contextmanager
     def _slot(self) -> Iterator[bool]:
         """A place to train in: one a core on a CPU, one on a GPU."""
-        places = 1 if self.device != "cpu" else len(os.sched_getaffinity(0))
+        places = 1 if self.device != "cpu" else cores()
         for place in range(places):
             with self.store.claim(f"slot-{self.device.replace(':', '-')}-{place}") as held:
                 if held:
                     yield True
                     return
         yield False
+
+
+def end_with(parent: int) -> None:
+    """End this process once its parent is gone: nobody would read what it goes on training."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _help(
+    root: Path, data_dir: Path | None, device: str, wanted: list[RunSpec], parent: int
+) -> None:
+    """Train what is planned beside the parent, which meets again any error that ends this."""
+    end_with(parent)
+    session = Session(Store(root), data_dir, device)
+    session.want(wanted)
+    with contextlib.suppress(Exception):
+        session.ensure(run for run in wanted if session.problem(run) is None)
 
 
 def _reads(run: RunSpec) -> ModuleType:
