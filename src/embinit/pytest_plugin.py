@@ -350,6 +350,7 @@ def _watch(config: pytest.Config, done: threading.Event) -> None:
             left = f"about {seconds / 60:.0f} min left"
         if reporter is not None and stored < len(paths):
             reporter.write_line(f"embinit: {stored} of {len(paths)} runs stored, {left}")
+            reporter.flush()  # into a file, lines would wait for the next test's end
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
