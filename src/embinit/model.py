@@ -59,6 +59,21 @@ class ModelShape:
         """Encoder-decoder (True) or encoder-classifier."""
         return self.decoder_words > 0
 
+    @property
+    def parameters(self) -> int:
+        """How many parameters one model of this shape has (Table 5), its tables included."""
+        trained = torch.ones(1, dtype=torch.bool)
+        with torch.device("meta"):
+            one = torch.ones(1)
+            encoder, decoder = (
+                Embedding(
+                    torch.empty(1, words, self.dim), one, torch.empty(1, 1, self.dim), trained
+                )
+                for words in (self.encoder_words, self.decoder_words)
+            )
+            model = StackedTransformer(self, encoder, decoder if self.translates else None)
+        return sum(parameter.numel() for parameter in model.parameters())
+
 
 class Noise:
     """Dropout masks: drawn once per seed from its own stream, broadcast over the seed's runs.

@@ -22,6 +22,7 @@ from typing import Any
 
 import pytest
 
+from embinit.audit import Audit, Finding, audit_of, finding_of
 from embinit.claims import (
     ArmsOfExperiment,
     Claim,
@@ -42,9 +43,11 @@ from embinit.tiers import TIERS, arm_label, experiments, tier
 
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 VERDICTS: pytest.StashKey[list[dict[str, Any]]] = pytest.StashKey()
+AUDITS: pytest.StashKey[list[dict[str, Any]]] = pytest.StashKey()
 COMPARISONS: pytest.StashKey[list[Comparison]] = pytest.StashKey()
 STARTED: pytest.StashKey[float] = pytest.StashKey()
 PROPERTY = "embinit.verdict"
+AUDIT_PROPERTY = "embinit.audit"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -73,6 +76,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         end_with(os.getppid())
     config.stash[VERDICTS] = []
+    config.stash[AUDITS] = []
     _broken.clear()
     config.stash[STARTED] = time.time()
     seeds = config.getoption("seeds")
@@ -169,7 +173,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    claim = claim_of(pyfuncitem.function)
+    claim, audit = claim_of(pyfuncitem.function), audit_of(pyfuncitem.function)
+    if audit is not None:
+        _settle_audit(pyfuncitem, audit)
+        return True
     if claim is None:
         return None
     config, comparisons = pyfuncitem.config, pyfuncitem.stash[COMPARISONS]
@@ -189,6 +196,26 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
     _settle(pyfuncitem, claim, verdict, decisions, bool(config.getini("strict")))
     return True
+
+
+def _settle_audit(item: pytest.Function, audit: Audit) -> None:
+    """An inconsistent paper is a known result, which nothing here can mend: xfailed."""
+    arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+    checks = item.function(**arguments)
+    finding = finding_of(checks)
+    entry = {
+        "id": audit.id,
+        "nodeid": item.nodeid,
+        "verdict": str(finding),
+        "statement": audit.says,
+        "paper": audit.paper,
+        "place": audit.where,
+        "checks": [check.as_dict() for check in checks],
+    }
+    item.user_properties.append((AUDIT_PROPERTY, json.dumps(entry)))
+    if finding is Finding.INCONSISTENT:
+        wrong = "\n".join(f"  {check}" for check in checks if not check.consistent)
+        pytest.xfail(f"{audit.says}: {finding}\n{wrong}")
 
 
 def _settle(
@@ -280,10 +307,13 @@ def _comparison(decision: Decision, session: Session) -> dict[str, Any]:
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if _collector is None:
         return
-    entries = [value for name, value in report.user_properties if name == PROPERTY]
-    if report.when == "call":
-        _collector.extend(json.loads(str(value)) for value in entries)
-    if report.failed and report.nodeid.startswith("claims/") and not entries:
+    told = 0
+    for name, value in report.user_properties:
+        if name in _collector:
+            told += 1
+            if report.when == "call":
+                _collector[name].append(json.loads(str(value)))
+    if report.failed and report.nodeid.startswith("claims/") and not told:
         _broken.append(report.nodeid)
 
 
@@ -294,7 +324,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
 
-_collector: list[dict[str, Any]] | None = None
+_collector: dict[str, list[dict[str, Any]]] | None = None
 _broken: list[str] = []
 
 
@@ -304,7 +334,7 @@ def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
     config = session.config
     if hasattr(config, "workerinput"):
         return (yield)
-    _collector = config.stash[VERDICTS]
+    _collector = {PROPERTY: config.stash[VERDICTS], AUDIT_PROPERTY: config.stash[AUDITS]}
     done = threading.Event()
     watcher = threading.Thread(target=_watch, args=(config, done), daemon=True)
     watcher.start()
@@ -354,15 +384,21 @@ def _watch(config: pytest.Config, done: threading.Event) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    claims = config.stash.get(VERDICTS, [])
-    if not claims or hasattr(config, "workerinput"):
+    claims, audits = config.stash.get(VERDICTS, []), config.stash.get(AUDITS, [])
+    if not (claims or audits) or hasattr(config, "workerinput"):
         return
     from embinit.report import write_report
 
-    claims.sort(key=lambda entry: entry["id"])
+    for entries in (claims, audits):
+        entries.sort(key=lambda entry: entry["id"])
     _add_holm(claims)
     store = Store(config.rootpath / config.getoption("store"))
-    document = {"schema_version": 1, "session": _about(config, claims, store), "claims": claims}
+    document = {
+        "schema_version": 1,
+        "session": _about(config, claims, store),
+        "claims": claims,
+        "audits": audits,
+    }
     keys = {key for entry in claims for one in entry["comparisons"] for key in one["runs"]}
     records = {
         key: {"key": key, "label": arm_label(record["spec"]), **record}
@@ -371,12 +407,12 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     }
     page = write_report(document, records, config.rootpath / config.getoption("report_dir"))
     terminalreporter.section("verdicts")
-    for entry in claims:
-        mark = f"{entry['verdict']:<10}"
-        note = f" (control, expects {entry['expects']})" if entry["control"] else ""
+    for entry in (*claims, *audits):
+        mark = f"{entry['verdict']:<12}"
+        note = f" (control, expects {entry['expects']})" if entry.get("control") else ""
         terminalreporter.write_line(f"{mark} {entry['id']}{note}")
         if entry["verdict"] == "NOT RUN":
-            terminalreporter.write_line(f"           {entry['reason']}")
+            terminalreporter.write_line(f"{'':<13}{entry['reason']}")
     terminalreporter.write_line(f"report: {page}")
 
 

@@ -129,6 +129,9 @@ def _page(document: Mapping[str, Any], records: Mapping[str, Record]) -> dict[st
         "families": _families(cards),
         "ran": [card for card in findings if card.claim["verdict"] != "NOT RUN"],
         "controls": controls,
+        "audits": sorted(
+            document.get("audits", []), key=lambda audit: audit["verdict"] != "INCONSISTENT"
+        ),
         "misbehaved": [card for card in controls if card.claim["as_expected"] is False],
         "not_run": not_run,
         "coverage": coverage_rows(used),
