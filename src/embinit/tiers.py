@@ -4,9 +4,9 @@
 - ``sample``: real text and real vectors from the data directory, cut to what two CPU cores can
   train: SST-2 to 4,000 training phrases and the whole validation split, 4 epochs at 5e-4, 1 layer;
   Multi30k to 3,000 training pairs, 300 for validation and 300 for test, 8 epochs at 5e-4, 1 + 1
-  layers; MNLI to 4,000 training pairs and 1,000 for validation, trained as SST-2; IWSLT2017 to 3,000
-  training pairs of at most 30 tokens, 300 for validation and 300 for test, trained as Multi30k.
-  Widths are the vectors' own. English vectors go to the English side, the encoder.
+  layers; MNLI to 4,000 training pairs and 1,000 for validation, trained as SST-2; IWSLT2017 to
+  3,000 training pairs of at most 30 tokens, 300 for validation and 300 for test, trained as
+  Multi30k. Widths are the vectors' own. English vectors go to the English side, the encoder.
 - ``paper``: the paper's twelve experiments (Tables 1 and 5, A.2), for a GPU.
 
 Margins stand here, before any run that they judge. They are twice the standard deviation of the
