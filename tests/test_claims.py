@@ -41,6 +41,18 @@ def arms():
     return ArmsOfExperiment(one)
 
 
+def test_mismatched_accuracy_keeps_the_margin():
+    """Unlike other measures, which have none: it is the task's metric on other text."""
+    [one] = experiments("micro", ("glove",), ("inference",))
+    arm = ArmsOfExperiment(one)["xavier"]
+    assert (arm.mismatched.measure, arm.mismatched.unit) == ("test_accuracy", "% accuracy")
+    assert arm.mismatched.margin == arm.margin > 0
+    assert (arm.mismatched - arm.mismatched).margin == arm.margin
+    records = {"accuracy": 50.0, "test_accuracy": 40.0}
+    assert arm.mismatched.values(lambda run: {"measures": records}) == [40.0] * one.seeds
+    assert arm.best_epoch.margin == 0
+
+
 @pytest.mark.parametrize("tier", sorted(TIERS))
 def test_families_have_their_registered_size(tier):
     """A share of alpha is only honest if the family is as large as it says."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -128,6 +129,50 @@ def test_best_epoch_is_the_papers():
     accuracies = classified.curves["validation_accuracy"]
     assert classified.measures["accuracy"] == max(accuracies)
     assert classified.measures["best_epoch"] == accuracies.index(max(accuracies)) + 1
+
+
+def mnli(directory: Path, matched: list[str], mismatched: list[str]) -> list[RunResult]:
+    """Two runs on an MNLI whose training rows are ``ROWS``."""
+    (directory / "mnli").mkdir(parents=True)
+    for split, rows in (("train", ROWS), ("dev_matched", matched), ("dev_mismatched", mismatched)):
+        text = "\n".join(["premise\thypothesis\tlabel", *rows])
+        (directory / f"mnli/{split}.tsv").write_text(text)
+    one = small("sentiment", 6)
+    one = replace(one, data=replace(one.data, task="mnli"))
+    return train(Cohort((one.run("xavier", 0), one.run("xavier", 1))), directory)
+
+
+ROWS = [f"{x}\t{y}\t{(ord(x) + ord(y)) % 3}" for x in "abcdefgh" for y in "abcdefgh"]
+
+
+def test_mismatched_accuracy_is_the_best_over_epochs(tmp_path):
+    """Section 4 again: MNLI's two accuracies are each the highest, whichever epoch reached it."""
+    results = mnli(tmp_path / "as said", ROWS[::2], ROWS[1:40:3])
+    swapped = mnli(tmp_path / "swapped", ROWS[1:40:3], ROWS[::2])
+    for one, other in zip(results, swapped, strict=True):
+        curve = one.curves["test_accuracy"]
+        assert one.measures["test_accuracy"] == max(curve)
+        assert one.measures["best_test_epoch"] == curve.index(max(curve)) + 1
+        assert one.measures["accuracy"] == max(one.curves["validation_accuracy"])
+        assert curve == pytest.approx(other.curves["validation_accuracy"])
+        assert other.curves["test_accuracy"] == pytest.approx(one.curves["validation_accuracy"])
+    epochs = [(one.measures["best_epoch"], one.measures["best_test_epoch"]) for one in results]
+    assert any(first != second for first, second in epochs)
+
+
+@pytest.mark.parametrize("role", ["translation", "sentiment", "inference"])
+def test_other_tasks_are_measured_as_before(role):
+    """A test split of one's own is not enough: micro's tables have validation accuracy alone."""
+    one = small(role, epochs=1)
+    one = replace(one, data=replace(one.data, max_length=20, cut=Cut(100, 50, 50)))
+    [result] = train(Cohort((one.run("xavier", 0),)))
+    always = {"best_epoch", "validation_loss", "sigma", "pe_share"}
+    losses = {"train_loss", "validation_loss"}
+    if role == "translation":
+        assert (result.measures.keys(), result.curves.keys()) == (always | {"bleu"}, losses)
+    else:
+        assert result.measures.keys() == always | {"accuracy"}
+        assert result.curves.keys() == losses | {"validation_accuracy"}
 
 
 def test_cross_entropy_is_torchs_run_by_run():

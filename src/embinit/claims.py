@@ -29,7 +29,9 @@ OTHER_SEEDS = 1000
 UNITS = {
     "bleu": "BLEU",
     "accuracy": "% accuracy",
+    "test_accuracy": "% accuracy",
     "best_epoch": "epochs",
+    "best_test_epoch": "epochs",
     "validation_loss": "nats a word",
     "sigma": "",
     "pe_share": "share of variance",
@@ -186,6 +188,11 @@ class Quantity:
     def best_epoch(self) -> Quantity:
         """The epoch with the best validation score, counted from 1."""
         return self.of("best_epoch")
+
+    @property
+    def mismatched(self) -> Quantity:
+        """MNLI's mismatched accuracy, by the margin and unit of the matched."""
+        return replace(self.of("test_accuracy"), unit=self.unit, margin=self.margin)
 
     def on_other_seeds(self) -> Quantity:
         """The same arms on seeds of their own: the second half of an A/A comparison."""

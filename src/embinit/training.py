@@ -3,6 +3,7 @@
 Section 4 and A.2 of the paper: Adam (0.9, 0.98, 1e-9) at a constant learning rate; after every
 epoch the validation split; the best epoch is that of the lowest validation loss for translation,
 whose test BLEU is then reported, and that of the highest validation accuracy for classification.
+MNLI's mismatched accuracy is likewise the highest over the epochs, whichever epoch that is.
 A run whose loss stops being a number ends there with its reason; the others go on.
 """
 
@@ -52,6 +53,7 @@ class Curves:
     train_loss: list[Tensor] = field(default_factory=list)
     validation_loss: list[Tensor] = field(default_factory=list)
     validation_accuracy: list[Tensor] = field(default_factory=list)
+    test_accuracy: list[Tensor] = field(default_factory=list)
 
     def score(self) -> Tensor:
         """What the best epoch is chosen by, (epochs, R), higher is better."""
@@ -211,9 +213,17 @@ class CohortTraining:
 
     @torch.inference_mode()
     def _validate(self) -> None:
-        """One pass over the validation split: each run's loss, and accuracy for labels."""
+        """A pass over the validation split, and over the test split where it is reported too."""
         self.model.eval()
-        split = self.data.validation
+        loss, accuracy = self._evaluate(self.data.validation)
+        self.curves.validation_loss.append(loss)
+        if self.data.task.kind == "classification":
+            self.curves.validation_accuracy.append(accuracy)
+        if self.data.task.reports_test:
+            self.curves.test_accuracy.append(self._evaluate(self.data.test)[1])
+
+    def _evaluate(self, split: Split) -> tuple[Tensor, Tensor]:
+        """Each run's mean loss and percentage of right outputs, (R,) each."""
         loss = torch.zeros(len(self.specs), device=self.device)
         right, total = torch.zeros_like(loss), torch.zeros(1, device=self.device)
         for part in in_order(split.lengths, EVALUATION_BATCH):
@@ -225,9 +235,7 @@ class CohortTraining:
             loss += losses
             total += counted
             right += (logits.argmax(dim=-1) == labels).sum(dim=-1)
-        self.curves.validation_loss.append((loss / total).cpu())
-        if split.labels is not None:
-            self.curves.validation_accuracy.append((100 * right / total).cpu())
+        return (loss / total).cpu(), (100 * right / total).cpu()
 
     def _keep_best(self) -> None:
         """Copy the parameters of those runs whose newest epoch is their best."""
@@ -266,6 +274,10 @@ class CohortTraining:
             }
             if self.curves.validation_accuracy:
                 values["accuracy"] = float(self.curves.validation_accuracy[best][run])
+            if self.curves.test_accuracy:
+                test = torch.stack(self.curves.test_accuracy)[:finished, run]
+                values["test_accuracy"] = float(test.max())
+                values["best_test_epoch"] = float(test.argmax() + 1)
             measures.append(values)
         signature = ""
         if self.data.task.kind == "translation":
