@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.experiments import DataSpec, RunSpec
-from embinit.init import INITS, complete
+from embinit.init import INITS, complete, standardise
 from embinit.randomness import stream
 from embinit.sources import SOURCES, Coverage, Source, Vectors
 from embinit.tasks import TASKS, Example, Task
@@ -220,6 +220,20 @@ def start_table(
     data_dir: Path | None,
 ) -> Table:
     """One side's table; its draws come from the side's own embedding stream."""
+    table = _table_of_init(run, side, vocabulary, data, dim, data_dir)
+    if run.table.sigma is None:
+        return table
+    return replace(table, values=standardise(table.values, table.special, 0.0, run.table.sigma))
+
+
+def _table_of_init(
+    run: RunSpec,
+    side: Side,
+    vocabulary: Vocabulary,
+    data: PreparedData,
+    dim: int,
+    data_dir: Path | None,
+) -> Table:
     init, shape, special = INITS[run.table.init], (len(vocabulary.words), dim), vocabulary.special
     generator = stream(run.seed, f"embedding/{side}")
     if run.table.source is None or not covers(run.table.source, data.task, side, data_dir):

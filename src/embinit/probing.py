@@ -32,7 +32,7 @@ from embinit.diagnostics import (
 from embinit.errors import InputError
 from embinit.experiments import RunSpec
 from embinit.files import digest, find
-from embinit.init import INITS, xavier_sigma
+from embinit.init import INITS, standardise, xavier_sigma
 from embinit.microcosm import synonym_groups
 from embinit.preparation import source
 from embinit.randomness import stream
@@ -74,9 +74,11 @@ def probe(run: RunSpec, data_dir: Path | None) -> RunResult:
     special = torch.zeros(len(words), dtype=torch.bool)
     generator = stream(run.seed, "embedding/encoder")
     table = INITS[run.table.init]((len(words), vectors.shape[1]), special, generator, vectors)
+    if run.table.sigma is not None:
+        table = standardise(table, special, 0.0, run.table.sigma)
     dim = table.shape[1]
     place = stream(run.seed, "positions")
-    pe = positions.table(run.positions.kind, run.data.max_length, dim, place)
+    pe = positions.table(run.positions.kind, run.data.max_length, dim, place, table)
     if run.positions.pe_scale == "sigma_p/sigma_x":
         pe = pe * (table_statistics(vectors, special).sigma / xavier_sigma(len(words), dim))
     multiplier = positions.multiplier(run.positions.multiplier, dim)

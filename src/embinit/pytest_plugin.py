@@ -145,13 +145,15 @@ def _experiment_of(item: pytest.Function) -> Experiment:
 
 
 def _arms(one: Experiment, config: pytest.Config) -> ArmsOfExperiment:
-    same_task = experiments(config.getoption("tier"), roles=(one.role,))
+    seeds = config.getoption("seeds")
+    every = [
+        replace(other, seeds=seeds or other.seeds)
+        for other in experiments(config.getoption("tier"))
+    ]
     others = {
-        other.name.split("-", 1)[0]: replace(other, seeds=one.seeds)
-        for other in same_task
-        if other.data.task == one.data.task
+        other.name.split("-", 1)[0]: other for other in every if other.data.task == one.data.task
     }
-    return ArmsOfExperiment(one, others)
+    return ArmsOfExperiment(one, others, every)
 
 
 @pytest.hookimpl(trylast=True)

@@ -60,6 +60,7 @@ class TaskSetting:
     max_length: int = 64
     precision: str = "float32"
     seeds: int = 5
+    validation_bleu: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,7 @@ MICRO = Tier(
                 lr=1e-3,
                 sides=2,
                 min_freq=1,
+                validation_bleu=True,
             ),
             TaskSetting(
                 role="sentiment",
@@ -231,6 +233,7 @@ def _translation(task: str, margin: float, min_freq: int, batch_size: int) -> Ta
         min_freq=min_freq,
         max_length=128,
         seeds=4,
+        validation_bleu=True,
     )
 
 
@@ -305,7 +308,13 @@ def _experiment(task: TaskSetting, source: SourceSetting) -> Experiment:
         source_label=source.label,
         data=DataSpec(task.task, tokenizers, task.cut, task.min_freq, task.max_length),
         model=ModelSpec(source.dim, source.heads, task.layers, task.feed_forward),
-        training=TrainingSpec(task.batch_size, task.epochs, task.lr, precision=task.precision),
+        training=TrainingSpec(
+            task.batch_size,
+            task.epochs,
+            task.lr,
+            precision=task.precision,
+            validation_bleu=task.validation_bleu,
+        ),
         metric=task.metric,
         unit=task.unit,
         seeds=task.seeds,

@@ -24,6 +24,7 @@ from embinit.decoding import greedy
 from embinit.diagnostics import pe_share, table_statistics
 from embinit.errors import InputError
 from embinit.experiments import Cohort, RunSpec
+from embinit.init import ordinary_rows
 from embinit.model import (
     Embedding,
     ModelShape,
@@ -54,6 +55,7 @@ class Curves:
     validation_loss: list[Tensor] = field(default_factory=list)
     validation_accuracy: list[Tensor] = field(default_factory=list)
     test_accuracy: list[Tensor] = field(default_factory=list)
+    validation_bleu: list[Tensor] = field(default_factory=list)
 
     def score(self) -> Tensor:
         """What the best epoch is chosen by, (epochs, R), higher is better."""
@@ -120,7 +122,12 @@ class CohortTraining:
             int((split.lengths if side == "encoder" else split.target_lengths).max())
             for split in splits
         )
-        return torch.stack([place_table(spec, longest + 1) for spec in self.specs])
+        return torch.stack(
+            [
+                place_table(spec, longest + 1, tables[side])
+                for spec, tables in zip(self.specs, self.tables, strict=True)
+            ]
+        )
 
     def _model(self) -> StackedTransformer:
         """The stacked model with every run's tables, positions and weights in place."""
@@ -137,6 +144,7 @@ class CohortTraining:
             feed_forward=spec.model.feed_forward,
             dropout=spec.model.dropout,
             precision=self.training.precision,
+            attention=spec.model.attention,
         )
         decoder = self._embedding("decoder") if shape.translates else None
         model = StackedTransformer(shape, self._embedding("encoder"), decoder)
@@ -145,11 +153,14 @@ class CohortTraining:
         return model.to(self.device)
 
     def _embedding(self, side: Side) -> Embedding:
+        first = self.specs[0].model
+        assert first is not None
         return Embedding(
             torch.stack([tables[side].values for tables in self.tables]),
             torch.tensor([multiplier(spec) for spec in self.specs]),
             self.places[side],
             torch.tensor([spec.table.trained for spec in self.specs]),
+            first.norm_after_sum,
         )
 
     def run(self, progress: Progress) -> list[RunResult]:
@@ -219,6 +230,9 @@ class CohortTraining:
         self.curves.validation_loss.append(loss)
         if self.data.task.kind == "classification":
             self.curves.validation_accuracy.append(accuracy)
+        if self.training.validation_bleu:
+            scores, _ = self._bleu(self.data.validation)
+            self.curves.validation_bleu.append(torch.tensor(scores))
         if self.data.task.reports_test:
             self.curves.test_accuracy.append(self._evaluate(self.data.test)[1])
 
@@ -281,19 +295,19 @@ class CohortTraining:
             measures.append(values)
         signature = ""
         if self.data.task.kind == "translation":
-            scores, signature = self._bleu()
+            self.model.load_state_dict(self.best, strict=False)
+            scores, signature = self._bleu(self.data.test)
             for values, bleu in zip(measures, scores, strict=True):
                 if values:
                     values["bleu"] = bleu
         return measures, signature
 
-    def _bleu(self) -> tuple[list[float], str]:
-        """Test BLEU of each run's best epoch, by sacreBLEU over the task's own tokens."""
+    def _bleu(self, split: Split) -> tuple[list[float], str]:
+        """Each run's BLEU as its model stands, by sacreBLEU over the task's own tokens."""
         from sacrebleu.metrics.bleu import BLEU
 
-        self.model.load_state_dict(self.best, strict=False)
         self.model.eval()
-        split, vocabulary = self.data.test, self.data.vocabularies["decoder"]
+        vocabulary = self.data.vocabularies["decoder"]
         longest = self.places["decoder"].shape[1] - 1
         outputs: list[list[str]] = [[""] * len(split) for _ in self.specs]
         for chosen in in_order(split.lengths, EVALUATION_BATCH):
@@ -350,13 +364,14 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     return losses.view(runs, count).sum(dim=1), (labels != NOTHING).sum(dim=1)
 
 
-def place_table(spec: RunSpec, length: int) -> Tensor:
-    """A run's positional encodings (length, D)."""
+def place_table(spec: RunSpec, length: int, table: Table) -> Tensor:
+    """A run's positional encodings (length, D) for one side, whose table it is."""
     assert spec.model is not None
     if spec.positions.pe_scale != "one":
         raise InputError(f"PE × {spec.positions.pe_scale} is for probes; a model adds PE as it is")
     generator = stream(spec.seed, "positions")
-    return positions.table(spec.positions.kind, length, spec.model.dim, generator)
+    rows = ordinary_rows(table.values, table.special)
+    return positions.table(spec.positions.kind, length, spec.model.dim, generator, rows)
 
 
 def multiplier(spec: RunSpec) -> float:
