@@ -6,6 +6,7 @@ memory.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Container, Iterator
 from functools import cached_property
@@ -78,7 +79,7 @@ class Word2VecBinary(WordVectors):
             start, after = end + 1, end + 1 + 4 * dim
             yield dropped + at, held[at:end].lstrip(b"\n"), held[start:after]
             at = after
-        if held[at:].strip(b"\n") or next(chunks, b""):
+        if any(rest.strip(b"\n") for rest in itertools.chain([held[at:]], chunks)):
             raise InputError(
                 f"{self.path}, byte {dropped + at}: more follows the {count} words that the "
                 "header says; the file is broken: fetch it again"
