@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gzip
+import json
 import os
 import struct
 import zipfile
@@ -354,10 +355,11 @@ def test_a_path_stands_for_a_name(data_dir, monkeypatch):
     assert both.lookup(["die"], "de").values.tolist() == [[0, 0, 1]]
 
 
-def tiny_model(kind: str):
+def tiny_model(kind: str, bare: bool):
+    """A model of one layer with a head, or without one: then its tensors have no prefix."""
     import transformers
 
-    if kind == "bert":
+    if kind == "bert":  # mBERT's configuration says so too
         config = transformers.BertConfig(
             vocab_size=12,
             hidden_size=8,
@@ -366,26 +368,49 @@ def tiny_model(kind: str):
             intermediate_size=8,
             max_position_embeddings=8,
         )
-        return transformers.BertForMaskedLM(config)
-    make = {"t5": transformers.T5Config, "mt5": transformers.MT5Config}[kind]
-    model = {
-        "t5": transformers.T5ForConditionalGeneration,
-        "mt5": transformers.MT5ForConditionalGeneration,
+        return (transformers.BertModel if bare else transformers.BertForMaskedLM)(config)
+    make, plain, headed = {
+        "t5": (
+            transformers.T5Config,
+            transformers.T5Model,
+            transformers.T5ForConditionalGeneration,
+        ),
+        "mt5": (
+            transformers.MT5Config,
+            transformers.MT5Model,
+            transformers.MT5ForConditionalGeneration,
+        ),
     }[kind]
-    return model(make(vocab_size=12, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2))
+    config = make(vocab_size=12, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2)
+    return (plain if bare else headed)(config)
+
+
+def save(model, directory: Path, form: str) -> None:
+    """As ``save_pretrained`` does today, or as it did with PyTorch's own files."""
+    if form in ("safetensors", "shards"):
+        model.save_pretrained(directory, max_shard_size="1KB" if form == "shards" else "1GB")
+        assert (directory / "model.safetensors.index.json").exists() == (form == "shards")
+        return
+    model.config.save_pretrained(directory)
+    if form == "bin":
+        torch.save(model.state_dict(), directory / "pytorch_model.bin")
+        return
+    places = {}
+    for number, (key, tensor) in enumerate(model.state_dict().items()):
+        places[key] = f"pytorch_model-{number:05}.bin"
+        torch.save({key: tensor}, directory / places[key])
+    index = json.dumps({"metadata": {}, "weight_map": places})
+    (directory / "pytorch_model.bin.index.json").write_text(index)
 
 
 @pytest.mark.parametrize("kind", ["bert", "t5", "mt5"])
-@pytest.mark.parametrize("form", ["safetensors", "shards", "bin"])
-def test_only_the_embedding_table_is_read(tmp_path, monkeypatch, kind, form):
+@pytest.mark.parametrize("bare", [False, True])
+@pytest.mark.parametrize("form", ["safetensors", "shards", "bin", "bin-shards"])
+def test_only_the_embedding_table_is_read(tmp_path, kind, bare, form):
     """The oracle is the model's own input embedding."""
-    model = tiny_model(kind)
-    if form == "bin":
-        model.config.save_pretrained(tmp_path)
-        torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
-    else:
-        model.save_pretrained(tmp_path, max_shard_size="1KB" if form == "shards" else "1GB")
-    source = HuggingFaceTable("mine", str(tmp_path), frozenset({"en"}))
+    model = tiny_model(kind, bare)
+    save(model, tmp_path, form)
+    source = open_source("mine", tmp_path)
     assert torch.equal(source.table, model.get_input_embeddings().weight)
     assert source.dim == 8
     assert source.fingerprint()
