@@ -38,7 +38,7 @@ from embinit.preparation import source
 from embinit.randomness import stream
 from embinit.registry import Registry
 from embinit.results import RunResult, provenance
-from embinit.sources.text import TextVectors
+from embinit.sources.text import WordVectors
 
 MOST_WORDS = 50_000
 QUESTIONS = "analogies/questions-words.txt"
@@ -110,10 +110,10 @@ def _table(task: str, name: str, data_dir: Path | None) -> tuple[tuple[str, ...]
 
 
 def _text_words(name: str, data_dir: Path | None) -> tuple[str, ...]:
-    """The first words of a file of text vectors; these files are sorted by frequency."""
+    """The first words of a file of vectors; these files are sorted by frequency."""
     vectors = source(name, data_dir)
-    if not isinstance(vectors, TextVectors):
-        raise InputError(f"analogies need a source of text vectors, which {name!r} is not")
+    if not isinstance(vectors, WordVectors):
+        raise InputError(f"analogies need a file of word vectors, which source {name!r} is not")
     return vectors.words(MOST_WORDS)
 
 

@@ -58,6 +58,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=None,
         help="directory with real data and vectors (default: EMBINIT_DATA, else none)",
     )
+    group.addoption(
+        "--source",
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="read the source NAME from a file of vectors or a Hugging Face directory; repeatable "
+        "(default: as it lies in the data directory)",
+    )
     group.addoption("--device", default="cpu", help="cpu, cuda, cuda:N (default: cpu)")
     group.addoption(
         "--seeds", type=int, default=None, help="replicates per arm (default: the tier's, 5)"
@@ -85,6 +93,7 @@ def pytest_configure(config: pytest.Config) -> None:
     data_dir = _data_dir(config)
     if data_dir is not None and not data_dir.is_dir():
         raise pytest.UsageError(f"--data-dir {data_dir} is not a directory; name one that exists")
+    _sources(config)
     device = str(config.getoption("device"))
     if device != "cpu":
         _check_device(device)
@@ -107,6 +116,23 @@ def _data_dir(config: pytest.Config) -> Path | None:
     return Path(named).absolute() if named else None
 
 
+def _sources(config: pytest.Config) -> list[tuple[str, Path]]:
+    """The pairs of name and path that --source gives."""
+    pairs = []
+    for given in config.getoption("source"):
+        name, _, path = given.partition("=")
+        if not name or not path:
+            raise pytest.UsageError(f"--source {given}: write NAME=PATH, as in glove=glove.txt")
+        where = Path(path).expanduser().absolute()
+        if not where.exists():
+            raise pytest.UsageError(
+                f"--source {given}: {where} doesn't exist; name a file of vectors, or the "
+                "directory of a Hugging Face model"
+            )
+        pairs.append((name, where))
+    return pairs
+
+
 def _session(config: pytest.Config) -> Session:
     """The worker's session, opened when the first claim is collected."""
     if SESSION not in config.stash:
@@ -114,7 +140,8 @@ def _session(config: pytest.Config) -> Session:
             store = Store(config.rootpath / config.getoption("store"))
         except InputError as error:
             raise pytest.UsageError(str(error)) from None
-        config.stash[SESSION] = Session(store, _data_dir(config), config.getoption("device"))
+        data_dir, device = _data_dir(config), config.getoption("device")
+        config.stash[SESSION] = Session(store, data_dir, device, _sources(config))
     return config.stash[SESSION]
 
 
