@@ -169,7 +169,8 @@ def test_other_tasks_are_measured_as_before(role):
     always = {"best_epoch", "validation_loss", "sigma", "pe_share"}
     losses = {"train_loss", "validation_loss"}
     if role == "translation":
-        assert (result.measures.keys(), result.curves.keys()) == (always | {"bleu"}, losses)
+        followed = losses | {"validation_bleu"}
+        assert (result.measures.keys(), result.curves.keys()) == (always | {"bleu"}, followed)
     else:
         assert result.measures.keys() == always | {"accuracy"}
         assert result.curves.keys() == losses | {"validation_accuracy"}
@@ -184,3 +185,44 @@ def test_cross_entropy_is_torchs_run_by_run():
     for run in range(2):
         theirs = torch.nn.functional.cross_entropy(logits[run], labels[0], reduction="sum")
         torch.testing.assert_close(sums[run], theirs)
+
+
+def test_validation_bleu_is_followed_and_changes_nothing_else():
+    """Figure 1's curve: one value an epoch; the same losses and test BLEU without it."""
+    one = small("translation", epochs=3)
+    followed, plain = (
+        train(
+            Cohort(
+                (replace(one, training=replace(one.training, validation_bleu=on)).run("xavier", 0),)
+            )
+        )[0]
+        for on in (True, False)
+    )
+    assert len(followed.curves["validation_bleu"]) == 3
+    assert "validation_bleu" not in plain.curves
+    assert followed.curves["validation_loss"] == plain.curves["validation_loss"]
+    assert followed.measures == plain.measures
+
+
+def test_a_sigma_is_what_the_table_starts_with():
+    """The content of the init at another width; Xavier too."""
+    one = small("sentiment", epochs=1).with_sigma(0.7)
+    for result in train(Cohort((one.run("pretrained", 0), one.run("xavier", 0)))):
+        assert result.measures["sigma"] == pytest.approx(0.7, rel=1e-5)
+        assert result.tables["encoder"].mean == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"attention": "relative"}, {"attention": "rotary"}, {"norm_after_sum": True}]
+)
+def test_other_models_learn_and_stack(changes):
+    """Each setting reaches the model, and a run is the same alone."""
+    plain = small("sentiment")
+    one = plain.with_model(**changes)
+    runs = tuple(one.run(init, 0) for init in ("xavier", "pretrained"))
+    together = train(Cohort(runs))
+    [alone_] = train(Cohort(runs[1:]))
+    [without] = train(Cohort((plain.run("pretrained", 0),)))
+    for name, values in alone_.curves.items():
+        assert together[1].curves[name] == pytest.approx(values, rel=2e-3, abs=1e-3)
+    assert together[1].curves["train_loss"] != without.curves["train_loss"]
