@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from embinit.audit import audit_of
 from embinit.claims import (
     ArmsOfExperiment,
     Decider,
@@ -30,14 +32,18 @@ from embinit.tiers import TIERS, experiments
 CLAIMS = Path(__file__).parents[1] / "claims"
 
 
-def collected():
+def functions():
     for path in sorted(CLAIMS.glob("*/test_*.py")):
         spec = importlib.util.spec_from_file_location(f"claims_{path.stem}", path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        for function in vars(module).values():
-            if (found := claim_of(function)) is not None:
-                yield function, found
+        yield from vars(module).values()
+
+
+def collected():
+    for function in functions():
+        if (found := claim_of(function)) is not None:
+            yield function, found
 
 
 @pytest.fixture
@@ -77,6 +83,18 @@ def test_claim_ids_are_unique_and_every_family_has_a_planted_falsehood():
     for finding in ("finding-1", "finding-2", "finding-3"):
         expected = [entry.expects for entry in found if finding in entry.id]
         assert Verdict.REFUTED in expected
+
+
+def test_the_page_of_claims_is_true():
+    """Each claim and audit stands once under the paper's part that it tests, and nothing else."""
+    page = (CLAIMS.parent / "docs/claims.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| ") and "`" in line]
+    listed = Counter(f"kim2024/{id}" for row in rows for id in re.findall(r"`([^`]+)`", row))
+    there = [claim_of(one) or audit_of(one) for one in functions()]
+    assert listed == Counter(one.id for one in there if one is not None)
+    parts = [row.split("|")[1].partition(":")[0].strip() for row in rows]
+    numbered = {*(f"Table {n}" for n in range(1, 9)), *(f"Finding {n}" for n in (1, 2, 3))}
+    assert numbered | {"Figure 1"} <= set(parts)
 
 
 def test_a_claim_is_read_whole_without_a_run(arms):
@@ -215,6 +233,13 @@ def test_a_printed_number_is_a_quantity(arms):
         decision = comparison.decide(lambda run, s=sigma: {"measures": {"sigma": s}}, 0.01)
         assert decision.verdict is verdict
     assert set(comparison.runs()) == set(arms["pretrained"].runs())
+
+
+def test_a_statistic_of_the_encoders_table_is_a_measure(arms):
+    tables = {"encoder": {"minimum": -3.9}, "decoder": {"minimum": 1.0}}
+    lowest = arms["pretrained"].table("minimum")
+    assert lowest.values(lambda run: {"measures": {}, "tables": tables}) == [-3.9] * 5
+    assert lowest.values(lambda run: {"measures": {}}) == [None] * 5
 
 
 @pytest.mark.parametrize(

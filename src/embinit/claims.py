@@ -207,6 +207,10 @@ class Quantity:
         """MNLI's mismatched accuracy, by the margin and unit of the matched."""
         return replace(self.of("test_accuracy"), unit=self.unit, margin=self.margin)
 
+    def table(self, statistic: str) -> Quantity:
+        """The encoder's starting table's ``minimum``, ``maximum``, ``mean`` or ``sigma``."""
+        return self.of(f"table {statistic}")
+
     def at_epoch(self, epoch: int) -> Quantity:
         """Validation BLEU after ``epoch`` epochs (Figure 1), by the margin and unit of the test."""
         return self._curve(f"at {epoch}")
@@ -299,6 +303,8 @@ def rank_correlation(pairs: Sequence[tuple[Quantity, Quantity]]) -> Quantity:
 def measured_in(record: Record, measure: str) -> float | None:
     """A run's ``measure``; ``"curve at 3"`` and ``"curve mean"`` are a curve's value and mean.
 
+    ``"table minimum"`` is a statistic of the encoder's starting table.
+
     None where the run has none: it failed before, or the curve is not followed.
     """
     name, _, part = measure.partition(" ")
@@ -306,6 +312,9 @@ def measured_in(record: Record, measure: str) -> float | None:
         found: float | None = record["measures"].get(name)
         return found
     curve = (record.get("curves") or {}).get(name) or []
+    if name == "table":
+        statistic: float | None = (record.get("tables") or {}).get("encoder", {}).get(part)
+        return statistic
     if part == "mean":
         return sum(curve) / len(curve) if curve else None
     epoch = int(part.removeprefix("at "))
