@@ -13,10 +13,10 @@ from embinit.report import load_schema
 CLAIMS = """
 from embinit.claims import Family, claim
 from embinit.inference import Verdict
-from embinit.papers.kim2024 import table1
+from embinit.papers.kim2024 import TRANSLATION, table1
 
 MINE = Family("mine/finding", {"micro": 4})
-ONE = table1("glove", roles=("translation",))
+ONE = table1("glove", tasks=TRANSLATION)
 
 
 def stated(name, expects=None):

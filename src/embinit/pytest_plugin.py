@@ -37,6 +37,7 @@ from embinit.claims import (
 from embinit.errors import InputError
 from embinit.experiments import Experiment
 from embinit.inference import Verdict
+from embinit.papers import printed
 from embinit.session import Session, end_with
 from embinit.store import Store
 from embinit.tiers import TIERS, arm_label, experiments, tier
@@ -301,12 +302,14 @@ def _entry(
         "alpha": alpha,
         "reason": reasons,
         "comparisons": [
-            _comparison(decision, session) for decision in decisions if decision.outcome
+            _comparison(decision, session, claim.paper)
+            for decision in decisions
+            if decision.outcome
         ],
     }
 
 
-def _comparison(decision: Decision, session: Session) -> dict[str, Any]:
+def _comparison(decision: Decision, session: Session, paper: str) -> dict[str, Any]:
     comparison, outcome = decision.comparison, decision.outcome
     assert outcome is not None
     return {
@@ -329,6 +332,7 @@ def _comparison(decision: Decision, session: Session) -> dict[str, Any]:
         "seeds_needed": outcome.seeds_needed,
         "exact": outcome.exact,
         "verdict": str(outcome.verdict),
+        "printed": printed(paper, comparison),
         "runs": list(dict.fromkeys(session.key(run) for run in comparison.runs())),
     }
 

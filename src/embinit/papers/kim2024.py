@@ -12,9 +12,9 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from embinit.claims import Family
+from embinit.claims import Comparison, Constant, Family, Quantity, Term
 from embinit.experiments import Experiment
-from embinit.tiers import SOURCES, experiments, probes
+from embinit.tiers import SOURCES, TIERS, experiments, probes
 
 HEADS = {"glove": 10}
 LAYERS = 3
@@ -58,6 +58,81 @@ def numbers() -> dict[str, Any]:
     text = resources.files("embinit.papers").joinpath("kim2024.json").read_text("utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
+
+
+TITLES = {"sst2": "SST2", "mnli": "MNLI", "multi30k": "Multi30k", "iwslt2017": "IWSLT2017"}
+
+
+def printed(comparison: Comparison) -> list[dict[str, str | float]]:
+    """What Tables 1, 2, 3, 7 and 8 have for the two sides, task by task; empty where they don't."""
+    terms = (*comparison.left.terms, *comparison.right.terms)
+    tasks = set(TASKS) if terms else set()
+    for term in terms:
+        tasks &= stands_for(term.experiment)
+    rows: list[dict[str, str | float]] = []
+    for task in sorted(tasks, key=TASKS.index):
+        sides = [_printed_sum(side, task) for side in (comparison.left, comparison.right)]
+        if sides[0] is not None and sides[1] is not None:
+            rows.append({"task": TITLES[task], "left": sides[0], "right": sides[1]})
+    return rows
+
+
+def _printed_sum(side: Quantity, task: str) -> float | None:
+    if isinstance(side, Constant):
+        return side.value
+    values = [_printed_value(term, task) for term in side.terms]
+    if not values or None in values:
+        return None
+    total = sum(term.sign * (value or 0.0) for term, value in zip(side.terms, values, strict=True))
+    return round(total, 4)
+
+
+def _printed_value(term: Term, task: str) -> float | None:
+    """One arm's printed number: its score, its best epoch, or a statistic of its table."""
+    one, paper = term.experiment, numbers()
+    family = one.name.split("-", 1)[0]
+    usual = _as_printed(one)
+    if usual is None or term.offset:
+        return None
+    trained, positions = usual
+    measure = "sigma" if term.measure == "table sigma" else term.measure
+    if measure == "sigma":
+        row = paper["tables_2_and_8"][family].get(term.init, {}).get(task)
+        return None if row is None else float(row["sigma"])
+    if (trained, positions) != (True, True):
+        cells = (
+            paper["table_3"].get(term.init, ()) if (family, task) == ("glove", "multi30k") else ()
+        )
+        for cell in cells:
+            if (cell["trained"], cell["positions"]) == (trained, positions):
+                return _cell_value(measure, cell, ("bleu",))
+        return None
+    cell = paper["tables_1_and_7"][family].get(term.init, {}).get(task)
+    names = ("mismatched",) if measure == "test_accuracy" else ("score", "matched")
+    return None if cell is None else _cell_value(measure, cell, names)
+
+
+def _cell_value(measure: str, cell: dict[str, Any], names: tuple[str, ...]) -> float | None:
+    if measure == "best_epoch":
+        return float(cell["epoch"])
+    if measure in ("bleu", "accuracy", "test_accuracy"):
+        return next((float(cell[name][0]) for name in names if name in cell), None)
+    return None
+
+
+def _as_printed(one: Experiment) -> tuple[bool, bool] | None:
+    """Whether the table is trained and positions are on; None in a setting that no table has."""
+    usual = {"sinusoidal": True, "none": False}
+    if one.model is None or one.sigma is not None or one.positions.kind not in usual:
+        return None
+    if (one.name, one.model, one.training) not in _every_setting():
+        return None
+    return one.trained, usual[one.positions.kind]
+
+
+@cache
+def _every_setting() -> set[tuple[object, ...]]:
+    return {(one.name, one.model, one.training) for tier in TIERS for one in experiments(tier)}
 
 
 def heads(source: str) -> int:
