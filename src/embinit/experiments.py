@@ -173,38 +173,44 @@ class Experiment:
         """The arm's name as the paper writes it (``GloVe_Xavier``)."""
         return INITS[init].label.format(source=self.source_label)
 
+    def changed(self, **changes: Any) -> Experiment:
+        """The same in a setting that is not the paper's, where Figure 1's curve is not followed."""
+        training = self.training and replace(self.training, validation_bleu=False)
+        return replace(self, **{"training": training, **changes})
+
     def without_positions(self) -> Experiment:
         """The same with nothing added to the embeddings."""
         return self.with_positions("none")
 
     def with_positions(self, kind: str) -> Experiment:
         """The same with another kind of positions (see ``positions.KINDS``)."""
-        return replace(self, positions=replace(self.positions, kind=kind))
+        return self.changed(positions=replace(self.positions, kind=kind))
 
     def scaled(self, multiplier: str, pe_scale: str = "one") -> Experiment:
         """The same with another multiplier of the table and another scale of the PE."""
-        return replace(
-            self, positions=replace(self.positions, multiplier=multiplier, pe_scale=pe_scale)
+        return self.changed(
+            positions=replace(self.positions, multiplier=multiplier, pe_scale=pe_scale)
         )
 
     def with_sigma(self, sigma: float) -> Experiment:
         """The same with every arm's table standardised to ``sigma``."""
-        return replace(self, sigma=sigma)
+        return self.changed(sigma=sigma)
 
     def with_model(self, **changes: Any) -> Experiment:
         """The same with another model (see ``ModelSpec``); a probe has none to change."""
         assert self.model is not None
-        return replace(self, model=replace(self.model, **changes))
+        return self.changed(model=replace(self.model, **changes))
 
     def for_times_the_epochs(self, times: int) -> Experiment:
         """The same trained ``times`` as long."""
-        assert self.training is not None
-        training = replace(self.training, epochs=times * self.training.epochs)
-        return replace(self, training=training)
+        longer = self.changed()
+        assert longer.training is not None
+        training = replace(longer.training, epochs=times * longer.training.epochs)
+        return replace(longer, training=training)
 
     def frozen(self) -> Experiment:
         """The same with the embedding tables left as they start."""
-        return replace(self, trained=False)
+        return self.changed(trained=False)
 
 
 @dataclass(frozen=True)

@@ -125,14 +125,18 @@ def _as_printed(one: Experiment) -> tuple[bool, bool] | None:
     usual = {"sinusoidal": True, "none": False}
     if one.model is None or one.sigma is not None or one.positions.kind not in usual:
         return None
-    if (one.name, one.model, one.training) not in _every_setting():
+    if _setting(one) not in _every_setting():
         return None
     return one.trained, usual[one.positions.kind]
 
 
 @cache
 def _every_setting() -> set[tuple[object, ...]]:
-    return {(one.name, one.model, one.training) for tier in TIERS for one in experiments(tier)}
+    return {_setting(one) for tier in TIERS for one in experiments(tier)}
+
+
+def _setting(one: Experiment) -> tuple[object, ...]:
+    return (one.name, one.model, one.changed().training)
 
 
 def heads(source: str) -> int:
