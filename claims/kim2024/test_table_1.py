@@ -148,7 +148,7 @@ def test_control_xavier_against_itself(experiment):
     says="Control: Xavier stretched to T5's width fares better than Xavier",
     where="control",
     family=TABLE_1,
-    experiments=only_on(table1("t5", tasks=TRANSLATION), "micro", "paper"),
+    experiments=table1("t5", tasks=TRANSLATION),
     expects=Verdict.REFUTED,
 )
 def test_control_stretching_to_t5_does_not_help(experiment):

@@ -6,7 +6,8 @@
   Multi30k to 3,000 training pairs, 300 for validation and 300 for test, 8 epochs at 5e-4, 1 + 1
   layers; MNLI to 4,000 training pairs and 1,000 for validation, trained as SST-2; IWSLT2017 to
   3,000 training pairs of at most 30 tokens, 300 for validation and 300 for test, trained as
-  Multi30k. Widths are the vectors' own. English vectors go to the English side, the encoder.
+  Multi30k. Widths are the vectors' own. English vectors go to the English side, the encoder;
+  MiniLM plays BERT's part.
 - ``paper``: the paper's twelve experiments (Tables 1 and 5, A.2), for a GPU.
 
 Margins stand here, before any run that they judge. They are twice the standard deviation of the
@@ -181,6 +182,7 @@ SAMPLE = Tier(
         for source in (
             SourceSetting("glove", "glove", "GloVe", 300, 10, "spacy", "spacy"),
             SourceSetting("bert", "minilm", "MiniLM", 384, 8, "hf:minilm", "spacy"),
+            SourceSetting("t5", "t5", "T5", 512, 8, "hf:t5", "spacy"),
         )
         for task in (
             _SAMPLE_SST2,
