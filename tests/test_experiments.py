@@ -38,6 +38,18 @@ def test_every_run_is_planned_once_whatever_the_order(wanted, most, data):
     assert costs == sorted(costs, reverse=True)
 
 
+@pytest.mark.parametrize("most", range(1, 14))
+def test_a_crowd_is_cut_into_even_parts(most):
+    """Twelve runs of a seed go into the fewest cohorts that hold them."""
+    one = TASKS[0]
+    settings = (one, one.frozen(), one.without_positions())
+    crowd = [setting.run(init, 0) for setting in settings for init in INITS]
+    sizes = [len(cohort.runs) for cohort in plan(crowd, most)]
+    by_key = Counter(run.cohort_key for run in crowd)
+    assert len(sizes) == sum(-(-count // most) for count in by_key.values())
+    assert max(sizes) <= most
+
+
 @given(wanted=st.lists(runs(), min_size=1, max_size=40))
 def test_arms_of_a_seed_train_together(wanted):
     """They share batches and dropout masks, so the fewest cohorts are one a seed and shape."""
