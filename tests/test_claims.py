@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
 
+from embinit.audit import audit_of
 from embinit.claims import (
     ArmsOfExperiment,
     Decider,
@@ -15,6 +21,7 @@ from embinit.claims import (
     claim,
     claim_of,
     comparisons_of,
+    rank_correlation,
     read_by,
     verdict_of,
 )
@@ -25,20 +32,36 @@ from embinit.tiers import TIERS, experiments
 CLAIMS = Path(__file__).parents[1] / "claims"
 
 
-def collected():
+def functions():
     for path in sorted(CLAIMS.glob("*/test_*.py")):
         spec = importlib.util.spec_from_file_location(f"claims_{path.stem}", path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        for function in vars(module).values():
-            if (found := claim_of(function)) is not None:
-                yield function, found
+        yield from vars(module).values()
+
+
+def collected():
+    for function in functions():
+        if (found := claim_of(function)) is not None:
+            yield function, found
 
 
 @pytest.fixture
 def arms():
     [one] = experiments("micro", ("glove",), ("translation",))
     return ArmsOfExperiment(one)
+
+
+def test_mismatched_accuracy_keeps_the_margin():
+    """Unlike other measures, which have none: it is the task's metric on other text."""
+    [one] = experiments("micro", ("glove",), ("inference",))
+    arm = ArmsOfExperiment(one)["xavier"]
+    assert (arm.mismatched.measure, arm.mismatched.unit) == ("test_accuracy", "% accuracy")
+    assert arm.mismatched.margin == arm.margin > 0
+    assert (arm.mismatched - arm.mismatched).margin == arm.margin
+    records = {"accuracy": 50.0, "test_accuracy": 40.0}
+    assert arm.mismatched.values(lambda run: {"measures": records}) == [40.0] * one.seeds
+    assert arm.best_epoch.margin == 0
 
 
 @pytest.mark.parametrize("tier", sorted(TIERS))
@@ -60,6 +83,18 @@ def test_claim_ids_are_unique_and_every_family_has_a_planted_falsehood():
     for finding in ("finding-1", "finding-2", "finding-3"):
         expected = [entry.expects for entry in found if finding in entry.id]
         assert Verdict.REFUTED in expected
+
+
+def test_the_page_of_claims_is_true():
+    """Each claim and audit stands once under the paper's part that it tests, and nothing else."""
+    page = (CLAIMS.parent / "docs/claims.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| ") and "`" in line]
+    listed = Counter(f"kim2024/{id}" for row in rows for id in re.findall(r"`([^`]+)`", row))
+    there = [claim_of(one) or audit_of(one) for one in functions()]
+    assert listed == Counter(one.id for one in there if one is not None)
+    parts = [row.split("|")[1].partition(":")[0].strip() for row in rows]
+    numbered = {*(f"Table {n}" for n in range(1, 9)), *(f"Finding {n}" for n in (1, 2, 3))}
+    assert numbered | {"Figure 1"} <= set(parts)
 
 
 def test_a_claim_is_read_whole_without_a_run(arms):
@@ -133,3 +168,92 @@ def test_what_a_claim_must_not_do(arms):
         bool(arms["xavier"] < arms["pretrained"])
     with pytest.raises(InputError, match="paper/finding/name"):
         claim("x", says="", where="", family=Family("x", {}), experiments=lambda tier: [])
+
+
+def test_a_curve_is_measured_at_an_epoch_and_as_a_whole(arms):
+    """Validation BLEU, by the margin of BLEU; an epoch that a run never saw is missing."""
+    curve = {"xavier": [1.0, 5.0, 9.0], "pretrained": [0.5, 2.0]}
+
+    def record(run):
+        return {"measures": {}, "curves": {"validation_bleu": curve[run.table.init]}}
+
+    assert arms["xavier"].at_epoch(2).values(record) == [5.0] * 5
+    assert arms["xavier"].over_epochs.values(record) == [5.0] * 5
+    assert arms["pretrained"].at_epoch(3).values(record) == [None] * 5
+    assert arms["xavier"].at_epoch(2).margin == arms["xavier"].margin
+    assert arms["xavier"].over_epochs.values(lambda run: {"measures": {}}) == [None] * 5
+
+
+@given(seed=st.integers(0, 999))
+def test_the_dose_response_is_scipys_spearman(seed):
+    """Of sigma beside the base's, and of the loss in margins, over experiments, seed by seed."""
+    every = [ArmsOfExperiment(one) for one in experiments("micro", ("glove", "t5"))]
+    random = np.random.default_rng(seed)
+    values = {}
+
+    def record(run):
+        key = (run.data.task, run.table.init, run.table.source, run.seed)
+        if key not in values:
+            values[key] = {name: random.uniform(1, 9) for name in ("bleu", "accuracy", "sigma")}
+        return {"measures": values[key]}
+
+    quantity = rank_correlation([(arms["pretrained"], arms["xavier"]) for arms in every])
+    found = quantity.values(record)
+    assert len(found) == 5
+    for seed_, rho in enumerate(found):
+        doses, losses = [], []
+        for arms_ in every:
+            one = arms_.setting
+            wide, base = (
+                record(one.run(init, seed_))["measures"] for init in ("pretrained", "xavier")
+            )
+            doses.append(np.log(wide["sigma"] / base["sigma"]))
+            losses.append((base[one.metric] - wide[one.metric]) / one.margin)
+        assert rho == pytest.approx(stats.spearmanr(doses, losses).statistic)
+    assert len(set(quantity.runs())) == 5 * 6 + 5 * 3
+    decision = (quantity > 0).decide(record, 0.01)
+    assert decision.right == (0.0,) * 5
+
+
+def test_a_rank_correlation_needs_its_pairs(arms):
+    """Two pairs are always in order; a missing run is missing; a constant ranks nothing."""
+    pair = (arms["pretrained"], arms["xavier"])
+    with pytest.raises(InputError, match="at least 3 pairs"):
+        rank_correlation([pair, pair])
+    assert rank_correlation([pair] * 3).values(lambda run: None) == [None] * 5
+    same = {"measures": {"bleu": 1.0, "sigma": 1.0}}
+    assert rank_correlation([pair] * 3).values(lambda run: same) == [0.0] * 5
+
+
+def test_a_printed_number_is_a_quantity(arms):
+    """The same in every seed, with no run of its own; the margin is its rounding."""
+    comparison = arms["pretrained"].sigma.within(0.005).alike(0.37)
+    assert str(comparison) == "GloVe ≈ 0.37"
+    for sigma, verdict in ((0.374, Verdict.SUPPORTED), (0.376, Verdict.REFUTED)):
+        decision = comparison.decide(lambda run, s=sigma: {"measures": {"sigma": s}}, 0.01)
+        assert decision.verdict is verdict
+    assert set(comparison.runs()) == set(arms["pretrained"].runs())
+
+
+def test_a_statistic_of_the_encoders_table_is_a_measure(arms):
+    tables = {"encoder": {"minimum": -3.9}, "decoder": {"minimum": 1.0}}
+    lowest = arms["pretrained"].table("minimum")
+    assert lowest.values(lambda run: {"measures": {}, "tables": tables}) == [-3.9] * 5
+    assert lowest.values(lambda run: {"measures": {}}) == [None] * 5
+
+
+@pytest.mark.parametrize(
+    ("change", "label"),
+    [
+        (lambda arms: arms.with_sigma(0.5), "GloVe at sigma 0.5"),
+        (lambda arms: arms.with_layers(6), "GloVe with 6 layers"),
+        (lambda arms: arms.for_times_the_epochs(3), "GloVe for 3 × the epochs"),
+        (lambda arms: arms.with_norm_after_sum(), "GloVe with LayerNorm after the sum"),
+        (lambda arms: arms.with_positions_in_attention("rotary"), "GloVe with rotary positions"),
+        (lambda arms: arms.with_positions_apart(), "GloVe + PE apart"),
+    ],
+)
+def test_a_changed_setting_is_said_and_is_another_run(arms, change, label):
+    changed = change(arms)["pretrained"]
+    assert changed.label == label
+    assert not set(changed.runs()) & set(arms["pretrained"].runs())

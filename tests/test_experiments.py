@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from dataclasses import replace
 
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from embinit.errors import InputError
 from embinit.experiments import Cohort, plan
+from embinit.papers.kim2024 import DIM, FEED_FORWARD, LAYERS, heads, numbers
 from embinit.tiers import arm_label, experiments, probes
 
 TASKS = experiments("micro", ("glove", "t5"))
@@ -33,6 +36,18 @@ def test_every_run_is_planned_once_whatever_the_order(wanted, most, data):
     assert plan(data.draw(st.permutations(wanted)), most) == cohorts
     costs = [cohort.cost for cohort in cohorts]
     assert costs == sorted(costs, reverse=True)
+
+
+@pytest.mark.parametrize("most", range(1, 14))
+def test_a_crowd_is_cut_into_even_parts(most):
+    """Twelve runs of a seed go into the fewest cohorts that hold them."""
+    one = TASKS[0]
+    settings = (one, one.frozen(), one.without_positions())
+    crowd = [setting.run(init, 0) for setting in settings for init in INITS]
+    sizes = [len(cohort.runs) for cohort in plan(crowd, most)]
+    by_key = Counter(run.cohort_key for run in crowd)
+    assert len(sizes) == sum(-(-count // most) for count in by_key.values())
+    assert max(sizes) <= most
 
 
 @given(wanted=st.lists(runs(), min_size=1, max_size=40))
@@ -79,3 +94,47 @@ def test_arms_are_named_as_the_paper_names_them(init, label):
     [one] = experiments("micro", ("t5",), ("sentiment",))
     assert arm_label(one.run(init, 0).as_dict()) == label
     assert one.label(init) == label
+
+
+def test_a_setting_that_came_later_leaves_stored_runs_valid():
+    """At its default it is no part of the digest; set, it makes another run."""
+    [one] = experiments("micro", ("glove",), ("sentiment",))
+    run = one.run("pretrained", 0)
+    before = run.as_dict()
+    for part, names in (
+        ("model", ("norm_after_sum", "attention")),
+        ("training", ("validation_bleu",)),
+        ("table", ("sigma",)),
+    ):
+        for name in names:
+            del before[part][name]
+    text = json.dumps(before, sort_keys=True, separators=(",", ":"))
+    assert run.digest() == hashlib.sha256(text.encode()).hexdigest()
+    changed = [
+        one.with_sigma(0.1),
+        one.with_model(norm_after_sum=True),
+        one.with_model(attention="rotary"),
+        one.for_times_the_epochs(3),
+        replace(one, training=replace(one.training, validation_bleu=True)),
+    ]
+    digests = {run.digest(), *(other.run("pretrained", 0).digest() for other in changed)}
+    assert len(digests) == 6
+
+
+def test_the_papers_settings_are_table_5s():
+    """Twelve experiments, each with the batch, epochs, width, heads, rate and seeds printed."""
+    paper = numbers()
+    found = experiments("paper")
+    assert len(found) == 12
+    for one in found:
+        family, task = one.name.split("-")[:2]
+        row = paper["table_5"][family][task]
+        translates = one.role == "translation"
+        assert (one.training.epochs, one.training.batch_size) == (row["epochs"], row["batch_size"])
+        assert one.training.lr == (2e-4 if translates else 1e-4)
+        assert (one.model.dim, one.model.heads) == (DIM[family, task], heads(family))
+        assert (one.model.layers, one.model.feed_forward) == (LAYERS, FEED_FORWARD)
+        assert one.data.min_freq == (5 if task == "iwslt2017" else 2)
+        assert one.seeds == paper["seeds"][task]
+        assert len(one.data.tokenizers) == len(row["vocabulary"])
+        assert one.data.task == (f"{task}-de-en" if translates else task)

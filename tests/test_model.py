@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 
 from embinit.errors import InputError
-from embinit.model import Embedding, ModelShape, Noise, StackedTransformer
+from embinit.model import (
+    REACH,
+    Attention,
+    Embedding,
+    ModelShape,
+    Noise,
+    StackedTransformer,
+    rotated,
+)
 from embinit.vocabulary import PAD
 
 DIM, HEADS, LAYERS, INNER, RUNS = 16, 4, 2, 24, 3
 SOURCE_WORDS, TARGET_WORDS = 13, 11
 
 
-def stacked(translates: bool) -> StackedTransformer:
+def stacked(translates: bool, attention: str = "plain") -> StackedTransformer:
     generator = torch.Generator().manual_seed(1)
 
     def embedding(words: int) -> Embedding:
@@ -27,7 +37,8 @@ def stacked(translates: bool) -> StackedTransformer:
 
     outputs = TARGET_WORDS if translates else 3
     words = TARGET_WORDS if translates else 0
-    shape = ModelShape(SOURCE_WORDS, words, outputs, DIM, HEADS, LAYERS, INNER, 0.1)
+    sizes = (SOURCE_WORDS, words, outputs, DIM, HEADS, LAYERS, INNER, 0.1)
+    shape = ModelShape(*sizes, attention=attention)
     model = StackedTransformer(
         shape, embedding(SOURCE_WORDS), embedding(TARGET_WORDS) if translates else None
     )
@@ -35,7 +46,7 @@ def stacked(translates: bool) -> StackedTransformer:
         model.initialise(run, torch.Generator().manual_seed(run))
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if "bias" in name or "norm" in name:
+            if "bias" in name or "norm" in name or "distances" in name:
                 parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
     return model.double()
 
@@ -132,15 +143,92 @@ def test_classification_equals_torch_run_by_run():
         torch.testing.assert_close(ours[run], their_logits(model, run, None))
 
 
-def test_decoding_word_by_word_equals_all_at_once():
+@pytest.mark.parametrize("attention", ["plain", "relative", "rotary"])
+def test_decoding_word_by_word_equals_all_at_once(attention):
     """The cache changes what is computed, not what comes out."""
-    model = stacked(translates=True)
+    model = stacked(translates=True, attention=attention)
     whole = model.translate(SOURCE[None], TARGET[None]).view(RUNS, 2, -1, TARGET_WORDS)
     memory, past = model.remember(SOURCE[None]), model.empty_past()
     for position in range(3):
         ids = TARGET[:, position].expand(RUNS, 2)
         logits, past = model.step(ids, position, past, memory)
         torch.testing.assert_close(logits, whole[:, :, position])
+
+
+def test_rotary_positions_are_llamas():
+    """``transformers`` turns the same pairs by the same angles."""
+    llama = pytest.importorskip("transformers.models.llama.modeling_llama")
+    config = llama.LlamaConfig(hidden_size=32, num_attention_heads=2, rope_theta=10_000.0)
+    x = torch.randn(3, 2, 7, 16)
+    places = torch.arange(2, 9)[None]
+    theirs, _ = llama.apply_rotary_pos_emb(x, x, *llama.LlamaRotaryEmbedding(config)(x, places))
+    torch.testing.assert_close(rotated(x, start=2), theirs)
+    with pytest.raises(InputError, match="even width per head, not 5"):
+        rotated(torch.zeros(1, 5))
+
+
+@given(start=st.integers(0, 50), shift=st.integers(0, 50))
+def test_rotary_scores_depend_on_the_distance_alone(start, shift):
+    query, key = torch.randn(2, 1, 8, generator=torch.Generator().manual_seed(0)).double()
+    here = rotated(query, start) @ rotated(key, start + 3).T
+    there = rotated(query, start + shift) @ rotated(key, start + shift + 3).T
+    torch.testing.assert_close(here, there, rtol=1e-4, atol=1e-4)
+
+
+def test_relative_positions_add_a_bias_for_each_distance():
+    """Run by run and head by head; words farther than the reach count as that far."""
+    shape = ModelShape(5, 0, 2, 8, 2, 1, 8, 0.0, attention="relative")
+    attention = Attention(shape, 2, "relative")
+    with torch.no_grad():
+        attention.distances.copy_(torch.arange(2 * 2 * (2 * REACH + 1)).view(2, 2, -1))
+    bias = attention.bias(batch=3, keys=REACH + 9, start=4)
+    assert bias.shape == (6, 2, REACH + 5, REACH + 9)
+    for row, run in enumerate((0, 0, 0, 1, 1, 1)):
+        for query, key in ((0, 0), (0, 4), (2, REACH + 8), (REACH + 4, 0)):
+            distance = max(-REACH, min(REACH, key - (query + 4)))
+            assert torch.equal(
+                bias[row, :, query, key], attention.distances[run, :, distance + REACH]
+            )
+
+
+@pytest.mark.parametrize(
+    ("attention", "moves"), [("plain", False), ("relative", True), ("rotary", True)]
+)
+def test_only_positions_in_attention_see_the_order(attention, moves):
+    """Without positions in the sum, words in another order give the same mean."""
+    model = stacked(translates=False, attention=attention)
+    model.encoder_embedding.positions.zero_()
+    ids = torch.tensor([[[5, 6, 7, 8, 9]]])
+    there, back = model.classify(ids), model.classify(ids.flip(-1))
+    assert torch.allclose(there, back) != moves
+
+
+def test_an_unknown_attention_is_said():
+    with pytest.raises(InputError, match="unknown attention 'absolute'"):
+        stacked(translates=False, attention="absolute")
+
+
+def test_a_norm_after_the_sum_takes_the_tables_scale_away():
+    """LayerNorm of the sum, as torch's; twice the table and positions give the same."""
+    tables, places = torch.randn(2, 7, DIM), torch.randn(2, 5, DIM)
+    ids = torch.tensor([[[3, 4, 5]]])
+    once, twice = (
+        Embedding(scale * tables, torch.ones(2), scale * places, torch.ones(2).bool(), norm=True)(
+            ids, lambda x: x
+        )
+        for scale in (1, 2)
+    )
+    torch.testing.assert_close(once, twice, rtol=1e-4, atol=1e-4)
+    summed = tables[:, ids[0, 0]] + places[:, :3]
+    torch.testing.assert_close(once, nn.functional.layer_norm(summed, (DIM,)))
+
+
+@pytest.mark.parametrize("words", [0, 11])
+def test_parameters_are_counted_without_making_them(words):
+    """As many as torch finds in a model that was made."""
+    model = stacked(translates=words > 0)
+    made = sum(parameter.numel() for parameter in model.parameters()) // RUNS
+    assert model.shape.parameters == made
 
 
 def test_dropout_masks_belong_to_the_seed():

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embinit.errors import InputError
-from embinit.positions import equation_2, multiplier, shuffled, sinusoidal, table
+from embinit.positions import APART, apart, equation_2, multiplier, shuffled, sinusoidal, table
 
 modest = settings(max_examples=40, deadline=None)
 lengths = st.integers(1, 200)
@@ -146,3 +146,29 @@ def test_bad_input_is_named() -> None:
         table("sinusoidal", 0, 4)
     with pytest.raises(InputError, match=r"unknown multiplier 'two'.*one, sqrt\(D\)"):
         multiplier("two", 4)
+
+
+@modest
+@given(st.integers(1, 40), st.integers(APART + 1, 40), st.integers(0, 99))
+def test_positions_apart_keep_to_the_least_used_directions(length, dim, seed):
+    """Outside of the last principal directions they are nothing; inside they are Vaswani's."""
+    scale = torch.linspace(3, 0.1, dim)
+    turn = torch.linalg.qr(torch.randn(dim, dim, generator=generator(seed))).Q
+    rows = torch.randn(300, dim, generator=generator(seed)) * scale @ turn
+    pe = apart(length, rows)
+    assert pe.shape == (length, dim)
+    centred = (rows - rows.mean(dim=0)).double()
+    _, _, directions = torch.linalg.svd(centred, full_matrices=False)
+    used, least = directions[: dim - APART], directions[dim - APART :]
+    assert (pe.double() @ used.T).abs().max().item() < 1e-5
+    assert pe.norm(dim=1).tolist() == pytest.approx([math.sqrt(APART / 2)] * length, rel=1e-5)
+    ours, vaswani = pe @ pe.T, sinusoidal(length, APART) @ sinusoidal(length, APART).T
+    torch.testing.assert_close(ours, vaswani, rtol=1e-4, atol=1e-4)
+    assert (pe.double() @ least.T).norm().item() == pytest.approx(pe.norm().item(), rel=1e-5)
+
+
+def test_positions_apart_need_a_wider_table():
+    with pytest.raises(InputError, match="take 16 directions; the table has only 16"):
+        apart(3, torch.randn(9, APART))
+    with pytest.raises(InputError, match="give them its rows"):
+        table("apart", 3, 20)

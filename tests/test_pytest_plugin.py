@@ -13,10 +13,10 @@ from embinit.report import load_schema
 CLAIMS = """
 from embinit.claims import Family, claim
 from embinit.inference import Verdict
-from embinit.papers.kim2024 import table1
+from embinit.papers.kim2024 import TRANSLATION, table1
 
 MINE = Family("mine/finding", {"micro": 4})
-ONE = table1("glove", roles=("translation",))
+ONE = table1("glove", tasks=TRANSLATION)
 
 
 def stated(name, expects=None):
@@ -140,6 +140,9 @@ def test_a_broken_claim_is_no_refuted_one(suite):
         (["--seeds", "1"], "*at least 2*"),
         (["--tier", "huge"], "*invalid choice*"),
         (["--data-dir", "nowhere"], "*nowhere is not a directory*"),
+        (["--source", "glove"], "*--source glove: write NAME=PATH*"),
+        (["--source", "=file"], "*--source =file: write NAME=PATH*"),
+        (["--source", "a=file", "--source", "glove=nowhere"], "*glove=nowhere: */nowhere doesn't*"),
         (["--device", "cuda:99"], "*cuda:99 can't be used here*"),
         (["--store", "file/store"], "*can't be written*--store*"),
     ],
@@ -150,6 +153,40 @@ def test_bad_options_end_the_session_before_it_starts(suite, arguments, message)
     result = suite.runpytest_subprocess("claims", *arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([message])
+
+
+PROBE = """
+from embinit.claims import Family, claim
+from embinit.papers.kim2024 import table4
+
+MINE = Family("mine/table", {"sample": 1})
+
+
+@claim("mine/table/a", says="a", where="here", family=MINE, experiments=table4)
+def test_a(experiment):
+    assert experiment.scaled("sqrt(D)")["pretrained"].alike(experiment["pretrained"])
+"""
+VECTORS = "man 1 0 0\nwoman 1 1 0\nking 1 0 1\nqueen {} 1\n"
+
+
+@pytest.mark.parametrize(
+    ("workers", "given"), [("0", {"right.txt": 100, "wrong.vec": 0}), ("2", {"right.txt": 100})]
+)
+def test_a_source_may_be_read_from_anywhere(pytester, workers, given):
+    """--source reaches every worker, and other vectors under the name are other runs."""
+    (pytester.mkdir("claims") / "test_mine.py").write_text(PROBE)
+    (pytester.mkdir("analogies") / "questions-words.txt").write_text(
+        ": family\nman woman king queen\n"
+    )
+    (pytester.path / "right.txt").write_text(VECTORS.format("1 1"))
+    (pytester.path / "wrong.vec").write_text("5 3\n" + VECTORS.format("-1 -1") + "prince 1 1 1\n")
+    arguments = ["claims", "--tier", "sample", "--data-dir", ".", "-n", workers]
+    for path, percent in given.items():
+        done = pytester.runpytest_subprocess(*arguments, "--source", f"glove={path}")
+        done.assert_outcomes(passed=1)
+        document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
+        [comparison] = document["claims"][0]["comparisons"]
+        assert comparison["left_values"] == comparison["right_values"] == [percent] * 5
 
 
 def test_check_fails_on_a_control_and_on_a_lost_finding(suite, capsys):

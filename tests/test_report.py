@@ -83,6 +83,7 @@ def make_comparison(seeds: int = 5, **fields: Any) -> dict[str, Any]:
         "seeds_needed": None,
         "exact": False,
         "verdict": "SUPPORTED",
+        "printed": [{"task": "SST2", "left": 82.3, "right": 82.7}],
         "runs": runs,
     } | fields
 

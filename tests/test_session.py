@@ -18,9 +18,10 @@ import pytest
 from embinit import session as sessions
 from embinit.experiments import Cohort
 from embinit.session import Session
+from embinit.sources import SOURCES
 from embinit.store import DamagedRecordWarning, Store
 from embinit.tasks import Cut
-from embinit.tiers import experiments
+from embinit.tiers import experiments, probes
 
 CLAIMS = """
 from dataclasses import replace
@@ -210,6 +211,23 @@ def test_a_session_without_workers_uses_the_other_cores(tmp_path, monkeypatch):
     session.want(runs)
     with session.helped():
         assert not multiprocessing.active_children()
+
+
+def test_the_other_cores_read_the_same_sources(tmp_path, monkeypatch):
+    """A helper that read others would store its runs under other keys, or none."""
+    monkeypatch.setattr(sessions, "cores", lambda: 2)
+    monkeypatch.setattr(SOURCES, "_entries", dict(SOURCES._entries))
+    (tmp_path / "analogies").mkdir()
+    (tmp_path / "analogies/questions-words.txt").write_text(": one\na b c d\n")
+    (tmp_path / "mine.txt").write_text("a 1 0 0\nb 1 1 0\nc 1 0 1\nd 1 1 1\n")
+    [one] = probes("sample")
+    runs = [one.run(arm, seed) for arm in ("pretrained", "pretrained_xavier") for seed in (0, 1)]
+    sources = [("glove", tmp_path / "mine.txt")]
+    session = Session(Store(tmp_path / "store"), tmp_path, "cpu", sources)
+    session.want(runs)
+    with session.helped():
+        wait_for(lambda: all(session.key(run) in session.store for run in runs))
+    assert session.trained == 0
 
 
 def test_a_damaged_record_is_trained_again(tmp_path):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
+import json
 import os
+import struct
 import zipfile
 from pathlib import Path
 
@@ -12,10 +15,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embinit import files
 from embinit.errors import InputError
-from embinit.sources import SOURCES
+from embinit.sources import SOURCES, ByLanguage, open_source, use_source
 from embinit.sources.huggingface import HuggingFaceTable
 from embinit.sources.text import TextVectors
+from embinit.sources.word2vec import Word2VecBinary
 
 DATA = os.environ.get("EMBINIT_DATA")
 WORDS = ("the", ". . .", "Straße", "at name@domain.com", "dog", "cat")
@@ -56,6 +61,7 @@ def test_text_vectors_come_back_exactly(tmp_path_factory, ending, seed, wanted):
         assert torch.equal(row, table[WORDS.index(word)] if known else torch.zeros(5))
 
 
+QUOTED = b"".join(b"b'w%d' 0.1 0.2 0.3\n" % number for number in range(20))
 GOOD = b"the 0.1 0.2 0.3\ndog 1 2 3\n"
 
 
@@ -70,16 +76,154 @@ GOOD = b"the 0.1 0.2 0.3\ndog 1 2 3\n"
         (GOOD + b"bird 1 2,5 3\n", r":3: word 'bird' has something that is no number"),
         (GOOD + b"bird 0.5 1 2 3\n", r":3: more than the 3 numbers"),
         (b"", "is empty"),
+        (b"2 3\n" + GOOD + b"cat 1 2 3\n", r":1: the header says 2 words, 3 follow"),
+        (b"3 3\n" + GOOD, r":1: the header says 3 words, 2 follow.*cut short"),
+        (b"2 4\n" + GOOD, r":2: 3 numbers where 4 are due"),
+        (b"2 2\n" + GOOD, r":2: more than the 2 numbers"),
+        (b"3 3\n" + GOOD + b"cat 1 2 3 4\n", r":4: more than the 3 numbers"),
+        (b"3 3\n" + GOOD + b"cat 1 2\n", r":4: 2 numbers where 3 are due"),
+        (b"0 3\n", "is empty"),
+        (QUOTED + b"b'h\\xff' 1 2 3\n", r":21: the word is not UTF-8"),
+        (QUOTED + b"b'h\\x' 1 2 3\n", r":21: b'h\\x' is no bytes literal"),
+        (QUOTED + b"b'half 1 2 3\n", r":21: b'half is no bytes literal"),
     ],
 )
 def test_bad_text_vectors_are_named_by_line(tmp_path, text, message):
     """The thing, the place and the mend."""
     padded = b"".join(b"w%d 0.1 0.2 0.3\n" % number for number in range(20))
     source = TextVectors("mine", write(tmp_path / "v.txt", text))
-    if b"cat 1 2\n" in text:
+    if text == GOOD + b"cat 1 2\n":
         source = TextVectors("mine", write(tmp_path / "v.txt", padded + b"cat 1 2\n"))
     with pytest.raises(InputError, match=message):
         source.lookup(["the"] * (source.dim > 0) + ["cat"])
+
+
+def in_quotes(text: bytes) -> bytes:
+    """A GloVe file whose words were written as Python's bytes literals."""
+    pairs = (line.rsplit(b" ", 3) for line in text.splitlines())
+    return b"".join(b" ".join([repr(w).encode(), *row]) + b"\n" for w, *row in pairs)
+
+
+def test_words_written_as_bytes_literals_are_decoded(tmp_path):
+    """As in some of deepset's German files; GloVe adds its own word for the unknown."""
+    words = ["straße", "it's", '"', "'\"", "back\\slash", "b'", ". . .", *"abcdefghijklm"]
+    text = "".join(f"{word} {row}.5 1 2\n" for row, word in enumerate(words)).encode()
+    path = write(tmp_path / "v.txt", in_quotes(text) + b"<unk> 0 0 0\n")
+    assert b"b'stra\\xc3\\x9fe' 0.5" in path.read_bytes()
+    found = TextVectors("mine", path).lookup([*words, "<unk>"])
+    assert found.found.all()
+    assert found.values[:-1, 0].tolist() == [row + 0.5 for row in range(len(words))]
+    assert TextVectors("mine", path).words(3) == tuple(words[:3])
+
+
+def test_one_word_without_quotes_makes_quotes_part_of_words(tmp_path):
+    """A real word may look like a literal; only a file of nothing else is taken for one."""
+    source = TextVectors("mine", write(tmp_path / "v.txt", b"b'it' 1 2 3\nthe 1 2 3\n"))
+    assert source.lookup(["b'it'", "it"]).found.tolist() == [True, False]
+
+
+# What neither format can write in a word: white space, and half a surrogate pair.
+word = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"]), min_size=1)
+finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def tables(draw):
+    dim = draw(st.integers(1, 5))
+    words = draw(st.lists(word, min_size=1, max_size=25, unique=True))
+    rows = draw(st.lists(st.tuples(*[finite] * dim), min_size=len(words), max_size=len(words)))
+    return words, torch.tensor(rows)
+
+
+def same(source, words, table):
+    found = source.lookup([*words, "no such word"])
+    assert source.dim == table.shape[1]
+    assert source.words(len(words)) == tuple(words)
+    assert found.found.tolist() == [True] * len(words) + [False]
+    assert torch.equal(found.values[:-1], table)
+
+
+def binary(words, table, end=b"") -> bytes:
+    rows = (struct.pack(f"<{len(row)}f", *row) for row in table.tolist())
+    body = b"".join(word.encode() + b" " + row + end for word, row in zip(words, rows, strict=True))
+    return b"%d %d\n" % tuple(table.shape) + body
+
+
+@pytest.mark.parametrize("ending", [".txt", ".vec", ".bin"])
+@settings(deadline=None, max_examples=40)
+@given(tables())
+def test_what_gensim_writes_we_read(tmp_path_factory, ending, drawn):
+    """gensim is the formats' usual reader and writer."""
+    from gensim.models import KeyedVectors
+
+    words, table = drawn
+    path = tmp_path_factory.mktemp("v") / f"vectors{ending}"
+    vectors = KeyedVectors(table.shape[1])
+    vectors.add_vectors(words, table.numpy())
+    vectors.save_word2vec_format(str(path), binary=ending == ".bin", sort_attr=None)
+    same(open_source("mine", path), words, table)
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+@pytest.mark.parametrize("ending", [".bin", ".bin.gz"])
+@settings(deadline=None, max_examples=20)
+@given(drawn=tables(), chunk=st.integers(16, 60))
+def test_binary_vectors_come_back_exactly(tmp_path_factory, ending, end, drawn, chunk):
+    """With and without newlines, wherever the pieces end that it is read in; gensim agrees."""
+    from gensim.models import KeyedVectors
+
+    words, table = drawn
+    path = write(tmp_path_factory.mktemp("v") / f"v{ending}", binary(words, table, end))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "CHUNK", chunk)
+        same(open_source("mine", path), words, table)
+    read = KeyedVectors.load_word2vec_format(str(path), binary=True)
+    assert read.index_to_key == words
+    assert torch.equal(torch.from_numpy(read.vectors), table)
+
+
+WELL = binary(["the", "dog"], torch.ones(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "byte 0: no header"),
+        (b"PK\x03\x04" + bytes(99), "byte 0: no header.*by its directory"),
+        (b"2 0\n" + WELL[4:], "byte 0: no header"),
+        (b"0 3\n", "byte 0: no header"),
+        (b"2 99999999\n" + WELL[4:], "byte 0: no header"),
+        (WELL[:-1], "byte 20: the file ends in word 2 of the 2.*cut short"),
+        (WELL[:22], "byte 20: the file ends in word 2"),
+        (WELL[:20], "byte 20: the file ends in word 2"),
+        (WELL + b"\nx", "byte 36: more follows the 2 words"),
+        (b"1 3\n" + WELL[4:], "byte 20: more follows the 1 words"),
+        (WELL.replace(b"dog", b"d\xffg"), "byte 20: the word is not UTF-8"),
+        (WELL[:-4] + struct.pack("<f", float("nan")), "byte 20: word 'dog' has a NaN"),
+        (WELL[:-4] + struct.pack("<f", -float("inf")), "byte 20: word 'dog' has a NaN or an inf"),
+        (b"2 3\n" + b"x" * (3 << 20), "byte 4: no word ends in the next 1048576 bytes"),
+    ],
+)
+def test_bad_binary_vectors_are_named_by_byte(tmp_path, content, message):
+    """The thing, the place and the mend, whether the word is wanted or not."""
+    with pytest.raises(InputError, match=rf"v\.bin, {message}"):
+        Word2VecBinary("mine", write(tmp_path / "v.bin", content)).lookup(["the"])
+
+
+def test_large_binary_vectors_are_read_in_constant_memory(tmp_path):
+    """What isn't wanted isn't kept: 60 MB are read in less than 8."""
+    import tracemalloc
+
+    rows = struct.pack("<300f", *[0.5] * 300)
+    with (tmp_path / "v.bin").open("wb") as file:
+        file.write(b"50000 300\n")
+        file.writelines(b"w%d %s\n" % (number, rows) for number in range(50_000))
+    tracemalloc.start()
+    found = Word2VecBinary("mine", tmp_path / "v.bin").lookup(["w0", "w49999", "w50000"])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.found.tolist() == [True, True, False]
+    assert peak < 8 << 20
 
 
 def test_of_a_word_twice_the_first_counts(tmp_path):
@@ -88,28 +232,134 @@ def test_of_a_word_twice_the_first_counts(tmp_path):
     torch.testing.assert_close(source.lookup(["the"]).values[0], torch.tensor([0.1, 0.2, 0.3]))
 
 
-@pytest.mark.parametrize("ending", [".txt.gz", ".zip"])
+@pytest.mark.parametrize("ending", [".txt.gz", ".zip", ".bin.gz"])
 def test_a_truncated_archive_is_named(tmp_path, ending):
     """Half a file is no file."""
     path = write(tmp_path / f"v{ending}", GOOD * 500)
     path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(InputError, match=r"broken or cut short.*fetch it again"):
-        TextVectors("mine", path).lookup(["the"])
+        open_source("mine", path).lookup(["the"])
 
 
 def test_a_missing_source_says_where_to_put_it(tmp_path):
     """Nothing is fetched behind the user's back once a data directory is named."""
-    for name in ("glove", "minilm", "t5"):
+    for name in ("glove", "glove-de", "glove-de-en", "word2vec", "fasttext", "minilm", "t5"):
         with pytest.raises(InputError, match="--data-dir"):
             SOURCES[name](tmp_path)
     with pytest.raises(InputError, match="did you mean 'glove'"):
         SOURCES["glov"]
 
 
-def tiny_model(kind: str):
+GERMAN, ENGLISH = b"b'und' 1 2 3\nb'die' 4 5 6\n", b"and 7 8 9\ndie 9 9 9\n"
+
+
+@pytest.fixture
+def data_dir(tmp_path):
+    """A data directory with the published word vectors' names."""
+    (tmp_path / "vectors").mkdir()
+    write(tmp_path / "vectors/glove-de.txt.gz", GERMAN)
+    write(tmp_path / "vectors/glove.840B.300d.txt", ENGLISH)
+    write(tmp_path / "vectors/GoogleNews-vectors-negative300.bin.gz", WELL)
+    write(tmp_path / "vectors/crawl-300d-2M.vec.zip", b"2 3\n" + GOOD)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "numbers"),
+    [
+        ("glove", "and", [7, 8, 9]),
+        ("glove-de", "und", [1, 2, 3]),
+        ("word2vec", "dog", [1, 1, 1]),
+        ("fasttext", "dog", [1, 2, 3]),
+    ],
+)
+def test_published_vectors_are_found_by_their_names(data_dir, name, word, numbers):
+    """Each in its own format and language."""
+    source = SOURCES[name](data_dir)
+    assert source.lookup([word]).values.tolist() == [numbers]
+    assert source.languages == {"de" if name == "glove-de" else "en"} == SOURCES[name].languages
+    assert (source.name, source.tokenizer) == (name, "spacy")
+
+
+def test_each_side_has_the_vectors_of_its_language(data_dir):
+    """``die`` is a word of both."""
+    source = SOURCES["glove-de-en"](data_dir)
+    assert (source.dim, source.languages) == (3, {"de", "en"})
+    assert source.lookup(["die", "and"], "de").values.tolist() == [[4, 5, 6], [0, 0, 0]]
+    assert source.lookup(["die", "and"], "en").values.tolist() == [[9, 9, 9], [7, 8, 9]]
+    for language in (None, "fr"):
+        with pytest.raises(InputError, match="ask for one of de, en"):
+            source.lookup(["die"], language)
+    before = source.fingerprint()
+    write(data_dir / "vectors/glove-de.txt.gz", GERMAN * 2)
+    assert SOURCES["glove-de-en"](data_dir).fingerprint() != before
+
+
+@pytest.mark.parametrize("missing", ["glove-de", "glove.840B.300d"])
+def test_one_of_two_languages_is_not_enough(data_dir, missing):
+    """The one that lacks is named."""
+    [path] = (data_dir / "vectors").glob(f"{missing}*")
+    path.unlink()
+    with pytest.raises(InputError, match=rf"missing: put vectors/{missing}\.zip"):
+        SOURCES["glove-de-en"](data_dir)
+
+
+def test_sources_of_two_widths_are_no_source_by_language(data_dir):
+    """One table has one width; and one tokenizer cuts both sides."""
+    write(data_dir / "two.txt", b"and 1 2\n")
+    wide, narrow = SOURCES["glove"](data_dir), open_source("two", data_dir / "two.txt")
+    with pytest.raises(InputError, match=r"more than one width \(en: 3, de: 2\)"):
+        ByLanguage("both", {"en": wide, "de": narrow})
+    other = TextVectors("other", wide.path, tokenizer="whitespace")
+    with pytest.raises(InputError, match="more than one tokenizer"):
+        ByLanguage("both", {"en": wide, "de": other})
+
+
+def test_a_side_is_looked_up_in_its_own_language(data_dir, monkeypatch):
+    """The encoder's words are English, the decoder's German."""
+    from types import SimpleNamespace
+
+    from embinit import preparation
+
+    words = SimpleNamespace(words=("die",))
+    task = SimpleNamespace(languages={"encoder": "en", "decoder": "de"})
+    data = SimpleNamespace(vocabularies={"encoder": words, "decoder": words}, task=task)
+    monkeypatch.setattr(preparation, "prepare", lambda spec, data_dir: data)
+    look_up = functools.partial(preparation._lookup.__wrapped__, "glove-de-en", None)
+    assert look_up("encoder", data_dir).values.tolist() == [[9, 9, 9]]
+    assert look_up("decoder", data_dir).values.tolist() == [[4, 5, 6]]
+
+
+def test_a_path_is_opened_by_what_it_is(data_dir):
+    """A directory, word2vec's binary format, text."""
+    kinds = {
+        "": HuggingFaceTable,
+        "GoogleNews-vectors-negative300.bin.gz": Word2VecBinary,
+        "crawl-300d-2M.vec.zip": TextVectors,
+    }
+    for name, kind in kinds.items():
+        assert type(open_source("mine", data_dir / "vectors" / name)) is kind
+    with pytest.raises(InputError, match=r"source 'mine': .*nowhere\.txt doesn't exist"):
+        open_source("mine", data_dir / "nowhere.txt")
+
+
+def test_a_path_stands_for_a_name(data_dir, monkeypatch):
+    """A known name keeps its languages, a new one is English; what is made of it follows."""
+    monkeypatch.setattr(SOURCES, "_entries", dict(SOURCES._entries))
+    path = write(data_dir / "mine.txt", b"die 0 0 1\n")
+    for name, languages in (("glove-de", {"de"}), ("mbert", {"de", "en"}), ("new", {"en"})):
+        use_source(name, path)
+        source = SOURCES[name](None)
+        assert (source.name, source.languages) == (name, languages)
+    both = SOURCES["glove-de-en"](data_dir)
+    assert both.lookup(["die"], "de").values.tolist() == [[0, 0, 1]]
+
+
+def tiny_model(kind: str, bare: bool):
+    """A model of one layer with a head, or without one: then its tensors have no prefix."""
     import transformers
 
-    if kind == "bert":
+    if kind == "bert":  # mBERT's configuration says so too
         config = transformers.BertConfig(
             vocab_size=12,
             hidden_size=8,
@@ -118,26 +368,49 @@ def tiny_model(kind: str):
             intermediate_size=8,
             max_position_embeddings=8,
         )
-        return transformers.BertForMaskedLM(config)
-    make = {"t5": transformers.T5Config, "mt5": transformers.MT5Config}[kind]
-    model = {
-        "t5": transformers.T5ForConditionalGeneration,
-        "mt5": transformers.MT5ForConditionalGeneration,
+        return (transformers.BertModel if bare else transformers.BertForMaskedLM)(config)
+    make, plain, headed = {
+        "t5": (
+            transformers.T5Config,
+            transformers.T5Model,
+            transformers.T5ForConditionalGeneration,
+        ),
+        "mt5": (
+            transformers.MT5Config,
+            transformers.MT5Model,
+            transformers.MT5ForConditionalGeneration,
+        ),
     }[kind]
-    return model(make(vocab_size=12, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2))
+    config = make(vocab_size=12, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2)
+    return (plain if bare else headed)(config)
+
+
+def save(model, directory: Path, form: str) -> None:
+    """As ``save_pretrained`` does today, or as it did with PyTorch's own files."""
+    if form in ("safetensors", "shards"):
+        model.save_pretrained(directory, max_shard_size="1KB" if form == "shards" else "1GB")
+        assert (directory / "model.safetensors.index.json").exists() == (form == "shards")
+        return
+    model.config.save_pretrained(directory)
+    if form == "bin":
+        torch.save(model.state_dict(), directory / "pytorch_model.bin")
+        return
+    places = {}
+    for number, (key, tensor) in enumerate(model.state_dict().items()):
+        places[key] = f"pytorch_model-{number:05}.bin"
+        torch.save({key: tensor}, directory / places[key])
+    index = json.dumps({"metadata": {}, "weight_map": places})
+    (directory / "pytorch_model.bin.index.json").write_text(index)
 
 
 @pytest.mark.parametrize("kind", ["bert", "t5", "mt5"])
-@pytest.mark.parametrize("form", ["safetensors", "shards", "bin"])
-def test_only_the_embedding_table_is_read(tmp_path, monkeypatch, kind, form):
+@pytest.mark.parametrize("bare", [False, True])
+@pytest.mark.parametrize("form", ["safetensors", "shards", "bin", "bin-shards"])
+def test_only_the_embedding_table_is_read(tmp_path, kind, bare, form):
     """The oracle is the model's own input embedding."""
-    model = tiny_model(kind)
-    if form == "bin":
-        model.config.save_pretrained(tmp_path)
-        torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
-    else:
-        model.save_pretrained(tmp_path, max_shard_size="1KB" if form == "shards" else "1GB")
-    source = HuggingFaceTable("mine", str(tmp_path), frozenset({"en"}))
+    model = tiny_model(kind, bare)
+    save(model, tmp_path, form)
+    source = open_source("mine", tmp_path)
     assert torch.equal(source.table, model.get_input_embeddings().weight)
     assert source.dim == 8
     assert source.fingerprint()

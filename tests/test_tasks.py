@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import gzip
 import os
+import tempfile
+from collections import Counter
 from pathlib import Path
 
+import datasets
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from embinit.errors import InputError
-from embinit.tasks import TASKS, Cut
+from embinit.tasks import TASKS, Cut, Example, rows
 from embinit.tokenizers import tokenizer
 from embinit.vocabulary import EOS, SPECIAL_WORDS, UNK, Vocabulary
 
@@ -17,8 +22,12 @@ DATA = os.environ.get("EMBINIT_DATA")
 real = pytest.mark.skipif(not DATA, reason="EMBINIT_DATA names no directory with real text")
 
 
+MNLI = b"premise\thypothesis\tlabel\n"
+
+
 @pytest.fixture
 def made(tmp_path):
+    """A data directory: whole SST-2 and Multi30k, subsets of MNLI and IWSLT2017."""
     (tmp_path / "sst2").mkdir()
     (tmp_path / "multi30k").mkdir()
     for split in ("train", "dev"):
@@ -29,6 +38,16 @@ def made(tmp_path):
         for side in ("en", "de"):
             text = "".join(f"{split} {side} {number}\n" for number in range(9))
             (tmp_path / f"multi30k/{split}.{side}").write_text(text)
+    (tmp_path / "mnli").mkdir()
+    rows = b'the "cat" sat\ta cat sat\tentailment\nit ran\tit did\'nt\tcontradiction\n'
+    for split in ("train", "dev_matched"):
+        (tmp_path / f"mnli/{split}_subset.tsv.gz").write_bytes(gzip.compress(MNLI + rows))
+    (tmp_path / "mnli/dev_mismatched_textfooler.tsv").write_bytes(b"1\ta man eats .\ta cook .\n")
+    (tmp_path / "iwslt2017").mkdir()
+    for split in ("train_subset", "validation", "test"):
+        for side in ("en", "de"):
+            text = "".join(f"{split} {side} {number}\n" for number in range(5))
+            (tmp_path / f"iwslt2017/{split}.{side}.gz").write_bytes(gzip.compress(text.encode()))
     return tmp_path
 
 
@@ -65,6 +84,23 @@ def test_a_changed_file_changes_the_fingerprint(made):
         ("sst2", "sst2/train.tsv.gz", b"a\tb\n", r"train\.tsv\.gz:1: the header"),
         ("sst2", "sst2/dev.tsv.gz", b"label\tsentence\n1\t\xff\n", r"dev\.tsv\.gz:2: not UTF-8"),
         ("multi30k-en-de", "multi30k/val.de.gz", b"one\n", r"val\.de\.gz:2: the file ends here"),
+        (
+            "mnli",
+            "mnli/train.tsv.gz",
+            b"label\tpremise\n",
+            r"train\.tsv\.gz:1: .*hypothesis or sent",
+        ),
+        (
+            "mnli",
+            "mnli/train.tsv.gz",
+            MNLI + b"a\tb\tmaybe\n",
+            r":2: the label is 'maybe', not ent",
+        ),
+        ("mnli", "mnli/train.tsv.gz", MNLI + b"a\t\tneutral\n", r":2: 'a.*does not fill"),
+        ("mnli", "mnli/train.tsv.gz", MNLI + b"a\tb\tneutral\tc\n", r":2: 'a.*does not fill"),
+        ("mnli", "mnli/dev_matched.tsv.gz", MNLI + b"a\tb\t-\n", r":2: the label is '-', not ent"),
+        ("mnli", "mnli/dev_mismatched_textfooler.tsv.gz", b"0\ta\n", r"er\.tsv\.gz:1: .*not fill"),
+        ("iwslt2017-de-en", "iwslt2017/test.en.gz", b"1\n", r"test\.en\.gz:2: the file ends here"),
     ],
 )
 def test_bad_rows_are_named_by_file_and_line(made, task, name, text, message):
@@ -76,9 +112,167 @@ def test_bad_rows_are_named_by_file_and_line(made, task, name, text, message):
 
 def test_a_missing_file_says_where_to_put_it(tmp_path):
     """Before anything is read: the fingerprint needs the file too."""
-    for task in ("sst2", "multi30k-en-de"):
+    for task in ("sst2", "multi30k-en-de", "mnli", "iwslt2017-en-de"):
         with pytest.raises(InputError, match=r"put .*into .*--data-dir or EMBINIT_DATA"):
             TASKS[task].fingerprint(tmp_path)
+
+
+def test_subsets_stand_in_until_the_whole_is_there(made):
+    """Each file by itself, but both languages of a split together."""
+    mnli, iwslt = TASKS["mnli"], TASKS["iwslt2017-de-en"]
+    splits = mnli.load(made, Cut())
+    assert splits.train == [
+        Example('the "cat" sat', "a cat sat", label=0),
+        Example("it ran", "it did'nt", label=2),
+    ]
+    assert splits.validation == splits.train
+    assert splits.test == [Example("a man eats .", "a cook .", label=1)]
+    before = mnli.fingerprint(made)
+    (made / "mnli/dev_mismatched.tsv.gz").write_bytes(gzip.compress(MNLI + b"a\tb\tneutral\n"))
+    assert mnli.load(made, Cut()).test == [Example("a", "b", label=1)]
+    assert mnli.fingerprint(made) != before
+
+    assert iwslt.load(made, Cut()).train[2] == Example(
+        "train_subset de 2", target="train_subset en 2"
+    )
+    (made / "iwslt2017/train.en").write_text("whole en\n")
+    with pytest.raises(
+        InputError, match=r"train split \(de\) is missing: put iwslt2017/train\.de\.gz"
+    ):
+        iwslt.fingerprint(made)
+    (made / "iwslt2017/train.de").write_text("whole de\n")
+    assert iwslt.load(made, Cut()).train == [Example("whole de", target="whole en")]
+    assert TASKS["iwslt2017-en-de"].load(made, Cut(test=1)).test == [
+        Example("test en 0", target="test de 0")
+    ]
+
+
+def test_glues_own_files_are_read_by_their_header(made):
+    """Many columns; a training row without a gold label is left out."""
+    header = "index\tgenre\tsentence1_parse\tsentence1\tsentence2\tlabel1\tgold_label\n"
+    text = "0\tfiction\t( a )\ta\tb\tneutral\tcontradiction\n1\tfiction\t( c )\tc\td\tneutral\t-\n"
+    (made / "mnli/train.tsv").write_text(header + text)
+    assert TASKS["mnli"].load(made, Cut()).train == [Example("a", "b", label=2)]
+    (made / "sst2/train.tsv.gz").write_bytes(gzip.compress(b"sentence\tlabel\nfine\t1\n"))
+    assert TASKS["sst2"].load(made, Cut()).train == [Example("fine", label=1)]
+
+
+LINES = st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), max_size=8)
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    pairs=st.lists(st.tuples(LINES, LINES | st.sampled_from(["", " ", "\u2028"]))),
+    end=st.sampled_from(["", ".gz"]),
+)
+def test_parallel_text_comes_back_without_its_blank_pairs(pairs, end):
+    """A pair with a blank side goes on both sides; nothing else is lost, moved or changed."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "iwslt2017"
+        folder.mkdir()
+        for side, texts in (("de", [a for a, _ in pairs]), ("en", [b for _, b in pairs])):
+            content = "".join(f"{text}\n" for text in texts).encode()
+            for split in ("train", "validation", "test"):
+                path = folder / f"{split}.{side}{end}"
+                path.write_bytes(gzip.compress(content) if end else content)
+        kept = [
+            (german, english) for german, english in pairs if german.strip() and english.strip()
+        ]
+        there = TASKS["iwslt2017-de-en"].load(Path(name), Cut())
+        back = TASKS["iwslt2017-en-de"].load(Path(name), Cut())
+    for split in (there.train, there.validation, there.test):
+        assert [(example.text, example.target) for example in split] == kept
+    assert [(example.target, example.text) for example in back.test] == kept
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    """A stand-in for the Hub: ``put`` stores rows as Parquet files, datasets itself loads them."""
+    datasets.disable_progress_bars()
+    load = datasets.load_dataset
+
+    def put(name, folder, split, content):
+        path = tmp_path / name / folder / split / "0000.parquet"
+        path.parent.mkdir(parents=True)
+        datasets.Dataset.from_list(content).to_parquet(path)
+
+    def load_dataset(name, *args, revision=None, **kwargs):
+        place = tmp_path / f"{name}@{revision}"
+        return load(str(place), *args, cache_dir=tmp_path / "cache", **kwargs)
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    monkeypatch.setattr(rows, "hub_reachable", lambda: True)
+    yield put
+    datasets.enable_progress_bars()
+
+
+def test_iwslt_from_the_hubs_converted_files(hub):
+    """A folder for each pair of languages and a column of dictionaries."""
+    for split in ("train", "validation", "test"):
+        for folder in ("iwslt2017-de-en", "iwslt2017-de-nl"):
+            pairs = [{"de": f"{folder} {split}", "en": "x"}, {"de": " ", "en": "y"}]
+            translations = [{"translation": pair} for pair in pairs]
+            hub("IWSLT/iwslt2017@refs/convert/parquet", folder, split, translations)
+    splits = TASKS["iwslt2017-de-en"].load(None, Cut())
+    assert splits.train == [Example("iwslt2017-de-en train", target="x")]
+    assert splits.validation == [Example("iwslt2017-de-en validation", target="x")]
+    assert TASKS["iwslt2017-en-de"].load(None, Cut()).test == [
+        Example("x", target="iwslt2017-de-en test")
+    ]
+
+
+def hub_of(monkeypatch, content):
+    """The calls of a ``load_dataset`` that gives the rows of ``content`` by split."""
+    calls = []
+
+    def load_dataset(name, config=None, *, split, data_dir=None, revision=None):
+        calls.append((name, config, data_dir, revision, split))
+        return datasets.Dataset.from_list(content[split])
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    monkeypatch.setattr(rows, "hub_reachable", lambda: True)
+    return calls
+
+
+def test_mnli_from_the_hub(monkeypatch):
+    """Numbers for labels; -1, no label, is left out of training and an error elsewhere."""
+    row = {"premise": "a", "hypothesis": "b", "label": 1, "idx": 0}
+    bare = row | {"label": -1}
+    content = {
+        "train": [bare, row],
+        "validation_matched": [row | {"premise": "matched", "label": 0}],
+        "validation_mismatched": [row | {"premise": "mismatched", "label": 2}],
+    }
+    calls = hub_of(monkeypatch, content)
+    splits = TASKS["mnli"].load(None, Cut())
+    assert splits.train == [Example("a", "b", label=1)]
+    assert splits.validation == [Example("matched", "b", label=0)]
+    assert splits.test == [Example("mismatched", "b", label=2)]
+    assert sorted(calls) == [("nyu-mll/glue", "mnli", None, None, split) for split in content]
+    content["validation_mismatched"].append(bare)
+    with pytest.raises(
+        InputError, match=r"nyu-mll/glue/mnli, split validation_mismatched, row 1: .*'-1'"
+    ):
+        TASKS["mnli"].load(None, Cut())
+
+
+def test_flat_rows_from_the_hub(monkeypatch):
+    """Multi30k has a column for each language, SST-2 the phrase and a number."""
+    splits = ("train", "validation", "test")
+    calls = hub_of(monkeypatch, {split: [{"en": f"{split} en", "de": "d"}] for split in splits})
+    loaded = TASKS["multi30k-en-de"].load(None, Cut())
+    assert loaded.test == [Example("test en", target="d")]
+    assert set(calls) == {("bentrevett/multi30k", None, None, None, split) for split in splits}
+    hub_of(monkeypatch, {split: [{"idx": 0, "sentence": "s", "label": 1}] for split in splits})
+    assert TASKS["sst2"].load(None, Cut()).train == [Example("s", label=1)]
+
+
+def test_the_place_on_the_hub_is_the_fingerprint():
+    """As it always was for those that a name suffices for: runs in a store stay good."""
+    assert TASKS["sst2"].fingerprint(None) == "stanfordnlp/sst2"
+    assert TASKS["multi30k-en-de"].fingerprint(None) == "bentrevett/multi30k"
+    assert TASKS["mnli"].fingerprint(None) == "nyu-mll/glue/mnli"
+    assert TASKS["iwslt2017-de-en"].fingerprint(None).startswith("IWSLT/iwslt2017/iwslt2017-de-en/")
 
 
 def test_vocabulary_counts_cuts_and_comes_back():
@@ -105,3 +299,27 @@ def test_real_sizes_and_the_papers_vocabulary():
     ]
     words = tokenizer("spacy", "en").tokenize([example.text for example in multi30k.train])
     assert len(Vocabulary.build(words, 2).words) - len(SPECIAL_WORDS) == pytest.approx(5890, abs=15)
+
+
+@real
+def test_real_mnli_and_iwslt():
+    """The public subsets' counts; no label or side is lost."""
+    if (Path(DATA) / "mnli/train.tsv.gz").exists() or (
+        Path(DATA) / "iwslt2017/train.de.gz"
+    ).exists():
+        pytest.skip("the whole data sets are there, not the subsets")
+    mnli = TASKS["mnli"].load(Path(DATA), Cut())
+    labels = [
+        Counter(example.label for example in split)
+        for split in (mnli.train, mnli.validation, mnli.test)
+    ]
+    assert [count.total() for count in labels] == [9888, 6238, 1000]
+    assert labels[0] == {0: 3213, 1: 3326, 2: 3349}
+    assert labels[2] == {0: 346, 1: 319, 2: 335}
+    for name in ("iwslt2017-de-en", "iwslt2017-en-de"):
+        talks = TASKS[name].load(Path(DATA), Cut())
+        assert [len(split) for split in (talks.train, talks.validation, talks.test)] == [
+            7283,
+            888,
+            8079,
+        ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -130,6 +131,51 @@ def test_best_epoch_is_the_papers():
     assert classified.measures["best_epoch"] == accuracies.index(max(accuracies)) + 1
 
 
+def mnli(directory: Path, matched: list[str], mismatched: list[str]) -> list[RunResult]:
+    """Two runs on an MNLI whose training rows are ``ROWS``."""
+    (directory / "mnli").mkdir(parents=True)
+    for split, rows in (("train", ROWS), ("dev_matched", matched), ("dev_mismatched", mismatched)):
+        text = "\n".join(["premise\thypothesis\tlabel", *rows])
+        (directory / f"mnli/{split}.tsv").write_text(text)
+    one = small("sentiment", 6)
+    one = replace(one, data=replace(one.data, task="mnli"))
+    return train(Cohort((one.run("xavier", 0), one.run("xavier", 1))), directory)
+
+
+ROWS = [f"{x}\t{y}\t{(ord(x) + ord(y)) % 3}" for x in "abcdefgh" for y in "abcdefgh"]
+
+
+def test_mismatched_accuracy_is_the_best_over_epochs(tmp_path):
+    """Section 4 again: MNLI's two accuracies are each the highest, whichever epoch reached it."""
+    results = mnli(tmp_path / "as said", ROWS[::2], ROWS[1:40:3])
+    swapped = mnli(tmp_path / "swapped", ROWS[1:40:3], ROWS[::2])
+    for one, other in zip(results, swapped, strict=True):
+        curve = one.curves["test_accuracy"]
+        assert one.measures["test_accuracy"] == max(curve)
+        assert one.measures["best_test_epoch"] == curve.index(max(curve)) + 1
+        assert one.measures["accuracy"] == max(one.curves["validation_accuracy"])
+        assert curve == pytest.approx(other.curves["validation_accuracy"])
+        assert other.curves["test_accuracy"] == pytest.approx(one.curves["validation_accuracy"])
+    epochs = [(one.measures["best_epoch"], one.measures["best_test_epoch"]) for one in results]
+    assert any(first != second for first, second in epochs)
+
+
+@pytest.mark.parametrize("role", ["translation", "sentiment", "inference"])
+def test_other_tasks_are_measured_as_before(role):
+    """A test split of one's own is not enough: micro's tables have validation accuracy alone."""
+    one = small(role, epochs=1)
+    one = replace(one, data=replace(one.data, max_length=20, cut=Cut(100, 50, 50)))
+    [result] = train(Cohort((one.run("xavier", 0),)))
+    always = {"best_epoch", "validation_loss", "sigma", "pe_share"}
+    losses = {"train_loss", "validation_loss"}
+    if role == "translation":
+        followed = losses | {"validation_bleu"}
+        assert (result.measures.keys(), result.curves.keys()) == (always | {"bleu"}, followed)
+    else:
+        assert result.measures.keys() == always | {"accuracy"}
+        assert result.curves.keys() == losses | {"validation_accuracy"}
+
+
 def test_cross_entropy_is_torchs_run_by_run():
     """Padding is left out of the sum and of the count."""
     logits = torch.randn(2, 5, 4)
@@ -139,3 +185,44 @@ def test_cross_entropy_is_torchs_run_by_run():
     for run in range(2):
         theirs = torch.nn.functional.cross_entropy(logits[run], labels[0], reduction="sum")
         torch.testing.assert_close(sums[run], theirs)
+
+
+def test_validation_bleu_is_followed_and_changes_nothing_else():
+    """Figure 1's curve: one value an epoch; the same losses and test BLEU without it."""
+    one = small("translation", epochs=3)
+    followed, plain = (
+        train(
+            Cohort(
+                (replace(one, training=replace(one.training, validation_bleu=on)).run("xavier", 0),)
+            )
+        )[0]
+        for on in (True, False)
+    )
+    assert len(followed.curves["validation_bleu"]) == 3
+    assert "validation_bleu" not in plain.curves
+    assert followed.curves["validation_loss"] == plain.curves["validation_loss"]
+    assert followed.measures == plain.measures
+
+
+def test_a_sigma_is_what_the_table_starts_with():
+    """The content of the init at another width; Xavier too."""
+    one = small("sentiment", epochs=1).with_sigma(0.7)
+    for result in train(Cohort((one.run("pretrained", 0), one.run("xavier", 0)))):
+        assert result.measures["sigma"] == pytest.approx(0.7, rel=1e-5)
+        assert result.tables["encoder"].mean == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"attention": "relative"}, {"attention": "rotary"}, {"norm_after_sum": True}]
+)
+def test_other_models_learn_and_stack(changes):
+    """Each setting reaches the model, and a run is the same alone."""
+    plain = small("sentiment")
+    one = plain.with_model(**changes)
+    runs = tuple(one.run(init, 0) for init in ("xavier", "pretrained"))
+    together = train(Cohort(runs))
+    [alone_] = train(Cohort(runs[1:]))
+    [without] = train(Cohort((plain.run("pretrained", 0),)))
+    for name, values in alone_.curves.items():
+        assert together[1].curves[name] == pytest.approx(values, rel=2e-3, abs=1e-3)
+    assert together[1].curves["train_loss"] != without.curves["train_loss"]

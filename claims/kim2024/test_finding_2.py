@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from embinit.claims import claim
 from embinit.inference import Verdict
-from embinit.papers.kim2024 import FINDING_2, table1
+from embinit.papers.kim2024 import FINDING_2, TRANSLATION, table1
 
 
 @claim(
@@ -26,7 +26,7 @@ def test_positions_gain_less_for_raw_glove(experiment):
     says="Frozen and without positions, GloVe and GloVe_Xavier fare alike",
     where="Table 3",
     family=FINDING_2,
-    experiments=table1("glove"),
+    experiments=table1("glove", tasks=TRANSLATION),
 )
 def test_frozen_without_positions_width_matters_little(experiment):
     bare = experiment.frozen().without_positions()
@@ -38,7 +38,7 @@ def test_frozen_without_positions_width_matters_little(experiment):
     says="Frozen and without positions, GloVe and GloVe_Xavier fare better than Xavier",
     where="Table 3",
     family=FINDING_2,
-    experiments=table1("glove"),
+    experiments=table1("glove", tasks=TRANSLATION),
 )
 def test_frozen_without_positions_meaning_helps(experiment):
     bare = experiment.frozen().without_positions()
@@ -63,7 +63,7 @@ def test_wide_tables_leave_positions_a_smaller_share(experiment):
     says="Control: a wide table leaves the positions a larger share than Xavier",
     where="control",
     family=FINDING_2,
-    experiments=table1("glove", roles=("translation",)),
+    experiments=table1("glove", tasks=TRANSLATION),
     expects=Verdict.REFUTED,
 )
 def test_control_wide_tables_do_not_enlarge_positions(experiment):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from embinit.claims import claim
 from embinit.inference import Verdict
-from embinit.papers.kim2024 import FINDING_3, table1
+from embinit.papers.kim2024 import FINDING_3, TRANSLATION, table1
 
 
 @claim(
@@ -58,7 +58,7 @@ def test_bert_still_helps_with_shuffled_positions(experiment):
     says="Control: shuffling a table makes it fare better",
     where="control",
     family=FINDING_3,
-    experiments=table1("glove", roles=("translation",)),
+    experiments=table1("glove", tasks=TRANSLATION),
     expects=Verdict.REFUTED,
 )
 def test_control_shuffling_does_not_help(experiment):

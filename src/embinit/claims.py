@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from embinit.errors import InputError
 from embinit.experiments import Experiment, RunSpec
 from embinit.inference import Outcome, Relation, Verdict, compare
+from embinit.inference import rank_correlation as rank_correlation_of
 
 OTHER_SEEDS = 1000
 """Where the seeds of an A/A control's second half start."""
@@ -29,7 +30,10 @@ OTHER_SEEDS = 1000
 UNITS = {
     "bleu": "BLEU",
     "accuracy": "% accuracy",
+    "test_accuracy": "% accuracy",
     "best_epoch": "epochs",
+    "best_test_epoch": "epochs",
+    "validation_bleu": "BLEU",
     "validation_loss": "nats a word",
     "sigma": "",
     "pe_share": "share of variance",
@@ -151,21 +155,32 @@ class Quantity:
         flipped = tuple(replace(term, sign=-term.sign) for term in other.terms)
         return replace(self, terms=self.terms + flipped, label=f"({self.label} − {other.label})")
 
-    def __lt__(self, other: Quantity) -> Comparison:
-        return Comparison(self, Relation.BELOW, other)
+    def __lt__(self, other: Quantity | float) -> Comparison:
+        return Comparison(self, Relation.BELOW, self._beside(other))
 
-    def __gt__(self, other: Quantity) -> Comparison:
-        return Comparison(self, Relation.ABOVE, other)
+    def __gt__(self, other: Quantity | float) -> Comparison:
+        return Comparison(self, Relation.ABOVE, self._beside(other))
 
-    def __le__(self, other: Quantity) -> Comparison:
-        return Comparison(self, Relation.NOT_ABOVE, other)
+    def __le__(self, other: Quantity | float) -> Comparison:
+        return Comparison(self, Relation.NOT_ABOVE, self._beside(other))
 
-    def __ge__(self, other: Quantity) -> Comparison:
-        return Comparison(self, Relation.NOT_BELOW, other)
+    def __ge__(self, other: Quantity | float) -> Comparison:
+        return Comparison(self, Relation.NOT_BELOW, self._beside(other))
 
-    def alike(self, other: Quantity) -> Comparison:
+    def alike(self, other: Quantity | float) -> Comparison:
         """That the two differ by less than the margin (two one-sided tests)."""
-        return Comparison(self, Relation.ALIKE, other)
+        return Comparison(self, Relation.ALIKE, self._beside(other))
+
+    def _beside(self, other: Quantity | float) -> Quantity:
+        """``other``, a bare number as a quantity that is the same in every seed."""
+        if isinstance(other, Quantity):
+            return other
+        like = (self.measure, self.unit, self.margin, self.seeds)
+        return Constant((), f"{other:g}", *like, value=float(other))
+
+    def within(self, margin: float) -> Quantity:
+        """The same by another margin, in the measure's units."""
+        return replace(self, margin=margin)
 
     def of(self, measure: str) -> Quantity:
         """The same arms by another measure (``sigma``, ``pe_share``, ``best_epoch`` …)."""
@@ -187,6 +202,28 @@ class Quantity:
         """The epoch with the best validation score, counted from 1."""
         return self.of("best_epoch")
 
+    @property
+    def mismatched(self) -> Quantity:
+        """MNLI's mismatched accuracy, by the margin and unit of the matched."""
+        return replace(self.of("test_accuracy"), unit=self.unit, margin=self.margin)
+
+    def table(self, statistic: str) -> Quantity:
+        """The encoder's starting table's ``minimum``, ``maximum``, ``mean`` or ``sigma``."""
+        return self.of(f"table {statistic}")
+
+    def at_epoch(self, epoch: int) -> Quantity:
+        """Validation BLEU after ``epoch`` epochs (Figure 1), by the margin and unit of the test."""
+        return self._curve(f"at {epoch}")
+
+    @property
+    def over_epochs(self) -> Quantity:
+        """Validation BLEU averaged over the epochs: how high the whole curve runs (Figure 1)."""
+        return self._curve("mean")
+
+    def _curve(self, part: str) -> Quantity:
+        found = self.of(f"validation_bleu {part}")
+        return replace(found, unit=self.unit, margin=self.margin)
+
     def on_other_seeds(self) -> Quantity:
         """The same arms on seeds of their own: the second half of an A/A comparison."""
         terms = tuple(replace(term, offset=OTHER_SEEDS) for term in self.terms)
@@ -204,11 +241,84 @@ class Quantity:
         total = 0.0
         for term in self.terms:
             record = lookup(term.run(seed))
-            measured = None if record is None else record["measures"].get(term.measure)
+            measured = None if record is None else measured_in(record, term.measure)
             if measured is None:
                 return None
             total += term.sign * measured
         return total
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(Quantity):
+    """A number that no run decides, such as one that a paper prints."""
+
+    value: float = 0.0
+
+    def _value(self, seed: int, lookup: Lookup) -> float | None:
+        return self.value
+
+
+@dataclass(frozen=True, eq=False)
+class RankCorrelation(Quantity):
+    """Spearman's rho, one a seed, over pairs of an arm and its base (see ``rank_correlation``)."""
+
+    pairs: tuple[tuple[Quantity, Quantity], ...] = ()
+
+    def runs(self) -> list[RunSpec]:
+        """Every run of every pair."""
+        return [run for pair in self.pairs for arm in pair for run in arm.runs()]
+
+    def _value(self, seed: int, lookup: Lookup) -> float | None:
+        doses, responses = [], []
+        for arm, base in self.pairs:
+            widths = [one.sigma._value(seed, lookup) for one in (arm, base)]
+            scores = [one._value(seed, lookup) for one in (arm, base)]
+            if None in widths or None in scores:
+                return None
+            doses.append(widths[0] / widths[1])  # type: ignore[operator]
+            responses.append((scores[1] - scores[0]) / arm.margin)  # type: ignore[operator]
+        return rank_correlation_of(doses, responses)
+
+
+def rank_correlation(pairs: Sequence[tuple[Quantity, Quantity]]) -> Quantity:
+    """How the width of a table goes with what it costs, over ``pairs`` of an arm and its base.
+
+    For each seed Spearman's rho between sigma over the base's sigma and how far the arm falls
+    below the base. That is counted in the task's margins, so that BLEU and accuracy can be ranked
+    together. InputError for fewer than three pairs.
+    """
+    if len(pairs) < 3:
+        raise InputError(f"a rank correlation takes at least 3 pairs of arms, not {len(pairs)}")
+    return RankCorrelation(
+        terms=(),
+        label="rank correlation of width and loss",
+        measure="rank_correlation",
+        unit="Spearman's ρ",
+        margin=0.0,
+        seeds=min(arm.seeds for arm, _ in pairs),
+        pairs=tuple(pairs),
+    )
+
+
+def measured_in(record: Record, measure: str) -> float | None:
+    """A run's ``measure``; ``"curve at 3"`` and ``"curve mean"`` are a curve's value and mean.
+
+    ``"table minimum"`` is a statistic of the encoder's starting table.
+
+    None where the run has none: it failed before, or the curve is not followed.
+    """
+    name, _, part = measure.partition(" ")
+    if not part:
+        found: float | None = record["measures"].get(name)
+        return found
+    curve = (record.get("curves") or {}).get(name) or []
+    if name == "table":
+        statistic: float | None = (record.get("tables") or {}).get("encoder", {}).get(part)
+        return statistic
+    if part == "mean":
+        return sum(curve) / len(curve) if curve else None
+    epoch = int(part.removeprefix("at "))
+    return float(curve[epoch - 1]) if epoch <= len(curve) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,10 +407,18 @@ class ArmsOfExperiment:
     """What a claim's ``experiment`` argument is: its arms by the name of their init."""
 
     def __init__(
-        self, experiment: Experiment, others: Mapping[str, Experiment] | None = None
+        self,
+        experiment: Experiment,
+        others: Mapping[str, Experiment] | None = None,
+        every: Sequence[Experiment] = (),
     ) -> None:
         self._experiment = experiment
         self._others = others or {}
+        self._every = every
+
+    def everywhere(self) -> list[ArmsOfExperiment]:
+        """All experiments of the tier, for a claim over the whole of Table 1."""
+        return [ArmsOfExperiment(one) for one in self._every]
 
     def __getitem__(self, init: str) -> Quantity:
         experiment = self._experiment
@@ -316,6 +434,17 @@ class ArmsOfExperiment:
     def _changed(self, experiment: Experiment, said: str) -> ArmsOfExperiment:
         return _Named(experiment, self._others, said)
 
+    @property
+    def setting(self) -> Experiment:
+        """The experiment itself."""
+        return self._experiment
+
+    @property
+    def epochs(self) -> int:
+        """How many epochs its runs are trained."""
+        assert self._experiment.training is not None
+        return self._experiment.training.epochs
+
     def without_positions(self) -> ArmsOfExperiment:
         """The same arms with nothing added to the embeddings."""
         return self._changed(self._experiment.without_positions(), "without positions")
@@ -323,6 +452,33 @@ class ArmsOfExperiment:
     def with_shuffled_positions(self) -> ArmsOfExperiment:
         """The same arms with the positions' encodings in another order."""
         return self._changed(self._experiment.with_positions("shuffled"), "with shuffled positions")
+
+    def with_positions_apart(self) -> ArmsOfExperiment:
+        """The same arms with the positions in the directions that the table uses least."""
+        return self._changed(self._experiment.with_positions("apart"), "+ PE apart")
+
+    def with_positions_in_attention(self, kind: str) -> ArmsOfExperiment:
+        """The same arms with ``relative`` or ``rotary`` positions, which never touch the table."""
+        bare = self._experiment.without_positions()
+        return self._changed(bare.with_model(attention=kind), f"with {kind} positions")
+
+    def with_norm_after_sum(self) -> ArmsOfExperiment:
+        """The same arms with a LayerNorm after table + positions."""
+        changed = self._experiment.with_model(norm_after_sum=True)
+        return self._changed(changed, "with LayerNorm after the sum")
+
+    def with_layers(self, layers: int) -> ArmsOfExperiment:
+        """The same arms with another depth."""
+        return self._changed(self._experiment.with_model(layers=layers), f"with {layers} layers")
+
+    def with_sigma(self, sigma: float) -> ArmsOfExperiment:
+        """The same arms with their tables standardised to ``sigma``."""
+        return self._changed(self._experiment.with_sigma(sigma), f"at sigma {sigma:g}")
+
+    def for_times_the_epochs(self, times: int) -> ArmsOfExperiment:
+        """The same arms trained ``times`` as long."""
+        changed = self._experiment.for_times_the_epochs(times)
+        return self._changed(changed, f"for {times} × the epochs")
 
     def frozen(self) -> ArmsOfExperiment:
         """The same arms with tables that are not trained."""

@@ -20,6 +20,14 @@ from embinit.init import INITS
 from embinit.tasks import Cut
 
 
+def _later(default: Any) -> Any:
+    """A setting that specs got later: at its default it is left out of a run's digest.
+
+    So what was stored before the setting existed stays the same run.
+    """
+    return field(default=default, metadata={"later": True})
+
+
 @dataclass(frozen=True)
 class DataSpec:
     """Which text, cut how, turned into ids how.
@@ -36,18 +44,28 @@ class DataSpec:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """Sizes of the vanilla transformer (paper, A.2 and Table 5; feed-forward inferred: 512)."""
+    """Sizes of the vanilla transformer (paper, A.2 and Table 5; feed-forward inferred: 512).
+
+    ``norm_after_sum`` puts a LayerNorm after table + positions, which the paper's model lacks;
+    ``attention`` tells the positions inside self-attention: ``relative`` adds a learned bias for
+    each distance to the scores, ``rotary`` turns queries and keys by their place.
+    """
 
     dim: int
     heads: int
     layers: int
     feed_forward: int
     dropout: float = 0.1
+    norm_after_sum: bool = _later(False)
+    attention: str = _later("plain")
 
 
 @dataclass(frozen=True)
 class TrainingSpec:
-    """How it is trained: Adam with the paper's constants and a constant learning rate."""
+    """How it is trained: Adam with the paper's constants and a constant learning rate.
+
+    ``validation_bleu`` has BLEU on the validation split followed epoch by epoch (Figure 1).
+    """
 
     batch_size: int
     epochs: int
@@ -55,6 +73,7 @@ class TrainingSpec:
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
     precision: str = "float32"
+    validation_bleu: bool = _later(False)
 
 
 @dataclass(frozen=True)
@@ -62,12 +81,14 @@ class TableSpec:
     """How the embedding tables start, and whether they are trained on.
 
     ``source`` is None for an init that uses none, so that Xavier is one run for all sources that
-    share tokenizer and width.
+    share tokenizer and width. ``sigma`` standardises what the init made to that width (and to
+    mean zero): scale with the content held fixed.
     """
 
     init: str
     source: str | None
     trained: bool = True
+    sigma: float | None = _later(None)
 
 
 @dataclass(frozen=True)
@@ -95,8 +116,14 @@ class RunSpec:
         return dataclasses.asdict(self)
 
     def digest(self) -> str:
-        """Hex SHA-256 of the spec in canonical JSON."""
-        text = json.dumps(self.as_dict(), sort_keys=True, separators=(",", ":"))
+        """Hex SHA-256 of the spec in canonical JSON, later settings at their default left out."""
+        plain = self.as_dict()
+        for name in ("model", "training", "table"):
+            part = getattr(self, name)
+            for one in dataclasses.fields(part) if part is not None else ():
+                if one.metadata.get("later") and getattr(part, one.name) == one.default:
+                    del plain[name][one.name]
+        text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
@@ -126,6 +153,7 @@ class Experiment:
     margin: float
     positions: PositionSpec = field(default_factory=PositionSpec)
     trained: bool = True
+    sigma: float | None = None
 
     def run(self, init: str, seed: int) -> RunSpec:
         """The spec of one replicate of the arm ``init``; InputError for an unknown init."""
@@ -134,7 +162,9 @@ class Experiment:
             data=self.data,
             model=self.model,
             training=self.training,
-            table=TableSpec(init, self.source if entry.needs_source else None, self.trained),
+            table=TableSpec(
+                init, self.source if entry.needs_source else None, self.trained, self.sigma
+            ),
             positions=self.positions,
             seed=seed,
         )
@@ -143,23 +173,44 @@ class Experiment:
         """The arm's name as the paper writes it (``GloVe_Xavier``)."""
         return INITS[init].label.format(source=self.source_label)
 
+    def changed(self, **changes: Any) -> Experiment:
+        """The same in a setting that is not the paper's, where Figure 1's curve is not followed."""
+        training = self.training and replace(self.training, validation_bleu=False)
+        return replace(self, **{"training": training, **changes})
+
     def without_positions(self) -> Experiment:
         """The same with nothing added to the embeddings."""
         return self.with_positions("none")
 
     def with_positions(self, kind: str) -> Experiment:
         """The same with another kind of positions (see ``positions.KINDS``)."""
-        return replace(self, positions=replace(self.positions, kind=kind))
+        return self.changed(positions=replace(self.positions, kind=kind))
 
     def scaled(self, multiplier: str, pe_scale: str = "one") -> Experiment:
         """The same with another multiplier of the table and another scale of the PE."""
-        return replace(
-            self, positions=replace(self.positions, multiplier=multiplier, pe_scale=pe_scale)
+        return self.changed(
+            positions=replace(self.positions, multiplier=multiplier, pe_scale=pe_scale)
         )
+
+    def with_sigma(self, sigma: float) -> Experiment:
+        """The same with every arm's table standardised to ``sigma``."""
+        return self.changed(sigma=sigma)
+
+    def with_model(self, **changes: Any) -> Experiment:
+        """The same with another model (see ``ModelSpec``); a probe has none to change."""
+        assert self.model is not None
+        return self.changed(model=replace(self.model, **changes))
+
+    def for_times_the_epochs(self, times: int) -> Experiment:
+        """The same trained ``times`` as long."""
+        longer = self.changed()
+        assert longer.training is not None
+        training = replace(longer.training, epochs=times * longer.training.epochs)
+        return replace(longer, training=training)
 
     def frozen(self) -> Experiment:
         """The same with the embedding tables left as they start."""
-        return replace(self, trained=False)
+        return self.changed(trained=False)
 
 
 @dataclass(frozen=True)

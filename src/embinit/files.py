@@ -8,15 +8,21 @@ import gzip
 import hashlib
 import os
 import socket
+import sys
+import time
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import IO, TypeVar
 from urllib.parse import urlsplit
 
 from embinit.errors import InputError
 
 CHUNK = 1 << 20
+PROGRESS_SECONDS = 5.0
+
+T = TypeVar("T")
 
 
 def find(data_dir: Path | None, *candidates: str, what: str) -> Path:
@@ -53,34 +59,56 @@ def open_lines(path: Path) -> Iterator[bytes]:
     InputError for a broken archive, naming the line up to which it could be read.
     """
     number = 0
-    try:
-        with _open(path) as stream:
-            for line in stream:
-                number += 1
-                yield line.rstrip(b"\r\n")
-    except (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile) as error:
-        raise InputError(
-            f"{path}:{number + 1}: the archive is broken or cut short ({error}); fetch it again"
-        ) from error
-    except OSError as error:
-        raise InputError(f"{path} can't be read: {error.strerror or error}") from error
+    with _open(path, lambda: f":{number + 1}") as stream:
+        for line in stream:
+            number += 1
+            yield line.rstrip(b"\r\n")
+
+
+def open_chunks(path: Path) -> Iterator[bytes]:
+    """The content of a plain, .gz or .zip file in pieces of at most ``CHUNK`` bytes.
+
+    InputError for a broken archive, naming the byte up to which it could be read.
+    """
+    place = 0
+    with _open(path, lambda: f", byte {place}") as stream:
+        while chunk := stream.read(CHUNK):
+            place += len(chunk)
+            yield chunk
+
+
+def told(path: Path, items: Iterable[T], noun: str) -> Iterator[T]:
+    """``items``, with a line on the terminal now and then while a large file is read."""
+    last = time.monotonic()
+    for number, item in enumerate(items, 1):
+        if number % 10_000 == 0 and time.monotonic() - last > PROGRESS_SECONDS:
+            last = time.monotonic()
+            if sys.stderr.isatty():
+                print(f"embinit: {path.name}: {number:,} {noun} read", file=sys.stderr)
+        yield item
 
 
 @contextlib.contextmanager
-def _open(path: Path) -> Iterator[Iterable[bytes]]:
-    if path.suffix == ".gz":
-        with gzip.open(path, "rb") as stream:
-            yield stream
-    elif path.suffix == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if not name.endswith("/")]
-            if len(names) != 1:
-                raise InputError(f"{path} must hold one file, not {len(names)}; unpack it")
-            with archive.open(names[0]) as member:
-                yield member
-    else:
-        with path.open("rb") as file:
-            yield file
+def _open(path: Path, where: Callable[[], str]) -> Iterator[gzip.GzipFile | IO[bytes]]:
+    """The unpacked content; what goes wrong while it is read is an InputError with the place."""
+    try:
+        with contextlib.ExitStack() as stack:
+            if path.suffix == ".gz":
+                yield stack.enter_context(gzip.open(path, "rb"))
+            elif path.suffix == ".zip":
+                archive = stack.enter_context(zipfile.ZipFile(path))
+                names = [name for name in archive.namelist() if not name.endswith("/")]
+                if len(names) != 1:
+                    raise InputError(f"{path} must hold one file, not {len(names)}; unpack it")
+                yield stack.enter_context(archive.open(names[0]))
+            else:
+                yield stack.enter_context(path.open("rb"))
+    except (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"{path}{where()}: the archive is broken or cut short ({error}); fetch it again"
+        ) from error
+    except OSError as error:
+        raise InputError(f"{path} can't be read: {error.strerror or error}") from error
 
 
 @functools.cache

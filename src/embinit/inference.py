@@ -113,6 +113,13 @@ def compare(
     )
 
 
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Spearman's rho; 0 where one of the two is constant and so ranks nothing."""
+    if len(set(first)) < 2 or len(set(second)) < 2:
+        return 0.0
+    return float(stats.spearmanr(first, second).statistic)
+
+
 def _differences(left: Sequence[float], right: Sequence[float]) -> np.ndarray:
     if len(left) != len(right):
         raise InputError(f"{len(left)} values can't be paired with {len(right)}")

@@ -53,6 +53,7 @@ class ModelShape:
     feed_forward: int
     dropout: float
     precision: str = "float32"
+    attention: str = "plain"
 
     @property
     def translates(self) -> bool:
@@ -148,31 +149,72 @@ class Memory:
     batch: int
 
 
+REACH = 16
+"""Relative positions tell distances up to here; farther words count as this far."""
+
+
+def rotated(x: Tensor, start: int = 0) -> Tensor:
+    """Rotary positions (Su et al. 2021): pairs of x (..., T, E) turned by angles of their place.
+
+    Element i is paired with i + E/2, as in most implementations. InputError for an odd E.
+    """
+    length, width = x.shape[-2:]
+    if width % 2:
+        raise InputError(f"rotary positions need an even width per head, not {width}")
+    rate = 10_000 ** (-torch.arange(0, width, 2, device=x.device) / width)
+    angle = torch.arange(start, start + length, device=x.device).unsqueeze(1) * rate
+    first, second = x.chunk(2, dim=-1)
+    sine, cosine = angle.sin(), angle.cos()
+    return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
+
+
 class Attention(nn.Module):
     """Multi-head scaled dot-product attention; the run axis is folded into the batch."""
 
-    def __init__(self, shape: ModelShape, runs: int) -> None:
+    def __init__(self, shape: ModelShape, runs: int, places: str = "plain") -> None:
         super().__init__()
         self.runs, self.heads, self.dim = runs, shape.heads, shape.dim
         self.projection = StackedLinear(runs, shape.dim, 3 * shape.dim, shape.precision, parts=3)
         self.output = StackedLinear(runs, shape.dim, shape.dim, shape.precision)
+        self.rotary = places == "rotary"
+        self.distances = None
+        if places == "relative":
+            self.distances = nn.Parameter(torch.zeros(runs, shape.heads, 2 * REACH + 1))
+        elif places not in ("plain", "rotary"):
+            raise InputError(f"unknown attention {places!r}: known are plain, relative, rotary")
 
-    def query(self, x: Tensor, batch: int) -> Tensor:
-        """Queries (R*B, H, T, D/H) of x (R, B*T, D)."""
-        return self._split(self.projection(x, slice(0, self.dim)), batch)
+    def query(self, x: Tensor, batch: int, start: int = 0) -> Tensor:
+        """Queries (R*B, H, T, D/H) of x (R, B*T, D), whose first word stands at ``start``."""
+        return self._placed(self._split(self.projection(x, slice(0, self.dim)), batch), start)
 
-    def keys_and_values(self, x: Tensor, batch: int) -> KeysAndValues:
+    def keys_and_values(self, x: Tensor, batch: int, start: int = 0) -> KeysAndValues:
         """Keys and values, each (R*B, H, T, D/H), of x (R, B*T, D)."""
         key, value = self.projection(x, slice(self.dim, None)).chunk(2, dim=-1)
-        return self._split(key, batch), self._split(value, batch)
+        return self._placed(self._split(key, batch), start), self._split(value, batch)
 
     def to_itself(
         self, x: Tensor, batch: int, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
         """Each word of x (R, B*T, D) attends to the words of x that mask or order allow."""
-        query, key, value = self.projection(x).chunk(3, dim=-1)
-        heads = self._split(query, batch), self._split(key, batch), self._split(value, batch)
-        return self.attend(*heads, mask, causal)
+        query, key, value = (self._split(part, batch) for part in self.projection(x).chunk(3, -1))
+        bias = self.bias(batch, key.shape[2])
+        if bias is not None and causal:
+            later = torch.ones(bias.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
+            bias, causal = bias.masked_fill(later, -torch.inf), False
+        if bias is not None:
+            mask = bias if mask is None else bias + mask
+        return self.attend(self._placed(query), self._placed(key), value, mask, causal)
+
+    def bias(self, batch: int, keys: int, start: int = 0) -> Tensor | None:
+        """What the distance adds to each score, (R*B, H, keys - start, keys); None if nothing."""
+        if self.distances is None:
+            return None
+        place = torch.arange(keys, device=self.distances.device)
+        distance = (place - place[start:, None]).clamp(-REACH, REACH) + REACH
+        return self.distances[:, :, distance].repeat_interleave(batch, dim=0)
+
+    def _placed(self, x: Tensor, start: int = 0) -> Tensor:
+        return rotated(x, start) if self.rotary else x
 
     def attend(
         self,
@@ -209,7 +251,7 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, shape: ModelShape, runs: int) -> None:
         super().__init__()
-        self.attention = Attention(shape, runs)
+        self.attention = Attention(shape, runs, shape.attention)
         self.attention_norm = StackedLayerNorm(runs, shape.dim)
         self.feed_forward = FeedForward(shape, runs)
         self.feed_forward_norm = StackedLayerNorm(runs, shape.dim)
@@ -225,7 +267,7 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, shape: ModelShape, runs: int) -> None:
         super().__init__()
-        self.attention = Attention(shape, runs)
+        self.attention = Attention(shape, runs, shape.attention)
         self.attention_norm = StackedLayerNorm(runs, shape.dim)
         self.memory_attention = Attention(shape, runs)
         self.memory_norm = StackedLayerNorm(runs, shape.dim)
@@ -241,10 +283,13 @@ class DecoderLayer(nn.Module):
         self, x: Tensor, past: KeysAndValues | None, memory: Memory, layer: int
     ) -> tuple[Tensor, KeysAndValues]:
         """One new word of each sentence, x (R, B, D), and the keys and values grown by it."""
-        key, value = self.attention.keys_and_values(x, memory.batch)
+        start = 0 if past is None else past[0].shape[2]
+        query = self.attention.query(x, memory.batch, start)
+        key, value = self.attention.keys_and_values(x, memory.batch, start)
         if past is not None:
             key, value = torch.cat((past[0], key), dim=2), torch.cat((past[1], value), dim=2)
-        attended = self.attention.attend(self.attention.query(x, memory.batch), key, value)
+        bias = self.attention.bias(memory.batch, start + 1, start)
+        attended = self.attention.attend(query, key, value, bias)
         return self._rest(x, attended, memory, layer, no_noise), (key, value)
 
     def _rest(
@@ -264,6 +309,7 @@ class Embedding(nn.Module):
 
     ``tables`` (R, N, D); ``multipliers`` (R,); ``positions`` (R, L, D); ``trained`` (R,) bool:
     a run whose table is frozen gets a zero gradient, and Adam's step from zero moments is zero.
+    ``norm`` puts a LayerNorm after the sum, which the paper's model lacks.
     """
 
     offsets: Tensor
@@ -271,10 +317,16 @@ class Embedding(nn.Module):
     positions: Tensor
 
     def __init__(
-        self, tables: Tensor, multipliers: Tensor, positions: Tensor, trained: Tensor
+        self,
+        tables: Tensor,
+        multipliers: Tensor,
+        positions: Tensor,
+        trained: Tensor,
+        norm: bool = False,
     ) -> None:
         super().__init__()
-        runs, words, _ = tables.shape
+        runs, words, dim = tables.shape
+        self.norm = StackedLayerNorm(runs, dim) if norm else nn.Identity()
         self.table = nn.Parameter(tables, requires_grad=bool(trained.any()))
         if self.table.requires_grad and not bool(trained.all()):
             scale = trained.float().view(-1, 1, 1)
@@ -289,7 +341,8 @@ class Embedding(nn.Module):
         runs, _, dim = self.table.shape
         words = F.embedding(ids + self.offsets, self.table.flatten(0, 1))
         places = self.positions[:, None, start : start + length]
-        return noise((words * self.multipliers + places).reshape(runs, batch * length, dim))
+        summed = (words * self.multipliers + places).reshape(runs, batch * length, dim)
+        return noise(self.norm(summed))
 
 
 class StackedTransformer(nn.Module):

@@ -20,8 +20,11 @@ from torch import Tensor
 from embinit.errors import InputError
 from embinit.registry import Registry
 
-Kind = Callable[[int, int, torch.Generator | None], Tensor]
-"""Makes PE from length L, width D and a generator (None: none was given)."""
+Kind = Callable[[int, int, torch.Generator | None, Tensor | None], Tensor]
+"""Makes PE from length L, width D, a generator and the table's rows (None: none was given)."""
+
+APART = 16
+"""How many of a table's directions the kind ``apart`` gives to the positions."""
 
 
 def sinusoidal(length: int, dim: int) -> Tensor:
@@ -48,17 +51,40 @@ def shuffled(pe: Tensor, generator: torch.Generator) -> Tensor:
     return pe[torch.randperm(len(pe), generator=generator)]
 
 
-def table(kind: str, length: int, dim: int, generator: torch.Generator | None = None) -> Tensor:
-    """PE (``length``, ``dim``) of the named kind.
+def apart(length: int, rows: Tensor, directions: int = APART) -> Tensor:
+    """PE in the ``directions`` of least variance of a table's ``rows`` (N, D), out of words' way.
 
-    InputError for an unknown kind, sizes below 1, or a kind that draws without a generator.
+    Vaswani's PE of that width, turned into the table's last principal directions. Where the table
+    hardly varies there, sums keep both the position and what tells the words apart. InputError for
+    a table that is no wider than that.
+    """
+    dim = rows.shape[1]
+    if dim <= directions:
+        raise InputError(f"positions apart take {directions} directions; the table has only {dim}")
+    centred = rows.double() - rows.double().mean(dim=0)
+    # In ascending order of variance.
+    _, vectors = torch.linalg.eigh(centred.T @ centred)
+    waves: Tensor = sinusoidal(length, directions).double() @ vectors[:, :directions].T
+    return waves.float()
+
+
+def table(
+    kind: str,
+    length: int,
+    dim: int,
+    generator: torch.Generator | None = None,
+    rows: Tensor | None = None,
+) -> Tensor:
+    """PE (``length``, ``dim``) of the named kind; ``rows`` (N, D) are the table's, less special.
+
+    InputError for an unknown kind, sizes below 1, or a kind that lacks its generator or rows.
     """
     make = KINDS[kind]
     if length < 1 or dim < 1:
         raise InputError(
             f"positions {kind!r} of length {length} and width {dim}; both must be at least 1"
         )
-    return make(length, dim, generator)
+    return make(length, dim, generator, rows)
 
 
 def multiplier(kind: str, dim: int) -> float:
@@ -74,17 +100,26 @@ def _waves(length: int, base: float, exponent: Tensor) -> Tensor:
     return torch.where(odd, angle.cos(), angle.sin()).float()
 
 
-def _shuffled_sinusoidal(length: int, dim: int, generator: torch.Generator | None) -> Tensor:
+def _shuffled_sinusoidal(
+    length: int, dim: int, generator: torch.Generator | None, _: Tensor | None
+) -> Tensor:
     if generator is None:
         raise InputError("positions 'shuffled' are drawn: give them a generator")
     return shuffled(sinusoidal(length, dim), generator)
 
 
+def _apart(length: int, _: int, __: torch.Generator | None, rows: Tensor | None) -> Tensor:
+    if rows is None:
+        raise InputError("positions 'apart' keep out of a table's way: give them its rows")
+    return apart(length, rows)
+
+
 KINDS: Registry[Kind] = Registry("kind of positions", "embinit.positions")
-KINDS.register("sinusoidal", lambda length, dim, _: sinusoidal(length, dim))
-KINDS.register("equation-2", lambda length, dim, _: equation_2(length, dim))
-KINDS.register("none", lambda length, dim, _: none(length, dim))
+KINDS.register("sinusoidal", lambda length, dim, *_: sinusoidal(length, dim))
+KINDS.register("equation-2", lambda length, dim, *_: equation_2(length, dim))
+KINDS.register("none", lambda length, dim, *_: none(length, dim))
 KINDS.register("shuffled", _shuffled_sinusoidal)
+KINDS.register("apart", _apart)
 
 MULTIPLIERS: Registry[Callable[[int], float]] = Registry("multiplier", "embinit.multipliers")
 MULTIPLIERS.register("sqrt(D)", lambda dim: math.sqrt(dim))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.experiments import DataSpec, RunSpec
-from embinit.init import INITS, complete
+from embinit.init import INITS, complete, standardise
 from embinit.randomness import stream
 from embinit.sources import SOURCES, Coverage, Source, Vectors
 from embinit.tasks import TASKS, Example, Task
@@ -220,20 +220,38 @@ def start_table(
     data_dir: Path | None,
 ) -> Table:
     """One side's table; its draws come from the side's own embedding stream."""
+    table = _table_of_init(run, side, vocabulary, data, dim, data_dir)
+    if run.table.sigma is None:
+        return table
+    return replace(table, values=standardise(table.values, table.special, 0.0, run.table.sigma))
+
+
+def _table_of_init(
+    run: RunSpec,
+    side: Side,
+    vocabulary: Vocabulary,
+    data: PreparedData,
+    dim: int,
+    data_dir: Path | None,
+) -> Table:
     init, shape, special = INITS[run.table.init], (len(vocabulary.words), dim), vocabulary.special
     generator = stream(run.seed, f"embedding/{side}")
     if run.table.source is None or not covers(run.table.source, data.task, side, data_dir):
         return Table(INITS["xavier"](shape, special, generator), special, None)
     found = _lookup(run.table.source, data.spec, side, data_dir)
-    if found.values.shape[1] != dim:
-        raise InputError(
-            f"source {run.table.source!r} has vectors of width {found.values.shape[1]}, "
-            f"the model is {dim} wide; use the source's width as the model's"
-        )
+    _check_width(run.table.source, found.values.shape[1], dim)
     missing = stream(run.seed, f"embedding/{side}/missing")
     vectors = complete(found.values, found.found, special, missing)
     values = init(shape, special, generator, vectors)
     return Table(values, special, found.coverage(vocabulary.counts))
+
+
+def _check_width(name: str, width: int, dim: int) -> None:
+    if width != dim:
+        raise InputError(
+            f"source {name!r} has vectors of width {width}, the model is {dim} wide; "
+            "use the source's width as the model's"
+        )
 
 
 def covers(name: str, task: Task, side: Side, data_dir: Path | None) -> bool:
@@ -252,11 +270,14 @@ def check(run: RunSpec, data_dir: Path | None) -> None:
             f"source {run.table.source!r} covers no language of {data.task.name} "
             f"({', '.join(data.task.languages.values())})"
         )
+    if run.model is not None:
+        _check_width(run.table.source, source(run.table.source, data_dir).dim, run.model.dim)
     for side in covered:
         _lookup(run.table.source, run.data, side, data_dir)
 
 
 @functools.lru_cache(maxsize=16)
 def _lookup(name: str, spec: DataSpec, side: Side, data_dir: Path | None) -> Vectors:
-    words = prepare(spec, data_dir).vocabularies[side].words
-    return source(name, data_dir).lookup(words)
+    data = prepare(spec, data_dir)
+    words, language = data.vocabularies[side].words, data.task.languages[side]
+    return source(name, data_dir).lookup(words, language)

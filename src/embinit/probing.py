@@ -32,13 +32,13 @@ from embinit.diagnostics import (
 from embinit.errors import InputError
 from embinit.experiments import RunSpec
 from embinit.files import digest, find
-from embinit.init import INITS, xavier_sigma
+from embinit.init import INITS, standardise, xavier_sigma
 from embinit.microcosm import synonym_groups
 from embinit.preparation import source
 from embinit.randomness import stream
 from embinit.registry import Registry
 from embinit.results import RunResult, provenance
-from embinit.sources.text import TextVectors
+from embinit.sources.text import WordVectors
 
 MOST_WORDS = 50_000
 QUESTIONS = "analogies/questions-words.txt"
@@ -74,9 +74,11 @@ def probe(run: RunSpec, data_dir: Path | None) -> RunResult:
     special = torch.zeros(len(words), dtype=torch.bool)
     generator = stream(run.seed, "embedding/encoder")
     table = INITS[run.table.init]((len(words), vectors.shape[1]), special, generator, vectors)
+    if run.table.sigma is not None:
+        table = standardise(table, special, 0.0, run.table.sigma)
     dim = table.shape[1]
     place = stream(run.seed, "positions")
-    pe = positions.table(run.positions.kind, run.data.max_length, dim, place)
+    pe = positions.table(run.positions.kind, run.data.max_length, dim, place, table)
     if run.positions.pe_scale == "sigma_p/sigma_x":
         pe = pe * (table_statistics(vectors, special).sigma / xavier_sigma(len(words), dim))
     multiplier = positions.multiplier(run.positions.multiplier, dim)
@@ -108,10 +110,10 @@ def _table(task: str, name: str, data_dir: Path | None) -> tuple[tuple[str, ...]
 
 
 def _text_words(name: str, data_dir: Path | None) -> tuple[str, ...]:
-    """The first words of a file of text vectors; these files are sorted by frequency."""
+    """The first words of a file of vectors; these files are sorted by frequency."""
     vectors = source(name, data_dir)
-    if not isinstance(vectors, TextVectors):
-        raise InputError(f"analogies need a source of text vectors, which {name!r} is not")
+    if not isinstance(vectors, WordVectors):
+        raise InputError(f"analogies need a file of word vectors, which source {name!r} is not")
     return vectors.words(MOST_WORDS)
 
 

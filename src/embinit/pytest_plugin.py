@@ -37,6 +37,7 @@ from embinit.claims import (
 from embinit.errors import InputError
 from embinit.experiments import Experiment
 from embinit.inference import Verdict
+from embinit.papers import printed
 from embinit.session import Session, end_with
 from embinit.store import Store
 from embinit.tiers import TIERS, arm_label, experiments, tier
@@ -57,6 +58,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--data-dir",
         default=None,
         help="directory with real data and vectors (default: EMBINIT_DATA, else none)",
+    )
+    group.addoption(
+        "--source",
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="read the source NAME from a file of vectors or a Hugging Face directory; repeatable "
+        "(default: as it lies in the data directory)",
     )
     group.addoption("--device", default="cpu", help="cpu, cuda, cuda:N (default: cpu)")
     group.addoption(
@@ -85,6 +94,7 @@ def pytest_configure(config: pytest.Config) -> None:
     data_dir = _data_dir(config)
     if data_dir is not None and not data_dir.is_dir():
         raise pytest.UsageError(f"--data-dir {data_dir} is not a directory; name one that exists")
+    _sources(config)
     device = str(config.getoption("device"))
     if device != "cpu":
         _check_device(device)
@@ -107,6 +117,23 @@ def _data_dir(config: pytest.Config) -> Path | None:
     return Path(named).absolute() if named else None
 
 
+def _sources(config: pytest.Config) -> list[tuple[str, Path]]:
+    """The pairs of name and path that --source gives."""
+    pairs = []
+    for given in config.getoption("source"):
+        name, _, path = given.partition("=")
+        if not name or not path:
+            raise pytest.UsageError(f"--source {given}: write NAME=PATH, as in glove=glove.txt")
+        where = Path(path).expanduser().absolute()
+        if not where.exists():
+            raise pytest.UsageError(
+                f"--source {given}: {where} doesn't exist; name a file of vectors, or the "
+                "directory of a Hugging Face model"
+            )
+        pairs.append((name, where))
+    return pairs
+
+
 def _session(config: pytest.Config) -> Session:
     """The worker's session, opened when the first claim is collected."""
     if SESSION not in config.stash:
@@ -114,7 +141,8 @@ def _session(config: pytest.Config) -> Session:
             store = Store(config.rootpath / config.getoption("store"))
         except InputError as error:
             raise pytest.UsageError(str(error)) from None
-        config.stash[SESSION] = Session(store, _data_dir(config), config.getoption("device"))
+        data_dir, device = _data_dir(config), config.getoption("device")
+        config.stash[SESSION] = Session(store, data_dir, device, _sources(config))
     return config.stash[SESSION]
 
 
@@ -145,13 +173,15 @@ def _experiment_of(item: pytest.Function) -> Experiment:
 
 
 def _arms(one: Experiment, config: pytest.Config) -> ArmsOfExperiment:
-    same_task = experiments(config.getoption("tier"), roles=(one.role,))
+    seeds = config.getoption("seeds")
+    every = [
+        replace(other, seeds=seeds or other.seeds)
+        for other in experiments(config.getoption("tier"))
+    ]
     others = {
-        other.name.split("-", 1)[0]: replace(other, seeds=one.seeds)
-        for other in same_task
-        if other.data.task == one.data.task
+        other.name.split("-", 1)[0]: other for other in every if other.data.task == one.data.task
     }
-    return ArmsOfExperiment(one, others)
+    return ArmsOfExperiment(one, others, every)
 
 
 @pytest.hookimpl(trylast=True)
@@ -272,12 +302,14 @@ def _entry(
         "alpha": alpha,
         "reason": reasons,
         "comparisons": [
-            _comparison(decision, session) for decision in decisions if decision.outcome
+            _comparison(decision, session, claim.paper)
+            for decision in decisions
+            if decision.outcome
         ],
     }
 
 
-def _comparison(decision: Decision, session: Session) -> dict[str, Any]:
+def _comparison(decision: Decision, session: Session, paper: str) -> dict[str, Any]:
     comparison, outcome = decision.comparison, decision.outcome
     assert outcome is not None
     return {
@@ -300,6 +332,7 @@ def _comparison(decision: Decision, session: Session) -> dict[str, Any]:
         "seeds_needed": outcome.seeds_needed,
         "exact": outcome.exact,
         "verdict": str(outcome.verdict),
+        "printed": printed(paper, comparison),
         "runs": list(dict.fromkeys(session.key(run) for run in comparison.runs())),
     }
 

@@ -36,6 +36,10 @@ class Registry(Generic[T]):
         self._entries[name] = entry
         return entry
 
+    def replace(self, name: str, entry: T) -> None:
+        """Let ``name`` stand for ``entry``, whatever it stood for."""
+        self._entries[name] = entry
+
     def __getitem__(self, name: str) -> T:
         if name not in self._entries:
             self._load_entry_point(name)

@@ -23,8 +23,9 @@ class RunResult:
     """One run's outcome, as it is kept in the store.
 
     ``measures`` are the run's numbers by name (``bleu`` and ``accuracy`` in percent, ``sigma`` in
-    the table's units, ``pe_share`` 0 to 1, ``best_epoch`` counted from 1); they lack the task's
-    metric if the run failed in its first epoch, and ``failure`` says why a run ended early.
+    the table's units, ``pe_share`` 0 to 1, ``best_epoch`` counted from 1; ``test_accuracy`` and
+    ``best_test_epoch`` where the task reports its test split); they lack the task's metric if the
+    run failed in its first epoch, and ``failure`` says why a run ended early.
     """
 
     spec: Mapping[str, Any]

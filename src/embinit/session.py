@@ -13,7 +13,7 @@ import multiprocessing
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,6 +24,7 @@ from embinit import preparation, probing
 from embinit.errors import InputError
 from embinit.experiments import Cohort, RunSpec, plan
 from embinit.results import RunResult
+from embinit.sources import use_source
 from embinit.store import Store, run_key, write_atomically
 from embinit.training import Progress, train
 
@@ -40,8 +41,16 @@ def cores() -> int:
 class Session:
     """One worker's view of the plan, the store and the machine."""
 
-    def __init__(self, store: Store, data_dir: Path | None, device: str) -> None:
-        self.store, self.data_dir, self.device = store, data_dir, device
+    def __init__(
+        self,
+        store: Store,
+        data_dir: Path | None,
+        device: str,
+        sources: Sequence[tuple[str, Path]] = (),
+    ) -> None:
+        self.store, self.data_dir, self.device, self.sources = store, data_dir, device, sources
+        for name, path in sources:
+            use_source(name, path)
         self.wanted: list[RunSpec] = []
         self.trained = 0
         self._keys: dict[RunSpec, str] = {}
@@ -105,7 +114,8 @@ class Session:
         """
         context = multiprocessing.get_context("spawn")
         spare = min(cores(), len(self._cohorts)) - 1 if self.device == "cpu" else 0
-        arguments = (self.store.root, self.data_dir, self.device, self.wanted, os.getpid())
+        where = (self.store.root, self.data_dir, self.device, self.sources)
+        arguments = (*where, self.wanted, os.getpid())
         helpers = [context.Process(target=_help, args=arguments, daemon=True) for _ in range(spare)]
         for helper in helpers:
             helper.start()
@@ -184,11 +194,16 @@ def end_with(parent: int) -> None:
 
 
 def _help(
-    root: Path, data_dir: Path | None, device: str, wanted: list[RunSpec], parent: int
+    root: Path,
+    data_dir: Path | None,
+    device: str,
+    sources: Sequence[tuple[str, Path]],
+    wanted: list[RunSpec],
+    parent: int,
 ) -> None:
     """Train what is planned beside the parent, which meets again any error that ends this."""
     end_with(parent)
-    session = Session(Store(root), data_dir, device)
+    session = Session(Store(root), data_dir, device, sources)
     session.want(wanted)
     with contextlib.suppress(Exception):
         session.ensure(run for run in wanted if session.problem(run) is None)

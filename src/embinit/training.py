@@ -3,6 +3,7 @@
 Section 4 and A.2 of the paper: Adam (0.9, 0.98, 1e-9) at a constant learning rate; after every
 epoch the validation split; the best epoch is that of the lowest validation loss for translation,
 whose test BLEU is then reported, and that of the highest validation accuracy for classification.
+MNLI's mismatched accuracy is likewise the highest over the epochs, whichever epoch that is.
 A run whose loss stops being a number ends there with its reason; the others go on.
 """
 
@@ -23,6 +24,7 @@ from embinit.decoding import greedy
 from embinit.diagnostics import pe_share, table_statistics
 from embinit.errors import InputError
 from embinit.experiments import Cohort, RunSpec
+from embinit.init import ordinary_rows
 from embinit.model import (
     Embedding,
     ModelShape,
@@ -52,6 +54,8 @@ class Curves:
     train_loss: list[Tensor] = field(default_factory=list)
     validation_loss: list[Tensor] = field(default_factory=list)
     validation_accuracy: list[Tensor] = field(default_factory=list)
+    test_accuracy: list[Tensor] = field(default_factory=list)
+    validation_bleu: list[Tensor] = field(default_factory=list)
 
     def score(self) -> Tensor:
         """What the best epoch is chosen by, (epochs, R), higher is better."""
@@ -118,7 +122,12 @@ class CohortTraining:
             int((split.lengths if side == "encoder" else split.target_lengths).max())
             for split in splits
         )
-        return torch.stack([place_table(spec, longest + 1) for spec in self.specs])
+        return torch.stack(
+            [
+                place_table(spec, longest + 1, tables[side])
+                for spec, tables in zip(self.specs, self.tables, strict=True)
+            ]
+        )
 
     def _model(self) -> StackedTransformer:
         """The stacked model with every run's tables, positions and weights in place."""
@@ -135,6 +144,7 @@ class CohortTraining:
             feed_forward=spec.model.feed_forward,
             dropout=spec.model.dropout,
             precision=self.training.precision,
+            attention=spec.model.attention,
         )
         decoder = self._embedding("decoder") if shape.translates else None
         model = StackedTransformer(shape, self._embedding("encoder"), decoder)
@@ -143,11 +153,14 @@ class CohortTraining:
         return model.to(self.device)
 
     def _embedding(self, side: Side) -> Embedding:
+        first = self.specs[0].model
+        assert first is not None
         return Embedding(
             torch.stack([tables[side].values for tables in self.tables]),
             torch.tensor([multiplier(spec) for spec in self.specs]),
             self.places[side],
             torch.tensor([spec.table.trained for spec in self.specs]),
+            first.norm_after_sum,
         )
 
     def run(self, progress: Progress) -> list[RunResult]:
@@ -211,9 +224,20 @@ class CohortTraining:
 
     @torch.inference_mode()
     def _validate(self) -> None:
-        """One pass over the validation split: each run's loss, and accuracy for labels."""
+        """A pass over the validation split, and over the test split where it is reported too."""
         self.model.eval()
-        split = self.data.validation
+        loss, accuracy = self._evaluate(self.data.validation)
+        self.curves.validation_loss.append(loss)
+        if self.data.task.kind == "classification":
+            self.curves.validation_accuracy.append(accuracy)
+        if self.training.validation_bleu:
+            scores, _ = self._bleu(self.data.validation)
+            self.curves.validation_bleu.append(torch.tensor(scores))
+        if self.data.task.reports_test:
+            self.curves.test_accuracy.append(self._evaluate(self.data.test)[1])
+
+    def _evaluate(self, split: Split) -> tuple[Tensor, Tensor]:
+        """Each run's mean loss and percentage of right outputs, (R,) each."""
         loss = torch.zeros(len(self.specs), device=self.device)
         right, total = torch.zeros_like(loss), torch.zeros(1, device=self.device)
         for part in in_order(split.lengths, EVALUATION_BATCH):
@@ -225,9 +249,7 @@ class CohortTraining:
             loss += losses
             total += counted
             right += (logits.argmax(dim=-1) == labels).sum(dim=-1)
-        self.curves.validation_loss.append((loss / total).cpu())
-        if split.labels is not None:
-            self.curves.validation_accuracy.append((100 * right / total).cpu())
+        return (loss / total).cpu(), (100 * right / total).cpu()
 
     def _keep_best(self) -> None:
         """Copy the parameters of those runs whose newest epoch is their best."""
@@ -266,22 +288,26 @@ class CohortTraining:
             }
             if self.curves.validation_accuracy:
                 values["accuracy"] = float(self.curves.validation_accuracy[best][run])
+            if self.curves.test_accuracy:
+                test = torch.stack(self.curves.test_accuracy)[:finished, run]
+                values["test_accuracy"] = float(test.max())
+                values["best_test_epoch"] = float(test.argmax() + 1)
             measures.append(values)
         signature = ""
         if self.data.task.kind == "translation":
-            scores, signature = self._bleu()
+            self.model.load_state_dict(self.best, strict=False)
+            scores, signature = self._bleu(self.data.test)
             for values, bleu in zip(measures, scores, strict=True):
                 if values:
                     values["bleu"] = bleu
         return measures, signature
 
-    def _bleu(self) -> tuple[list[float], str]:
-        """Test BLEU of each run's best epoch, by sacreBLEU over the task's own tokens."""
+    def _bleu(self, split: Split) -> tuple[list[float], str]:
+        """Each run's BLEU as its model stands, by sacreBLEU over the task's own tokens."""
         from sacrebleu.metrics.bleu import BLEU
 
-        self.model.load_state_dict(self.best, strict=False)
         self.model.eval()
-        split, vocabulary = self.data.test, self.data.vocabularies["decoder"]
+        vocabulary = self.data.vocabularies["decoder"]
         longest = self.places["decoder"].shape[1] - 1
         outputs: list[list[str]] = [[""] * len(split) for _ in self.specs]
         for chosen in in_order(split.lengths, EVALUATION_BATCH):
@@ -338,13 +364,14 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     return losses.view(runs, count).sum(dim=1), (labels != NOTHING).sum(dim=1)
 
 
-def place_table(spec: RunSpec, length: int) -> Tensor:
-    """A run's positional encodings (length, D)."""
+def place_table(spec: RunSpec, length: int, table: Table) -> Tensor:
+    """A run's positional encodings (length, D) for one side, whose table it is."""
     assert spec.model is not None
     if spec.positions.pe_scale != "one":
         raise InputError(f"PE × {spec.positions.pe_scale} is for probes; a model adds PE as it is")
     generator = stream(spec.seed, "positions")
-    return positions.table(spec.positions.kind, length, spec.model.dim, generator)
+    rows = ordinary_rows(table.values, table.special)
+    return positions.table(spec.positions.kind, length, spec.model.dim, generator, rows)
 
 
 def multiplier(spec: RunSpec) -> float:

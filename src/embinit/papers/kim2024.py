@@ -12,29 +12,44 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from embinit.claims import Family
+from embinit.claims import Comparison, Constant, Family, Quantity, Term
 from embinit.experiments import Experiment
-from embinit.tiers import SOURCES, experiments, probes
+from embinit.tiers import SOURCES, TIERS, experiments, probes
 
 HEADS = {"glove": 10}
 LAYERS = 3
 FEED_FORWARD = 512
 """Not printed: with an untied output it is the width that gives Table 5's parameter counts."""
 
+TRANSLATION = ("multi30k", "iwslt2017")
+TASKS = ("sst2", "mnli", *TRANSLATION)
+MADE = {
+    "micro-sentiment": {"sst2"},
+    "micro-inference": {"mnli"},
+    "micro-translation": set(TRANSLATION),
+}
+"""What the made language's tasks stand for."""
+
 CLASSES = {"sst2": 2, "mnli": 3}
 DIM = {
     (source, task): 300 if source == "glove" else 512 if source == "t5" and task in CLASSES else 768
     for source in SOURCES
-    for task in ("sst2", "mnli", "multi30k", "iwslt2017")
+    for task in TASKS
 }
 """A.2's widths by source and task: translation has mBERT and mT5 (base) for BERT and T5 (small)."""
 
 Query = Callable[[str], Sequence[Experiment]]
 
-FINDING_1 = Family("kim2024/finding-1", {"micro": 32, "sample": 13, "paper": 13})
-FINDING_2 = Family("kim2024/finding-2", {"micro": 15, "sample": 8, "paper": 8})
-FINDING_3 = Family("kim2024/finding-3", {"micro": 21, "sample": 10, "paper": 10})
+FINDING_1 = Family("kim2024/finding-1", {"micro": 26, "sample": 35, "paper": 35})
+FINDING_2 = Family("kim2024/finding-2", {"micro": 11, "sample": 16, "paper": 16})
+FINDING_3 = Family("kim2024/finding-3", {"micro": 21, "sample": 28, "paper": 28})
+TABLE_1 = Family("kim2024/table-1", {"micro": 14, "sample": 24, "paper": 24})
+TABLE_2 = Family("kim2024/table-2", {"micro": 5, "sample": 10, "paper": 42})
+TABLE_3 = Family("kim2024/table-3", {"micro": 4, "sample": 4, "paper": 4})
 TABLE_4 = Family("kim2024/table-4", {"micro": 6, "sample": 6, "paper": 6})
+FIGURE_1 = Family("kim2024/figure-1", {"micro": 5, "sample": 0, "paper": 10})
+NEXT_CHECKS = Family("kim2024/next-checks", {"micro": 5, "sample": 6, "paper": 8})
+BEYOND = Family("kim2024/beyond", {"micro": 8, "sample": 1, "paper": 1})
 
 
 @cache
@@ -45,16 +60,114 @@ def numbers() -> dict[str, Any]:
     return found
 
 
+TITLES = {"sst2": "SST2", "mnli": "MNLI", "multi30k": "Multi30k", "iwslt2017": "IWSLT2017"}
+
+
+def printed(comparison: Comparison) -> list[dict[str, str | float]]:
+    """What Tables 1, 2, 3, 7 and 8 have for the two sides, task by task; empty where they don't."""
+    terms = (*comparison.left.terms, *comparison.right.terms)
+    tasks = set(TASKS) if terms else set()
+    for term in terms:
+        tasks &= stands_for(term.experiment)
+    rows: list[dict[str, str | float]] = []
+    for task in sorted(tasks, key=TASKS.index):
+        sides = [_printed_sum(side, task) for side in (comparison.left, comparison.right)]
+        if sides[0] is not None and sides[1] is not None:
+            rows.append({"task": TITLES[task], "left": sides[0], "right": sides[1]})
+    return rows
+
+
+def _printed_sum(side: Quantity, task: str) -> float | None:
+    if isinstance(side, Constant):
+        return side.value
+    values = [_printed_value(term, task) for term in side.terms]
+    if not values or None in values:
+        return None
+    total = sum(term.sign * (value or 0.0) for term, value in zip(side.terms, values, strict=True))
+    return round(total, 4)
+
+
+def _printed_value(term: Term, task: str) -> float | None:
+    """One arm's printed number: its score, its best epoch, or a statistic of its table."""
+    one, paper = term.experiment, numbers()
+    family = one.name.split("-", 1)[0]
+    usual = _as_printed(one)
+    if usual is None or term.offset:
+        return None
+    trained, positions = usual
+    measure = "sigma" if term.measure == "table sigma" else term.measure
+    if measure == "sigma":
+        row = paper["tables_2_and_8"][family].get(term.init, {}).get(task)
+        return None if row is None else float(row["sigma"])
+    if (trained, positions) != (True, True):
+        cells = (
+            paper["table_3"].get(term.init, ()) if (family, task) == ("glove", "multi30k") else ()
+        )
+        for cell in cells:
+            if (cell["trained"], cell["positions"]) == (trained, positions):
+                return _cell_value(measure, cell, ("bleu",))
+        return None
+    cell = paper["tables_1_and_7"][family].get(term.init, {}).get(task)
+    names = ("mismatched",) if measure == "test_accuracy" else ("score", "matched")
+    return None if cell is None else _cell_value(measure, cell, names)
+
+
+def _cell_value(measure: str, cell: dict[str, Any], names: tuple[str, ...]) -> float | None:
+    if measure == "best_epoch":
+        return float(cell["epoch"])
+    if measure in ("bleu", "accuracy", "test_accuracy"):
+        return next((float(cell[name][0]) for name in names if name in cell), None)
+    return None
+
+
+def _as_printed(one: Experiment) -> tuple[bool, bool] | None:
+    """Whether the table is trained and positions are on; None in a setting that no table has."""
+    usual = {"sinusoidal": True, "none": False}
+    if one.model is None or one.sigma is not None or one.positions.kind not in usual:
+        return None
+    if _setting(one) not in _every_setting():
+        return None
+    return one.trained, usual[one.positions.kind]
+
+
+@cache
+def _every_setting() -> set[tuple[object, ...]]:
+    return {_setting(one) for tier in TIERS for one in experiments(tier)}
+
+
+def _setting(one: Experiment) -> tuple[object, ...]:
+    return (one.name, one.model, one.changed().training)
+
+
 def heads(source: str) -> int:
     """Attention heads with a source (A.2): 10 with GloVe, else 8."""
     return HEADS.get(source, 8)
 
 
-def table1(
-    *sources: str, roles: Sequence[str] = ("translation", "sentiment", "inference")
-) -> Query:
-    """The experiments of Table 1 on a tier: its tasks with ``sources`` (all, if none is named)."""
-    return lambda tier: experiments(tier, sources or SOURCES, roles)
+def table1(*sources: str, tasks: Sequence[str] = TASKS) -> Query:
+    """Table 1's experiments on a tier: ``sources`` (all, if none is named) on ``tasks``.
+
+    A task of the made language takes part where every task that it stands for does: its one
+    translation stands for Multi30k and IWSLT2017.
+    """
+    return lambda tier: [
+        one for one in experiments(tier, sources or SOURCES) if stands_for(one) <= set(tasks)
+    ]
+
+
+def stands_for(one: Experiment) -> set[str]:
+    """The paper's tasks that an experiment's task is or stands for."""
+    return MADE.get(one.data.task, {one.data.task.split("-", 1)[0]})
+
+
+def only_on(query: Query, *tiers: str) -> Query:
+    """The query's experiments on ``tiers``, and none on the others."""
+    return lambda tier: query(tier) if tier in tiers else []
+
+
+def once(tier: str) -> list[Experiment]:
+    """One experiment of the tier, for a claim that goes through all of them."""
+    return experiments(tier)[:1]
 
 
 def table4(tier: str) -> list[Experiment]:

@@ -6,7 +6,15 @@ vectors? What becomes of them (scaled, shuffled, completed) is an init's busines
 
 from embinit.sources import huggingface as huggingface
 from embinit.sources import microcosm as microcosm
-from embinit.sources import text as text
-from embinit.sources.base import SOURCES, Coverage, Source, Vectors
+from embinit.sources.base import SOURCES, ByLanguage, Coverage, Source, Vectors
+from embinit.sources.opening import open_source, use_source
 
-__all__ = ["SOURCES", "Coverage", "Source", "Vectors"]
+__all__ = [
+    "SOURCES",
+    "ByLanguage",
+    "Coverage",
+    "Source",
+    "Vectors",
+    "open_source",
+    "use_source",
+]

@@ -1,14 +1,15 @@
-"""The two types every source deals in, and the registry of sources."""
+"""The types every source deals in, one source made of several, and the registry of sources."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import torch
 
+from embinit.errors import InputError
 from embinit.registry import Registry
 
 
@@ -76,11 +77,75 @@ class Source(Protocol):
     def fingerprint(self) -> str:
         """A digest that changes when the vectors change; part of a run's key."""
 
-    def lookup(self, words: Sequence[str]) -> Vectors:
-        """The vectors of ``words``, in their order; rows that it lacks are zero and not found."""
+    def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
+        """The vectors of ``words``, in their order; rows that it lacks are zero and not found.
+
+        ``language`` is the words'; a source that has the same vectors for all need not heed it.
+        """
+
+
+@dataclass(frozen=True)
+class ByLanguage:
+    """One source a language; InputError unless all are of one width and one tokenizer."""
+
+    name: str
+    parts: Mapping[str, Source]
+
+    def __post_init__(self) -> None:
+        for what, values in (
+            ("width", {language: part.dim for language, part in self.parts.items()}),
+            ("tokenizer", {language: part.tokenizer for language, part in self.parts.items()}),
+        ):
+            if len(set(values.values())) != 1:
+                said = ", ".join(f"{language}: {value}" for language, value in values.items())
+                raise InputError(
+                    f"source {self.name!r} has more than one {what} ({said}); "
+                    "put vectors of one there"
+                )
+
+    @property
+    def dim(self) -> int:
+        """D, the width of every part's vectors."""
+        return next(iter(self.parts.values())).dim
+
+    @property
+    def tokenizer(self) -> str:
+        """Every part's tokenizer."""
+        return next(iter(self.parts.values())).tokenizer
+
+    @property
+    def languages(self) -> frozenset[str]:
+        """Those that have a part."""
+        return frozenset(self.parts)
+
+    def fingerprint(self) -> str:
+        """The parts' fingerprints, each with its language."""
+        return "/".join(f"{name}:{part.fingerprint()}" for name, part in self.parts.items())
+
+    def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
+        """What the part for ``language`` answers; InputError for a language without one."""
+        if language is None or language not in self.parts:
+            raise InputError(
+                f"source {self.name!r} has no vectors for language {language}; "
+                f"ask for one of {', '.join(self.parts)}"
+            )
+        return self.parts[language].lookup(words, language)
 
 
 SourceFactory = Callable[[Path | None], Source]
 """Makes a source from the data directory (None: none was named)."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A source's factory that says its languages before any file is there."""
+
+    make: SourceFactory
+    languages: frozenset[str]
+
+    def __call__(self, data_dir: Path | None) -> Source:
+        """The source, from the data directory if one is named."""
+        return self.make(data_dir)
+
 
 SOURCES: Registry[SourceFactory] = Registry("source", "embinit.sources")

@@ -7,7 +7,7 @@ A directory or a Hub id. Only the embedding tensor is read from the weights, wha
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.files import digest, hub_reachable
-from embinit.sources.base import SOURCES, Source, Vectors
+from embinit.sources.base import SOURCES, Known, Source, Vectors
 
 ENDINGS = {
     "bert": ("embeddings.word_embeddings.weight",),
@@ -54,7 +54,7 @@ class HuggingFaceTable:
         """Digests of the files that hold weights."""
         return "/".join(digest(path) for path in self._files())
 
-    def lookup(self, words: Sequence[str]) -> Vectors:
+    def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
         """Rows of the table by the tokenizer's own ids; InputError for one that is not finite."""
         from embinit.tokenizers import HuggingFace
 
@@ -177,7 +177,7 @@ def _read(path: Path, key: str) -> Tensor:
     return weights[key].clone()
 
 
-def _model(name: str, directory: str, hub: str, *languages: str) -> Callable[[Path | None], Source]:
+def _model(name: str, directory: str, hub: str, *languages: str) -> Known:
     def make(data_dir: Path | None) -> Source:
         if data_dir is None:
             return HuggingFaceTable(name, hub, frozenset(languages))
@@ -189,7 +189,7 @@ def _model(name: str, directory: str, hub: str, *languages: str) -> Callable[[Pa
             )
         return HuggingFaceTable(name, str(path), frozenset(languages))
 
-    return make
+    return Known(make, frozenset(languages))
 
 
 for _name, _directory, _hub, _languages in (

@@ -17,7 +17,7 @@ import torch
 
 from embinit.microcosm import SOURCE_LANGUAGE
 from embinit.pretraining.table import Table, load_table
-from embinit.sources.base import SOURCES, Vectors
+from embinit.sources.base import SOURCES, Known, Vectors
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class MicrocosmSource:
         """A digest of words and vectors."""
         return _fingerprint(self.name)
 
-    def lookup(self, words: Sequence[str]) -> Vectors:
+    def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
         """The vectors of ``words``, in their order; rows that it lacks are zero and not found."""
         table = self.table
         index = {word: row for row, word in enumerate(table.words)}
@@ -80,7 +80,7 @@ def _register(name: str) -> None:
     def make(data_dir: Path | None) -> MicrocosmSource:
         return MicrocosmSource(name)
 
-    SOURCES.register(name, make)
+    SOURCES.register(name, Known(make, frozenset({SOURCE_LANGUAGE})))
 
 
 for _name in ("micro-glove", "micro-bert", "micro-t5"):

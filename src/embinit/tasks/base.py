@@ -54,7 +54,7 @@ class Task(Protocol):
 
     @property
     def name(self) -> str:
-        """The name in specs and reports (``sst2``, ``multi30k-en-de``, ``micro-sentiment``)."""
+        """The name in specs and reports (``mnli``, ``iwslt2017-de-en``, ``micro-sentiment``)."""
 
     @property
     def kind(self) -> Literal["translation", "classification"]:
@@ -67,6 +67,10 @@ class Task(Protocol):
     @property
     def classes(self) -> int:
         """How many labels there are; 0 for translation."""
+
+    @property
+    def reports_test(self) -> bool:
+        """Whether accuracy on the test split is followed and reported beside the validation's."""
 
     def fingerprint(self, data_dir: Path | None) -> str:
         """A digest that changes when the text changes; part of a run's key."""

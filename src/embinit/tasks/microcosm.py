@@ -142,6 +142,7 @@ class MicrocosmTask:
     classes: int
     write: Callable[[Writer], Example]
     sizes: tuple[int, int, int]
+    reports_test: bool = False
 
     @property
     def languages(self) -> Mapping[Side, str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -29,8 +29,52 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
             ) from None
 
 
-def hub_rows(name: str, split: str) -> Iterable[dict[str, object]]:
+def tsv_rows(
+    path: Path, columns: Mapping[str, Sequence[str]], header: Sequence[str] | None = None
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Each row's place (file:line) and its fields by the keys of ``columns``.
+
+    ``columns`` gives the names a column may have in the header; ``header`` is that of a file
+    without one. InputError for a header that lacks a column and for a row that lacks a field.
+    """
+    lines = text_lines(path)
+    if header is None:
+        header = next(lines, (1, ""))[1].split("\t")
+    found = {key: [name for name in names if name in header] for key, names in columns.items()}
+    if not all(found.values()):
+        wanted = ", ".join(" or ".join(names) for names in columns.values())
+        raise InputError(
+            f"{path}:1: the header is {' '.join(header)!r}; it must name the columns {wanted}, "
+            "with a tab between"
+        )
+    places = {key: header.index(names[0]) for key, names in found.items()}
+    for number, line in lines:
+        # Quotation marks are text here, as in GLUE's files.
+        fields = line.split("\t")
+        row = {key: fields[place] for key, place in places.items() if place < len(fields)}
+        if len(fields) != len(header) or not all(field.strip() for field in row.values()):
+            raise InputError(
+                f"{path}:{number}: {line[:60]!r} does not fill the columns {', '.join(header)}, "
+                "a tab between each two; mend or leave out the line"
+            )
+        yield f"{path}:{number}", row
+
+
+class Hub(NamedTuple):
+    """Where a data set is on the Hugging Face Hub."""
+
+    name: str
+    config: str | None = None
+    folder: str | None = None
+    revision: str | None = None
+
+    def __str__(self) -> str:
+        return "/".join(filter(None, self))
+
+
+def hub_rows(hub: Hub, split: str) -> Iterable[dict[str, Any]]:
     """A split of a data set on the Hugging Face Hub; InputError where it can't be had."""
+    name = str(hub)
     if not hub_reachable():
         raise InputError(
             f"the data set {name!r} can't be fetched, since the Hub is out of reach; name a "
@@ -39,7 +83,9 @@ def hub_rows(name: str, split: str) -> Iterable[dict[str, object]]:
     try:
         from datasets import load_dataset
 
-        rows: Iterable[dict[str, object]] = load_dataset(name, split=split)
+        rows: Iterable[dict[str, Any]] = load_dataset(
+            hub.name, hub.config, data_dir=hub.folder, revision=hub.revision, split=split
+        )
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(

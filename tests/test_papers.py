@@ -1,0 +1,82 @@
+"""What a paper prints is found for the comparisons that it makes, and for no others."""
+
+from __future__ import annotations
+
+import pytest
+
+from embinit.claims import ArmsOfExperiment
+from embinit.papers import printed
+from embinit.tiers import experiments
+
+
+def arms(tier, source, task):
+    every = experiments(tier)
+    [one] = [one for one in experiments(tier, (source,)) if one.data.task == task]
+    others = {other.name.split("-", 1)[0]: other for other in every if other.data.task == task}
+    return ArmsOfExperiment(one, others, every)
+
+
+def rows(comparison):
+    return [(row["task"], row["left"], row["right"]) for row in printed("kim2024", comparison)]
+
+
+def test_scores_are_tables_1_and_7():
+    """A made task stands for several, a real one for itself, MNLI's mismatched for its own."""
+    translation = arms("micro", "t5", "micro-translation")
+    assert rows(translation["pretrained"] < translation["xavier"]) == [
+        ("Multi30k", 35.9, 44.0),
+        ("IWSLT2017", 15.7, 32.4),
+    ]
+    sst2 = arms("sample", "bert", "sst2")
+    assert rows(sst2["xavier_pretrained"] >= sst2["xavier"]) == [("SST2", 82.0, 81.5)]
+    mnli = arms("paper", "glove", "mnli")
+    raw, base = mnli["pretrained"], mnli["xavier"]
+    assert rows(raw < base) == [("MNLI", 57.7, 60.4)]
+    assert rows(raw.mismatched < base.mismatched) == [("MNLI", 58.2, 60.2)]
+    assert rows(raw.best_epoch > base.best_epoch) == [("MNLI", 6.5, 3.5)]
+
+
+def test_differences_and_settings_are_table_3():
+    """Frozen or without positions only Multi30k with GloVe is printed."""
+    one = arms("micro", "glove", "micro-translation")
+    without = one.without_positions()
+    gains = one["pretrained"] - without["pretrained"], one["xavier"] - without["xavier"]
+    assert rows(gains[0] < gains[1]) == [("Multi30k", 2.2, 7.7)]
+    bare = one.frozen().without_positions()
+    assert rows(bare["pretrained"].alike(bare["pretrained_xavier"])) == [("Multi30k", 31.2, 31.2)]
+    t5 = arms("micro", "t5", "micro-translation").without_positions()
+    assert rows(t5["pretrained"] < t5["xavier"]) == []
+
+
+def test_sigmas_are_tables_2_and_8():
+    one = arms("paper", "t5", "sst2")
+    assert rows(one["pretrained"].sigma > one.of_source("glove")["pretrained"].sigma) == [
+        ("SST2", 22.6, 0.37)
+    ]
+    assert rows(one["xavier_pretrained"].table("sigma").alike(22.6)) == [("SST2", 22.6, 22.6)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda one: one.with_shuffled_positions(),
+        lambda one: one.with_layers(6),
+        lambda one: one.with_sigma(0.1),
+        lambda one: one.for_times_the_epochs(3),
+    ],
+)
+def test_what_the_paper_did_not_do_it_does_not_print(change):
+    one = arms("micro", "glove", "micro-translation")
+    changed = change(one)
+    assert rows(changed["pretrained"] < changed["xavier"]) == []
+    assert rows(one["pretrained_shuffled"] < one["pretrained"]) == []
+    assert rows(one["xavier"] > one["xavier"].on_other_seeds()) == []
+    assert rows(one["xavier"].pe_share > one["pretrained"].pe_share) == []
+
+
+def test_another_paper_prints_nothing():
+    """A claim that is not embinit's own has no numbers here, and an odd name is no module."""
+    one = arms("micro", "glove", "micro-translation")
+    comparison = one["pretrained"] < one["xavier"]
+    assert printed("mine", comparison) == []
+    assert printed("no module", comparison) == []
