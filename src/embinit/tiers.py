@@ -12,8 +12,8 @@
 
 Margins stand here, before any run that they judge. They are twice the standard deviation of the
 baseline arm over seeds that no claim uses, rounded up to half a unit
-(``benchmarks/noise_floor.py``); for ``sample`` and ``paper`` they are no less than twice the largest
-Xavier standard deviation that the paper's Table 1 prints for the task.
+(``benchmarks/noise_floor.py``); for ``sample`` and ``paper`` they are no less than twice the
+largest Xavier standard deviation that the paper's Table 1 prints for the task.
 """
 
 from __future__ import annotations
