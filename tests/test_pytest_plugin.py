@@ -109,6 +109,21 @@ def test_a_claim_that_could_not_run_is_a_lost_finding(suite, capsys):
     assert "was SUPPORTED and is NOT RUN" in capsys.readouterr().out
 
 
+def test_a_claim_without_an_experiment_on_the_tier_is_left_out(suite):
+    """Deselected, with and without workers; the others are told as ever."""
+    path = suite.path / "claims/test_mine.py"
+    path.write_text(
+        CLAIMS.replace(
+            "from embinit.claims", "from embinit.papers.kim2024 import only_on\nfrom embinit.claims"
+        ).replace(
+            "experiments=ONE,", 'experiments=only_on(ONE, "paper") if name == "open" else ONE,'
+        )
+    )
+    result = suite.runpytest_inprocess("claims", "-k", "open or holds")
+    result.assert_outcomes(passed=1, deselected=5)
+    assert not [line for line in result.outlines if "empty parameter set" in line]
+
+
 def test_strict_makes_undecided_fail(suite):
     """Nobody has to take an open question for a pass."""
     suite.runpytest_inprocess("claims", "--strict", "-k", "open").assert_outcomes(failed=1)

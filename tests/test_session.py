@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from embinit import session as sessions
-from embinit.experiments import Cohort
+from embinit.experiments import plan
 from embinit.session import Session
 from embinit.sources import SOURCES
 from embinit.store import DamagedRecordWarning, Store
@@ -184,7 +184,7 @@ def test_a_cohort_in_other_hands_is_left_to_them(tmp_path):
     first, second = (Session(Store(tmp_path), None, "cpu") for _ in range(2))
     for session in (first, second):
         session.want(runs)
-    taken = Cohort(tuple(run for run in runs if run.seed == 0))
+    [taken] = [cohort for cohort in plan(runs) if cohort.runs[0].seed == 0]
     with first.store.claim(taken.digest[:40]) as held:
         assert held
         worker = threading.Thread(target=second.ensure, args=(runs,))

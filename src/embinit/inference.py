@@ -155,9 +155,10 @@ def _sides(relation: Relation, margin: float) -> tuple[list[Side], list[Side]]:
 
 
 def _p(differences: np.ndarray, bound: float, side: str) -> float:
-    return float(
-        stats.ttest_rel(differences, np.full_like(differences, bound), alternative=side).pvalue
-    )
+    bounds = np.full_like(differences, bound)
+    # scipy divides by the mean to look for cancellation, and the mean may be next to nothing.
+    with np.errstate(over="ignore"):
+        return float(stats.ttest_rel(differences, bounds, alternative=side).pvalue)
 
 
 def _verdict(p: float, p_against: float, alpha: float) -> Verdict:

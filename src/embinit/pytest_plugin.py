@@ -166,6 +166,13 @@ def experiment(request: pytest.FixtureRequest) -> ArmsOfExperiment:
     return _arms(request.param, request.config)
 
 
+def _has_no_experiment(item: pytest.Item) -> bool:
+    """Whether pytest stands in for a claim that was parametrised with nothing."""
+    if not isinstance(item, pytest.Function) or claim_of(item.function) is None:
+        return False
+    return not isinstance(item.callspec.params["experiment"], Experiment)
+
+
 def _experiment_of(item: pytest.Function) -> Experiment:
     one = item.callspec.params["experiment"]
     assert isinstance(one, Experiment)
@@ -186,7 +193,14 @@ def _arms(one: Experiment, config: pytest.Config) -> ArmsOfExperiment:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Read every selected claim once, and plan the runs of all of them."""
+    """Read every selected claim once, and plan the runs of all of them.
+
+    A claim that has no experiment on this tier is deselected: there is nothing to run.
+    """
+    absent = [item for item in items if _has_no_experiment(item)]
+    if absent:
+        config.hook.pytest_deselected(items=absent)
+        items[:] = [item for item in items if item not in absent]
     wanted = []
     for item in items:
         if not isinstance(item, pytest.Function) or claim_of(item.function) is None:
