@@ -207,9 +207,17 @@ def _families(cards: Sequence[Card]) -> list[Family]:
     for card in cards:
         groups.setdefault(card.claim["family"], []).append(card)
     return [
-        Family(name, tuple(sorted(group, key=lambda card: bool(card.claim["control"]))))
-        for name, group in groups.items()
+        Family(name, tuple(sorted(groups[name], key=lambda card: bool(card.claim["control"]))))
+        for name in sorted(groups, key=_rank)
     ]
+
+
+def _rank(family: str) -> tuple[int, str]:
+    """A paper's findings stand first, then its tables and figures, then what goes beyond them."""
+    kinds = ("finding", "table", "figure")
+    name = family.rpartition("/")[2]
+    rank = next((place for place, kind in enumerate(kinds) if name.startswith(kind)), len(kinds))
+    return rank, family
 
 
 def _tally(cards: Iterable[Card], verdict: str) -> int:
