@@ -327,6 +327,17 @@ def test_hostile_text_is_only_text() -> None:
     assert HOSTILE not in html
 
 
+def test_findings_stand_first_and_the_papers_numbers_beside_ours() -> None:
+    """Then tables and figures, then what goes beyond; the paper's difference in its own column."""
+    names = ("beyond", "figure-1", "table-3", "finding-2", "table-1", "finding-1")
+    claims = [make_claim(f"p/{name}/x", family=f"p/{name}") for name in names]
+    page = render(make_document(claims), {})
+    found = re.findall(r'scope="rowgroup">p/([^ <]+)', page)
+    assert found == ["finding-1", "finding-2", "table-1", "table-3", "figure-1", "beyond"]
+    assert '−0.4 <span class="soft">SST2</span>' in page
+    assert "In the paper, SST2" in page
+
+
 @given(
     values=st.lists(st.tuples(anything, anything), max_size=8),
     numbers=st.tuples(*[anything] * 6),

@@ -49,6 +49,7 @@ COMPARISONS: pytest.StashKey[list[Comparison]] = pytest.StashKey()
 STARTED: pytest.StashKey[float] = pytest.StashKey()
 PROPERTY = "embinit.verdict"
 AUDIT_PROPERTY = "embinit.audit"
+TELL_SECONDS = 30.0
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -411,10 +412,11 @@ def _tell_plan(config: pytest.Config, session: Session) -> None:
 
 
 def _watch(config: pytest.Config, done: threading.Event) -> None:
-    """One line every 30 seconds: runs stored, wanted, and the time that is left."""
+    """Now and then one line: runs stored, wanted, and the time that is left."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
+    capture = config.pluginmanager.get_plugin("capturemanager")
     started, first = time.time(), None
-    while not done.wait(30):
+    while not done.wait(TELL_SECONDS):
         try:
             paths = json.loads(_plan_path(config).read_text())
         except (OSError, ValueError):
@@ -425,7 +427,10 @@ def _watch(config: pytest.Config, done: threading.Event) -> None:
         if stored > first:
             seconds = (len(paths) - stored) * (time.time() - started) / (stored - first)
             left = f"about {seconds / 60:.0f} min left"
-        if reporter is not None and stored < len(paths):
+        if reporter is None or stored == len(paths):
+            continue
+        # Without workers the tests' output is captured, and this line is none of it.
+        with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
             reporter.write_line(f"embinit: {stored} of {len(paths)} runs stored, {left}")
             reporter.flush()  # into a file, lines would wait for the next test's end
 
