@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 
 import jsonschema
 import pytest
 
-from embinit import cli, pytest_plugin, session
+from embinit import cli, session
 from embinit.report import load_schema
 
 CLAIMS = """
@@ -108,16 +107,6 @@ def test_a_claim_that_could_not_run_is_a_lost_finding(suite, capsys):
     arguments = ["check", str(latest), "--baseline", str(suite.path / "baseline.json")]
     assert cli.main(arguments) == 1
     assert "was SUPPORTED and is NOT RUN" in capsys.readouterr().out
-
-
-def test_progress_is_told_without_workers_too(suite, monkeypatch):
-    """Though pytest captures what tests print, into a file as on a terminal."""
-    monkeypatch.setattr(pytest_plugin, "TELL_SECONDS", 0.05)
-    monkeypatch.setattr(session.Session, "want", lambda self, runs: self.wanted.extend(runs))
-    monkeypatch.setattr(session.Session, "ensure", lambda self, runs: time.sleep(0.3))
-    result = suite.runpytest_inprocess("claims", "-k", "holds")
-    result.stdout.fnmatch_lines(["*embinit: 0 of 10 runs stored, estimating*"])
-    result.assert_outcomes(passed=1)
 
 
 def test_a_claim_without_an_experiment_on_the_tier_is_left_out(suite):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -119,6 +120,19 @@ def test_any_number_of_workers_comes_to_the_same_verdicts(suite):
     again = run(suite, "claims", "-n", "2", "--store", "plain")
     assert again["session"]["runs"] == {"wanted": RUNS, "trained": 0, "stored": RUNS}
     assert decided(again) == decided(plain)
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_progress_is_told_while_models_train(suite, workers):
+    """Into a file as on a terminal, though pytest captures what tests print."""
+    often = "from embinit import pytest_plugin\n\npytest_plugin.TELL_SECONDS = 0.05\n"
+    (suite / "conftest.py").write_text(often)
+    done = subprocess.run(
+        command("claims", "-k", "test_b", *workers), cwd=suite, capture_output=True, text=True
+    )
+    assert re.search(
+        r"embinit: \d+ of \d+ runs stored, (estimating|about \d+ min left)", done.stdout
+    )
 
 
 def test_collecting_trains_nothing(suite):
