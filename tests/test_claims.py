@@ -162,6 +162,12 @@ def test_what_a_claim_must_not_do(arms):
         arms["xavir"].runs()
     with pytest.raises(InputError, match="like with like"):
         arms["xavier"].sigma < arms["xavier"]  # noqa: B015
+    with pytest.raises(InputError, match="like with like"):
+        arms["xavier"].sigma - arms["xavier"]
+    with pytest.raises(InputError, match="no epoch 0"):
+        arms["xavier"].at_epoch(0)
+    with pytest.raises(InputError, match="source 'bert' first"):
+        arms.without_positions().of_source("bert")
     with pytest.raises(InputError, match="no comparison"):
         comparisons_of(lambda experiment: None, arms)
     with pytest.raises(InputError, match="belongs in a claim"):
@@ -223,6 +229,17 @@ def test_a_rank_correlation_needs_its_pairs(arms):
     assert rank_correlation([pair] * 3).values(lambda run: None) == [None] * 5
     same = {"measures": {"bleu": 1.0, "sigma": 1.0}}
     assert rank_correlation([pair] * 3).values(lambda run: same) == [0.0] * 5
+
+
+def test_a_rank_correlation_is_no_difference(arms):
+    """On other seeds it is of other runs; it can't be subtracted or measured otherwise."""
+    rho = rank_correlation([(arms["pretrained"], arms["xavier"])] * 3)
+    assert {run.seed for run in rho.on_other_seeds().runs()} == set(range(1000, 1005))
+    assert rho.random
+    with pytest.raises(InputError, match="compared with a number"):
+        rho - rho
+    with pytest.raises(InputError, match="no other measure"):
+        rho.sigma  # noqa: B018
 
 
 def test_a_printed_number_is_a_quantity(arms):

@@ -98,11 +98,36 @@ def test_non_inferiority_forgives_the_margin_and_no_more():
 
 def test_no_spread_is_a_comparison_of_numbers():
     """Statistics of tables don't vary with the seed."""
-    assert compare([2.0, 2.0], [1.0, 1.0], Relation.ABOVE, 0.01).verdict is Verdict.SUPPORTED
-    assert compare([2.0, 2.0], [1.0, 1.0], Relation.BELOW, 0.01).verdict is Verdict.REFUTED
-    same = compare([1.0, 1.0], [1.0, 1.0], Relation.BELOW, 0.01)
+
+    def fixed(left, right, relation):
+        return compare(left, right, relation, 0.01, random=False)
+
+    assert fixed([2.0, 2.0], [1.0, 1.0], Relation.ABOVE).verdict is Verdict.SUPPORTED
+    assert fixed([2.0, 2.0], [1.0, 1.0], Relation.BELOW).verdict is Verdict.REFUTED
+    same = fixed([1.0, 1.0], [1.0, 1.0], Relation.BELOW)
     assert (same.verdict, same.exact) == (Verdict.UNDECIDED, True)
-    assert compare([1.0, 1.0], [1.0, 1.0], Relation.ALIKE, 0.01).verdict is Verdict.SUPPORTED
+    assert fixed([1.0, 1.0], [1.0, 1.0], Relation.ALIKE).verdict is Verdict.SUPPORTED
+
+
+@given(n=st.integers(2, 12), gap=st.sampled_from([-2.0, 0.0, 1.0]), shares=st.integers(1, 40))
+def test_equal_differences_of_trained_runs_are_signs(n, gap, shares):
+    """Best epochs are whole numbers; scipy's sign test says what n equal differences are worth."""
+    alpha = 0.05 / shares
+    outcome = compare([5.0 + gap] * n, [5.0] * n, Relation.ABOVE, alpha)
+    if gap == 0:
+        assert (outcome.verdict, outcome.seeds_needed) == (Verdict.UNDECIDED, None)
+        return
+    p = stats.binomtest(n, n, 0.5, alternative="greater").pvalue
+    assert (outcome.p if gap > 0 else outcome.p_against) == pytest.approx(p)
+    shown = Verdict.SUPPORTED if gap > 0 else Verdict.REFUTED
+    assert outcome.verdict is (shown if p <= alpha else Verdict.UNDECIDED)
+    assert not outcome.exact
+    if outcome.verdict is Verdict.UNDECIDED:
+        more = compare(
+            [5.0 + gap] * outcome.seeds_needed, [5.0] * outcome.seeds_needed, Relation.ABOVE, alpha
+        )
+        assert more.verdict is shown
+        assert outcome.seeds_needed == n + 1 or 0.5 ** (outcome.seeds_needed - 1) > alpha
 
 
 def test_seeds_needed_is_the_solution_of_the_power():

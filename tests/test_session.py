@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from embinit import session as sessions
+from embinit.errors import InputError
 from embinit.experiments import plan
 from embinit.session import Session
 from embinit.sources import SOURCES
@@ -259,6 +260,35 @@ def test_a_damaged_record_is_trained_again(tmp_path):
         again.ensure(runs)
     assert again.trained == 1
     assert again.record(runs[0])["measures"]["best_epoch"] == honest["best_epoch"]
+
+
+def test_a_stored_run_says_nothing_of_the_others_data(tmp_path, monkeypatch):
+    """With one seed stored and the data gone, another seed is NOT RUN, not a crash."""
+    runs = small_runs(arms=("xavier",))
+    store = Store(tmp_path)
+    first = Session(store, None, "cpu")
+    first.want(runs[:1])
+    first.ensure(runs[:1])
+
+    def gone(run, data_dir):
+        raise InputError("the data is gone")
+
+    monkeypatch.setattr("embinit.preparation.check", gone)
+    again = Session(store, None, "cpu")
+    assert again.problem(runs[0]) is None
+    assert again.problem(runs[1]) == "the data is gone"
+    assert again.record(runs[0]) is not None
+
+
+def test_a_damaged_record_is_trained_again_where_warnings_are_errors(suite):
+    """The suite's own configuration may be as strict as embinit's."""
+    (suite / "pyproject.toml").write_text('[tool.pytest.ini_options]\nfilterwarnings = ["error"]\n')
+    whole = run(suite, "claims")
+    [path, *_] = records(suite)
+    path.write_text(path.read_text()[:-40])
+    again = run(suite, "claims")
+    assert decided(again) == decided(whole)
+    assert again["session"]["runs"]["trained"] == 1
 
 
 def test_missing_data_is_a_problem_and_trains_nothing(tmp_path):

@@ -51,7 +51,7 @@ def test_standardising_repairs_wide_tables(experiment):
 @claim(
     "kim2024/finding-1/stretched-xavier-below-xavier",
     says="Xavier stretched to a wide table's mean and sigma fares worse than Xavier",
-    where="Table 7",
+    where="Table 7 (GloVe: ours)",
     family=FINDING_1,
     experiments=table1("glove", "t5"),
 )

@@ -10,7 +10,7 @@ from embinit.papers.kim2024 import FINDING_2, TRANSLATION, table1
 @claim(
     "kim2024/finding-2/positions-gain-less",
     says="Switching positions on gains less for raw GloVe than for Xavier and for GloVe_Xavier",
-    where="Table 3",
+    where="Table 3 (other tasks: ours)",
     family=FINDING_2,
     experiments=table1("glove"),
 )

@@ -10,7 +10,7 @@ from embinit.papers.kim2024 import FINDING_3, TRANSLATION, table1
 @claim(
     "kim2024/finding-3/shuffled-below-original",
     says="A pre-trained table with its rows and columns shuffled fares worse than the original",
-    where="Table 1",
+    where="Table 1 (GloVe: ours)",
     family=FINDING_3,
     experiments=table1(),
 )

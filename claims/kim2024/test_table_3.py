@@ -43,7 +43,7 @@ def test_positions_gain_less_for_frozen_glove(experiment):
 
 @claim(
     "kim2024/table-3/training-needs-positions",
-    says="Training the table gains more with positions than without, but for raw GloVe",
+    says="Training the table gains Xavier and GloVe_Xavier more with positions than without",
     where="Table 3",
     family=TABLE_3,
     experiments=grid,

@@ -59,8 +59,8 @@ def test_standardising_keeps_relations(experiment):
 
 @claim(
     "kim2024/table-4/standardised-with-positions",
-    says="Adding positions to GloVe_Xavier, × √D or not, destroys word relations",
-    where="Table 4, row 6",
+    says="Adding positions to GloVe_Xavier, × √D or not, costs word relations",
+    where="Table 4, row 6 (× √D: ours)",
     family=TABLE_4,
     experiments=table4,
 )
@@ -73,7 +73,7 @@ def test_positions_destroy_relations_of_standardised_glove(experiment):
 
 @claim(
     "kim2024/table-4/with-scaled-positions",
-    says="Adding positions × σp/σx to GloVe destroys word relations",
+    says="Adding positions × σp/σx to GloVe costs word relations",
     where="Table 4, row 7",
     family=TABLE_4,
     experiments=table4,

@@ -152,6 +152,7 @@ class Quantity:
     seeds: int
 
     def __sub__(self, other: Quantity) -> Quantity:
+        self._like(other)
         flipped = tuple(replace(term, sign=-term.sign) for term in other.terms)
         return replace(self, terms=self.terms + flipped, label=f"({self.label} − {other.label})")
 
@@ -177,6 +178,13 @@ class Quantity:
             return other
         like = (self.measure, self.unit, self.margin, self.seeds)
         return Constant((), f"{other:g}", *like, value=float(other))
+
+    def _like(self, other: Quantity) -> None:
+        if self.measure != other.measure:
+            raise InputError(
+                f"{self.label} is measured by {self.measure}, {other.label} by {other.measure}: "
+                "compare like with like"
+            )
 
     def within(self, margin: float) -> Quantity:
         """The same by another margin, in the measure's units."""
@@ -212,7 +220,12 @@ class Quantity:
         return self.of(f"table {statistic}")
 
     def at_epoch(self, epoch: int) -> Quantity:
-        """Validation BLEU after ``epoch`` epochs (Figure 1), by the margin and unit of the test."""
+        """Validation BLEU after ``epoch`` epochs (Figure 1), by the margin and unit of the test.
+
+        InputError for an epoch below 1.
+        """
+        if epoch < 1:
+            raise InputError(f"there is no epoch {epoch}; they count from 1")
         return self._curve(f"at {epoch}")
 
     @property
@@ -228,6 +241,12 @@ class Quantity:
         """The same arms on seeds of their own: the second half of an A/A comparison."""
         terms = tuple(replace(term, offset=OTHER_SEEDS) for term in self.terms)
         return replace(self, terms=terms, label=f"{self.label} on other seeds")
+
+    @property
+    def random(self) -> bool:
+        """Whether seeds decide it: outcomes of training yes, statistics of tables hardly."""
+        fixed = self.measure in ("sigma", "pe_share") or self.measure.startswith("table ")
+        return not fixed and any(term.experiment.training is not None for term in self.terms)
 
     def runs(self) -> list[RunSpec]:
         """Every run that has a part in it."""
@@ -263,6 +282,26 @@ class RankCorrelation(Quantity):
     """Spearman's rho, one a seed, over pairs of an arm and its base (see ``rank_correlation``)."""
 
     pairs: tuple[tuple[Quantity, Quantity], ...] = ()
+
+    @property
+    def random(self) -> bool:
+        """Scores are."""
+        return True
+
+    def __sub__(self, other: Quantity) -> Quantity:
+        raise InputError("a rank correlation is compared with a number, not taken from another")
+
+    def of(self, measure: str) -> Quantity:
+        """InputError: its pairs have their measures."""
+        raise InputError("a rank correlation has no other measure; correlate other quantities")
+
+    def on_other_seeds(self) -> Quantity:
+        """The same pairs on seeds of their own."""
+        return replace(
+            self,
+            label=f"{self.label} on other seeds",
+            pairs=tuple((arm.on_other_seeds(), base.on_other_seeds()) for arm, base in self.pairs),
+        )
 
     def runs(self) -> list[RunSpec]:
         """Every run of every pair."""
@@ -330,11 +369,7 @@ class Comparison:
     right: Quantity
 
     def __post_init__(self) -> None:
-        if self.left.measure != self.right.measure:
-            raise InputError(
-                f"{self.left.label} is measured by {self.left.measure}, {self.right.label} by "
-                f"{self.right.measure}: compare like with like"
-            )
+        self.left._like(self.right)
 
     def __bool__(self) -> bool:
         """While a claim is read: noted, and taken as true. While it is decided: SUPPORTED."""
@@ -353,7 +388,8 @@ class Comparison:
             reason = f"no {self.left.measure} from seeds {listed}"
             return Decision(self, None, (), (), reason)
         first, second = [v for v in left if v is not None], [v for v in right if v is not None]
-        outcome = compare(first, second, self.relation, alpha, self.left.margin)
+        random = self.left.random or self.right.random
+        outcome = compare(first, second, self.relation, alpha, self.left.margin, random)
         return Decision(self, outcome, tuple(first), tuple(second), "")
 
     def __str__(self) -> str:
@@ -517,6 +553,10 @@ class _Named(ArmsOfExperiment):
 
     def _changed(self, experiment: Experiment, said: str) -> ArmsOfExperiment:
         return _Named(experiment, self._others, f"{self._said} {said}".strip())
+
+    def of_source(self, name: str) -> ArmsOfExperiment:
+        """InputError: the other source would be without the changes."""
+        raise InputError(f"ask for the source {name!r} first, and change the setting then")
 
 
 @dataclass

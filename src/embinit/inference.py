@@ -9,14 +9,15 @@ claim's own share of alpha:
 - ``~``: it lies within the margin on both sides (two one-sided tests).
 
 A statement is REFUTED when its opposite is shown at the same level, and UNDECIDED when neither
-is. Differences without any spread over seeds (statistics of tables) are compared as numbers.
+is. What no seed can change (statistics of tables) is compared as numbers. Where training gives
+every seed the same difference (best epochs often), a t says nothing and the sign test decides.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -78,18 +79,21 @@ def compare(
     relation: Relation,
     alpha: float,
     margin: float = 0.0,
+    random: bool = True,
 ) -> Outcome:
     """Decide ``left relation right`` from values paired by seed.
 
     ``margin`` (in the metric's units, at least 0) widens ``<=``, ``>=`` and ``~``; ``<`` and
-    ``>`` test against 0 and use it for their power alone. InputError for fewer than two pairs, for
+    ``>`` test against 0 and use it for their power alone. ``random`` says that seeds could have
+    changed the values, though perhaps none did. InputError for fewer than two pairs, for
     unequal lengths or values that are not finite.
     """
     differences = _differences(left, right)
     spread = float(np.std(differences, ddof=1))
     mean = float(np.mean(differences))
     if spread <= 1e-12 * max(1.0, float(np.max(np.abs(differences)))):
-        return _exact(mean, len(differences), relation, alpha, margin)
+        decide = _tied if random else _exact
+        return decide(mean, len(differences), relation, alpha, margin)
     supporting, opposing = _sides(relation, margin)
     p = max(_p(differences, bound, side) for bound, side in supporting)
     p_against = min(_p(differences, bound, side) for bound, side in opposing)
@@ -184,6 +188,27 @@ def _exact(mean: float, n: int, relation: Relation, alpha: float, margin: float)
     p = {Verdict.SUPPORTED: 0.0, Verdict.REFUTED: 1.0, Verdict.UNDECIDED: 0.5}[verdict]
     return Outcome(
         verdict, n, mean, (mean, mean), 1 - 2 * alpha, margin, p, 1 - p, None, None, exact=True
+    )
+
+
+def _tied(mean: float, n: int, relation: Relation, alpha: float, margin: float) -> Outcome:
+    """Every seed happens to show the same difference: n equal signs have p = 1 / 2^n."""
+    exact = _exact(mean, n, relation, alpha, margin)
+    signs = 0.5**n
+    p = {Verdict.SUPPORTED: signs, Verdict.REFUTED: 1.0, Verdict.UNDECIDED: 1.0}[exact.verdict]
+    p_against = signs if exact.verdict is Verdict.REFUTED else 1.0
+    verdict = _verdict(p, p_against, alpha)
+    needed = None
+    if verdict is Verdict.UNDECIDED and min(p, p_against) < 1:
+        needed = math.ceil(-math.log2(alpha))
+    return replace(
+        exact,
+        verdict=verdict,
+        interval=(-math.inf, math.inf),
+        p=p,
+        p_against=p_against,
+        seeds_needed=needed,
+        exact=False,
     )
 
 

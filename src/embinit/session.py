@@ -11,6 +11,7 @@ import contextlib
 import json
 import multiprocessing
 import os
+import signal
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -70,12 +71,15 @@ class Session:
 
         Text and vectors are read here, before anything trains.
         """
+        try:
+            if self.key(run) in self.store:
+                return None
+        except InputError as error:
+            return str(error)
         what = (run.data, run.table.source)
         if what not in self._checked:
             try:
-                self.key(run)
-                if self._keys[run] not in self.store:
-                    _reads(run).check(run, self.data_dir)
+                _reads(run).check(run, self.data_dir)
                 self._checked[what] = None
             except InputError as error:
                 self._checked[what] = str(error)
@@ -116,16 +120,17 @@ class Session:
         spare = min(cores(), len(self._cohorts)) - 1 if self.device == "cpu" else 0
         where = (self.store.root, self.data_dir, self.device, self.sources)
         arguments = (*where, self.wanted, os.getpid())
-        helpers = [context.Process(target=_help, args=arguments, daemon=True) for _ in range(spare)]
-        for helper in helpers:
-            helper.start()
+        helpers: list[multiprocessing.context.SpawnProcess] = []
         try:
+            for _ in range(spare):
+                helper = context.Process(target=_help, args=arguments, daemon=True)
+                helper.start()
+                helpers.append(helper)
             yield
         finally:
             for helper in helpers:
                 helper.terminate()
                 helper.join()
-                helper.close()
 
     def _train_one(self, missing: list[RunSpec]) -> bool:
         """Train one cohort that nobody trains, those that hold a missing run first."""
@@ -202,6 +207,7 @@ def _help(
     parent: int,
 ) -> None:
     """Train what is planned beside the parent, which meets again any error that ends this."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     end_with(parent)
     session = Session(Store(root), data_dir, device, sources)
     session.want(wanted)
