@@ -217,5 +217,9 @@ def test_check_fails_on_a_control_and_on_a_lost_finding(suite, capsys):
     assert cli.main(arguments) == 1
     assert "was SUPPORTED and is REFUTED" in capsys.readouterr().out
     assert cli.main(["check", "nowhere.json"]) == 2
+    baseline["session"]["tier"] = "sample"
+    (suite.path / "baseline.json").write_text(json.dumps(baseline))
+    assert cli.main(arguments) == 2
+    assert "tier micro can't be compared with tier sample" in capsys.readouterr().err
     suite.runpytest_inprocess("claims")
     assert cli.main(["check", str(latest)]) == 1

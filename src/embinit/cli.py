@@ -34,6 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"embinit: {error}", file=sys.stderr)
         return 2
     faults = [*wrong_controls(latest), *lost_findings(latest, baseline)]
+    tiers = [
+        document["session"]["tier"] for document in (latest, baseline) if "session" in document
+    ]
+    if len(set(tiers)) > 1:
+        print(f"embinit: tier {tiers[0]} can't be compared with tier {tiers[1]}", file=sys.stderr)
+        return 2
     for fault in faults:
         print(f"NOT IN ORDER: {fault}")
     counted = dict.fromkeys(("SUPPORTED", "REFUTED", "UNDECIDED", "NOT RUN"), 0)

@@ -5,9 +5,10 @@
   train: SST-2 to 4,000 training phrases and the whole validation split, 3 epochs at 5e-4, 1 layer;
   Multi30k to 3,000 training pairs, 300 for validation and 300 for test, 4 epochs at 7e-4, 1 + 1
   layers; MNLI to 4,000 training pairs and 1,000 for validation, 3 epochs at 5e-4, 1 layer;
-  IWSLT2017 to 3,000 training pairs of at most 30 tokens, 300 for validation and 300 for test,
-  trained as Multi30k. Batches are small, since that learns as much in fewer epochs. Widths are the
-  vectors' own. English vectors go to the English side, the encoder; MiniLM plays BERT's part.
+  IWSLT2017 to 3,000 training pairs, less those of over 30 tokens, 300 for validation and 300 for
+  test, trained as Multi30k. Products are bfloat16. Batches are small, since that learns as much in
+  fewer epochs. Widths are the vectors' own. English vectors go to the English side, the encoder;
+  MiniLM plays BERT's part.
 - ``paper``: the paper's twelve experiments (Tables 1 and 5, A.2), for a GPU.
 
 Margins stand here, before any run that they judge. They are twice the standard deviation of the
