@@ -280,6 +280,28 @@ def test_a_stored_run_says_nothing_of_the_others_data(tmp_path, monkeypatch):
     assert again.record(runs[0]) is not None
 
 
+def test_nothing_is_trained_for_a_claim_that_lacks_a_run(suite):
+    """One of its sources is missing, so its other arms would decide nothing."""
+    path = suite / "claims" / "test_mine.py"
+    path.write_text(
+        path.read_text().replace(
+            'experiment["pretrained"] < experiment["xavier"]',
+            'experiment["pretrained"] < elsewhere(experiment)["xavier_pretrained"]',
+        )
+        + """
+
+def elsewhere(experiment):
+    from embinit.claims import ArmsOfExperiment
+
+    return ArmsOfExperiment(replace(experiment.setting, source="glove"))
+"""
+    )
+    document = run(suite, "claims", "-k", "test_a")
+    assert {entry["verdict"] for entry in document["claims"]} == {"NOT RUN"}
+    assert "needs a data directory" in document["claims"][0]["reason"]
+    assert not records(suite)
+
+
 def test_a_damaged_record_is_trained_again_where_warnings_are_errors(suite):
     """The suite's own configuration may be as strict as embinit's."""
     (suite / "pyproject.toml").write_text('[tool.pytest.ini_options]\nfilterwarnings = ["error"]\n')

@@ -35,7 +35,7 @@ from embinit.claims import (
     verdict_of,
 )
 from embinit.errors import InputError
-from embinit.experiments import Experiment
+from embinit.experiments import Experiment, RunSpec
 from embinit.inference import Verdict
 from embinit.papers import printed
 from embinit.session import Session, end_with
@@ -205,7 +205,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if absent:
         config.hook.pytest_deselected(items=absent)
         items[:] = [item for item in items if item not in absent]
-    wanted = []
+    wanted: list[list[RunSpec]] = []
     for item in items:
         if isinstance(item, pytest.Function) and (
             claim_of(item.function) or audit_of(item.function)
@@ -216,10 +216,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         one = _experiment_of(item)
         comparisons = comparisons_of(item.function, _arms(one, config))
         item.stash[COMPARISONS] = comparisons
-        wanted += [run for comparison in comparisons for run in comparison.runs()]
+        wanted.append([run for comparison in comparisons for run in comparison.runs()])
     if wanted and not config.option.collectonly:
         session = _session(config)
-        session.want(wanted)
+        # A claim that lacks one run can't be decided, so its others are trained for nothing.
+        possible = [runs for runs in wanted if not any(map(session.problem, runs))]
+        session.want(run for runs in possible for run in runs)
         _tell_plan(config, session)
 
 
