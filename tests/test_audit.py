@@ -85,7 +85,7 @@ def test_nothing_checked_is_nothing_found():
 
 
 def test_an_audit_needs_a_whole_id():
-    with pytest.raises(InputError, match="must read paper/audit/name"):
+    with pytest.raises(InputError, match="must read paper/part/name"):
         audited("mine", says="", where="")
 
 

@@ -13,18 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from embinit.audit import audit_of
-from embinit.claims import (
-    ArmsOfExperiment,
-    Decider,
-    Family,
-    claim,
-    claim_of,
-    comparisons_of,
-    rank_correlation,
-    read_by,
-    verdict_of,
-)
+from embinit.audit import Audit
+from embinit.claims import ArmsOfExperiment, Claim, Family, claim, comparisons_of
+from embinit.comparisons import Decider, rank_correlation, read_by, verdict_of
 from embinit.errors import InputError
 from embinit.inference import Verdict
 from embinit.tiers import TIERS, experiments
@@ -42,7 +33,7 @@ def functions():
 
 def collected():
     for function in functions():
-        if (found := claim_of(function)) is not None:
+        if (found := Claim.of(function)) is not None:
             yield function, found
 
 
@@ -90,7 +81,7 @@ def test_the_page_of_claims_is_true():
     page = (CLAIMS.parent / "docs/claims.md").read_text()
     rows = [line for line in page.splitlines() if line.startswith("| ") and "`" in line]
     listed = Counter(f"kim2024/{id}" for row in rows for id in re.findall(r"`([^`]+)`", row))
-    there = [claim_of(one) or audit_of(one) for one in functions()]
+    there = [Claim.of(one) or Audit.of(one) for one in functions()]
     assert listed == Counter(one.id for one in there if one is not None)
     parts = [row.split("|")[1].partition(":")[0].strip() for row in rows]
     numbered = {*(f"Table {n}" for n in range(1, 9)), *(f"Finding {n}" for n in (1, 2, 3))}
@@ -172,7 +163,7 @@ def test_what_a_claim_must_not_do(arms):
         comparisons_of(lambda experiment: None, arms)
     with pytest.raises(InputError, match="belongs in a claim"):
         bool(arms["xavier"] < arms["pretrained"])
-    with pytest.raises(InputError, match="paper/finding/name"):
+    with pytest.raises(InputError, match="paper/part/name"):
         claim("x", says="", where="", family=Family("x", {}), experiments=lambda tier: [])
 
 

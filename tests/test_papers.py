@@ -17,7 +17,10 @@ def arms(tier, source, task):
 
 
 def rows(comparison):
-    return [(row["task"], row["left"], row["right"]) for row in printed("kim2024", comparison)]
+    found = printed("kim2024", comparison)
+    for row in found:
+        assert row["difference"] == pytest.approx(row["left"] - row["right"])
+    return [(row["task"], row["left"], row["right"]) for row in found]
 
 
 def test_scores_are_tables_1_and_7():
@@ -61,6 +64,7 @@ def test_sigmas_are_tables_2_and_8():
     [
         lambda one: one.with_shuffled_positions(),
         lambda one: one.with_layers(6),
+        lambda one: one.scaled("one"),
         lambda one: one.with_sigma(0.1),
         lambda one: one.for_times_the_epochs(3),
     ],

@@ -83,7 +83,7 @@ def make_comparison(seeds: int = 5, **fields: Any) -> dict[str, Any]:
         "seeds_needed": None,
         "exact": False,
         "verdict": "SUPPORTED",
-        "printed": [{"task": "SST2", "left": 82.3, "right": 82.7}],
+        "printed": [{"task": "SST2", "left": 82.3, "right": 82.7, "difference": -0.4}],
         "runs": runs,
     } | fields
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from embinit.audit import (
+    Check,
     agrees,
     audited,
     between,
@@ -17,16 +18,13 @@ from embinit.audit import (
     mean_of_whole_numbers,
     printed,
     root,
-    states,
 )
 from embinit.init import INITS
 from embinit.model import ModelShape
-from embinit.papers.kim2024 import CLASSES, DIM, FEED_FORWARD, LAYERS, heads, numbers
+from embinit.papers.kim2024 import CLASSES, DIM, FEED_FORWARD, LAYERS, TASKS, heads, numbers
 from embinit.positions import table
-from embinit.tiers import LABELS
+from embinit.tiers import LABELS, SOURCES
 
-SOURCES = ("glove", "bert", "t5")
-TASKS = ("sst2", "mnli", "multi30k", "iwslt2017")
 ENDS = ("min", "max")
 
 
@@ -227,7 +225,7 @@ def _best_length(paper, kind):
         ]
     ).amax(dim=0)
     best = int(off.argmin())
-    return states(
+    return Check(
         f"{kind}, D = 300",
         f"mean {row['mean']}, sigma {row['sigma']}",
         f"mean {mean[best]:.3f}, sigma {sigma[best]:.3f} at length {best + 1}",
@@ -289,7 +287,7 @@ def test_positions_that_change_nothing_are_small(paper):
         sigma = rows[name]["sigma"]
         share = places / (places + printed(sigma) ** 2)
         checks.append(
-            states(
+            Check(
                 f"{said}: the positions' share of the variance",
                 "no effect",
                 f"a share of {float(share.mid):.3f}, to be below 0.5",
@@ -410,9 +408,7 @@ def test_sentences_hold_in_the_tables(paper):
             names = f"{label(higher, source)} against {label(lower, source)}"
             what = f"{task}, {name}: {names}"
             true = float(first) > float(second)
-            checks.append(
-                states(what, "above", f"{first} against {second}", "Tables 1 and 7", true)
-            )
+            checks.append(Check(what, "above", f"{first} against {second}", "Tables 1 and 7", true))
 
     for task in TASKS:
         above("glove", task, "xavier", "pretrained")
@@ -443,8 +439,8 @@ def _sentences_on_table_3(three):
         found = f"{gains[init]:.1f} against {training:.1f} BLEU"
         true = gains[init] > training
         what = f"{label(init, 'glove')}: positions alone against training alone"
-        checks.append(states(what, "gain more", found, "Table 3", true))
+        checks.append(Check(what, "gain more", found, "Table 3", true))
     others = min(gains["xavier"], gains["pretrained_xavier"])
     found = f"{gains['pretrained']:.1f} against {others:.1f} BLEU and more"
     true = gains["pretrained"] < others
-    return [*checks, states("GloVe's gain from positions", "least", found, "Table 3", true)]
+    return [*checks, Check("GloVe's gain from positions", "least", found, "Table 3", true)]

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 
 from mpmath import iv
 
 from embinit.errors import InputError
+from embinit.statements import Statement
 
 UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
 _PRINTED = re.compile(r"(-?\d+(?:\.\d+)?)([kM]?)")
@@ -42,10 +43,6 @@ class Check:
     computed: str
     arithmetic: str
     consistent: bool
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data, as in ``verdicts.json``."""
-        return asdict(self)
 
     def __str__(self) -> str:
         verb = "agrees with" if self.consistent else "DISAGREES with"
@@ -106,51 +103,17 @@ def mean_of_whole_numbers(what: str, text: str, count: int) -> Check:
     return Check(what, text, near, f"whole numbers / {count}", whole <= high)
 
 
-def states(what: str, said: str, found: str, arithmetic: str, true: bool) -> Check:
-    """A statement in words, set beside what decides it."""
-    return Check(what, said, found, arithmetic, true)
-
-
 def _said(computed: Interval) -> str:
     low, high = (f"{float(end):.4g}" for end in (computed.a, computed.b))
     return low if low == high else f"{low} to {high}"
 
 
-@dataclass(frozen=True)
-class Audit:
-    """What is checked, and where the paper says it."""
-
-    id: str
-    says: str
-    where: str
-
-    @property
-    def paper(self) -> str:
-        """The paper's key, the first part of the id."""
-        return self.id.split("/", 1)[0]
+class Audit(Statement):
+    """What is checked of a paper; the test that it decorates returns the checks."""
 
 
-Test = TypeVar("Test", bound=Callable[..., Sequence[Check]])
-_MARK = "__embinit_audit__"
-
-
-def audited(id: str, *, says: str, where: str) -> Callable[[Test], Test]:
-    """Register the decorated test, which returns its checks, as the audit ``id``."""
-    if id.count("/") < 2:
-        raise InputError(f"audit id {id!r} must read paper/audit/name")
-    entry = Audit(id, says, where)
-
-    def mark(test: Test) -> Test:
-        test.__dict__[_MARK] = entry
-        return test
-
-    return mark
-
-
-def audit_of(function: object) -> Audit | None:
-    """The audit that a test function was decorated with, if any."""
-    found = getattr(function, "__dict__", {}).get(_MARK)
-    return found if isinstance(found, Audit) else None
+audited = Audit
+"""The decorator's name, as an audit reads."""
 
 
 def finding_of(checks: Sequence[Check]) -> Finding:

@@ -445,7 +445,3 @@ class StackedTransformer(nn.Module):
             for part in module.weight.detach()[run].chunk(module.parts, dim=-1):
                 bound = math.sqrt(6 / sum(part.shape))
                 part.copy_(torch.rand(part.shape, generator=generator) * (2 * bound) - bound)
-
-    def parameters_per_run(self) -> int:
-        """How many numbers one run trains or holds, tables included."""
-        return sum(parameter.numel() for parameter in self.parameters()) // self.runs

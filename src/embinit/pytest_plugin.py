@@ -22,25 +22,17 @@ from typing import Any
 
 import pytest
 
-from embinit.audit import Audit, Finding, audit_of, finding_of
-from embinit.claims import (
-    ArmsOfExperiment,
-    Claim,
-    Comparison,
-    Decider,
-    Decision,
-    claim_of,
-    comparisons_of,
-    read_by,
-    verdict_of,
-)
+from embinit.audit import Audit, Finding, finding_of
+from embinit.claims import ArmsOfExperiment, Claim, comparisons_of
+from embinit.comparisons import Comparison, Decider, Decision, read_by, verdict_of
 from embinit.errors import InputError
 from embinit.experiments import Experiment, RunSpec
 from embinit.inference import Verdict
-from embinit.papers import printed
 from embinit.session import Session, end_with
+from embinit.statements import Statement
 from embinit.store import Store
 from embinit.tiers import TIERS, arm_label, experiments, tier
+from embinit.verdicts import add_holm, audit_entry, claim_entry
 
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 VERDICTS: pytest.StashKey[list[dict[str, Any]]] = pytest.StashKey()
@@ -49,7 +41,7 @@ COMPARISONS: pytest.StashKey[list[Comparison]] = pytest.StashKey()
 STARTED: pytest.StashKey[float] = pytest.StashKey()
 PROPERTY = "embinit.verdict"
 AUDIT_PROPERTY = "embinit.audit"
-MARK = "embinit.claim"
+MARK = "embinit.statement"
 TELL_SECONDS = 30.0
 
 
@@ -157,7 +149,7 @@ def _experiments_of(claim: Claim, config: pytest.Config) -> list[Experiment]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    claim = claim_of(metafunc.function)
+    claim = Claim.of(metafunc.function)
     if claim is None:
         return
     found = _experiments_of(claim, metafunc.config)
@@ -172,7 +164,7 @@ def experiment(request: pytest.FixtureRequest) -> ArmsOfExperiment:
 
 def _has_no_experiment(item: pytest.Item) -> bool:
     """Whether pytest stands in for a claim that was parametrised with nothing."""
-    if not isinstance(item, pytest.Function) or claim_of(item.function) is None:
+    if not isinstance(item, pytest.Function) or Claim.of(item.function) is None:
         return False
     return not isinstance(item.callspec.params["experiment"], Experiment)
 
@@ -207,11 +199,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in absent]
     wanted: list[list[RunSpec]] = []
     for item in items:
-        if isinstance(item, pytest.Function) and (
-            claim_of(item.function) or audit_of(item.function)
-        ):
-            item.user_properties.append((MARK, ""))
-        if not isinstance(item, pytest.Function) or claim_of(item.function) is None:
+        if not isinstance(item, pytest.Function) or Statement.of(item.function) is None:
+            continue
+        item.user_properties.append((MARK, ""))
+        if Claim.of(item.function) is None:
             continue
         one = _experiment_of(item)
         comparisons = comparisons_of(item.function, _arms(one, config))
@@ -227,7 +218,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    claim, audit = claim_of(pyfuncitem.function), audit_of(pyfuncitem.function)
+    claim, audit = Claim.of(pyfuncitem.function), Audit.of(pyfuncitem.function)
     if audit is not None:
         _settle_audit(pyfuncitem, audit)
         return True
@@ -244,9 +235,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         session.ensure(runs)
         decisions = [one.decide(session.record, alpha) for one in comparisons]
     verdict = verdict_of(decisions)
-    one = _experiment_of(pyfuncitem)
-    entry = _entry(claim, one, pyfuncitem.nodeid, verdict, decisions, alpha, session)
-    entry["tier"] = config.getoption("tier")
+    one, place = _experiment_of(pyfuncitem), (pyfuncitem.nodeid, config.getoption("tier"))
+    entry = claim_entry(claim, one, *place, decisions, alpha, session.key)
     pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
     _settle(pyfuncitem, claim, verdict, decisions, bool(config.getini("strict")))
     return True
@@ -257,16 +247,9 @@ def _settle_audit(item: pytest.Function, audit: Audit) -> None:
     arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
     checks = item.function(**arguments)
     finding = finding_of(checks)
-    entry = {
-        "id": audit.id,
-        "nodeid": item.nodeid,
-        "verdict": str(finding),
-        "statement": audit.says,
-        "paper": audit.paper,
-        "place": audit.where,
-        "checks": [check.as_dict() for check in checks],
-    }
-    item.user_properties.append((AUDIT_PROPERTY, json.dumps(entry)))
+    item.user_properties.append(
+        (AUDIT_PROPERTY, json.dumps(audit_entry(audit, item.nodeid, checks)))
+    )
     if finding is Finding.INCONSISTENT:
         wrong = "\n".join(f"  {check}" for check in checks if not check.consistent)
         pytest.xfail(f"{audit.says}: {finding}\n{wrong}")
@@ -293,72 +276,6 @@ def _settle(
         pytest.fail(said, pytrace=False)
     with read_by(Decider(decisions=decisions)):
         item.function(experiment=item.funcargs["experiment"])
-
-
-def _entry(
-    claim: Claim,
-    one: Experiment,
-    nodeid: str,
-    verdict: Verdict,
-    decisions: list[Decision],
-    alpha: float,
-    session: Session,
-) -> dict[str, Any]:
-    """The claim as ``verdicts.json`` has it; Holm's p is added when all are known."""
-    reasons = "; ".join(dict.fromkeys(d.reason for d in decisions if d.reason))
-    return {
-        "id": f"{claim.id}[{one.name}]",
-        "nodeid": nodeid,
-        "verdict": str(verdict),
-        "control": claim.expects is not None,
-        "expects": None if claim.expects is None else str(claim.expects),
-        "as_expected": None
-        if claim.expects is None or verdict is Verdict.NOT_RUN
-        else verdict is claim.expects,
-        "statement": claim.says,
-        "paper": claim.paper,
-        "place": claim.where,
-        "tier": "",
-        "task": one.data.task,
-        "source": one.source,
-        "experiment": one.name,
-        "family": claim.family.name,
-        "alpha": alpha,
-        "reason": reasons,
-        "comparisons": [
-            _comparison(decision, session, claim.paper)
-            for decision in decisions
-            if decision.outcome
-        ],
-    }
-
-
-def _comparison(decision: Decision, session: Session, paper: str) -> dict[str, Any]:
-    comparison, outcome = decision.comparison, decision.outcome
-    assert outcome is not None
-    return {
-        "relation": str(comparison.relation),
-        "arms": {"left": comparison.left.label, "right": comparison.right.label},
-        "metric": comparison.left.measure,
-        "unit": comparison.left.unit,
-        "n": outcome.n,
-        "seeds": list(range(comparison.left.seeds)),
-        "left_values": list(decision.left),
-        "right_values": list(decision.right),
-        "difference": outcome.difference,
-        "interval": list(outcome.interval),
-        "level": outcome.level,
-        "margin": outcome.margin,
-        "p": outcome.p,
-        "p_against": outcome.p_against,
-        "holm_p": None,
-        "power": outcome.power,
-        "seeds_needed": outcome.seeds_needed,
-        "exact": outcome.exact,
-        "verdict": str(outcome.verdict),
-        "printed": printed(paper, comparison),
-        "runs": list(dict.fromkeys(session.key(run) for run in comparison.runs())),
-    }
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -453,7 +370,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
     for entries in (claims, audits):
         entries.sort(key=lambda entry: entry["id"])
-    _add_holm(claims)
+    add_holm(claims)
     store = Store(config.rootpath / config.getoption("store"))
     document = {
         "schema_version": 1,
@@ -476,20 +393,6 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         if entry["verdict"] == "NOT RUN":
             terminalreporter.write_line(f"{'':<13}{entry['reason']}")
     terminalreporter.write_line(f"report: {page}")
-
-
-def _add_holm(claims: list[dict[str, Any]]) -> None:
-    """Holm's p over what was run of each family: shown beside, never decides."""
-    from embinit.inference import holm
-
-    families: dict[str, list[dict[str, Any]]] = {}
-    for entry in claims:
-        if not entry["control"]:
-            tested = [one for one in entry["comparisons"] if not one["exact"]]
-            families.setdefault(entry["family"], []).extend(tested)
-    for tested in families.values():
-        for one, adjusted in zip(tested, holm([one["p"] for one in tested]), strict=True):
-            one["holm_p"] = adjusted
 
 
 def _about(config: pytest.Config, claims: list[dict[str, Any]], store: Store) -> dict[str, Any]:

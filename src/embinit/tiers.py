@@ -91,57 +91,42 @@ class Tier:
         return max(task.seeds for task, _ in self.settings)
 
 
+_MICRO_SENTIMENT = TaskSetting(
+    role="sentiment",
+    task="micro-sentiment",
+    metric="accuracy",
+    unit="% accuracy",
+    margin=5.0,
+    cut=Cut(),
+    layers=2,
+    feed_forward=128,
+    batch_size=32,
+    epochs=6,
+    lr=1e-3,
+    min_freq=1,
+)
+_MICRO_INFERENCE = replace(
+    _MICRO_SENTIMENT, role="inference", task="micro-inference", margin=7.5, batch_size=16
+)
+_MICRO_TRANSLATION = replace(
+    _MICRO_SENTIMENT,
+    role="translation",
+    task="micro-translation",
+    metric="bleu",
+    unit="BLEU",
+    margin=9.0,
+    epochs=9,
+    lr=1.5e-3,
+    sides=2,
+    validation_bleu=True,
+)
+
 MICRO = Tier(
     "micro",
     tuple(
         (task, SourceSetting(family, f"micro-{family}", LABELS[family], 64, 2, *_WORDS))
         for family in SOURCES
-        for task in (
-            TaskSetting(
-                role="translation",
-                task="micro-translation",
-                metric="bleu",
-                unit="BLEU",
-                margin=9.0,
-                cut=Cut(),
-                layers=2,
-                feed_forward=128,
-                batch_size=32,
-                epochs=9,
-                lr=1.5e-3,
-                sides=2,
-                min_freq=1,
-                validation_bleu=True,
-            ),
-            TaskSetting(
-                role="sentiment",
-                task="micro-sentiment",
-                metric="accuracy",
-                unit="% accuracy",
-                margin=5.0,
-                cut=Cut(),
-                layers=2,
-                feed_forward=128,
-                batch_size=32,
-                epochs=6,
-                lr=1e-3,
-                min_freq=1,
-            ),
-            TaskSetting(
-                role="inference",
-                task="micro-inference",
-                metric="accuracy",
-                unit="% accuracy",
-                margin=7.5,
-                cut=Cut(),
-                layers=2,
-                feed_forward=128,
-                batch_size=16,
-                epochs=6,
-                lr=1e-3,
-                min_freq=1,
-            ),
-        )
+        for task in (_MICRO_TRANSLATION, _MICRO_SENTIMENT, _MICRO_INFERENCE)
     ),
 )
 

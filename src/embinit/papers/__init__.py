@@ -11,7 +11,7 @@ import importlib.util
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from embinit.claims import Comparison
+    from embinit.comparisons import Comparison
 
 
 def printed(paper: str, comparison: Comparison) -> list[dict[str, str | float]]:

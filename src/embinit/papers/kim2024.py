@@ -12,8 +12,9 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from embinit.claims import Comparison, Constant, Family, Quantity, Term
-from embinit.experiments import Experiment
+from embinit.claims import Family
+from embinit.comparisons import Comparison, Constant, Quantity, Term
+from embinit.experiments import Experiment, PositionSpec
 from embinit.tiers import SOURCES, TIERS, experiments, probes
 
 HEADS = {"glove": 10}
@@ -73,7 +74,8 @@ def printed(comparison: Comparison) -> list[dict[str, str | float]]:
     for task in sorted(tasks, key=TASKS.index):
         sides = [_printed_sum(side, task) for side in (comparison.left, comparison.right)]
         if sides[0] is not None and sides[1] is not None:
-            rows.append({"task": TITLES[task], "left": sides[0], "right": sides[1]})
+            row = {"left": sides[0], "right": sides[1], "difference": sides[0] - sides[1]}
+            rows.append({"task": TITLES[task]} | {name: round(row[name], 4) for name in row})
     return rows
 
 
@@ -83,8 +85,7 @@ def _printed_sum(side: Quantity, task: str) -> float | None:
     values = [_printed_value(term, task) for term in side.terms]
     if not values or None in values:
         return None
-    total = sum(term.sign * (value or 0.0) for term, value in zip(side.terms, values, strict=True))
-    return round(total, 4)
+    return sum(term.sign * (value or 0.0) for term, value in zip(side.terms, values, strict=True))
 
 
 def _printed_value(term: Term, task: str) -> float | None:
@@ -122,12 +123,12 @@ def _cell_value(measure: str, cell: dict[str, Any], names: tuple[str, ...]) -> f
 
 def _as_printed(one: Experiment) -> tuple[bool, bool] | None:
     """Whether the table is trained and positions are on; None in a setting that no table has."""
-    usual = {"sinusoidal": True, "none": False}
-    if one.model is None or one.sigma is not None or one.positions.kind not in usual:
+    positions = {PositionSpec(): True, PositionSpec(kind="none"): False}
+    if one.sigma is not None or one.positions not in positions:
         return None
     if _setting(one) not in _every_setting():
         return None
-    return one.trained, usual[one.positions.kind]
+    return one.trained, positions[one.positions]
 
 
 @cache

@@ -233,10 +233,6 @@ def _provenance(record: Record) -> Mapping[str, Any]:
     return record.get("provenance") or {}
 
 
-def _seconds(record: Record) -> float:
-    return numbers.finite(_provenance(record).get("seconds")) or 0.0
-
-
 @cache
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(

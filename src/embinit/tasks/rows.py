@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,6 @@ from embinit.tasks.base import Example
 
 CUT_SEED = 20240712
 """Which examples a cut training split keeps: the same in every arm, seed and session."""
-
-Row = TypeVar("Row")
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -1,0 +1,45 @@
+"""What a test in ``claims/`` states: an id, a sentence, and where the paper says it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+from embinit.errors import InputError
+
+_MARK = "__embinit_statement__"
+
+Test = TypeVar("Test", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Registers the test that it decorates; claims and audits are its kinds.
+
+    InputError for an id that does not read ``paper/part/name``.
+    """
+
+    id: str
+    says: str
+    where: str
+
+    def __post_init__(self) -> None:
+        if self.id.count("/") < 2:
+            raise InputError(f"the id {self.id!r} must read paper/part/name")
+
+    @property
+    def paper(self) -> str:
+        """The paper's key, the first part of the id."""
+        return self.id.split("/", 1)[0]
+
+    def __call__(self, test: Test) -> Test:
+        """Mark ``test`` as what puts this statement to the test."""
+        test.__dict__[_MARK] = self
+        return test
+
+    @classmethod
+    def of(cls, function: object) -> Self | None:
+        """The statement of this kind that a test function was decorated with, if any."""
+        found = getattr(function, "__dict__", {}).get(_MARK)
+        return found if isinstance(found, cls) else None

@@ -1,0 +1,107 @@
+"""The entries of ``verdicts.json``: a claim decided, an audit made (see ``docs/verdicts.md``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from embinit.audit import Audit, Check, finding_of
+from embinit.claims import Claim
+from embinit.comparisons import Decision, verdict_of
+from embinit.experiments import Experiment, RunSpec
+from embinit.inference import Verdict, holm
+from embinit.papers import printed
+
+
+def claim_entry(
+    claim: Claim,
+    one: Experiment,
+    nodeid: str,
+    tier: str,
+    decisions: Sequence[Decision],
+    alpha: float,
+    key: Callable[[RunSpec], str],
+) -> dict[str, Any]:
+    """The claim as it came out in an experiment; Holm's p is added when all are known.
+
+    ``key`` names a run in the store.
+    """
+    verdict = verdict_of(decisions)
+    reasons = "; ".join(dict.fromkeys(d.reason for d in decisions if d.reason))
+    return {
+        "id": f"{claim.id}[{one.name}]",
+        "nodeid": nodeid,
+        "verdict": str(verdict),
+        "control": claim.expects is not None,
+        "expects": None if claim.expects is None else str(claim.expects),
+        "as_expected": None
+        if claim.expects is None or verdict is Verdict.NOT_RUN
+        else verdict is claim.expects,
+        "statement": claim.says,
+        "paper": claim.paper,
+        "place": claim.where,
+        "tier": tier,
+        "task": one.data.task,
+        "source": one.source,
+        "experiment": one.name,
+        "family": claim.family.name,
+        "alpha": alpha,
+        "reason": reasons,
+        "comparisons": [
+            _comparison(decision, claim.paper, key) for decision in decisions if decision.outcome
+        ],
+    }
+
+
+def _comparison(decision: Decision, paper: str, key: Callable[[RunSpec], str]) -> dict[str, Any]:
+    comparison, outcome = decision.comparison, decision.outcome
+    assert outcome is not None
+    return {
+        "relation": str(comparison.relation),
+        "arms": {"left": comparison.left.label, "right": comparison.right.label},
+        "metric": comparison.left.measure,
+        "unit": comparison.left.unit,
+        "n": outcome.n,
+        "seeds": list(range(comparison.left.seeds)),
+        "left_values": list(decision.left),
+        "right_values": list(decision.right),
+        "difference": outcome.difference,
+        "interval": list(outcome.interval),
+        "level": outcome.level,
+        "margin": outcome.margin,
+        "p": outcome.p,
+        "p_against": outcome.p_against,
+        "holm_p": None,
+        "power": outcome.power,
+        "seeds_needed": outcome.seeds_needed,
+        "exact": outcome.exact,
+        "verdict": str(outcome.verdict),
+        "printed": printed(paper, comparison),
+        "runs": list(dict.fromkeys(key(run) for run in comparison.runs())),
+    }
+
+
+def audit_entry(audit: Audit, nodeid: str, checks: Sequence[Check]) -> dict[str, Any]:
+    """The audit with its checks."""
+    return {
+        "id": audit.id,
+        "nodeid": nodeid,
+        "verdict": str(finding_of(checks)),
+        "statement": audit.says,
+        "paper": audit.paper,
+        "place": audit.where,
+        "checks": [asdict(check) for check in checks],
+    }
+
+
+def add_holm(claims: list[dict[str, Any]]) -> None:
+    """Holm's p over what was run of each family: shown beside, never decides."""
+    families: dict[str, list[dict[str, Any]]] = {}
+    for entry in claims:
+        if not entry["control"]:
+            tested = [one for one in entry["comparisons"] if not one["exact"]]
+            families.setdefault(entry["family"], []).extend(tested)
+    for tested in families.values():
+        for one, adjusted in zip(tested, holm([one["p"] for one in tested]), strict=True):
+            one["holm_p"] = adjusted
