@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from embinit.errors import InputError
 from embinit.microcosm import synonym_groups, unlabelled
 from embinit.pretraining import Corpus, Table, load_table, neighbour_purity, save_table
+from embinit.pretraining.encoder import relative_buckets
 from embinit.pretraining.glove import (
     ALPHA,
     MAXIMUM,
@@ -26,16 +28,20 @@ from embinit.pretraining.glove import (
 from embinit.pretraining.masked_language_model import (
     MASKED_SHARE,
     UNMASKED,
+    MaskedLanguageModel,
     mask_words,
     train_masked_language_model,
 )
+from embinit.pretraining.optimizers import OPTIMIZERS
+from embinit.pretraining.runs import check, fingerprint, pretrain
 from embinit.pretraining.span_corruption import (
+    SpanCorruptionModel,
     cut_spans,
-    relative_buckets,
     train_span_corruption,
 )
 from embinit.sources.base import SOURCES
 from embinit.tasks.base import TASKS, Cut
+from embinit.tiers import pretrainings
 
 SOURCE_NAMES = ("micro-glove", "micro-bert", "micro-t5")
 some = settings(max_examples=40, deadline=None)
@@ -205,6 +211,99 @@ def test_training_depends_on_its_seed_alone(train) -> None:
     state = torch.get_rng_state()
     assert torch.equal(first.values, train(corpus).values)
     assert torch.equal(state, torch.get_rng_state())
+
+
+def stepped(optimizer: str, scale: float) -> float:
+    """The root mean square of one step of a (8, 4) table of that root mean square, rate 0.01."""
+    generator = torch.Generator().manual_seed(1)
+    model = torch.nn.Embedding(8, 4)
+    with torch.no_grad():
+        table = torch.randn(8, 4, generator=generator)
+        model.weight.copy_(scale * table / table.square().mean().sqrt())
+    before = model.weight.detach().clone()
+    model.weight.grad = torch.randn(8, 4, generator=generator)
+    OPTIMIZERS[optimizer](model, 0.01, 10)()
+    assert model.weight.grad is None
+    return (model.weight.detach() - before).square().mean().sqrt().item()
+
+
+@some
+@given(st.floats(0.05, 20.0))
+def test_only_the_parameter_scale_ties_steps_to_the_table(scale: float) -> None:
+    """Adafactor's steps are proportional to the table; without the scale, and Adam's, they aren't.
+
+    Adam's pull of the decay is proportional too, but a ten-thousandth of the table.
+    """
+    assert stepped("adafactor", scale) == pytest.approx(scale * stepped("adafactor", 1), rel=1e-3)
+    for optimizer in ("adafactor-unscaled", "adamw"):
+        bound = 0.0002 * scale
+        assert stepped(optimizer, scale) == pytest.approx(
+            stepped(optimizer, 1), rel=0.01, abs=bound
+        )
+    # What a matrix as wide as 1/sqrt(D) would take.
+    assert stepped("adafactor-unscaled", 2.0) == pytest.approx(stepped("adafactor", 0.5), rel=1e-3)
+
+
+@pytest.mark.parametrize("relative", [True, False])
+def test_both_kinds_of_positions_tell_orders_apart(relative: bool) -> None:
+    """Relative or added: the order of the words matters, and unused positions aren't trained."""
+    torch.manual_seed(0)
+    there, back = torch.tensor([[1, 2, 3, 4]]), torch.tensor([[4, 3, 2, 1]])
+    bert = MaskedLanguageModel(6, 8, relative=relative).eval()
+    everywhere = torch.ones(1, 4, dtype=torch.bool)
+    t5 = SpanCorruptionModel(6, 8, relative=relative).eval()
+    shifted = torch.tensor([[6, 1]])
+    with torch.no_grad():
+        assert not torch.allclose(bert(there, everywhere), bert(back, everywhere).flip(0))
+        assert not torch.allclose(t5(there, shifted), t5(back, shifted))
+    assert (bert.positions is None, bert.biases is None) == (relative, not relative)
+
+
+@pytest.mark.parametrize("train", [train_masked_language_model, train_span_corruption])
+def test_a_table_starts_as_wide_as_asked(train) -> None:
+    """One step at no rate leaves the start as it is: a normal of that sigma."""
+    corpus = Corpus.read(unlabelled(1000))
+    table = train(corpus, dim=32, steps=1, batch=4, rate=0.0, start=0.3)
+    assert table.sigma == pytest.approx(0.3, rel=0.15)
+    assert train(corpus, dim=32, steps=1, batch=4, rate=0.0, start=3.0).sigma == pytest.approx(
+        10 * table.sigma, rel=1e-4
+    )
+
+
+def recipe(family: str, seed: int = 0, **changes):
+    """A short pre-training's run."""
+    [one] = [one for one in pretrainings("micro") if one.name.startswith(family)]
+    one = replace(one, data=replace(one.data, cut=Cut(train=300)))
+    return one.with_pretraining(steps=4, **changes).run("pretrained", seed)
+
+
+@pytest.mark.parametrize("family", ["t5", "bert"])
+def test_a_pretraining_run_is_the_training_that_makes_the_assets(family: str) -> None:
+    """The spec's settings reach the trainer, and the table that comes out is measured."""
+    run = recipe(family, seed=3)
+    corpus, spec = Corpus.read(unlabelled(300)), run.training
+    if family == "t5":
+        table = train_span_corruption(corpus, steps=4, batch=16, seed=3, rate=spec.rate)
+    else:
+        table = train_masked_language_model(corpus, steps=4, batch=32, seed=3)
+    result = pretrain(run)
+    assert result.measures["sigma"] == pytest.approx(table.values.std().item(), rel=1e-6)
+    assert result.measures["loss"] == float(table.record["loss"]) > 0
+    assert result.tables["encoder"].rows == len(corpus.words)
+    assert result.spec == run.as_dict()
+
+
+def test_bad_recipes_are_refused_by_name() -> None:
+    """Before anything is trained."""
+    for run, said in (
+        (recipe("t5", objective="prophecy"), "unknown objective 'prophecy'; known are span"),
+        (recipe("t5", optimizer="adamx"), "unknown optimizer 'adamx': did you mean 'adamw'"),
+    ):
+        with pytest.raises(InputError, match=said):
+            check(run, None)
+    run = recipe("bert")
+    with pytest.raises(InputError, match="so many sentences of micro-text"):
+        fingerprint(replace(run, data=replace(run.data, cut=Cut())), None)
 
 
 def test_corpus_orders_words_and_pads_behind() -> None:

@@ -245,6 +245,23 @@ def test_the_other_cores_read_the_same_sources(tmp_path, monkeypatch):
     assert session.trained == 0
 
 
+def test_a_pretraining_is_a_run_like_others(tmp_path):
+    """Planned, made once, stored, and found again."""
+    runs = [
+        replace(one, data=replace(one.data, cut=Cut(train=200)))
+        .with_pretraining(steps=2)
+        .run("pretrained", 0)
+        for one in pretrainings("micro")
+    ]
+    for trained in (2, 0):
+        session = Session(Store(tmp_path), None, "cpu")
+        session.want(runs)
+        session.ensure(runs)
+        assert session.trained == trained
+        narrow, wide = sorted(session.record(run)["measures"]["sigma"] for run in runs)
+        assert narrow < 0.1 < 0.9 < wide
+
+
 def test_a_damaged_record_is_trained_again(tmp_path):
     """It is told, set aside, and never read."""
     runs = small_runs(seeds=(0,))

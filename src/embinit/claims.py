@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from embinit.comparisons import Comparison, Quantity, Reader, Term, read_by
 from embinit.errors import InputError
-from embinit.experiments import Experiment
+from embinit.experiments import Experiment, TrainingSpec
 from embinit.inference import Verdict
 from embinit.statements import Statement
 
@@ -108,7 +108,7 @@ class ArmsOfExperiment:
     @property
     def epochs(self) -> int:
         """How many epochs its runs are trained."""
-        assert self._experiment.training is not None
+        assert isinstance(self._experiment.training, TrainingSpec)
         return self._experiment.training.epochs
 
     def without_positions(self) -> ArmsOfExperiment:
@@ -159,6 +159,10 @@ class ArmsOfExperiment:
     def with_sinusoidal_positions(self) -> ArmsOfExperiment:
         """The same arms with a position's encoding added."""
         return self._changed(self._experiment.with_positions("sinusoidal"), "+ PE")
+
+    def pretrained_with(self, said: str, **changes: str | float | bool) -> ArmsOfExperiment:
+        """The same arms pre-trained otherwise (see ``PretrainingSpec``), as ``said``."""
+        return self._changed(self._experiment.with_pretraining(**changes), said)
 
     def of_source(self, name: str) -> ArmsOfExperiment:
         """The experiment on the same task with another source of the tier.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from embinit.errors import InputError
-from embinit.experiments import Experiment, RunSpec
+from embinit.experiments import Experiment, PretrainingSpec, RunSpec
 from embinit.inference import Outcome, Relation, Verdict, compare
 from embinit.inference import rank_correlation as rank_correlation_of
 
@@ -159,9 +159,12 @@ class Quantity:
 
     @property
     def random(self) -> bool:
-        """Whether seeds decide it: outcomes of training yes, statistics of tables hardly."""
+        """Whether seeds decide it: outcomes of training yes, statistics of given tables hardly."""
         fixed = self.measure in ("sigma", "pe_share") or self.measure.startswith("table ")
-        return not fixed and any(term.experiment.training is not None for term in self.terms)
+        trainings = [term.experiment.training for term in self.terms]
+        if fixed:
+            return any(isinstance(one, PretrainingSpec) for one in trainings)
+        return any(one is not None for one in trainings)
 
     def runs(self) -> list[RunSpec]:
         """Every run that has a part in it."""

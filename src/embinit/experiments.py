@@ -77,6 +77,24 @@ class TrainingSpec:
 
 
 @dataclass(frozen=True)
+class PretrainingSpec:
+    """How a table is pre-trained on unlabelled text, where the table itself is what is measured.
+
+    ``objective`` is one of ``pretraining.OBJECTIVES`` and ``optimizer`` one of its ``OPTIMIZERS``;
+    the table starts from a normal of sigma ``start``; ``relative`` positions stand inside
+    attention, others are added to the table's rows.
+    """
+
+    objective: str
+    steps: int
+    batch_size: int
+    rate: float
+    optimizer: str
+    start: float
+    relative: bool
+
+
+@dataclass(frozen=True)
 class TableSpec:
     """How the embedding tables start, and whether they are trained on.
 
@@ -106,7 +124,7 @@ class RunSpec:
 
     data: DataSpec
     model: ModelSpec | None
-    training: TrainingSpec | None
+    training: TrainingSpec | PretrainingSpec | None
     table: TableSpec
     positions: PositionSpec
     seed: int
@@ -146,7 +164,7 @@ class Experiment:
     source_label: str
     data: DataSpec
     model: ModelSpec | None
-    training: TrainingSpec | None
+    training: TrainingSpec | PretrainingSpec | None
     metric: str
     unit: str
     seeds: int
@@ -175,7 +193,9 @@ class Experiment:
 
     def changed(self, **changes: Any) -> Experiment:
         """The same in a setting that is not the paper's, where Figure 1's curve is not followed."""
-        training = self.training and replace(self.training, validation_bleu=False)
+        training = self.training
+        if isinstance(training, TrainingSpec):
+            training = replace(training, validation_bleu=False)
         return replace(self, **{"training": training, **changes})
 
     def without_positions(self) -> Experiment:
@@ -204,13 +224,18 @@ class Experiment:
     def for_times_the_epochs(self, times: int) -> Experiment:
         """The same trained ``times`` as long."""
         longer = self.changed()
-        assert longer.training is not None
+        assert isinstance(longer.training, TrainingSpec)
         training = replace(longer.training, epochs=times * longer.training.epochs)
         return replace(longer, training=training)
 
     def frozen(self) -> Experiment:
         """The same with the embedding tables left as they start."""
         return self.changed(trained=False)
+
+    def with_pretraining(self, **changes: Any) -> Experiment:
+        """The same pre-trained otherwise (see ``PretrainingSpec``)."""
+        assert isinstance(self.training, PretrainingSpec)
+        return self.changed(training=replace(self.training, **changes))
 
 
 @dataclass(frozen=True)
@@ -233,7 +258,7 @@ class Cohort:
     def cost(self) -> float:
         """Rough relative cost (tokens x parameters), to train the longest first."""
         run = self.runs[0]
-        if run.model is None or run.training is None:
+        if run.model is None or not isinstance(run.training, TrainingSpec):
             return 1.0
         width = run.model.layers * run.model.dim * (4 * run.model.dim + 2 * run.model.feed_forward)
         per_run = width * run.training.epochs * (run.data.cut.train or 30_000)

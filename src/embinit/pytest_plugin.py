@@ -15,7 +15,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from embinit.inference import Verdict
 from embinit.session import Session, end_with
 from embinit.statements import Statement
 from embinit.store import Store
-from embinit.tiers import TIERS, arm_label, experiments, tier
+from embinit.tiers import TIERS, arm_label, experiments, pretrainings, tier
 from embinit.verdicts import add_holm, audit_entry, claim_entry
 
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
@@ -142,17 +142,17 @@ def _session(config: pytest.Config) -> Session:
     return config.stash[SESSION]
 
 
-def _experiments_of(claim: Claim, config: pytest.Config) -> list[Experiment]:
+def _replicated(found: Sequence[Experiment], config: pytest.Config) -> list[Experiment]:
+    """The experiments with as many seeds as ``--seeds`` asks for."""
     seeds = config.getoption("seeds")
-    found = claim.experiments(config.getoption("tier"))
-    return [replace(one, seeds=seeds) for one in found] if seeds else list(found)
+    return [replace(one, seeds=seeds or one.seeds) for one in found]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     claim = Claim.of(metafunc.function)
     if claim is None:
         return
-    found = _experiments_of(claim, metafunc.config)
+    found = _replicated(claim.experiments(metafunc.config.getoption("tier")), metafunc.config)
     metafunc.parametrize("experiment", found, ids=[one.name for one in found], indirect=True)
 
 
@@ -176,13 +176,12 @@ def _experiment_of(item: pytest.Function) -> Experiment:
 
 
 def _arms(one: Experiment, config: pytest.Config) -> ArmsOfExperiment:
-    seeds = config.getoption("seeds")
-    every = [
-        replace(other, seeds=seeds or other.seeds)
-        for other in experiments(config.getoption("tier"))
-    ]
+    name = config.getoption("tier")
+    every = _replicated(experiments(name), config)
     others = {
-        other.name.split("-", 1)[0]: other for other in every if other.data.task == one.data.task
+        other.name.split("-", 1)[0]: other
+        for other in (*every, *_replicated(pretrainings(name), config))
+        if other.data.task == one.data.task
     }
     return ArmsOfExperiment(one, others, every)
 

@@ -23,7 +23,8 @@ import torch
 
 from embinit import preparation, probing
 from embinit.errors import InputError
-from embinit.experiments import Cohort, RunSpec, plan
+from embinit.experiments import Cohort, PretrainingSpec, RunSpec, plan
+from embinit.pretraining import runs as pretrained_tables
 from embinit.results import RunResult
 from embinit.sources import use_source
 from embinit.store import Store, run_key, write_atomically
@@ -171,8 +172,11 @@ class Session:
             mark.unlink(missing_ok=True)
 
     def _results(self, cohort: Cohort, progress: Progress) -> list[RunResult]:
-        if cohort.runs[0].training is None:
+        training = cohort.runs[0].training
+        if training is None:
             return [probing.probe(run, self.data_dir) for run in cohort.runs]
+        if isinstance(training, PretrainingSpec):
+            return [pretrained_tables.pretrain(run) for run in cohort.runs]
         return train(cohort, self.data_dir, self.device, progress)
 
     @contextlib.contextmanager
@@ -216,5 +220,7 @@ def _help(
 
 
 def _reads(run: RunSpec) -> ModuleType:
-    """The module that knows what a run reads: a probe's differ from a trained run's."""
-    return probing if run.training is None else preparation
+    """The module that knows what a run reads: probes, pre-training and training differ."""
+    if run.training is None:
+        return probing
+    return pretrained_tables if isinstance(run.training, PretrainingSpec) else preparation

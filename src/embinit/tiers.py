@@ -4,8 +4,8 @@
 - ``sample``: real text and real vectors from the data directory, cut to what two CPU cores can
   train: SST-2 to 4,000 training phrases and the whole validation split, 3 epochs at 5e-4, 1 layer;
   Multi30k to 3,000 training pairs, 300 for validation and 300 for test, 4 epochs at 7e-4, 1 + 1
-  layers; MNLI to 4,000 training pairs and 1,000 for validation, 3 epochs at 5e-4, 1 layer;
-  IWSLT2017 to 3,000 training pairs, less those of over 30 tokens, 300 for validation and 300 for
+  layers; MNLI to 9,000 training pairs and 1,000 for validation, 3 epochs at 5e-4, 1 layer;
+  IWSLT2017 to 5,000 training pairs, less those of over 30 tokens, 300 for validation and 300 for
   test, trained as Multi30k. Products are bfloat16. Batches are small, since that learns as much in
   fewer epochs. Widths are the vectors' own. English vectors go to the English side, the encoder;
   MiniLM plays BERT's part.
@@ -29,6 +29,7 @@ from embinit.experiments import (
     Experiment,
     ModelSpec,
     PositionSpec,
+    PretrainingSpec,
     TrainingSpec,
 )
 from embinit.init import INITS
@@ -178,11 +179,17 @@ SAMPLE = Tier(
                 role="inference",
                 task="mnli",
                 margin=4.0,
-                cut=Cut(train=4000, validation=1000),
+                cut=Cut(train=9000, validation=1000),
                 batch_size=32,
                 epochs=3,
             ),
-            replace(_SAMPLE_MULTI30K, task="iwslt2017-en-de", margin=2.0, max_length=30),
+            replace(
+                _SAMPLE_MULTI30K,
+                task="iwslt2017-en-de",
+                margin=2.0,
+                cut=Cut(train=5000, validation=300, test=300),
+                max_length=30,
+            ),
         )
     ),
 )
@@ -337,4 +344,55 @@ def probes(name: str) -> list[Experiment]:
             positions=PositionSpec(kind="none", multiplier="one"),
             trained=False,
         )
+    ]
+
+
+PRETRAINING_STEPS = 200
+T5_RATE = 0.01 * (10_000 / PRETRAINING_STEPS) ** 0.5
+"""The shipped T5's 10,000 steps at 0.01 in fewer, larger ones: steps x rate squared is the same.
+
+Steps that are proportional to a table and at right angles to it widen it by exp(half of that).
+"""
+
+_PRETRAININGS = {
+    "t5": PretrainingSpec(
+        objective="span corruption",
+        steps=PRETRAINING_STEPS,
+        batch_size=16,
+        rate=T5_RATE,
+        optimizer="adafactor",
+        start=1.0,
+        relative=True,
+    ),
+    "bert": PretrainingSpec(
+        objective="masked language model",
+        steps=PRETRAINING_STEPS,
+        batch_size=32,
+        rate=2e-3,
+        optimizer="adamw",
+        start=0.02,
+        relative=False,
+    ),
+}
+
+
+def pretrainings(name: str) -> list[Experiment]:
+    """How the tier's language models come by their tables; only the made ones are trained here."""
+    if tier(name) is not MICRO:
+        return []
+    return [
+        Experiment(
+            name=f"{family}-micro-text",
+            role="pretraining",
+            source=f"micro-{family}",
+            source_label=LABELS[family],
+            data=DataSpec("micro-text", (), Cut(train=6000)),
+            model=None,
+            training=training,
+            metric="sigma",
+            unit="",
+            seeds=5,
+            margin=0.0,
+        )
+        for family, training in _PRETRAININGS.items()
     ]

@@ -23,7 +23,7 @@ from embinit.batching import Buckets, in_order
 from embinit.decoding import greedy
 from embinit.diagnostics import pe_share, table_statistics
 from embinit.errors import InputError
-from embinit.experiments import Cohort, RunSpec
+from embinit.experiments import Cohort, RunSpec, TrainingSpec
 from embinit.init import ordinary_rows
 from embinit.model import (
     Embedding,
@@ -89,7 +89,7 @@ class CohortTraining:
         self.specs = cohort.runs
         first = self.specs[0]
         assert first.model is not None
-        assert first.training is not None
+        assert isinstance(first.training, TrainingSpec)
         self.training, self.device = first.training, device
         self.data = prepare(first.data, data_dir)
         self.tables = [start_tables(spec, self.data, data_dir) for spec in self.specs]

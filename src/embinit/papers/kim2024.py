@@ -15,7 +15,7 @@ from typing import Any
 from embinit.claims import Family
 from embinit.comparisons import Comparison, Constant, Quantity, Term
 from embinit.experiments import Experiment, PositionSpec
-from embinit.tiers import SOURCES, TIERS, experiments, probes
+from embinit.tiers import SOURCES, TIERS, experiments, pretrainings, probes
 
 HEADS = {"glove": 10}
 LAYERS = 3
@@ -51,6 +51,7 @@ TABLE_4 = Family("kim2024/table-4", {"micro": 6, "sample": 6, "paper": 6})
 FIGURE_1 = Family("kim2024/figure-1", {"micro": 5, "sample": 0, "paper": 10})
 NEXT_CHECKS = Family("kim2024/next-checks", {"micro": 5, "sample": 6, "paper": 8})
 BEYOND = Family("kim2024/beyond", {"micro": 8, "sample": 1, "paper": 1})
+WIDTH = Family("kim2024/width", {"micro": 6, "sample": 0, "paper": 0})
 
 
 @cache
@@ -174,3 +175,8 @@ def once(tier: str) -> list[Experiment]:
 def table4(tier: str) -> list[Experiment]:
     """Table 4 on a tier: GloVe as it is, nothing multiplied and nothing added yet."""
     return probes(tier)
+
+
+def pretraining(family: str) -> Query:
+    """How one family's table is made on a tier, where it is made and not given."""
+    return lambda tier: [one for one in pretrainings(tier) if one.name.startswith(f"{family}-")]

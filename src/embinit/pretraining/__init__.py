@@ -2,7 +2,8 @@
 
 Each module is one objective with the conventions that decide how wide its table gets: GloVe's
 weighted least squares, BERT's masked language model, T5's span corruption. ``python -m
-embinit.pretraining make`` trains all three and writes the assets that the sources read.
+embinit.pretraining make`` trains all three and writes the assets that the sources read; ``runs``
+trains one again, otherwise, for a claim on why its table is as wide as it is.
 """
 
 from embinit.pretraining.corpus import Corpus

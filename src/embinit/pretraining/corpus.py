@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -35,6 +37,12 @@ class Corpus:
         index = {word: number for number, word in enumerate(words)}
         return cls(words, pad_rows([[index[word] for word in row] for row in tokens], len(words)))
 
+    def fingerprint(self) -> str:
+        """A digest of words and ids."""
+        digest = hashlib.sha256("\n".join(self.words).encode())
+        digest.update(self.ids.numpy().tobytes())
+        return digest.hexdigest()
+
     @property
     def padding(self) -> int:
         """The id that fills short rows."""
@@ -64,9 +72,16 @@ class Progress:
     def __init__(self, name: str, steps: int, every_seconds: float = 10.0) -> None:
         self._name, self._steps, self._every = name, steps, every_seconds
         self._start = self._told = time.monotonic()
+        self._losses: deque[torch.Tensor] = deque(maxlen=max(1, steps // 10))
+
+    @property
+    def recent_loss(self) -> float:
+        """The mean loss of the last tenth of the steps; not a number before the first."""
+        return torch.stack([*self._losses]).mean().item() if self._losses else math.nan
 
     def tell(self, step: int, loss: torch.Tensor) -> None:
-        """Report after ``step`` steps, if the last report is long enough ago."""
+        """Note the loss; report after ``step`` steps, if the last report is long enough ago."""
+        self._losses.append(loss.detach())
         now = time.monotonic()
         if now - self._told < self._every and step < self._steps:
             return

@@ -6,9 +6,14 @@ biases, GELU), T5 before each layer (RMSNorm without shift, no biases, ReLU, att
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import nn
 from torch.nn import functional
+
+BUCKETS, FARTHEST = 32, 128
+"""T5's buckets of relative distance, and from where on all distances share the last."""
 
 
 class Attention(nn.Module):
@@ -97,3 +102,24 @@ def padding_mask(ids: torch.Tensor, padding: int) -> torch.Tensor:
     """(B, L) ids to (B, 1, 1, L): minus infinity where nothing may be attended to, else 0."""
     mask = torch.zeros(ids.shape).masked_fill_(ids == padding, -torch.inf)
     return mask[:, None, None, :]
+
+
+def relative_buckets(queries: int, keys: int, both_ways: bool) -> torch.Tensor:
+    """(queries, keys) int64: T5's bucket of each distance, exact when near, logarithmic when far.
+
+    ``both_ways`` halves the buckets between keys before and behind; else those behind share 0.
+    """
+    distance = torch.arange(keys)[None, :] - torch.arange(queries)[:, None]
+    buckets = BUCKETS // 2 if both_ways else BUCKETS
+    side = (distance > 0).long() * buckets if both_ways else torch.zeros_like(distance)
+    distance = distance.abs() if both_ways else (-distance).clamp(min=0)
+    exact = buckets // 2
+    growth = (distance.clamp(min=1) / exact).log() / math.log(FARTHEST / exact)
+    far = (exact + (growth * (buckets - exact)).long()).clamp(max=buckets - 1)
+    return side + torch.where(distance < exact, distance, far)
+
+
+def relative_scores(biases: nn.Embedding, length: int, both_ways: bool) -> torch.Tensor:
+    """(heads, L, L): what each head adds to a score for the distance between two places."""
+    scores: torch.Tensor = biases(relative_buckets(length, length, both_ways))
+    return scores.permute(2, 0, 1)

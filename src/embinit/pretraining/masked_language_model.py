@@ -17,38 +17,56 @@ from torch import nn
 from torch.nn import functional
 
 from embinit.pretraining.corpus import Corpus, Progress
-from embinit.pretraining.encoder import PostNormLayer, padding_mask
+from embinit.pretraining.encoder import BUCKETS, PostNormLayer, padding_mask, relative_scores
+from embinit.pretraining.optimizers import OPTIMIZERS
 from embinit.pretraining.table import Table
 
 MASKED_SHARE = 0.15
 START_SIGMA = 0.02
 BERT_DIM = 768
 RATE = 2e-3
-WARM_UP = 0.1
-WEIGHT_DECAY = 0.01
 UNMASKED = -100
 """The target of positions that are not to be guessed (cross entropy's own default)."""
 
 
 class MaskedLanguageModel(nn.Module):
-    """An encoder of two post-LN layers over N words, padding (id N) and the mask (id N + 1)."""
+    """An encoder of two post-LN layers over N words, padding (id N) and the mask (id N + 1).
 
-    def __init__(self, size: int, dim: int, heads: int = 4, longest: int = 64) -> None:
+    ``start`` is the sigma that the table starts from. With ``relative`` positions are T5's biases
+    inside attention, instead of learned rows added to the table's.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        dim: int,
+        heads: int = 4,
+        longest: int = 64,
+        start: float = START_SIGMA,
+        relative: bool = False,
+    ) -> None:
         super().__init__()
         self.padding = size
         self.words = nn.Embedding(size + 2, dim)
-        self.positions = nn.Embedding(longest, dim)
+        self.positions = None if relative else nn.Embedding(longest, dim)
+        self.biases = nn.Embedding(BUCKETS, heads) if relative else None
         self.norm = nn.LayerNorm(dim)
         self.layers = nn.ModuleList(PostNormLayer(dim, heads) for _ in range(2))
         self.head, self.head_norm = nn.Linear(dim, dim), nn.LayerNorm(dim)
         self.head_bias = nn.Parameter(torch.zeros(size + 2))
         self.apply(_start_as_bert)
+        with torch.no_grad():
+            self.words.weight *= start / START_SIGMA
 
     def forward(self, ids: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
         """Logits (places, N + 2) where ``wanted`` (B, L) is true, for ids (B, L)."""
-        summed = self.words(ids) + self.positions.weight[: ids.shape[1]]
-        hidden = self.norm(summed)
+        summed, length = self.words(ids), ids.shape[1]
         mask = padding_mask(ids, self.padding)
+        if self.positions is not None:
+            summed = summed + self.positions.weight[:length]
+        if self.biases is not None:
+            mask = mask + relative_scores(self.biases, length, both_ways=True)
+        hidden = self.norm(summed)
         for layer in self.layers:
             hidden = layer(hidden, mask)
         guessed = self.head_norm(functional.gelu(self.head(hidden[wanted])))
@@ -84,45 +102,40 @@ def mask_words(
 
 
 def train_masked_language_model(
-    corpus: Corpus, dim: int = 64, steps: int = 8000, batch: int = 128, seed: int = 0
+    corpus: Corpus,
+    dim: int = 64,
+    steps: int = 8000,
+    batch: int = 128,
+    seed: int = 0,
+    rate: float = RATE,
+    optimizer: str = "adamw",
+    start: float = START_SIGMA,
+    relative: bool = False,
 ) -> Table:
-    """Train for ``steps`` batches; the result is the word table, (N, D)."""
+    """Train for ``steps`` batches; the result is the word table, (N, D).
+
+    ``optimizer`` is one of ``OPTIMIZERS``; ``start`` and ``relative`` are the model's.
+    """
     size = len(corpus.words)
     generator = torch.Generator().manual_seed(seed)
     progress = Progress("masked language model (steps)", steps)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = MaskedLanguageModel(size, dim, longest=corpus.ids.shape[1])
-        optimizer = torch.optim.AdamW(_decayed_and_not(model), lr=RATE)
-        warm_up = max(1, int(WARM_UP * steps))
-        schedule = torch.optim.lr_scheduler.LambdaLR(
-            optimizer,
-            lambda step: min((step + 1) / warm_up, (steps - step) / max(1, steps - warm_up)),
-        )
+        longest = corpus.ids.shape[1]
+        model = MaskedLanguageModel(size, dim, longest=longest, start=start, relative=relative)
+        step_on = OPTIMIZERS[optimizer](model, rate, steps)
         for step, ids in enumerate(corpus.batches(batch, steps, generator), start=1):
             seen, targets = mask_words(ids, size, generator)
             wanted = targets != UNMASKED
             loss = functional.cross_entropy(model(seen, wanted), targets[wanted])
-            optimizer.zero_grad()
             torch.autograd.backward(loss)
-            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            schedule.step()
+            step_on()
             progress.tell(step, loss)
     record = {
         "objective": "masked language model",
         "steps": str(steps),
         "sentences": str(len(corpus.ids)),
         "seed": str(seed),
+        "loss": f"{progress.recent_loss:.4f}",
     }
     return Table(corpus.words, model.words.weight.detach()[:size].clone(), record)
-
-
-def _decayed_and_not(model: nn.Module) -> list[dict[str, object]]:
-    """BERT's parameter groups: matrices and tables decay, biases and LayerNorms don't."""
-    matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
-    vectors = [parameter for parameter in model.parameters() if parameter.dim() == 1]
-    return [
-        {"params": matrices, "weight_decay": WEIGHT_DECAY},
-        {"params": vectors, "weight_decay": 0.0},
-    ]

@@ -14,7 +14,6 @@ always be the verb.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -22,14 +21,16 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from embinit.positions import sinusoidal
 from embinit.pretraining.corpus import Corpus, Progress, pad_rows
-from embinit.pretraining.encoder import PreNormLayer, padding_mask
+from embinit.pretraining.encoder import BUCKETS, PreNormLayer, padding_mask, relative_scores
+from embinit.pretraining.optimizers import OPTIMIZERS
 from embinit.pretraining.table import Table
 
 CUT_SHARE = 0.15
 MEAN_SPAN = 3.0
 RATE = 1e-2
-BUCKETS, FARTHEST = 32, 128
+START_SIGMA = 1.0
 SENTINELS = 16
 
 
@@ -60,36 +61,27 @@ def cut_spans(
     return left + list(tokens[position:]), [*taken, first_sentinel + spans]
 
 
-def relative_buckets(queries: int, keys: int, both_ways: bool) -> torch.Tensor:
-    """(queries, keys) int64: T5's bucket of each distance, exact when near, logarithmic when far.
-
-    ``both_ways`` halves the buckets between keys before and behind; else those behind share 0.
-    """
-    distance = torch.arange(keys)[None, :] - torch.arange(queries)[:, None]
-    buckets = BUCKETS // 2 if both_ways else BUCKETS
-    side = (distance > 0).long() * buckets if both_ways else torch.zeros_like(distance)
-    distance = distance.abs() if both_ways else (-distance).clamp(min=0)
-    exact = buckets // 2
-    growth = (distance.clamp(min=1) / exact).log() / math.log(FARTHEST / exact)
-    far = (exact + (growth * (buckets - exact)).long()).clamp(max=buckets - 1)
-    return side + torch.where(distance < exact, distance, far)
-
-
 class SpanCorruptionModel(nn.Module):
-    """Two encoder and two decoder layers over N words, padding, end and ``SENTINELS`` sentinels."""
+    """Two encoder and two decoder layers over N words, padding, end and ``SENTINELS`` sentinels.
 
-    def __init__(self, size: int, dim: int, heads: int = 4) -> None:
+    ``start`` is the sigma that the table starts from. With ``relative`` False positions are
+    Vaswani's, added to the table's rows, instead of T5's biases inside attention.
+    """
+
+    def __init__(
+        self, size: int, dim: int, heads: int = 4, start: float = START_SIGMA, relative: bool = True
+    ) -> None:
         super().__init__()
-        self.padding, self.scale = size, dim**-0.5
+        self.padding, self.scale, self.relative = size, dim**-0.5, relative
         self.words = nn.Embedding(size + 2 + SENTINELS, dim)
         self.encoder_biases, self.decoder_biases = (nn.Embedding(BUCKETS, heads) for _ in range(2))
         self.encoder = nn.ModuleList(PreNormLayer(dim, heads, cross=False) for _ in range(2))
         self.decoder = nn.ModuleList(PreNormLayer(dim, heads, cross=True) for _ in range(2))
         self.encoder_norm, self.decoder_norm = (nn.RMSNorm(dim, eps=1e-6) for _ in range(2))
-        self._start_as_t5(dim, heads)
+        self._start_as_t5(dim, heads, start)
 
-    def _start_as_t5(self, dim: int, heads: int) -> None:
-        nn.init.normal_(self.words.weight)
+    def _start_as_t5(self, dim: int, heads: int, start: float) -> None:
+        nn.init.normal_(self.words.weight, std=start)
         for name, parameter in self.named_parameters():
             if parameter.dim() < 2 or name.startswith("words"):
                 continue
@@ -101,18 +93,25 @@ class SpanCorruptionModel(nn.Module):
     def forward(self, ids: torch.Tensor, shifted: torch.Tensor) -> torch.Tensor:
         """Logits (B, M, N + 2 + sentinels) for the cut text after ``shifted`` (B, M)."""
         memory_mask = padding_mask(ids, self.padding)
-        near = self.encoder_biases(relative_buckets(ids.shape[1], ids.shape[1], both_ways=True))
-        hidden = self.words(ids)
+        hidden, near = self._placed(ids, self.encoder_biases, both_ways=True)
         for layer in self.encoder:
-            hidden = layer(hidden, near.permute(2, 0, 1) + memory_mask)
+            hidden = layer(hidden, near + memory_mask)
         memory = self.encoder_norm(hidden)
         length = shifted.shape[1]
-        before = self.decoder_biases(relative_buckets(length, length, both_ways=False))
+        hidden, before = self._placed(shifted, self.decoder_biases, both_ways=False)
         future = torch.full((length, length), -torch.inf).triu(1)
-        hidden = self.words(shifted)
         for layer in self.decoder:
-            hidden = layer(hidden, before.permute(2, 0, 1) + future, memory, memory_mask)
+            hidden = layer(hidden, before + future, memory, memory_mask)
         return functional.linear(self.decoder_norm(hidden) * self.scale, self.words.weight)
+
+    def _placed(
+        self, ids: torch.Tensor, biases: nn.Embedding, both_ways: bool
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The words' rows (B, L, D), and what is added to scores for where they stand."""
+        hidden, length = self.words(ids), ids.shape[1]
+        if not self.relative:
+            return hidden + sinusoidal(length, hidden.shape[-1]), torch.zeros(1, length, length)
+        return hidden, relative_scores(biases, length, both_ways)
 
 
 def _corrupted(
@@ -130,16 +129,26 @@ def _corrupted(
 
 
 def train_span_corruption(
-    corpus: Corpus, dim: int = 64, steps: int = 10_000, batch: int = 48, seed: int = 0
+    corpus: Corpus,
+    dim: int = 64,
+    steps: int = 10_000,
+    batch: int = 48,
+    seed: int = 0,
+    rate: float = RATE,
+    optimizer: str = "adafactor",
+    start: float = START_SIGMA,
+    relative: bool = True,
 ) -> Table:
-    """Train for ``steps`` batches; the result is the word table without sentinels, (N, D)."""
+    """Train for ``steps`` batches; the result is the word table without sentinels, (N, D).
+
+    ``optimizer`` is one of ``OPTIMIZERS``; ``start`` and ``relative`` are the model's.
+    """
     size = len(corpus.words)
     progress = Progress("span corruption (steps)", steps)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = SpanCorruptionModel(size, dim)
-        # torch's Adafactor takes min(lr, 1/sqrt(step)) times the parameter's root mean square.
-        optimizer = torch.optim.Adafactor(model.parameters(), lr=RATE, weight_decay=0.0)
+        model = SpanCorruptionModel(size, dim, start=start, relative=relative)
+        step_on = OPTIMIZERS[optimizer](model, rate, steps)
         for step, (left, taken) in enumerate(_corrupted(corpus, batch, steps, seed), start=1):
             # The decoder starts from padding, as T5's does.
             shifted = functional.pad(taken[:, :-1], (1, 0), value=size)
@@ -147,14 +156,14 @@ def train_span_corruption(
             loss = functional.cross_entropy(
                 logits.flatten(0, 1), taken.flatten(), ignore_index=size
             )
-            optimizer.zero_grad()
             torch.autograd.backward(loss)
-            optimizer.step()
+            step_on()
             progress.tell(step, loss)
     record = {
         "objective": "span corruption",
         "steps": str(steps),
         "sentences": str(len(corpus.ids)),
         "seed": str(seed),
+        "loss": f"{progress.recent_loss:.4f}",
     }
     return Table(corpus.words, model.words.weight.detach()[:size].clone(), record)

@@ -1,0 +1,90 @@
+"""How the two language models' parameters step, told by name, so that a recipe can be changed.
+
+What matters for a table's width is whether its steps are proportional to it. Adafactor's are, by
+its parameter scale (Shazeer and Stern 2018, section 8); Adam's are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import torch
+from torch import nn
+
+from embinit.registry import Registry
+
+WARM_UP = 0.1
+WEIGHT_DECAY = 0.01
+ADAFACTOR_FLOOR = 1e-3
+"""torch's ``eps[1]``: no parameter counts as narrower than this."""
+
+Step = Callable[[], None]
+"""Step by the gradients that are there, and clear them."""
+
+OPTIMIZERS: Registry[Callable[[nn.Module, float, int], Step]] = Registry(
+    "optimizer", "embinit.optimizers"
+)
+"""By name: (model, rate, steps) gives what is called after each backward pass."""
+
+
+def _adafactor(model: nn.Module, rate: float, steps: int) -> Step:
+    """T5's: ``rate`` (at most 1/sqrt(step)) times the parameter's root mean square; no decay."""
+    # torch's Adafactor takes min(rate, 1/sqrt(step)) times the parameter's root mean square.
+    optimizer = torch.optim.Adafactor(model.parameters(), lr=rate, weight_decay=0.0)
+
+    def step() -> None:
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
+def _adafactor_unscaled(model: nn.Module, rate: float, steps: int) -> Step:
+    """The same with steps of one size: those that a matrix of root mean square 1/sqrt(D) takes.
+
+    D is the width of the model's table, so that its matrices step much as they did before.
+    """
+    width = next(model.parameters()).shape[1] ** -0.5
+    groups = [{"params": [parameter]} for parameter in model.parameters()]
+    optimizer = torch.optim.Adafactor(groups, lr=rate, weight_decay=0.0)
+
+    def step() -> None:
+        for group in optimizer.param_groups:
+            own = group["params"][0].detach().square().mean().sqrt().item()
+            group["lr"] = rate * width / max(ADAFACTOR_FLOOR, own)
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
+def _adamw(model: nn.Module, rate: float, steps: int) -> Step:
+    """BERT's: decay of matrices, linear warm-up and decline over ``steps``, gradients clipped."""
+    optimizer = torch.optim.AdamW(_decayed_and_not(model.parameters()), lr=rate)
+    warm_up = max(1, int(WARM_UP * steps))
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer,
+        lambda step: min((step + 1) / warm_up, (steps - step) / max(1, steps - warm_up)),
+    )
+
+    def step() -> None:
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        optimizer.zero_grad()
+
+    return step
+
+
+def _decayed_and_not(parameters: Iterable[nn.Parameter]) -> list[dict[str, object]]:
+    """BERT's parameter groups: matrices and tables decay, biases and LayerNorms don't."""
+    known = list(parameters)
+    return [
+        {"params": [one for one in known if one.dim() > 1], "weight_decay": WEIGHT_DECAY},
+        {"params": [one for one in known if one.dim() == 1], "weight_decay": 0.0},
+    ]
+
+
+OPTIMIZERS.register("adafactor", _adafactor)
+OPTIMIZERS.register("adafactor-unscaled", _adafactor_unscaled)
+OPTIMIZERS.register("adamw", _adamw)
