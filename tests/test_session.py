@@ -23,7 +23,7 @@ from embinit.session import Session
 from embinit.sources import SOURCES
 from embinit.store import DamagedRecordWarning, Store
 from embinit.tasks import Cut
-from embinit.tiers import experiments, probes
+from embinit.tiers import experiments, pretrainings, probes
 
 CLAIMS = """
 from dataclasses import replace
