@@ -11,7 +11,7 @@ from embinit.batching import Buckets, in_order
 LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=200)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(LENGTHS, st.integers(1, 17), st.integers(0, 5))
 def test_every_example_once_an_epoch(lengths, batch_size, epoch):
     """A schedule is a partition: each example is in exactly one batch, and fits its padding."""
@@ -29,7 +29,7 @@ def test_every_example_once_an_epoch(lengths, batch_size, epoch):
     assert sorted(seen) == list(range(len(lengths)))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(LENGTHS, st.integers(1, 17))
 def test_evaluation_reads_every_example_once(lengths, batch_size):
     """Batches in order of length are a partition too."""

@@ -259,6 +259,7 @@ def test_a_statistic_of_the_encoders_table_is_a_measure(arms):
         (lambda arms: arms.with_norm_after_sum(), "GloVe with LayerNorm after the sum"),
         (lambda arms: arms.with_positions_in_attention("rotary"), "GloVe with rotary positions"),
         (lambda arms: arms.with_positions_apart(), "GloVe + PE apart"),
+        (lambda arms: arms.with_faint_positions(), "GloVe + faint PE"),
     ],
 )
 def test_a_changed_setting_is_said_and_is_another_run(arms, change, label):

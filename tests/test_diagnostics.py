@@ -34,7 +34,7 @@ from embinit.errors import InputError
 from embinit.init import pretrained_xavier
 from embinit.positions import sinusoidal
 
-modest = settings(max_examples=30, deadline=None)
+modest = settings(max_examples=30)
 seeds = st.integers(0, 2**31)
 needs_data = pytest.mark.skipif(
     "EMBINIT_DATA" not in os.environ, reason="EMBINIT_DATA names no data directory"

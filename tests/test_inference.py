@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.power import TTestPower
@@ -26,7 +26,6 @@ def test_a_mean_next_to_nothing_is_no_fault():
     assert outcome.p == pytest.approx(0.5)
 
 
-@settings(deadline=None)
 @given(PAIRS)
 def test_below_is_the_one_sample_t_of_the_differences(pairs):
     """A paired t is the t of the differences against 0."""
@@ -38,7 +37,6 @@ def test_below_is_the_one_sample_t_of_the_differences(pairs):
     assert outcome.interval == pytest.approx((interval.low, interval.high))
 
 
-@settings(deadline=None)
 @given(PAIRS, st.floats(0.1, 20))
 def test_alike_is_statsmodels_tost(pairs, margin):
     """Two one-sided tests: the larger p counts."""
@@ -47,7 +45,6 @@ def test_alike_is_statsmodels_tost(pairs, margin):
     assert outcome.p == pytest.approx(ttost_paired(left, right, -margin, margin)[0], abs=1e-12)
 
 
-@settings(deadline=None)
 @given(
     PAIRS,
     st.floats(0, 5),
@@ -62,7 +59,6 @@ def test_swapping_sides_turns_the_relation(pairs, margin, relations):
     assert one.p == pytest.approx(other.p)
 
 
-@settings(deadline=None)
 @given(PAIRS, st.randoms())
 def test_the_order_of_seeds_is_nothing(pairs, random):
     """Seeds are exchangeable."""

@@ -27,7 +27,7 @@ from embinit.init import (
     xavier_sigma,
 )
 
-modest = settings(max_examples=40, deadline=None)
+modest = settings(max_examples=40)
 scales = st.floats(0.01, 20)
 means = st.floats(-2, 2)
 seeds = st.integers(0, 2**31)

@@ -35,7 +35,7 @@ from embinit.tasks.microcosm import CONTRADICTION, ENTAILMENT, NEUTRAL
 
 NAMES = ("micro-translation", "micro-sentiment", "micro-inference")
 seeds = st.integers(0, 2**32 - 1).map(str)
-some = settings(max_examples=50, deadline=None)
+some = settings(max_examples=50)
 
 
 def whole(name: str) -> Splits:

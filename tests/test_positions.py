@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from embinit.errors import InputError
 from embinit.positions import APART, apart, equation_2, multiplier, shuffled, sinusoidal, table
 
-modest = settings(max_examples=40, deadline=None)
+modest = settings(max_examples=40)
 lengths = st.integers(1, 200)
 dims = st.integers(1, 70)
 
@@ -165,6 +165,14 @@ def test_positions_apart_keep_to_the_least_used_directions(length, dim, seed):
     ours, vaswani = pe @ pe.T, sinusoidal(length, APART) @ sinusoidal(length, APART).T
     torch.testing.assert_close(ours, vaswani, rtol=1e-4, atol=1e-4)
     assert (pe.double() @ least.T).norm().item() == pytest.approx(pe.norm().item(), rel=1e-5)
+
+
+@given(st.integers(1, 40), st.integers(APART + 1, 40).map(lambda half: 2 * half))
+def test_faint_positions_are_as_strong_as_those_apart(length, dim):
+    """Every row as long, pointing where Vaswani's points."""
+    pe, whole = table("faint", length, dim), sinusoidal(length, dim)
+    assert pe.norm(dim=1).tolist() == pytest.approx([math.sqrt(APART / 2)] * length, rel=1e-5)
+    torch.testing.assert_close(torch.nn.functional.cosine_similarity(pe, whole), torch.ones(length))
 
 
 def test_positions_apart_need_a_wider_table():

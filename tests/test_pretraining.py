@@ -44,7 +44,7 @@ from embinit.tasks.base import TASKS, Cut
 from embinit.tiers import pretrainings
 
 SOURCE_NAMES = ("micro-glove", "micro-bert", "micro-t5")
-some = settings(max_examples=40, deadline=None)
+some = settings(max_examples=40)
 texts = st.lists(
     st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=14).map(" ".join),
     min_size=1,

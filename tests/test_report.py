@@ -261,7 +261,7 @@ def test_every_claim_has_its_anchor_and_row() -> None:
 
 
 @given(names=st.lists(st.sampled_from(["a/b", "a-b", "a b", "é", "ü", ""]), max_size=6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_anchors_differ_though_ids_nearly_agree(names: list[str]) -> None:
     """Two claims on one fragment would make one of them unreachable."""
     page = check(render(make_document([make_claim("x", "NOT RUN", id=n) for n in names]), {}))
@@ -344,7 +344,7 @@ def test_findings_stand_first_and_the_papers_numbers_beside_ours() -> None:
     relation=st.sampled_from(["<", ">", "<=", ">=", "~"]),
     curve=st.lists(anything, max_size=60),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_any_numbers_render(
     values: list[tuple[float | None, float | None]],
     numbers: tuple[float | None, ...],
@@ -388,7 +388,7 @@ def test_missing_numbers_are_dashes() -> None:
 
 
 @given(value=st.floats(-1e300, 1e300))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_numbers_read_back(value: float) -> None:
     """Three digits (two in scientific notation) keep a number to within a twentieth."""
     read = float(number(value).replace("\N{MINUS SIGN}", "-"))
@@ -396,7 +396,7 @@ def test_numbers_read_back(value: float) -> None:
 
 
 @given(low=st.floats(-1e6, 1e6), size=st.floats(1e-3, 1e6))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_ticks_are_even_and_on_the_axis(low: float, size: float) -> None:
     """An axis is read by its ticks: the places must be in proportion to the texts."""
     axis = Axis(low, low + size, 10.0, 390.0)
@@ -414,7 +414,7 @@ def test_ticks_are_even_and_on_the_axis(low: float, size: float) -> None:
     relation=st.sampled_from(["<", ">", "<=", ">=", "~"]),
     margin=st.floats(0.01, 20),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_shade_is_where_the_claim_holds(shift: float, relation: str, margin: float) -> None:
     """The mean lies in the shade exactly when the relation holds of it: the plot can't lie."""
     plot = forest(

@@ -43,7 +43,7 @@ def lines(table: torch.Tensor) -> bytes:
 
 
 @pytest.mark.parametrize("ending", [".txt", ".txt.gz", ".zip"])
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(
     seed=st.integers(0, 99),
     wanted=st.lists(st.sampled_from([*WORDS, "missing"]), unique=True, min_size=1),
@@ -150,7 +150,7 @@ def binary(words, table, end=b"") -> bytes:
 
 
 @pytest.mark.parametrize("ending", [".txt", ".vec", ".bin"])
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(tables())
 def test_what_gensim_writes_we_read(tmp_path_factory, ending, drawn):
     """gensim is the formats' usual reader and writer."""
@@ -166,7 +166,7 @@ def test_what_gensim_writes_we_read(tmp_path_factory, ending, drawn):
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
 @pytest.mark.parametrize("ending", [".bin", ".bin.gz"])
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(drawn=tables(), chunk=st.integers(16, 60))
 def test_binary_vectors_come_back_exactly(tmp_path_factory, ending, end, drawn, chunk):
     """With and without newlines, wherever the pieces end that it is read in; gensim agrees."""

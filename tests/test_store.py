@@ -28,7 +28,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(record=st.dictionaries(st.text(), VALUES, max_size=4))
 def test_what_is_put_is_got(tmp_path_factory, record):
     """JSON keeps every plain value, and the checksum is taken of what is read back."""

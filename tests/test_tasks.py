@@ -160,7 +160,7 @@ def test_glues_own_files_are_read_by_their_header(made):
 LINES = st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), max_size=8)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     pairs=st.lists(st.tuples(LINES, LINES | st.sampled_from(["", " ", "\u2028"]))),
     end=st.sampled_from(["", ".gz"]),

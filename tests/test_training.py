@@ -58,7 +58,7 @@ def alone(run: RunSpec) -> RunResult:
     return train(Cohort((run,)))[0]
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_a_run_is_the_same_in_any_cohort_and_order(data):
     """Its spec decides it: not who trains beside it, nor in which place."""

@@ -115,6 +115,31 @@ def test_positions_apart_keep_relations(experiment):
 
 
 @claim(
+    "kim2024/beyond/strength-not-directions",
+    says="Exploratory: positions as faint in all directions leave as many word relations",
+    where="beyond Table 4",
+    family=BEYOND,
+    experiments=table4,
+)
+def test_the_strength_of_positions_not_their_directions_costs_relations(experiment):
+    read = experiment.scaled("sqrt(D)").with_sigma(0.04)
+    apart, faint = read.with_positions_apart(), read.with_faint_positions()
+    assert faint["pretrained"].alike(apart["pretrained"])
+
+
+@claim(
+    "kim2024/beyond/faint-positions",
+    says="Exploratory: GloVe_Xavier fares with faint positions as well as with positions apart",
+    where="beyond section 5.1",
+    family=BEYOND,
+    experiments=GLOVE,
+)
+def test_faint_positions_serve_as_well_as_positions_apart(experiment):
+    faint, apart = experiment.with_faint_positions(), experiment.with_positions_apart()
+    assert faint["pretrained_xavier"] >= apart["pretrained_xavier"]
+
+
+@claim(
     "kim2024/beyond/control-a-a",
     says="Control: Xavier differs from Xavier on other seeds",
     where="control",

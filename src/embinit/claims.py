@@ -123,6 +123,10 @@ class ArmsOfExperiment:
         """The same arms with the positions in the directions that the table uses least."""
         return self._changed(self._experiment.with_positions("apart"), "+ PE apart")
 
+    def with_faint_positions(self) -> ArmsOfExperiment:
+        """The same arms with positions as weak as those apart, but in all directions."""
+        return self._changed(self._experiment.with_positions("faint"), "+ faint PE")
+
     def with_positions_in_attention(self, kind: str) -> ArmsOfExperiment:
         """The same arms with ``relative`` or ``rotary`` positions, which never touch the table."""
         bare = self._experiment.without_positions()

@@ -68,6 +68,14 @@ def apart(length: int, rows: Tensor, directions: int = APART) -> Tensor:
     return waves.float()
 
 
+def faint(length: int, dim: int, directions: int = APART) -> Tensor:
+    """Vaswani's PE made as faint as ``apart`` is: its rows are as long, in all directions alike.
+
+    What ``apart`` does to words and this does not, its directions do; the rest is strength.
+    """
+    return sinusoidal(length, dim) * math.sqrt(directions / dim)
+
+
 def table(
     kind: str,
     length: int,
@@ -120,6 +128,7 @@ KINDS.register("equation-2", lambda length, dim, *_: equation_2(length, dim))
 KINDS.register("none", lambda length, dim, *_: none(length, dim))
 KINDS.register("shuffled", _shuffled_sinusoidal)
 KINDS.register("apart", _apart)
+KINDS.register("faint", lambda length, dim, *_: faint(length, dim))
 
 MULTIPLIERS: Registry[Callable[[int], float]] = Registry("multiplier", "embinit.multipliers")
 MULTIPLIERS.register("sqrt(D)", lambda dim: math.sqrt(dim))

@@ -50,7 +50,7 @@ TABLE_3 = Family("kim2024/table-3", {"micro": 4, "sample": 4, "paper": 4})
 TABLE_4 = Family("kim2024/table-4", {"micro": 6, "sample": 6, "paper": 6})
 FIGURE_1 = Family("kim2024/figure-1", {"micro": 5, "sample": 0, "paper": 10})
 NEXT_CHECKS = Family("kim2024/next-checks", {"micro": 5, "sample": 6, "paper": 8})
-BEYOND = Family("kim2024/beyond", {"micro": 8, "sample": 1, "paper": 1})
+BEYOND = Family("kim2024/beyond", {"micro": 10, "sample": 2, "paper": 2})
 WIDTH = Family("kim2024/width", {"micro": 6, "sample": 0, "paper": 0})
 
 
