@@ -124,6 +124,26 @@ def test_a_claim_without_an_experiment_on_the_tier_is_left_out(suite):
     assert not [line for line in result.outlines if "empty parameter set" in line]
 
 
+def test_more_seeds_are_trained_for_what_is_open(suite):
+    """By the schedule that the file tells; what is decided keeps its first look."""
+    result = suite.runpytest_inprocess("claims", "-k", "open or holds", "--max-seeds", "12")
+    result.assert_outcomes(passed=1, xfailed=1)
+    document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
+    jsonschema.validate(document, load_schema())
+    looks = [(one["seeds"], one["share"]) for one in document["session"]["looks"]]
+    assert looks == [(5, 0.5), (10, 0.25), (12, 0.25)]
+    told = {entry["statement"]: entry["comparisons"][0] for entry in document["claims"]}
+    assert (told["holds"]["n"], told["open"]["n"]) == (5, 12)
+    assert len(told["open"]["left_values"]) == len(told["open"]["seeds"]) == 12
+    assert told["holds"]["alpha"] == pytest.approx(0.05 / 4 / 2)
+    assert told["open"]["alpha"] == pytest.approx(0.05 / 4 / 4)
+    suite.runpytest_inprocess("claims", "-k", "open", "--max-seeds", "12", "--budget", "0")
+    document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
+    assert document["claims"][0]["comparisons"][0]["n"] == 5
+    result = suite.runpytest_inprocess("claims", "--max-seeds", "3")
+    result.stderr.fnmatch_lines(["*--max-seeds: at most 3 seeds, but the first look takes 5*"])
+
+
 def test_strict_makes_undecided_fail(suite):
     """Nobody has to take an open question for a pass."""
     suite.runpytest_inprocess("claims", "--strict", "-k", "open").assert_outcomes(failed=1)

@@ -152,6 +152,10 @@ class Quantity:
         """Validation BLEU averaged over the epochs: how high the whole curve runs (Figure 1)."""
         return self._elsewhere("validation_bleu mean")
 
+    def with_seeds(self, seeds: int) -> Quantity:
+        """The same over another number of replicates."""
+        return replace(self, seeds=seeds)
+
     def on_other_seeds(self) -> Quantity:
         """The same arms on seeds of their own: the second half of an A/A comparison."""
         terms = tuple(replace(term, offset=OTHER_SEEDS) for term in self.terms)
@@ -212,6 +216,11 @@ class RankCorrelation(Quantity):
     def of(self, measure: str) -> Quantity:
         """InputError: its pairs have their measures."""
         raise InputError("a rank correlation has no other measure; correlate other quantities")
+
+    def with_seeds(self, seeds: int) -> Quantity:
+        """The same pairs over another number of replicates."""
+        pairs = tuple((arm.with_seeds(seeds), base.with_seeds(seeds)) for arm, base in self.pairs)
+        return replace(self, seeds=seeds, pairs=pairs)
 
     def on_other_seeds(self) -> Quantity:
         """The same pairs on seeds of their own."""
@@ -297,6 +306,10 @@ class Comparison:
         """Every run that decides it."""
         return [*self.left.runs(), *self.right.runs()]
 
+    def with_seeds(self, seeds: int) -> Comparison:
+        """The same over another number of replicates."""
+        return replace(self, left=self.left.with_seeds(seeds), right=self.right.with_seeds(seeds))
+
     def decide(self, lookup: Lookup, alpha: float) -> Decision:
         """Its outcome at ``alpha`` from the runs that ``lookup`` finds."""
         left, right = self.left.values(lookup), self.right.values(lookup)
@@ -304,11 +317,11 @@ class Comparison:
         if missing:
             listed = ", ".join(map(str, missing))
             reason = f"no {self.left.measure} from seeds {listed}"
-            return Decision(self, None, (), (), reason)
+            return Decision(self, None, (), (), reason, alpha)
         first, second = [v for v in left if v is not None], [v for v in right if v is not None]
         random = self.left.random or self.right.random
         outcome = compare(first, second, self.relation, alpha, self.left.margin, random)
-        return Decision(self, outcome, tuple(first), tuple(second), "")
+        return Decision(self, outcome, tuple(first), tuple(second), "", alpha)
 
     def __str__(self) -> str:
         sign = {Relation.BELOW: "<", Relation.ABOVE: ">", Relation.ALIKE: "≈"}
@@ -318,18 +331,25 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Decision:
-    """A comparison decided, or the reason why it could not be."""
+    """A comparison decided at ``alpha``, or the reason why it could not be."""
 
     comparison: Comparison
     outcome: Outcome | None
     left: tuple[float, ...]
     right: tuple[float, ...]
     reason: str
+    alpha: float
 
     @property
     def verdict(self) -> Verdict:
         """What the comparison came to."""
         return Verdict.NOT_RUN if self.outcome is None else self.outcome.verdict
+
+    @property
+    def open(self) -> bool:
+        """Whether more seeds could still decide it."""
+        outcome = self.outcome
+        return outcome is not None and outcome.verdict is Verdict.UNDECIDED and not outcome.exact
 
     def __str__(self) -> str:
         """One line for pytest: statement, effect, interval, p, seeds."""

@@ -16,7 +16,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from embinit.comparisons import Comparison, Decider, Decision, read_by, verdict_
 from embinit.errors import InputError
 from embinit.experiments import Experiment, RunSpec
 from embinit.inference import Verdict
+from embinit.looks import look, schedule
 from embinit.session import Session, end_with
 from embinit.statements import Statement
 from embinit.store import Store
@@ -66,6 +67,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--seeds", type=int, default=None, help="replicates per arm (default: the tier's, 5)"
     )
     group.addoption(
+        "--max-seeds",
+        type=int,
+        default=None,
+        help="look again at what is UNDECIDED, with twice the seeds each time, up to so many "
+        "(default: look once)",
+    )
+    group.addoption(
+        "--budget",
+        type=float,
+        default=None,
+        metavar="MINUTES",
+        help="begin no further look after so many minutes (default: no limit)",
+    )
+    group.addoption(
         "--store", default=".embinit/store", help="where runs are kept (default: .embinit/store)"
     )
     group.addoption(
@@ -87,6 +102,10 @@ def pytest_configure(config: pytest.Config) -> None:
     seeds = config.getoption("seeds")
     if seeds is not None and seeds < 2:
         raise pytest.UsageError(f"--seeds {seeds}: a paired test needs at least 2; 5 is usual")
+    try:
+        schedule(seeds or tier(config.getoption("tier")).seeds, config.getoption("max_seeds"))
+    except InputError as error:
+        raise pytest.UsageError(f"--max-seeds: {error}") from None
     data_dir = _data_dir(config)
     if data_dir is not None and not data_dir.is_dir():
         raise pytest.UsageError(f"--data-dir {data_dir} is not a directory; name one that exists")
@@ -228,17 +247,48 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     runs = [run for comparison in comparisons for run in comparison.runs()]
     problems = sorted({problem for run in runs if (problem := session.problem(run))})
     alpha = claim.family.share(config.getoption("tier"))
-    if problems:
-        decisions = [Decision(one, None, (), (), "; ".join(problems)) for one in comparisons]
-    else:
-        session.ensure(runs)
-        decisions = [one.decide(session.record, alpha) for one in comparisons]
-    verdict = verdict_of(decisions)
     one, place = _experiment_of(pyfuncitem), (pyfuncitem.nodeid, config.getoption("tier"))
+    if problems:
+        reason = "; ".join(problems)
+        decisions = [Decision(open_, None, (), (), reason, alpha) for open_ in comparisons]
+    else:
+        looks = schedule(one.seeds, config.getoption("max_seeds"))
+        decisions = look(
+            comparisons,
+            looks,
+            alpha,
+            lambda runs: _ensure(config, runs),
+            session.record,
+            lambda: _time_left(config),
+        )
+    verdict = verdict_of(decisions)
     entry = claim_entry(claim, one, *place, decisions, alpha, session.key)
     pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
     _settle(pyfuncitem, claim, verdict, decisions, bool(config.getini("strict")))
     return True
+
+
+def _ensure(config: pytest.Config, runs: list[RunSpec]) -> None:
+    """Have ``runs`` stored; those of a later look join the plan first."""
+    session = _session(config)
+    planned = set(session.wanted)
+    more = [run for run in runs if run not in planned]
+    if not more:
+        return session.ensure(runs)
+    session.want([*session.wanted, *more])
+    _tell_plan(config, session)
+    with session.helped() if _alone(config) else contextlib.nullcontext():
+        return session.ensure(runs)
+
+
+def _time_left(config: pytest.Config) -> bool:
+    budget = config.getoption("budget")
+    return budget is None or time.time() - config.stash[STARTED] < 60 * budget
+
+
+def _alone(config: pytest.Config) -> bool:
+    """Whether this process has no workers beside it, and is none."""
+    return not hasattr(config, "workerinput") and not config.getoption("numprocesses", None)
 
 
 def _settle_audit(item: pytest.Function, audit: Audit) -> None:
@@ -312,7 +362,7 @@ def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
     done = threading.Event()
     watcher = threading.Thread(target=_watch, args=(config, done), daemon=True)
     watcher.start()
-    alone = SESSION in config.stash and not config.getoption("numprocesses", None)
+    alone = SESSION in config.stash and _alone(config)
     with config.stash[SESSION].helped() if alone else contextlib.nullcontext():
         try:
             return (yield)
@@ -402,12 +452,14 @@ def _about(config: pytest.Config, claims: list[dict[str, Any]], store: Store) ->
     fresh = sum(
         store.path(key).stat().st_mtime >= started for key in keys if store.path(key).exists()
     )
+    first = config.getoption("seeds") or tier(config.getoption("tier")).seeds
     return {
         "started": datetime.datetime.fromtimestamp(started, datetime.UTC).isoformat(),
         "wall_seconds": round(time.time() - started, 1),
         "tier": config.getoption("tier"),
         "device": device_name(config.getoption("device")),
-        "seeds": config.getoption("seeds") or tier(config.getoption("tier")).seeds,
+        "seeds": first,
+        "looks": [asdict(one) for one in schedule(first, config.getoption("max_seeds"))],
         "command": " ".join(["pytest", *config.invocation_params.args]),
         "runs": {"wanted": len(keys), "trained": fresh, "stored": len(keys) - fresh},
         "versions": versions(),

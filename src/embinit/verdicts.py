@@ -62,6 +62,7 @@ def _comparison(decision: Decision, paper: str, key: Callable[[RunSpec], str]) -
         "arms": {"left": comparison.left.label, "right": comparison.right.label},
         "metric": comparison.left.measure,
         "unit": comparison.left.unit,
+        "alpha": decision.alpha,
         "n": outcome.n,
         "seeds": list(range(comparison.left.seeds)),
         "left_values": list(decision.left),

@@ -1,0 +1,135 @@
+"""The schedule of looks, and that more seeds go only to what is still open."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embinit.claims import ArmsOfExperiment
+from embinit.comparisons import verdict_of
+from embinit.errors import InputError
+from embinit.inference import Verdict
+from embinit.looks import Look, look, schedule
+from embinit.tiers import experiments
+
+[ONE] = experiments("micro", ("glove",), ("sentiment",))
+
+
+@given(st.integers(2, 30), st.integers(0, 300))
+def test_looks_double_up_to_the_most_and_share_one_alpha(first, more):
+    """Seeds rise, never more than twofold; the first look has half, and all have the whole."""
+    looks = schedule(first, first + more)
+    counts = [one.seeds for one in looks]
+    assert (counts[0], counts[-1]) == (first, first + more)
+    assert all(low < high <= 2 * low for low, high in itertools.pairwise(counts))
+    assert sum(one.share for one in looks) == pytest.approx(1)
+    assert looks[0].share == (0.5 if more else 1.0)
+    assert len({one.share for one in looks[1:]}) <= 1
+
+
+def test_one_look_is_the_rule():
+    """Without leave to train more there is one look with all of alpha; less is refused."""
+    assert schedule(5) == (Look(5, 1.0),)
+    assert schedule(5, 20) == (Look(5, 0.5), Look(10, 0.25), Look(20, 0.25))
+    with pytest.raises(InputError, match="at most 3 seeds, but the first look takes 5"):
+        schedule(5, 3)
+
+
+class Made:
+    """Runs whose scores are known by init; what was asked for is noted."""
+
+    def __init__(self, effects, spread=4.0):
+        self.effects, self.spread, self.asked = effects, spread, []
+
+    def ensure(self, runs):
+        self.asked.append({(run.table.init, run.seed) for run in runs})
+
+    def record(self, run):
+        noise = np.random.default_rng((run.seed, len(run.table.init))).normal()
+        score = 50 + self.effects.get(run.table.init, 0) + self.spread * noise
+        return {"measures": {"accuracy": score}}
+
+
+def decided(made, comparisons, most=20, time_left=lambda: True):
+    return look(comparisons, schedule(5, most), 0.01, made.ensure, made.record, time_left)
+
+
+def test_seeds_follow_need():
+    """A large effect stops at the first look; a small one goes on, with the new seeds too."""
+    arms = ArmsOfExperiment(ONE)
+    made = Made({"pretrained": -40})
+    [decision] = decided(made, [arms["pretrained"] < arms["xavier"]])
+    assert (decision.verdict, len(made.asked)) == (Verdict.SUPPORTED, 1)
+    assert decision.alpha == pytest.approx(0.005)
+    made = Made({})
+    [decision] = decided(made, [arms["pretrained"] < arms["xavier"]])
+    assert decision.verdict is Verdict.UNDECIDED
+    assert [len(runs) // 2 for runs in made.asked] == [5, 10, 20]
+    assert (decision.outcome.n, len(decision.left)) == (20, 20)
+    assert decision.alpha == pytest.approx(0.0025)
+
+
+def test_a_later_look_takes_only_what_is_open():
+    """What was decided stays as it was; a claim that fell is not looked at again."""
+    arms = ArmsOfExperiment(ONE)
+    clear, close = arms["pretrained"] < arms["xavier"], arms["xavier_pretrained"] < arms["xavier"]
+    made = Made({"pretrained": -40})
+    first, second = decided(made, [clear, close])
+    assert (first.outcome.n, second.outcome.n) == (5, 20)
+    assert verdict_of([first, second]) is Verdict.UNDECIDED
+    assert all("pretrained" not in {init for init, _ in runs} for runs in made.asked[1:])
+    fallen = arms["pretrained"] > arms["xavier"]
+    made = Made({"pretrained": -40})
+    assert verdict_of(decided(made, [fallen, close])) is Verdict.REFUTED
+    assert len(made.asked) == 1
+
+
+def test_no_look_begins_without_time():
+    """The first is always taken, since without it there is no verdict at all."""
+    arms = ArmsOfExperiment(ONE)
+    made = Made({})
+    [decision] = decided(made, [arms["pretrained"] < arms["xavier"]], time_left=lambda: False)
+    assert (decision.outcome.n, len(made.asked)) == (5, 1)
+
+
+def test_numbers_that_no_seed_changes_are_looked_at_once():
+    """A table's width is what it is."""
+    arms = ArmsOfExperiment(ONE)
+    made = Made({})
+    made.record = lambda run: {"measures": {"sigma": 0.5}}
+    [decision] = decided(made, [arms["pretrained"].sigma > arms["xavier"].sigma])
+    assert (decision.verdict, len(made.asked)) == (Verdict.UNDECIDED, 1)
+
+
+def test_a_missing_number_ends_the_looks():
+    """No measure, no verdict, and no more training for it."""
+    arms = ArmsOfExperiment(ONE)
+    made = Made({})
+    made.record = lambda run: {"measures": {}}
+    [decision] = decided(made, [arms["pretrained"] < arms["xavier"]])
+    assert (decision.verdict, len(made.asked)) == (Verdict.NOT_RUN, 1)
+
+
+def test_every_kind_of_quantity_takes_more_seeds():
+    """Differences of differences, constants, other seeds and rank correlations."""
+    from embinit.comparisons import rank_correlation
+
+    arms = ArmsOfExperiment(ONE)
+    other = ArmsOfExperiment(replace(ONE, source="micro-t5"))
+    pairs = [(arms[init], arms["xavier"]) for init in ("pretrained", "xavier_pretrained")]
+    correlated = rank_correlation([*pairs, (other["pretrained"], other["xavier"])])
+    for quantity in (
+        arms["pretrained"] - arms["xavier"],
+        arms["xavier"].on_other_seeds(),
+        correlated,
+        correlated.on_other_seeds(),
+    ):
+        twice = (quantity > 0.0).with_seeds(2 * quantity.seeds)
+        assert len(twice.runs()) == 2 * len(quantity.runs())
+        assert set(quantity.runs()) < set(twice.runs())
+        assert len(twice.right.values(lambda run: None)) == 2 * quantity.seeds
