@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from xml.etree import ElementTree
 
 import jsonschema
 import pytest
@@ -122,6 +123,73 @@ def test_a_claim_without_an_experiment_on_the_tier_is_left_out(suite):
     result = suite.runpytest_inprocess("claims", "-k", "open or holds")
     result.assert_outcomes(passed=1, deselected=5)
     assert not [line for line in result.outlines if "empty parameter set" in line]
+
+
+def blessed(suite, **verdicts):
+    """A baseline from the suite's own report, with other verdicts for some statements."""
+    cli.main(["bless", str(suite.path / "reports/latest"), "--to", str(suite.path / "reference")])
+    path = suite.path / "reference/verdicts.json"
+    document = json.loads(path.read_text())
+    for entry in document["claims"]:
+        entry["verdict"] = verdicts.get(entry["statement"], entry["verdict"])
+    path.write_text(json.dumps(document))
+    return document
+
+
+def test_a_session_is_held_against_a_baseline(suite):
+    """Lost findings fail even where pytest skips; what is in doubt or moved is told."""
+    suite.runpytest_inprocess("claims", "-k", "holds or open or missing")
+    document = blessed(suite)
+    jsonschema.validate(document, load_schema())
+    assert document["blessed"]["when"].startswith("20")
+    argued = ("claims", "--baseline", "reference/verdicts.json", "-k")
+    result = suite.runpytest_inprocess(*argued, "holds or open or missing")
+    assert result.ret == 0
+    assert not [line for line in result.outlines if line.startswith(("LOST", "moved"))]
+    document["claims"][0]["comparisons"][0]["interval"] = [-1.0, 1.0]
+    (suite.path / "reference/verdicts.json").write_text(json.dumps(document))
+    result = suite.runpytest_inprocess(*argued, "holds")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["moved: mine/finding/holds* has a difference outside*", "*before: SUPPORTED; -20*"]
+    )
+    blessed(suite, open="SUPPORTED", missing="SUPPORTED")
+    suite.runpytest_inprocess("claims", "-k", "holds or open or missing")
+    blessed(suite, open="SUPPORTED", missing="SUPPORTED")
+    result = suite.runpytest_inprocess(*argued, "open")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["moved: *open* was SUPPORTED and is UNDECIDED"])
+    result = suite.runpytest_inprocess(*argued, "missing")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["LOST: *missing* was SUPPORTED and is NOT RUN"])
+    result = suite.runpytest_inprocess("claims", "--baseline", "nowhere.json")
+    result.stderr.fnmatch_lines(["*--baseline: *nowhere.json does not exist*"])
+
+
+def test_only_a_sound_report_is_blessed(suite, capsys):
+    """A control that misbehaved, or nothing run, is no baseline; nothing is replaced."""
+    arguments = ["bless", str(suite.path / "reports/latest"), "--to", str(suite.path / "to")]
+    suite.runpytest_inprocess("claims")
+    assert cli.main(arguments) == 2
+    assert "not blessed: control mine/finding/control-that-misbehaves" in capsys.readouterr().err
+    suite.runpytest_inprocess("claims", "-k", "missing")
+    assert cli.main(arguments) == 2
+    assert "nothing in" in capsys.readouterr().err
+    suite.runpytest_inprocess("claims", "-k", "holds")
+    (suite.path / "reports/latest/index.html").unlink()
+    assert cli.main(arguments) == 2
+    assert not (suite.path / "to").exists()
+
+
+def test_junit_has_the_numbers_as_properties(suite):
+    """For tools that read nothing else."""
+    suite.runpytest_inprocess("claims", "-k", "holds", "--junit-xml", "j.xml")
+    root = ElementTree.parse(suite.path / "j.xml").getroot()
+    told = {one.get("name"): one.get("value") for one in root.iter("property")}
+    assert told["verdict"] == told["1.verdict"] == "SUPPORTED"
+    assert told["1.statement"] == "GloVe < Xavier"
+    assert float(told["1.low"]) < float(told["1.difference"]) < float(told["1.high"]) < 0
+    assert told["1.seeds"] == "5"
 
 
 def test_more_seeds_are_trained_for_what_is_open(suite):

@@ -216,7 +216,11 @@ def _power(effect: float, n: int, alpha: float) -> float:
     """Power of the one-sided paired t against ``effect`` standard deviations of the difference."""
     from statsmodels.stats.power import TTestPower
 
-    return float(TTestPower().power(effect, n, alpha, alternative="larger"))
+    power = float(TTestPower().power(effect, n, alpha, alternative="larger"))
+    if math.isnan(power):
+        # scipy's noncentral t gives up far out, where the normal is as good.
+        power = float(stats.norm.cdf(effect * math.sqrt(n) - stats.t.ppf(1 - alpha, n - 1)))
+    return power
 
 
 def _seeds_needed(
@@ -229,6 +233,11 @@ def _seeds_needed(
         effect = min(inside) / spread
     else:
         effect = max(mean - b if side == "greater" else b - mean for b, side in opposing) / spread
+    return seeds_for(effect, alpha)
+
+
+def seeds_for(effect: float, alpha: float) -> int | None:
+    """The fewest seeds that show ``effect`` deviations with 90 % power; None: over 1000."""
     if effect <= 0 or _power(effect, MOST_SEEDS, alpha) < POWER_WANTED:
         return None
     low, high = 2, MOST_SEEDS

@@ -22,7 +22,9 @@ from typing import Any
 
 import pytest
 
+from embinit import baseline
 from embinit.audit import Audit, Finding, finding_of
+from embinit.baseline import Change, changes
 from embinit.claims import ArmsOfExperiment, Claim, comparisons_of
 from embinit.comparisons import Comparison, Decider, Decision, read_by, verdict_of
 from embinit.errors import InputError
@@ -33,7 +35,7 @@ from embinit.session import Session, end_with
 from embinit.statements import Statement
 from embinit.store import Store
 from embinit.tiers import TIERS, arm_label, experiments, pretrainings, tier
-from embinit.verdicts import add_holm, audit_entry, claim_entry
+from embinit.verdicts import add_holm, audit_entry, claim_entry, properties
 
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 VERDICTS: pytest.StashKey[list[dict[str, Any]]] = pytest.StashKey()
@@ -81,6 +83,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="begin no further look after so many minutes (default: no limit)",
     )
     group.addoption(
+        "--baseline",
+        default=None,
+        metavar="VERDICTS",
+        help="a blessed verdicts.json: fail where one of its findings is lost, tell what moved",
+    )
+    group.addoption(
         "--store", default=".embinit/store", help="where runs are kept (default: .embinit/store)"
     )
     group.addoption(
@@ -106,6 +114,11 @@ def pytest_configure(config: pytest.Config) -> None:
         schedule(seeds or tier(config.getoption("tier")).seeds, config.getoption("max_seeds"))
     except InputError as error:
         raise pytest.UsageError(f"--max-seeds: {error}") from None
+    if config.getoption("baseline") is not None:
+        try:
+            changes({**_tier_of(config), "claims": []}, baseline.read(_baseline(config)))
+        except InputError as error:
+            raise pytest.UsageError(f"--baseline: {error}") from None
     data_dir = _data_dir(config)
     if data_dir is not None and not data_dir.is_dir():
         raise pytest.UsageError(f"--data-dir {data_dir} is not a directory; name one that exists")
@@ -113,6 +126,22 @@ def pytest_configure(config: pytest.Config) -> None:
     device = str(config.getoption("device"))
     if device != "cpu":
         _check_device(device)
+
+
+def _baseline(config: pytest.Config) -> Path:
+    return Path(config.rootpath / config.getoption("baseline"))
+
+
+def _tier_of(config: pytest.Config) -> dict[str, Any]:
+    return {"session": {"tier": config.getoption("tier")}}
+
+
+def _changed(config: pytest.Config) -> list[Change]:
+    """What became of the baseline's findings, where one was named."""
+    if config.getoption("baseline") is None or hasattr(config, "workerinput"):
+        return []
+    latest = {**_tier_of(config), "claims": config.stash[VERDICTS]}
+    return changes(latest, baseline.read(_baseline(config)))
 
 
 def _check_device(device: str) -> None:
@@ -264,6 +293,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     verdict = verdict_of(decisions)
     entry = claim_entry(claim, one, *place, decisions, alpha, session.key)
     pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
+    pyfuncitem.user_properties.extend(properties(entry))
     _settle(pyfuncitem, claim, verdict, decisions, bool(config.getini("strict")))
     return True
 
@@ -343,9 +373,14 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A claim that broke has no verdict: that is an error, never a refuted finding (exit 1)."""
+    """A claim that broke has no verdict: that is an error, never a refuted finding (exit 1).
+
+    A finding of the baseline that was not run is lost too, though pytest only skipped it.
+    """
     if _broken:
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+    elif session.exitstatus == 0 and any(change.lost for change in _changed(session.config)):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 _collector: dict[str, list[dict[str, Any]]] | None = None
@@ -441,6 +476,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line(f"{mark} {entry['id']}{note}")
         if entry["verdict"] == "NOT RUN":
             terminalreporter.write_line(f"{'':<13}{entry['reason']}")
+    if config.getoption("baseline") is not None:
+        terminalreporter.section("against the baseline")
+        for change in _changed(config):
+            terminalreporter.write_line(f"{'LOST' if change.lost else 'moved'}: {change}")
     terminalreporter.write_line(f"report: {page}")
 
 

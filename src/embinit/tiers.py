@@ -11,10 +11,7 @@
   MiniLM plays BERT's part.
 - ``paper``: the paper's twelve experiments (Tables 1 and 5, A.2), for a GPU.
 
-Margins stand here, before any run that they judge. They are twice the standard deviation of the
-baseline arm over seeds that no claim uses, rounded up to half a unit
-(``benchmarks/noise_floor.py``); for ``sample`` and ``paper`` they are no less than twice the
-largest Xavier standard deviation that the paper's Table 1 prints for the task.
+Margins stand here, before any run that they judge; ``noise_floor`` says where they come from.
 """
 
 from __future__ import annotations

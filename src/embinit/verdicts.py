@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -81,6 +81,29 @@ def _comparison(decision: Decision, paper: str, key: Callable[[RunSpec], str]) -
         "printed": printed(paper, comparison),
         "runs": list(dict.fromkeys(key(run) for run in comparison.runs())),
     }
+
+
+def properties(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """A claim's numbers one by one, as JUnit's properties have them: names and strings."""
+    told = [("verdict", entry["verdict"])]
+    for number, one in enumerate(entry["comparisons"], start=1):
+        low, high = one["interval"]
+        arms = one["arms"]
+        told += [
+            (f"{number}.{name}", str(value))
+            for name, value in (
+                ("statement", f"{arms['left']} {one['relation']} {arms['right']}"),
+                ("verdict", one["verdict"]),
+                ("difference", one["difference"]),
+                ("low", low),
+                ("high", high),
+                ("unit", one["unit"]),
+                ("p", one["p"]),
+                ("alpha", one["alpha"]),
+                ("seeds", one["n"]),
+            )
+        ]
+    return told
 
 
 def audit_entry(audit: Audit, nodeid: str, checks: Sequence[Check]) -> dict[str, Any]:

@@ -62,6 +62,17 @@ def numbers() -> dict[str, Any]:
     return found
 
 
+def printed_deviations(one: Experiment) -> list[float]:
+    """Every standard deviation that Table 1 prints of Xavier for the experiment's task."""
+    cells = [
+        source["xavier"][task]
+        for source in numbers()["tables_1_and_7"].values()
+        for task in stands_for(one)
+    ]
+    scores = ("score", "matched", "mismatched")
+    return [float(cell[name][1]) for cell in cells for name in scores if name in cell]
+
+
 TITLES = {"sst2": "SST2", "mnli": "MNLI", "multi30k": "Multi30k", "iwslt2017": "IWSLT2017"}
 
 

@@ -1,0 +1,107 @@
+"""Margins stand on what was measured, and a floor says how many seeds an effect takes."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.stats.power import TTestPower
+
+from embinit import cli, noise_floor
+from embinit.errors import InputError
+from embinit.experiments import Experiment
+from embinit.noise_floor import FIRST_SEED, Floor, margin_for, measure, stored
+from embinit.papers.kim2024 import printed_deviations
+from embinit.results import RunResult
+from embinit.tiers import TIERS, experiments
+
+FLOOR = Floor("micro", "t", 64, "bleu", "BLEU", 50.0, 2.0, 10, 1.0, "2026-11-21")
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_every_margin_is_what_the_noise_floor_gives(tier: str) -> None:
+    """Measured where there is a measurement, printed where the paper has its task."""
+    measured = {(floor.tier, floor.task): floor for floor in stored()}
+    for one in experiments(tier):
+        floor = measured.get((tier, one.data.task))
+        printed = printed_deviations(one) if tier != "micro" else []
+        if tier == "paper":
+            assert floor is None
+            assert one.margin == margin_for(printed)
+        else:
+            assert floor is not None, one.data.task
+            assert (floor.metric, floor.unit) == (one.metric, one.unit)
+            assert one.margin == floor.margin(printed)
+
+
+@given(st.lists(st.floats(0.001, 50), min_size=1, max_size=4))
+def test_a_margin_is_twice_the_deviation_in_half_units(deviations: list[float]) -> None:
+    """Never less than twice the largest, less than half a unit more."""
+    margin = margin_for(deviations)
+    assert margin == round(2 * margin) / 2
+    assert -1e-9 <= margin - 2 * max(deviations) < 0.5
+
+
+@given(st.floats(1.5, 20))
+def test_seeds_are_those_of_statsmodels_power(effect: float) -> None:
+    """Fewest seeds with 90 % power for two arms that vary independently."""
+    seeds = FLOOR.seeds_for(effect, 0.01)
+    size = effect / (math.sqrt(2) * FLOOR.sd)
+    power = [TTestPower().power(size, n, 0.01, alternative="larger") for n in range(2, 400)]
+    # statsmodels gives up (not a number) where the power is next to 1.
+    enough = [n for n, one in enumerate(power, start=2) if one >= 0.9]
+    assert seeds == enough[0]
+
+
+def test_no_effect_takes_no_number_of_seeds() -> None:
+    """Next to nothing takes over 1000, and nothing can't be found at all."""
+    assert FLOOR.seeds_for(0.01, 0.01) is None
+    for effect in (0.0, -1.0, math.nan):
+        with pytest.raises(InputError, match="can't be found"):
+            FLOOR.seeds_for(effect, 0.01)
+
+
+def made(one: Experiment, scores: list[float], monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let training give these scores; returns which seeds were asked for, once they are."""
+    asked: list[int] = []
+
+    def train(cohort, data_dir):
+        asked.extend(run.seed for run in cohort.runs)
+        assert {run.table.init for run in cohort.runs} == {"xavier"}
+        return [RunResult(spec={}, measures={one.metric: score}) for score in scores]
+
+    monkeypatch.setattr("embinit.training.train", train)
+    return asked
+
+
+def test_a_floor_is_the_spread_of_the_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over seeds of its own, with n - 1 below."""
+    [one] = experiments("micro", ("glove",), ("sentiment",))
+    asked = made(one, [70.0, 72.0, 77.0], monkeypatch)
+    floor = measure("micro", one, 3)
+    assert asked == [FIRST_SEED, FIRST_SEED + 1, FIRST_SEED + 2]
+    assert (floor.mean, floor.sd) == (73.0, round(float(np.std([70, 72, 77], ddof=1)), 3))
+    with pytest.raises(InputError, match="at least 2 seeds"):
+        measure("micro", one, 1)
+
+
+def test_the_command_measures_proposes_and_writes(monkeypatch, tmp_path, capsys) -> None:
+    """One line a task, and a file that is read again."""
+    monkeypatch.setattr(
+        noise_floor, "measure", lambda tier, one, *_: replace(FLOOR, task=one.data.task)
+    )
+    path = tmp_path / "floor.json"
+    assert cli.main(["noise-floor", "--effect", "8", "--json", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert all("margin 4; a difference of 8 takes at most" in line for line in lines)
+    tasks = [entry["task"] for entry in json.loads(path.read_text())]
+    assert tasks == ["micro-translation", "micro-sentiment", "micro-inference"]
+    assert cli.main(["noise-floor", "--task", "chess"]) == 2
+    assert "tier micro has no task 'chess'" in capsys.readouterr().err
+    assert cli.main(["noise-floor", "--tier", "nano"]) == 2
