@@ -339,3 +339,22 @@ def test_missing_data_is_a_problem_and_trains_nothing(tmp_path):
     assert problem is not None
     assert "sst2/train.tsv.gz" in problem
     assert session.record(one.run("xavier", 0)) is None
+
+
+def test_stores_of_two_machines_make_one_report(pytester):
+    """Each has some of the runs; together they decide, and nothing is trained."""
+    (pytester.mkdir("claims") / "test_mine.py").write_text(CLAIMS.replace("EPOCHS", "1"))
+    for store, which in (("one", "test_a"), ("two", "test_b")):
+        pytester.runpytest_subprocess("claims", "-k", which, "--store", store)
+    done = pytester.runpytest_subprocess("claims", "--store", "one", "--no-train", "-rs")
+    assert done.parseoutcomes()["skipped"] == 2
+    done.stdout.fnmatch_lines(["*one lacks runs; without --no-train they are trained*"])
+    command = (sys.executable, "-m", "embinit.cli", "report", "--store")
+    done = pytester.run(*command, "one", "--store", "two", "--into", "both", "claims")
+    done.stdout.fnmatch_lines([f"{RUNS} runs in both, from 2 stores"])
+    document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
+    assert document["session"]["runs"] == {"wanted": RUNS, "trained": 0, "stored": RUNS}
+    assert "NOT RUN" not in {entry["verdict"] for entry in document["claims"]}
+    done = pytester.run(*command, "nowhere")
+    assert done.ret == 2
+    done.stderr.fnmatch_lines(["embinit: nowhere is no store of runs*"])

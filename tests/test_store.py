@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import signal
 import subprocess
@@ -121,3 +122,28 @@ def test_a_lock_has_one_holder_and_dies_with_it(tmp_path):
                 return
         time.sleep(0.05)
     pytest.fail("the lock outlived its holder")
+
+
+def test_stores_are_merged_and_compared(tmp_path):
+    """What one lacks it takes; what both have is compared, and its own kept."""
+    here, there = Store(tmp_path / "here"), Store(tmp_path / "there")
+    for store, key, measures in (
+        (here, "aa1", {"bleu": 30.0}),
+        (here, "ab2", {"bleu": 31.0}),
+        (here, "ab3", {"bleu": 31.0, "loss": 1.0}),
+        (there, "aa1", {"bleu": 30.0}),
+        (there, "ab2", {"bleu": 28.5}),
+        (there, "ab3", {"bleu": 31.0}),
+        (there, "cc4", {"bleu": 12.0}),
+    ):
+        store.put(key, {"measures": measures})
+    assert here.take(there) == {"aa1": 0.0, "ab2": 2.5, "ab3": math.inf}
+    assert [*here] == ["aa1", "ab2", "ab3", "cc4"]
+    assert here.get("cc4") == {"measures": {"bleu": 12.0}}
+    assert here.get("ab2") == {"measures": {"bleu": 31.0}}
+    damaged = there.path("cc4")
+    damaged.write_text(damaged.read_text().replace("12.0", "13.0"))
+    third = Store(tmp_path / "third")
+    with pytest.warns(DamagedRecordWarning):
+        third.take(there)
+    assert [*third] == ["aa1", "ab2", "ab3"]

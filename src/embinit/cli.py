@@ -3,7 +3,8 @@
 ``embinit check`` says whether a suite's verdicts are in order. A refuted claim is a result and no
 fault, so pytest's failure alone can't say whether a change may land. In order means: every control
 came out as it should, and, with a baseline, no claim that was SUPPORTED there is REFUTED or NOT RUN
-now. ``embinit bless`` makes a suite's report the baseline. ``embinit noise-floor`` measures what
+now. ``embinit bless`` makes a suite's report the baseline. ``embinit report`` merges the stores of
+several machines or nights and judges what they hold together. ``embinit noise-floor`` measures what
 the seeds alone do to each task, and proposes its margin.
 """
 
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     _add_check(commands)
     _add_bless(commands)
+    _add_report(commands)
     _add_noise_floor(commands)
     parsed = parser.parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = parsed.run
@@ -73,6 +75,42 @@ def _bless(parsed: argparse.Namespace) -> int:
     bless(parsed.report, parsed.to)
     print(f"{parsed.to} is the baseline now; commit it")
     return 0
+
+
+def _add_report(commands: Any) -> None:
+    report = commands.add_parser("report", help="judge what several stores hold together")
+    report.add_argument(
+        "--store", type=Path, action="append", required=True, help="a store to read; repeatable"
+    )
+    report.add_argument(
+        "--into", type=Path, default=Path(".embinit/merged"), help="the store that gets all runs"
+    )
+    report.add_argument("claims", nargs="?", default="claims/", help="where the claims are")
+    report.add_argument("pytest", nargs=argparse.REMAINDER, help="what else pytest is to be told")
+    report.set_defaults(run=_report)
+
+
+def _report(parsed: argparse.Namespace) -> int:
+    import pytest
+
+    from embinit.store import Store
+
+    for path in parsed.store:
+        if not (path / "runs").is_dir():
+            raise InputError(f"{path} is no store of runs; name one that --store of pytest wrote")
+    merged = Store(parsed.into)
+    apart: dict[str, float] = {}
+    for path in parsed.store:
+        apart |= merged.take(Store(path))
+    print(f"{len([*merged])} runs in {parsed.into}, from {len(parsed.store)} stores")
+    if apart:
+        differing = sum(one > 0 for one in apart.values())
+        print(
+            f"{len(apart)} runs are in several, {differing} of them with other measures, by up to "
+            f"{max(apart.values()):.3g}; the first store's count"
+        )
+    arguments = [parsed.claims, "--store", str(parsed.into.absolute()), "--no-train"]
+    return int(pytest.main([*arguments, *parsed.pytest]))
 
 
 def _add_noise_floor(commands: Any) -> None:

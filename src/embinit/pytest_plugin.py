@@ -92,6 +92,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--store", default=".embinit/store", help="where runs are kept (default: .embinit/store)"
     )
     group.addoption(
+        "--no-train",
+        action="store_true",
+        help="judge what the store has, and train nothing (default: train what it lacks)",
+    )
+    group.addoption(
         "--report-dir",
         default="reports/latest",
         help="where index.html and verdicts.json go (default: reports/latest)",
@@ -186,7 +191,8 @@ def _session(config: pytest.Config) -> Session:
         except InputError as error:
             raise pytest.UsageError(str(error)) from None
         data_dir, device = _data_dir(config), config.getoption("device")
-        config.stash[SESSION] = Session(store, data_dir, device, _sources(config))
+        may_train = not config.getoption("no_train")
+        config.stash[SESSION] = Session(store, data_dir, device, _sources(config), may_train)
     return config.stash[SESSION]
 
 

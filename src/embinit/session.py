@@ -49,8 +49,10 @@ class Session:
         data_dir: Path | None,
         device: str,
         sources: Sequence[tuple[str, Path]] = (),
+        may_train: bool = True,
     ) -> None:
         self.store, self.data_dir, self.device, self.sources = store, data_dir, device, sources
+        self.may_train = may_train
         for name, path in sources:
             use_source(name, path)
         self.wanted: list[RunSpec] = []
@@ -77,6 +79,8 @@ class Session:
                 return None
         except InputError as error:
             return str(error)
+        if not self.may_train:
+            return f"the store {self.store.root} lacks runs; without --no-train they are trained"
         what = (run.data, run.table.source)
         if what not in self._checked:
             try:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import tempfile
 import warnings
@@ -97,6 +98,28 @@ class Store:
                 "was stored before is safe: make room, or name another directory with --store"
             ) from error
 
+    def __iter__(self) -> Iterator[str]:
+        """The keys of all runs that are kept, in order."""
+        return iter(sorted(path.stem for path in self.root.glob("runs/*/*.json")))
+
+    def take(self, other: Store) -> dict[str, float]:
+        """Take over the runs of ``other`` that are not here, and compare those that both have.
+
+        For each of the latter the largest difference between two measures: 0 where the two
+        machines agree, infinity where one has a measure that the other lacks.
+        """
+        apart: dict[str, float] = {}
+        for key in other:
+            theirs = other.get(key)
+            if theirs is None:
+                continue
+            ours = self.get(key)
+            if ours is None:
+                self.put(key, theirs)
+            else:
+                apart[key] = _apart(ours["measures"], theirs["measures"])
+        return apart
+
     @contextlib.contextmanager
     def claim(self, name: str) -> Iterator[bool]:
         """Hold the lock ``name`` if nobody else does: yields whether it is held."""
@@ -129,3 +152,9 @@ def write_atomically(path: Path, text: str) -> None:
 
 def _checksum(record: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+
+
+def _apart(ours: Mapping[str, float], theirs: Mapping[str, float]) -> float:
+    if ours.keys() != theirs.keys():
+        return math.inf
+    return max((abs(ours[name] - theirs[name]) for name in ours), default=0.0)
