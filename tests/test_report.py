@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import math
 import re
 from collections import Counter
 from html.parser import HTMLParser
+from importlib import resources
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -107,6 +110,7 @@ def make_claim(name: str, verdict: str = "SUPPORTED", **fields: Any) -> dict[str
         "source": "glove",
         "experiment": "glove-micro-translation",
         "family": "kim2024/finding-1",
+        "family_says": "Finding 1: wide tables fare worse",
         "alpha": 0.0125,
         "reason": "GloVe is 11.0 BLEU below Xavier over 5 seeds.",
         "comparisons": comparisons,
@@ -175,6 +179,7 @@ class Page(HTMLParser):
         self.ids: list[str] = []
         self.attributes: list[tuple[str, str, str]] = []
         self.text = ""
+        self.scripts: list[str] = []
         self.feed(html)
         self.close()
         assert not self.open, f"never closed: {self.open}"
@@ -193,7 +198,9 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if "style" not in self.open:
+        if "script" in self.open:
+            self.scripts.append(data)
+        elif "style" not in self.open:
             self.text += data
 
     def _note(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -214,7 +221,17 @@ def check(html: str) -> Page:
     assert len(page.ids) == len(set(page.ids))
     assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
     assert all(link.startswith("#") for link in page.links)
-    assert page.tags["script"] == page.tags["img"] == page.tags["link"] == 0
+    assert page.tags["img"] == page.tags["link"] == 0
+    assert not [name for _, name, _ in page.attributes if name.startswith("on")]
+    # One script, ours, and the only one that the page lets run.
+    [script] = page.scripts
+    assert page.tags["script"] == 1
+    assert script == resources.files("embinit.report").joinpath("summary.js").read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    [policy] = [value for tag, name, value in page.attributes if "default-src" in value]
+    assert policy == (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    )
     assert not re.search(r"@import|url\(|https?:", html)
     for tag, name, value in page.attributes:
         if tag in {"svg", "path", "text", "rect"} and name in {"d", "x", "y", "width", "viewbox"}:
@@ -246,6 +263,20 @@ def test_every_field_is_described() -> None:
     schema = load_schema()
     for node in (schema, *schema["$defs"].values()):
         walk(node)
+
+
+def test_a_glance_tells_how_each_family_came_out() -> None:
+    """What it says, its claims by verdict without its controls, and those apart."""
+    document, records = make_full()
+    page = check(render(document, records))
+    told = " ".join(page.text.split())
+    assert (
+        "Finding 1: wide tables fare worse 2 supported, 1 refuted, 1 undecided, 2 not run 1 of 1"
+        in told
+    )
+    assert "#family-kim2024-finding-1" in page.links
+    only = check(render(make_document([make_control("planted", "SUPPORTED")]), {}))
+    assert "no claim0 of 1 a control misbehaved" in " ".join(only.text.split())
 
 
 def test_every_claim_has_its_anchor_and_row() -> None:
@@ -332,7 +363,7 @@ def test_hostile_text_is_only_text() -> None:
 def test_findings_stand_first_and_the_papers_numbers_beside_ours() -> None:
     """Then tables and figures, then what goes beyond; the paper's difference in its own column."""
     names = ("beyond", "figure-1", "table-3", "finding-2", "table-1", "finding-1")
-    claims = [make_claim(f"p/{name}/x", family=f"p/{name}") for name in names]
+    claims = [make_claim(f"p/{name}/x", family=f"p/{name}", family_says="") for name in names]
     page = render(make_document(claims), {})
     found = re.findall(r'scope="rowgroup">p/([^ <]+)', page)
     assert found == ["finding-1", "finding-2", "table-1", "table-3", "figure-1", "beyond"]

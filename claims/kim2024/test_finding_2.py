@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from embinit.claims import claim
 from embinit.inference import Verdict
-from embinit.papers.kim2024 import FINDING_2, TRANSLATION, table1
+from embinit.papers.kim2024 import FINDING_2, TRANSLATION, once, table1
 
 
 @claim(
@@ -68,3 +68,16 @@ def test_wide_tables_leave_positions_a_smaller_share(experiment):
 )
 def test_control_wide_tables_do_not_enlarge_positions(experiment):
     assert experiment["pretrained"].pe_share > experiment["xavier"].pe_share
+
+
+@claim(
+    "kim2024/finding-2/control-a-a",
+    says="Control: positions gain Xavier more than they gain Xavier on other seeds",
+    where="control",
+    family=FINDING_2,
+    experiments=once,
+    expects=Verdict.UNDECIDED,
+)
+def test_control_positions_gain_the_same_on_other_seeds(experiment):
+    gain = experiment["xavier"] - experiment.without_positions()["xavier"]
+    assert gain > gain.on_other_seeds()

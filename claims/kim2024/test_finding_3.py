@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from embinit.claims import claim
 from embinit.inference import Verdict
-from embinit.papers.kim2024 import FINDING_3, TRANSLATION, table1
+from embinit.papers.kim2024 import FINDING_3, TRANSLATION, once, table1
 
 
 @claim(
@@ -63,3 +63,16 @@ def test_bert_still_helps_with_shuffled_positions(experiment):
 )
 def test_control_shuffling_does_not_help(experiment):
     assert experiment["pretrained_shuffled"] > experiment["pretrained"]
+
+
+@claim(
+    "kim2024/finding-3/control-a-a",
+    says="Control: a shuffled table differs from one shuffled on other seeds",
+    where="control",
+    family=FINDING_3,
+    experiments=once,
+    expects=Verdict.UNDECIDED,
+)
+def test_control_a_shuffled_table_against_itself(experiment):
+    shuffled = experiment["pretrained_shuffled"]
+    assert shuffled > shuffled.on_other_seeds()

@@ -7,6 +7,7 @@ those of a sequence of 64 words; with longer ones less survives.
 from __future__ import annotations
 
 from embinit.claims import claim
+from embinit.inference import Verdict
 from embinit.papers.kim2024 import TABLE_4, table4
 
 
@@ -81,3 +82,29 @@ def test_positions_destroy_relations_of_standardised_glove(experiment):
 def test_wide_positions_destroy_relations(experiment):
     read = experiment.scaled("one", "sigma_p/sigma_x").with_sinusoidal_positions()
     assert read["pretrained"] < experiment["pretrained"]
+
+
+@claim(
+    "kim2024/table-4/control-a-a",
+    says="Control: with positions drawn anew, other relations survive",
+    where="control",
+    family=TABLE_4,
+    experiments=table4,
+    expects=Verdict.UNDECIDED,
+)
+def test_control_positions_drawn_anew(experiment):
+    read = experiment.with_sinusoidal_positions()["pretrained_xavier"]
+    assert read > read.on_other_seeds()
+
+
+@claim(
+    "kim2024/table-4/control-falsehood",
+    says="Control: adding positions to GloVe_Xavier wins word relations",
+    where="control",
+    family=TABLE_4,
+    experiments=table4,
+    expects=Verdict.REFUTED,
+)
+def test_control_positions_win_no_relations(experiment):
+    read = experiment.with_sinusoidal_positions()
+    assert read["pretrained_xavier"] > experiment["pretrained"]

@@ -29,10 +29,12 @@ class Family:
 
     A claim's share is alpha / size whether one of them is run or all, so a claim run alone gets
     the verdict that it gets in the whole suite. A test compares the sizes with what is collected.
+    ``says`` is what the claims come to, for people.
     """
 
     name: str
     size: Mapping[str, int]
+    says: str = ""
     alpha: float = 0.05
 
     def share(self, tier: str) -> float:

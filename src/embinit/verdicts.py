@@ -46,6 +46,7 @@ def claim_entry(
         "source": one.source,
         "experiment": one.name,
         "family": claim.family.name,
+        "family_says": claim.family.says,
         "alpha": alpha,
         "reason": reasons,
         "comparisons": [

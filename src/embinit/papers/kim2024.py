@@ -41,17 +41,61 @@ DIM = {
 
 Query = Callable[[str], Sequence[Experiment]]
 
-FINDING_1 = Family("kim2024/finding-1", {"micro": 26, "sample": 35, "paper": 35})
-FINDING_2 = Family("kim2024/finding-2", {"micro": 11, "sample": 16, "paper": 16})
-FINDING_3 = Family("kim2024/finding-3", {"micro": 21, "sample": 28, "paper": 28})
-TABLE_1 = Family("kim2024/table-1", {"micro": 14, "sample": 24, "paper": 24})
-TABLE_2 = Family("kim2024/table-2", {"micro": 5, "sample": 10, "paper": 42})
-TABLE_3 = Family("kim2024/table-3", {"micro": 4, "sample": 4, "paper": 4})
-TABLE_4 = Family("kim2024/table-4", {"micro": 6, "sample": 6, "paper": 6})
-FIGURE_1 = Family("kim2024/figure-1", {"micro": 5, "sample": 0, "paper": 10})
-NEXT_CHECKS = Family("kim2024/next-checks", {"micro": 5, "sample": 6, "paper": 8})
-BEYOND = Family("kim2024/beyond", {"micro": 10, "sample": 2, "paper": 2})
-WIDTH = Family("kim2024/width", {"micro": 6, "sample": 0, "paper": 0})
+FINDING_1 = Family(
+    "kim2024/finding-1",
+    {"micro": 26, "sample": 35, "paper": 35},
+    says="Finding 1: wide tables fare worse, and standardising repairs them",
+)
+FINDING_2 = Family(
+    "kim2024/finding-2",
+    {"micro": 11, "sample": 16, "paper": 16},
+    says="Finding 2: wide tables absorb the position encodings",
+)
+FINDING_3 = Family(
+    "kim2024/finding-3",
+    {"micro": 21, "sample": 28, "paper": 28},
+    says="Finding 3: meaning helps, and shuffling hurts",
+)
+TABLE_1 = Family(
+    "kim2024/table-1",
+    {"micro": 14, "sample": 24, "paper": 24},
+    says="Table 1: its other directions, and its exceptions",
+)
+TABLE_2 = Family(
+    "kim2024/table-2",
+    {"micro": 5, "sample": 10, "paper": 42},
+    says="Table 2: how wide the tables are",
+)
+TABLE_3 = Family(
+    "kim2024/table-3",
+    {"micro": 4, "sample": 4, "paper": 4},
+    says="Table 3: trained or frozen, with positions or without",
+)
+TABLE_4 = Family(
+    "kim2024/table-4",
+    {"micro": 6, "sample": 6, "paper": 6},
+    says="Table 4: word relations under scaling and positions",
+)
+FIGURE_1 = Family(
+    "kim2024/figure-1",
+    {"micro": 5, "sample": 0, "paper": 10},
+    says="Figure 1: the curves over epochs",
+)
+NEXT_CHECKS = Family(
+    "kim2024/next-checks",
+    {"micro": 5, "sample": 6, "paper": 8},
+    says="Next checks: deeper, longer, every family",
+)
+BEYOND = Family(
+    "kim2024/beyond",
+    {"micro": 10, "sample": 2, "paper": 2},
+    says="Beyond the paper: the mechanism (exploratory)",
+)
+WIDTH = Family(
+    "kim2024/width",
+    {"micro": 6, "sample": 0, "paper": 0},
+    says="Beyond the paper: why T5's tables are wide (exploratory)",
+)
 
 
 @cache

@@ -2,11 +2,12 @@
 
 What the page shows is put together here and written by ``template.html.j2``. Everything in the
 document may come from a third-party claim, so the template escapes all of it; the page loads
-nothing and needs no script.
+nothing and needs no script: one of its own filters and sorts the summary, no other may run.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import math
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
 from embinit.errors import InputError
 from embinit.report import numbers
@@ -55,6 +57,28 @@ class Family:
 
     name: str
     cards: tuple[Card, ...]
+
+    @property
+    def says(self) -> str:
+        """What its claims come to, else its name."""
+        return self.cards[0].claim["family_says"] or self.name
+
+    @property
+    def anchor(self) -> str:
+        """Where its rows begin."""
+        return "family-" + _slug(self.name)
+
+    @property
+    def tally(self) -> dict[str, int]:
+        """How many of its claims, without controls, got each verdict."""
+        findings = [card for card in self.cards if not card.claim["control"]]
+        return {name: _tally(findings, name) for name in VERDICTS}
+
+    @property
+    def controls(self) -> tuple[int, int]:
+        """How many of its controls that ran came out as they should, of how many."""
+        found = [card.claim["as_expected"] for card in self.cards if card.claim["control"]]
+        return found.count(True), len(found) - found.count(None)
 
     @property
     def misbehaved(self) -> bool:
@@ -122,7 +146,11 @@ def _page(document: Mapping[str, Any], records: Mapping[str, Record]) -> dict[st
     for card in cards:
         if card.claim["verdict"] == "NOT RUN":
             not_run.setdefault(card.claim["reason"], []).append(card)
+    script = resources.files("embinit.report").joinpath("summary.js").read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return {
+        "script": Markup(script),
+        "script_digest": digest,
         "session": document["session"],
         "tally": {name: _tally(findings, name) for name in VERDICTS},
         "headline": headline(document["claims"]),
@@ -195,11 +223,15 @@ def _anchors(ids: Sequence[str]) -> list[str]:
     """A fragment for each id, readable and the same in every session unless ids nearly agree."""
     anchors: dict[str, None] = {}
     for index, name in enumerate(ids):
-        slug = "claim-" + re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-")
+        slug = "claim-" + _slug(name)
         digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
         choices = (slug, f"{slug}-{digest}", f"{slug}-{digest}-{index}")
         anchors[next(choice for choice in choices if choice not in anchors)] = None
     return list(anchors)
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-")
 
 
 def _families(cards: Sequence[Card]) -> list[Family]:

@@ -1,0 +1,71 @@
+"use strict";
+// Filters and sorting of the summary. Without a script the table stands as it is, whole.
+(() => {
+  const table = document.querySelector("table.summary");
+  const filters = document.getElementById("filters");
+  if (!table || !filters) return;
+  const rows = [...table.querySelectorAll("tr[data-verdict]")];
+  const homes = new Map(rows.map((row) => [row, row.parentNode]));
+  const groups = [...table.tBodies];
+  const sorted = table.createTBody();
+  const choices = [...filters.querySelectorAll("select")];
+  const search = filters.querySelector("input");
+  const shown = filters.querySelector("output");
+
+  for (const choice of choices) {
+    const values = [...new Set(rows.map((row) => row.dataset[choice.name]))].sort();
+    for (const value of values) choice.add(new Option(value));
+  }
+
+  function filter() {
+    const words = search.value.toLowerCase();
+    let count = 0;
+    for (const row of rows) {
+      const chosen = choices.every((one) => !one.value || row.dataset[one.name] === one.value);
+      row.hidden = !(chosen && row.textContent.toLowerCase().includes(words));
+      count += row.hidden ? 0 : 1;
+    }
+    for (const group of groups) {
+      group.hidden = !rows.some((row) => row.parentNode === group && !row.hidden);
+    }
+    shown.textContent = `${count} of ${rows.length} shown`;
+  }
+
+  function compare(key, one, other) {
+    const [a, b] = [one, other].map((row) => row.dataset[key] ?? "");
+    if (key !== "effect" && key !== "p") return a.localeCompare(b);
+    // What has no number comes last.
+    if (a === "" || b === "") return (a === "") - (b === "");
+    return Number(a) - Number(b);
+  }
+
+  const headers = [...table.querySelectorAll("th[data-key]")];
+  function sort(header) {
+    const direction = { ascending: "descending", descending: "none" };
+    const next = direction[header.getAttribute("aria-sort")] ?? "ascending";
+    for (const one of headers) one.setAttribute("aria-sort", "none");
+    header.setAttribute("aria-sort", next);
+    if (next === "none") {
+      for (const row of rows) homes.get(row).append(row);
+    } else {
+      const sign = next === "ascending" ? 1 : -1;
+      const ordered = [...rows].sort((a, b) => sign * compare(header.dataset.key, a, b));
+      sorted.append(...ordered);
+    }
+    filter();
+  }
+
+  for (const header of headers) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...header.childNodes);
+    button.addEventListener("click", () => sort(header));
+    header.append(button);
+    header.setAttribute("aria-sort", "none");
+  }
+  filters.addEventListener("input", filter);
+  filters.addEventListener("submit", (event) => event.preventDefault());
+  filters.addEventListener("reset", () => setTimeout(filter));
+  filters.hidden = false;
+  filter();
+})();
