@@ -279,6 +279,27 @@ def test_a_glance_tells_how_each_family_came_out() -> None:
     assert "no claim0 of 1 a control misbehaved" in " ".join(only.text.split())
 
 
+def test_methods_say_what_was_done() -> None:
+    """Seeds, looks, families, signatures and versions are those of the session."""
+    document, records = make_full()
+    told = render(document, records)
+    assert "trained with 5 seeds" in told
+    assert "belong to one family;" in told
+    assert "looked at again" not in told
+    assert "tok:13a" in told
+    assert "Device: cpu." in told
+    document["session"]["looks"] = [{"seeds": 5, "share": 0.5}, {"seeds": 10, "share": 0.5}]
+    assert "with 10 seeds; the looks had 0.5, 0.5" in render(document, {})
+
+
+def test_the_same_control_in_two_families_is_counted_once() -> None:
+    """Twenty families that ask the same of the same runs show no more than one."""
+    controls = [make_control(name, family=f"p/{name}") for name in ("a", "b")]
+    assert "the 2 controls make 1 distinct comparisons" in render(make_document(controls), {})
+    controls[1]["comparisons"][0]["runs"] = ["another"]
+    assert "distinct" not in render(make_document(controls), {})
+
+
 def test_every_claim_has_its_anchor_and_row() -> None:
     """Links to claims are shared, so each has one id, and its row in the summary goes there."""
     document, records = make_full()

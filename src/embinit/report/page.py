@@ -157,6 +157,8 @@ def _page(document: Mapping[str, Any], records: Mapping[str, Record]) -> dict[st
         "families": _families(cards),
         "ran": [card for card in findings if card.claim["verdict"] != "NOT RUN"],
         "controls": controls,
+        "distinct_controls": len({_compared(card.claim) for card in controls}),
+        "methods": methods(document, used),
         "audits": sorted(
             document.get("audits", []), key=lambda audit: audit["verdict"] != "INCONSISTENT"
         ),
@@ -170,6 +172,43 @@ def _page(document: Mapping[str, Any], records: Mapping[str, Record]) -> dict[st
         ),
         "used": len(used),
     }
+
+
+def methods(document: Mapping[str, Any], records: Sequence[Record]) -> str:
+    """How this was done, as a methods section has it: design, test, levels, measures, versions."""
+    session, claims = document["session"], document["claims"]
+    counts = [str(one["seeds"]) for one in session["looks"]]
+    families = {claim["family"] for claim in claims if not claim["control"]}
+    versions = ", ".join(f"{name} {version}" for name, version in session["versions"].items())
+    many = "one family" if len(families) == 1 else f"{len(families)} families"
+    said = [
+        f"Directional claims were tested with embinit on its {session['tier']} tier. Each arm was "
+        f"trained with {counts[0]} seeds. Arms of a seed share the order of the data, dropout "
+        "masks and all weights but the embedding tables, so arms were compared by a one-sided "
+        "paired t test over seeds. 'Not worse' and 'alike' allow a margin that was registered "
+        "before any run that it judges: at least twice the standard deviation of Xavier over "
+        f"seeds. The claims belong to {many}; each shares out a level of 5 % evenly over its "
+        "claims, counted beforehand. A claim is supported if all of its comparisons are, and "
+        "refuted if the opposite of one is shown at the same level."
+    ]
+    if len(counts) > 1:
+        shares = ", ".join(f"{one['share']:.3g}" for one in session["looks"])
+        said.append(
+            f"What was undecided was looked at again, with {', then '.join(counts[1:])} seeds; the "
+            f"looks had {shares} of a claim's level."
+        )
+    signatures = sorted({str(one["signature"]) for one in records if one.get("signature")})
+    if signatures:
+        said.append(f"BLEU is sacreBLEU's ({'; '.join(signatures)}).")
+    said.append(f"Device: {session['device']}. Versions: {versions}.")
+    return " ".join(said)
+
+
+def _compared(claim: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Equal for claims that make the same comparisons of the same runs."""
+    return tuple(
+        (one["metric"], one["relation"], tuple(one["runs"])) for one in claim["comparisons"]
+    ) or (claim["id"],)
 
 
 def headline(claims: Sequence[Mapping[str, Any]]) -> str:
