@@ -18,7 +18,7 @@ from embinit.claims import ArmsOfExperiment, Claim, Family, claim, comparisons_o
 from embinit.comparisons import Decider, rank_correlation, read_by, verdict_of
 from embinit.errors import InputError
 from embinit.inference import Verdict
-from embinit.tiers import TIERS, experiments
+from embinit.tiers import TIERS, experiments, pretrainings
 
 CLAIMS = Path(__file__).parents[1] / "claims"
 
@@ -266,3 +266,17 @@ def test_a_changed_setting_is_said_and_is_another_run(arms, change, label):
     changed = change(arms)["pretrained"]
     assert changed.label == label
     assert not set(changed.runs()) & set(arms["pretrained"].runs())
+
+
+def test_a_width_that_was_trained_is_left_to_the_seeds():
+    """A given table's sigma is a number; that of one pre-trained here varies with the seed."""
+    [t5] = [one for one in pretrainings("micro") if one.source == "micro-t5"]
+    arms = ArmsOfExperiment(t5)
+    assert arms["pretrained"].random
+    other = arms.pretrained_with("from BERT's start", start=0.02)["pretrained"]
+    assert other.random
+    assert other.label == "T5 from BERT's start"
+    assert other.terms[0].experiment.training.start == 0.02
+    [given] = experiments("micro", ("t5",), ("sentiment",))
+    assert not ArmsOfExperiment(given)["pretrained"].sigma.random
+    assert ArmsOfExperiment(given)["pretrained"].random
