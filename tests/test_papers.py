@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from embinit.claims import ArmsOfExperiment
-from embinit.papers import printed
-from embinit.tiers import experiments
+from embinit.papers import beside, printed
+from embinit.tiers import TIERS, experiments, probes
 
 
 def arms(tier, source, task):
@@ -84,3 +86,52 @@ def test_another_paper_prints_nothing():
     comparison = one["pretrained"] < one["xavier"]
     assert printed("mine", comparison) == []
     assert printed("no module", comparison) == []
+
+
+def record(one, init, seed, **measures):
+    """A run as the store gives it back."""
+    spec = json.loads(json.dumps(one.run(init, seed).as_dict()))
+    sigma = measures.pop("sigma", 0.1)
+    return {"spec": spec, "measures": measures, "tables": {"encoder": {"sigma": sigma}}}
+
+
+def cell(table, row, column):
+    """The cell of a table beside the paper's."""
+    [found] = [one for one in table.rows if one[0] == row]
+    return found[table.head.index(column)]
+
+
+def test_ours_stand_beside_the_papers_in_its_own_tables():
+    """Each arm in its setting's cell; another setting, or a control's other seeds, in none."""
+    [one] = experiments("micro", ("glove",), ("translation",))
+    records = [
+        *(record(one, "pretrained", seed, bleu=30.0 + seed) for seed in range(3)),
+        record(one, "pretrained", 1000, bleu=99.0),
+        record(one.with_sigma(0.5), "pretrained", 0, bleu=98.0),
+        record(one.with_model(layers=9), "xavier", 0, bleu=97.0),
+        record(one.frozen().without_positions(), "xavier", 0, bleu=7.0),
+        record(one.frozen().without_positions(), "xavier", 1, bleu=9.0),
+    ]
+    scores, widths, grid = beside("kim2024", "micro", records)
+    here = "micro-translation, here"
+    assert cell(scores, "GloVe", here) == "31.0 ± 1.0 (3)"
+    assert cell(scores, "GloVe", "Multi30k, paper") == "34.1 ± 0.7"
+    assert cell(scores, "GloVe", "IWSLT2017, paper") == "28.7 ± 0.2"
+    assert cell(scores, "Xavier", here) == cell(scores, "GloVe", "micro-sentiment, here") == "–"
+    assert cell(widths, "GloVe", here) == "0.100 ± 0.000 (3)"
+    assert cell(widths, "GloVe", "Multi30k, paper") == "0.37"
+    assert cell(grid, "Xavier, frozen, without positions", here) == "8.0 ± 1.4 (2)"
+    assert cell(grid, "Xavier, frozen, without positions", "Multi30k, paper") == "28.3 ± 0.08"
+    assert cell(grid, "GloVe, trained, with positions", here) == "31.0 ± 1.0 (3)"
+    [probe] = probes("sample")
+    placed = probe.with_positions("sinusoidal").scaled("one", "sigma_p/sigma_x")
+    [analogies] = beside("kim2024", "sample", [record(placed, "pretrained", 0, accuracy=12.34)])
+    assert analogies.rows[-1][1:] == ("11.1", "12.3")
+    assert {row[2] for row in analogies.rows[:-1]} == {"–"}
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_nothing_run_nothing_beside(tier):
+    """A table without any number of ours is left out, and so is a paper that is not known."""
+    assert beside("kim2024", tier, []) == []
+    assert beside("unheard2030", tier, []) == []

@@ -8,10 +8,22 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embinit.comparisons import Comparison
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One of a paper's tables with ours beside it: ``rows`` of cells under the ``head``."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
 
 
 def printed(paper: str, comparison: Comparison) -> list[dict[str, str | float]]:
@@ -19,8 +31,20 @@ def printed(paper: str, comparison: Comparison) -> list[dict[str, str | float]]:
 
     Empty where the paper has no such numbers, and for a paper that is not embinit's own.
     """
+    module = _module(paper)
+    found: list[dict[str, str | float]] = module.printed(comparison) if module else []
+    return found
+
+
+def beside(paper: str, tier: str, records: Iterable[Mapping[str, Any]]) -> list[Beside]:
+    """The paper's tables, with what the runs in ``records`` measured on ``tier``."""
+    module = _module(paper)
+    found: list[Beside] = module.beside(tier, records) if module else []
+    return found
+
+
+def _module(paper: str) -> ModuleType | None:
     name = f"embinit.papers.{paper}"
     if not paper.isidentifier() or importlib.util.find_spec(name) is None:
-        return []
-    found: list[dict[str, str | float]] = importlib.import_module(name).printed(comparison)
-    return found
+        return None
+    return importlib.import_module(name)

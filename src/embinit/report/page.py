@@ -24,6 +24,7 @@ import jinja2
 from markupsafe import Markup
 
 from embinit.errors import InputError
+from embinit.papers import beside
 from embinit.report import numbers
 from embinit.report.arms import Arm, Record, coverage_rows, gather, learning_curves
 from embinit.report.charts import Curves, Forest, forest
@@ -157,6 +158,11 @@ def _page(document: Mapping[str, Any], records: Mapping[str, Record]) -> dict[st
         "families": _families(cards),
         "ran": [card for card in findings if card.claim["verdict"] != "NOT RUN"],
         "controls": controls,
+        "beside": [
+            table
+            for paper in dict.fromkeys(claim["paper"] for claim in document["claims"])
+            for table in beside(paper, document["session"]["tier"], used)
+        ],
         "distinct_controls": len({_compared(card.claim) for card in controls}),
         "methods": methods(document, used),
         "audits": sorted(
