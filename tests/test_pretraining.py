@@ -246,17 +246,20 @@ def test_only_the_parameter_scale_ties_steps_to_the_table(scale: float) -> None:
 
 @pytest.mark.parametrize("relative", [True, False])
 def test_both_kinds_of_positions_tell_orders_apart(relative: bool) -> None:
-    """Relative or added: the order of the words matters, and unused positions aren't trained."""
+    """Relative or added: the order of the words matters, and only by the positions that are on."""
     torch.manual_seed(0)
     there, back = torch.tensor([[1, 2, 3, 4]]), torch.tensor([[4, 3, 2, 1]])
     bert = MaskedLanguageModel(6, 8, relative=relative).eval()
     everywhere = torch.ones(1, 4, dtype=torch.bool)
     t5 = SpanCorruptionModel(6, 8, relative=relative).eval()
     shifted = torch.tensor([[6, 1]])
-    with torch.no_grad():
-        assert not torch.allclose(bert(there, everywhere), bert(back, everywhere).flip(0))
-        assert not torch.allclose(t5(there, shifted), t5(back, shifted))
+    apart = bert(there, everywhere) - bert(back, everywhere).flip(0)
+    assert apart.abs().max() > 1e-5
+    assert (t5(there, shifted) - t5(back, shifted)).abs().max() > 1e-5
     assert (bert.positions is None, bert.biases is None) == (relative, not relative)
+    torch.autograd.backward(t5(there, shifted).square().sum())
+    for biases in (t5.encoder_biases, t5.decoder_biases):
+        assert (biases.weight.grad is not None) == relative
 
 
 @pytest.mark.parametrize("train", [train_masked_language_model, train_span_corruption])
@@ -277,20 +280,29 @@ def recipe(family: str, seed: int = 0, **changes):
     return one.with_pretraining(steps=4, **changes).run("pretrained", seed)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"start": 0.5}, {"optimizer": "adafactor-unscaled"}, {"relative": None}],
+    ids=["as it is", "start", "optimizer", "positions"],
+)
 @pytest.mark.parametrize("family", ["t5", "bert"])
-def test_a_pretraining_run_is_the_training_that_makes_the_assets(family: str) -> None:
+def test_a_pretraining_run_is_the_training_that_makes_the_assets(family: str, changes) -> None:
     """The spec's settings reach the trainer, and the table that comes out is measured."""
-    run = recipe(family, seed=3)
-    corpus, spec = Corpus.read(unlabelled(300)), run.training
-    if family == "t5":
-        table = train_span_corruption(corpus, steps=4, batch=16, seed=3, rate=spec.rate)
-    else:
-        table = train_masked_language_model(corpus, steps=4, batch=32, seed=3)
+    if "relative" in changes:
+        changes = {"relative": family == "bert"}
+    run = recipe(family, seed=3, **changes)
+    train = {"t5": train_span_corruption, "bert": train_masked_language_model}[family]
+    batch = {"t5": 16, "bert": 32}[family]
+    corpus = Corpus.read(unlabelled(300))
+    table = train(corpus, steps=4, batch=batch, seed=3, rate=run.training.rate, **changes)
     result = pretrain(run)
     assert result.measures["sigma"] == pytest.approx(table.values.std().item(), rel=1e-6)
     assert result.measures["loss"] == float(table.record["loss"]) > 0
     assert result.tables["encoder"].rows == len(corpus.words)
     assert result.spec == run.as_dict()
+    if changes:
+        usual = train(corpus, steps=4, batch=batch, seed=3, rate=run.training.rate)
+        assert usual.sigma != table.sigma
 
 
 def test_bad_recipes_are_refused_by_name() -> None:
