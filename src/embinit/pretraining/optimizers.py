@@ -42,9 +42,11 @@ def _adafactor(model: nn.Module, rate: float, steps: int) -> Step:
 def _adafactor_unscaled(model: nn.Module, rate: float, steps: int) -> Step:
     """The same with steps of one size: those that a matrix of root mean square 1/sqrt(D) takes.
 
-    D is the width of the model's table, so that its matrices step much as they did before.
+    D is the width of the model's largest matrix, its table, so that the others step much as they
+    did before.
     """
-    width = next(model.parameters()).shape[1] ** -0.5
+    matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
+    width = max(matrices, key=torch.Tensor.numel).shape[1] ** -0.5
     groups = [{"params": [parameter]} for parameter in model.parameters()]
     optimizer = torch.optim.Adafactor(groups, lr=rate, weight_decay=0.0)
 
