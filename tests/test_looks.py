@@ -55,8 +55,8 @@ class Made:
         return {"measures": {"accuracy": score}}
 
 
-def decided(made, comparisons, most=20, time_left=lambda: True):
-    return look(comparisons, schedule(5, most), 0.01, made.ensure, made.record, time_left)
+def decided(made, comparisons, most=20, may_go_on=lambda runs: True):
+    return look(comparisons, schedule(5, most), 0.01, made.ensure, made.record, may_go_on)
 
 
 def test_seeds_follow_need():
@@ -93,7 +93,7 @@ def test_no_look_begins_without_time():
     """The first is always taken, since without it there is no verdict at all."""
     arms = ArmsOfExperiment(ONE)
     made = Made({})
-    [decision] = decided(made, [arms["pretrained"] < arms["xavier"]], time_left=lambda: False)
+    [decision] = decided(made, [arms["pretrained"] < arms["xavier"]], may_go_on=lambda runs: False)
     assert (decision.outcome.n, len(made.asked)) == (5, 1)
 
 
@@ -113,6 +113,23 @@ def test_a_missing_number_ends_the_looks():
     made.record = lambda run: {"measures": {}}
     [decision] = decided(made, [arms["pretrained"] < arms["xavier"]])
     assert (decision.verdict, len(made.asked)) == (Verdict.NOT_RUN, 1)
+
+
+def test_one_of_several_comparisons_refutes_at_its_part_alone():
+    """Any of them can make the claim fall, so together they may err no more than one."""
+    arms = ArmsOfExperiment(ONE)
+    made, alpha = Made({"pretrained": -8.5}), 0.002
+
+    def verdicts(comparisons):
+        found = look(comparisons, schedule(5), alpha, made.ensure, made.record)
+        return {one.verdict for one in found}, found[0].outcome.p_against
+
+    falls, holds = arms["pretrained"] > arms["xavier"], arms["pretrained"] < arms["xavier"]
+    alone, p = verdicts([falls])
+    assert alpha / 3 < p < alpha
+    assert alone == {Verdict.REFUTED}
+    assert verdicts([falls] * 3)[0] == {Verdict.UNDECIDED}
+    assert verdicts([holds] * 3)[0] == {Verdict.SUPPORTED}
 
 
 def test_every_kind_of_quantity_takes_more_seeds():

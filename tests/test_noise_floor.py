@@ -70,7 +70,7 @@ def made(one: Experiment, scores: list[float], monkeypatch: pytest.MonkeyPatch) 
     """Let training give these scores; returns which seeds were asked for, once they are."""
     asked: list[int] = []
 
-    def train(cohort, data_dir):
+    def train(cohort, data_dir, device):
         asked.extend(run.seed for run in cohort.runs)
         assert {run.table.init for run in cohort.runs} == {"xavier"}
         return [RunResult(spec={}, measures={one.metric: score}) for score in scores]
@@ -88,6 +88,9 @@ def test_a_floor_is_the_spread_of_the_baseline(monkeypatch: pytest.MonkeyPatch) 
     assert (floor.mean, floor.sd) == (73.0, round(float(np.std([70, 72, 77], ddof=1)), 3))
     with pytest.raises(InputError, match="at least 2 seeds"):
         measure("micro", one, 1)
+    made(one, [70.0, 70.0, 70.0], monkeypatch)
+    with pytest.raises(InputError, match="3 of 3 seeds gave a score, 1 of them different"):
+        measure("micro", one, 3)
 
 
 def test_the_command_measures_proposes_and_writes(monkeypatch, tmp_path, capsys) -> None:

@@ -181,6 +181,72 @@ def test_only_a_sound_report_is_blessed(suite, capsys):
     assert not (suite.path / "to").exists()
 
 
+def test_a_baseline_is_replaced_by_no_less(suite, capsys):
+    """Claims that a partial report lacks would be guarded no longer."""
+    arguments = ["bless", str(suite.path / "reports/latest"), "--to", str(suite.path / "to")]
+    suite.runpytest_inprocess("claims", "-k", "holds or falls")
+    assert cli.main(arguments) == 0
+    suite.runpytest_inprocess("claims", "-k", "holds")
+    assert cli.main(arguments) == 2
+    assert "1 claims of" in capsys.readouterr().err
+    assert cli.main([*arguments, "--anyway"]) == 0
+    old = json.loads((suite.path / "to/verdicts.json").read_text())
+    old["session"]["tier"] = "sample"
+    (suite.path / "to/verdicts.json").write_text(json.dumps(old))
+    assert cli.main(arguments) == 2
+    assert "tier micro can't be compared with tier sample" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "is no JSON"),
+        ("[]", "no verdicts document of schema_version 1"),
+        ('{"schema_version": 1}', "lacks its session or its claims"),
+        (None, "can't be read"),
+    ],
+)
+def test_what_is_no_verdicts_file_is_refused(tmp_path, capsys, text, said):
+    """By name, with what to do."""
+    path = tmp_path / "v.json"
+    path.mkdir() if text is None else path.write_text(text)
+    assert cli.main(["check", str(path)]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_any_other_verdict_and_a_moved_table_are_told(suite, capsys):
+    """Also from UNDECIDED to REFUTED, and where nothing is random; an idle control is lost."""
+    suite.runpytest_inprocess("claims", "-k", "falls or planted")
+    latest = suite.path / "reports/latest/verdicts.json"
+    document = json.loads(latest.read_text())
+    falls, _ = document["claims"]
+    falls["verdict"] = "UNDECIDED"
+    baseline = suite.path / "baseline.json"
+    baseline.write_text(json.dumps(document))
+    arguments = ["check", str(latest), "--baseline", str(baseline)]
+    assert cli.main(arguments) == 0
+    assert "was UNDECIDED and is REFUTED" in capsys.readouterr().out
+    falls["verdict"] = "REFUTED"
+    falls["comparisons"][0] |= {"exact": True, "difference": -21.0}
+    baseline.write_text(json.dumps(document))
+    assert cli.main(arguments) == 0
+    assert "has another difference" in capsys.readouterr().out
+    now = json.loads(latest.read_text())
+    now["claims"][1] |= {"verdict": "NOT RUN", "as_expected": None, "reason": "no data"}
+    latest.write_text(json.dumps(now))
+    assert cli.main(["check", str(latest)]) == 0
+    assert cli.main(arguments) == 1
+    assert "planted" in capsys.readouterr().out
+
+
+def test_a_crashed_worker_is_an_error(suite):
+    """Not a refuted claim, which is what pytest's status 1 means here."""
+    path = suite.path / "claims/test_mine.py"
+    path.write_text(CLAIMS + "\n\ndef test_crash():\n    import os\n    os._exit(1)\n")
+    done = suite.runpytest_subprocess("claims", "-n", "1", "-k", "crash")
+    assert done.ret == pytest.ExitCode.INTERNAL_ERROR
+
+
 def test_junit_has_the_numbers_as_properties(suite):
     """For tools that read nothing else."""
     suite.runpytest_inprocess("claims", "-k", "holds", "--junit-xml", "j.xml")
@@ -198,7 +264,7 @@ def test_more_seeds_are_trained_for_what_is_open(suite):
     result.assert_outcomes(passed=1, xfailed=1)
     document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
     jsonschema.validate(document, load_schema())
-    looks = [(one["seeds"], one["share"]) for one in document["session"]["looks"]]
+    looks = [(one["seeds"], one["share"]) for one in document["claims"][0]["looks"]]
     assert looks == [(5, 0.5), (10, 0.25), (12, 0.25)]
     told = {entry["statement"]: entry["comparisons"][0] for entry in document["claims"]}
     assert (told["holds"]["n"], told["open"]["n"]) == (5, 12)

@@ -111,6 +111,7 @@ def make_claim(name: str, verdict: str = "SUPPORTED", **fields: Any) -> dict[str
         "experiment": "glove-micro-translation",
         "family": "kim2024/finding-1",
         "family_says": "Finding 1: wide tables fare worse",
+        "looks": [{"seeds": 5, "share": 1.0}],
         "alpha": 0.0125,
         "reason": "GloVe is 11.0 BLEU below Xavier over 5 seeds.",
         "comparisons": comparisons,
@@ -133,7 +134,6 @@ def make_document(claims: list[dict[str, Any]]) -> dict[str, Any]:
             "tier": "micro",
             "device": "cpu",
             "seeds": 5,
-            "looks": [{"seeds": 5, "share": 1.0}],
             "command": "pytest claims -n 4",
             "runs": {"wanted": 120, "trained": 100, "stored": 20},
             "versions": {"embinit": "0.1.0", "python": "3.11.9", "sacrebleu": "2.5.1"},
@@ -288,8 +288,11 @@ def test_methods_say_what_was_done() -> None:
     assert "looked at again" not in told
     assert "tok:13a" in told
     assert "Device: cpu." in told
-    document["session"]["looks"] = [{"seeds": 5, "share": 0.5}, {"seeds": 10, "share": 0.5}]
-    assert "with 10 seeds; the looks had 0.5, 0.5" in render(document, {})
+    document["claims"][0]["looks"] = [{"seeds": 3, "share": 0.5}, {"seeds": 6, "share": 0.5}]
+    told = render(document, {})
+    assert "trained with 3 to 5 seeds" in told
+    assert "looked at again, with up to 6 seeds" in told
+    assert "3 to 5, then 6" in told
 
 
 def test_the_same_control_in_two_families_is_counted_once() -> None:

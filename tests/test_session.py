@@ -200,8 +200,8 @@ def test_a_cohort_in_other_hands_is_left_to_them(tmp_path):
     for session in (first, second):
         session.want(runs)
     [taken] = [cohort for cohort in plan(runs) if cohort.runs[0].seed == 0]
-    with first.store.claim(taken.digest[:40]) as held:
-        assert held
+    with first._held(taken) as held:
+        assert set(held) == set(taken.runs)
         worker = threading.Thread(target=second.ensure, args=(runs,))
         worker.start()
         wait_for(lambda: all(first.key(run) in first.store for run in runs if run.seed == 1))
@@ -243,6 +243,36 @@ def test_the_other_cores_read_the_same_sources(tmp_path, monkeypatch):
     with session.helped():
         wait_for(lambda: all(session.key(run) in session.store for run in runs))
     assert session.trained == 0
+
+
+def test_no_train_trains_nothing_whatever_is_lost(tmp_path):
+    """Neither a run that was never there nor one that was damaged meanwhile."""
+    runs = small_runs(seeds=(0,))
+    first = Session(Store(tmp_path), None, "cpu")
+    first.want(runs)
+    first.ensure(runs)
+    idle = Session(Store(tmp_path), None, "cpu", may_train=False)
+    idle.want(runs)
+    idle.ensure(runs)
+    [more] = small_runs(arms=("xavier",), seeds=(1,))
+    assert "without --no-train" in idle.problem(more)
+    with pytest.raises(InputError, match="without --no-train they are trained again"):
+        idle.ensure([more])
+    assert idle.trained == 0
+
+
+def test_workers_that_plan_otherwise_share_runs(tmp_path):
+    """Cohorts that overlap are no reason to train a run twice."""
+    runs = small_runs(arms=("xavier", "pretrained", "pretrained_shuffled"), seeds=(0,))
+    one, other = (Session(Store(tmp_path), None, "cpu") for _ in range(2))
+    one.want(runs[:2])
+    other.want(runs[1:])
+    [cohort], [theirs] = one._cohorts, other._cohorts
+    with one._held(cohort) as mine, other._held(theirs) as rest:
+        assert set(mine) == set(runs[:2])
+        assert rest == [runs[2]]
+    with other._held(theirs) as rest:
+        assert set(rest) == set(runs[1:])
 
 
 def test_a_pretraining_is_a_run_like_others(tmp_path):
@@ -350,11 +380,15 @@ def test_stores_of_two_machines_make_one_report(pytester):
     assert done.parseoutcomes()["skipped"] == 2
     done.stdout.fnmatch_lines(["*one lacks runs; without --no-train they are trained*"])
     command = (sys.executable, "-m", "embinit.cli", "report", "--store")
-    done = pytester.run(*command, "one", "--store", "two", "--into", "both", "claims")
-    done.stdout.fnmatch_lines([f"{RUNS} runs in both, from 2 stores"])
+    done = pytester.run(*command, "one", "--store", "two", "--max-seeds", "6", "-rs")
+    assert done.ret == 0
+    done.stdout.fnmatch_lines([f"{RUNS} runs from 2 stores"])
     document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
     assert document["session"]["runs"] == {"wanted": RUNS, "trained": 0, "stored": RUNS}
     assert "NOT RUN" not in {entry["verdict"] for entry in document["claims"]}
+    assert {one["n"] for e in document["claims"] for one in e["comparisons"]} == {3}
+    done = pytester.run(*command, "one", "--into", "two")
+    done.stderr.fnmatch_lines(["embinit: two has runs already; name an empty directory*"])
     done = pytester.run(*command, "nowhere")
     assert done.ret == 2
     done.stderr.fnmatch_lines(["embinit: nowhere is no store of runs*"])

@@ -1,14 +1,15 @@
-"""Holding a suite's verdicts against a blessed one: what was lost, what moved, what is new.
+"""Holding a suite's verdicts against a blessed one: what was lost, and what moved.
 
 A baseline is a ``verdicts.json`` that somebody looked at and blessed. A finding is lost when a
-claim that was SUPPORTED is REFUTED or NOT RUN now. It is in doubt when the claim is UNDECIDED now,
-or a mean difference has left the interval that it had.
+claim that was SUPPORTED is REFUTED or NOT RUN now, or a control that ran no longer does. Moved is
+whatever else has another verdict now, or a mean difference outside the interval that it had.
 """
 
 from __future__ import annotations
 
 import datetime
 import json
+import math
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,19 +43,23 @@ def read(path: Path) -> dict[str, Any]:
         document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path} does not exist; run pytest claims/ first") from None
+    except OSError as error:
+        raise InputError(f"{path} can't be read ({error.strerror}); name a verdicts.json") from None
     except ValueError as error:
         raise InputError(f"{path} is no JSON ({error}); run pytest claims/ again") from None
     if not isinstance(document, dict) or document.get("schema_version") != 1:
         raise InputError(f"{path} is no verdicts document of schema_version 1")
+    if not {"session", "claims"} <= document.keys() or "tier" not in document["session"]:
+        raise InputError(f"{path} lacks its session or its claims; run pytest claims/ again")
     return document
 
 
 def wrong_controls(document: Document) -> list[str]:
-    """Controls that came out other than they should."""
+    """Controls that ran and came out other than they should."""
     return [
         f"control {claim['id']} is {claim['verdict']}, not {claim['expects']}"
         for claim in document["claims"]
-        if claim["control"] and claim["verdict"] != claim["expects"]
+        if claim["as_expected"] is False
     ]
 
 
@@ -70,7 +75,7 @@ def changes(latest: Document, baseline: Document) -> list[Change]:
     found = [
         change
         for claim in baseline["claims"]
-        if not claim["control"] and claim["id"] in now
+        if claim["id"] in now
         for change in _changes(claim, now[claim["id"]])
     ]
     return sorted(found, key=lambda change: not change.lost)
@@ -79,8 +84,11 @@ def changes(latest: Document, baseline: Document) -> list[Change]:
 def _changes(old: Document, new: Document) -> list[Change]:
     was, is_now = old["verdict"], new["verdict"]
     numbers = (_numbers(old), _numbers(new))
-    if was == "SUPPORTED" and is_now != was:
-        return [Change(new["id"], is_now in LOST, f"was {was} and is {is_now}", *numbers)]
+    if is_now != was:
+        lost = was == "SUPPORTED" and is_now in LOST
+        if new["control"]:
+            lost = is_now == "NOT RUN"
+        return [Change(new["id"], lost, f"was {was} and is {is_now}", *numbers)]
     moved = [
         said
         for before, after in zip(old["comparisons"], new["comparisons"], strict=False)
@@ -91,13 +99,13 @@ def _changes(old: Document, new: Document) -> list[Change]:
 
 def _moved(before: Document, after: Document) -> str:
     low, high = before["interval"]
-    mean = after["difference"]
+    mean, arms = after["difference"], f"{after['arms']['left']} − {after['arms']['right']}"
+    if before["exact"]:
+        # Statistics of tables have no spread, but their last digits are the machine's.
+        same = math.isclose(mean or 0, before["difference"] or 0, rel_tol=0.01, abs_tol=1e-4)
+        return "" if same else f"has another difference ({arms})"
     inside = mean is None or ((low is None or low <= mean) and (high is None or mean <= high))
-    # Two statistics of one table differ by rounding at most, and their interval is a point.
-    if inside or before["exact"]:
-        return ""
-    arms = f"{after['arms']['left']} − {after['arms']['right']}"
-    return f"has a difference outside the interval that it had ({arms})"
+    return "" if inside else f"has a difference outside the interval that it had ({arms})"
 
 
 def _numbers(claim: Document) -> str:
@@ -113,12 +121,13 @@ def _plain(value: float | None) -> str:
     return "–" if value is None else f"{value:+.4g}"
 
 
-def bless(report: Path, to: Path) -> None:
+def bless(report: Path, to: Path, anyway: bool = False) -> None:
     """Make a suite's report (a folder with both its files) the baseline in ``to``.
 
     The baseline says when it was blessed and at which revision, beside the session's own record of
-    machine and versions. InputError if a control misbehaved, a claim has no verdict at all, or a
-    file is missing.
+    machine and versions. InputError if a control misbehaved, nothing was run or a file is missing;
+    and, unless ``anyway``, if the baseline that it replaces has another tier, or claims that the
+    report lacks, which nothing would guard then.
     """
     document, page = read(report / "verdicts.json"), report / "index.html"
     if not page.exists():
@@ -127,6 +136,16 @@ def bless(report: Path, to: Path) -> None:
         raise InputError(f"not blessed: {'; '.join(wrong)}")
     if not any(claim["verdict"] != "NOT RUN" for claim in document["claims"]):
         raise InputError(f"not blessed: nothing in {report} was run")
+    if (to / "verdicts.json").exists() and not anyway:
+        old = read(to / "verdicts.json")
+        changes(document, old)  # refuses another tier
+        have = {claim["id"] for claim in document["claims"]}
+        gone = [claim["id"] for claim in old["claims"] if claim["id"] not in have]
+        if gone:
+            raise InputError(
+                f"not blessed: {len(gone)} claims of {to} are not in {report}, such as {gone[0]}; "
+                "run them all, or bless --anyway"
+            )
     document["blessed"] = {
         "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "revision": _revision(),

@@ -11,13 +11,18 @@ the seeds alone do to each task, and proposes its margin.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from embinit.baseline import changes, read, wrong_controls
 from embinit.errors import InputError
+
+if TYPE_CHECKING:
+    from embinit.store import Store
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,7 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_bless(commands)
     _add_report(commands)
     _add_noise_floor(commands)
-    parsed = parser.parse_args(arguments)
+    parsed, rest = parser.parse_known_args(arguments)
+    if rest and parsed.command != "report":
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    parsed.pytest = [one for one in rest if one != "--"]
     command: Callable[[argparse.Namespace], int] = parsed.run
     try:
         return command(parsed)
@@ -51,7 +59,7 @@ def _check(parsed: argparse.Namespace) -> int:
         if change.lost:
             faults.append(str(change))
         else:
-            print(f"warning: {change}")
+            print(f"moved: {change}")
     for fault in faults:
         print(f"NOT IN ORDER: {fault}")
     counted = dict.fromkeys(("SUPPORTED", "REFUTED", "UNDECIDED", "NOT RUN"), 0)
@@ -66,13 +74,16 @@ def _add_bless(commands: Any) -> None:
     bless = commands.add_parser("bless", help="make a suite's report the baseline")
     bless.add_argument("report", type=Path, nargs="?", default=Path("reports/latest"))
     bless.add_argument("--to", type=Path, default=Path("reports/reference"))
+    bless.add_argument(
+        "--anyway", action="store_true", help="though it lacks claims that the baseline has"
+    )
     bless.set_defaults(run=_bless)
 
 
 def _bless(parsed: argparse.Namespace) -> int:
     from embinit.baseline import bless
 
-    bless(parsed.report, parsed.to)
+    bless(parsed.report, parsed.to, parsed.anyway)
     print(f"{parsed.to} is the baseline now; commit it")
     return 0
 
@@ -83,40 +94,60 @@ def _add_report(commands: Any) -> None:
         "--store", type=Path, action="append", required=True, help="a store to read; repeatable"
     )
     report.add_argument(
-        "--into", type=Path, default=Path(".embinit/merged"), help="the store that gets all runs"
+        "--into", type=Path, help="keep the merged store here (default: only for the report)"
     )
-    report.add_argument("claims", nargs="?", default="claims/", help="where the claims are")
-    report.add_argument("pytest", nargs=argparse.REMAINDER, help="what else pytest is to be told")
+    report.add_argument("--claims", default="claims/", help="where they are (default: claims/)")
+    report.epilog = "Further arguments go to pytest, such as --tier sample or -k finding_1."
     report.set_defaults(run=_report)
 
 
 def _report(parsed: argparse.Namespace) -> int:
-    import pytest
-
     from embinit.store import Store
 
     for path in parsed.store:
         if not (path / "runs").is_dir():
             raise InputError(f"{path} is no store of runs; name one that --store of pytest wrote")
-    merged = Store(parsed.into)
+    with tempfile.TemporaryDirectory(prefix="embinit-") as temporary:
+        merged = Store(parsed.into or Path(temporary))
+        if any(merged):
+            raise InputError(f"{parsed.into} has runs already; name an empty directory as --into")
+        return _judge(merged, parsed)
+
+
+def _judge(merged: Store, parsed: argparse.Namespace) -> int:
+    """Merge and judge; a refuted claim is a result, so pytest's 1 is no failure here."""
+    import pytest
+
+    from embinit.store import Store
+
     apart: dict[str, float] = {}
     for path in parsed.store:
-        apart |= merged.take(Store(path))
-    print(f"{len([*merged])} runs in {parsed.into}, from {len(parsed.store)} stores")
+        for key, difference in merged.take(Store(path)).items():
+            apart[key] = max(difference, apart.get(key, 0.0))
+    print(f"{len([*merged])} runs from {len(parsed.store)} stores", flush=True)
     if apart:
         differing = sum(one > 0 for one in apart.values())
         print(
             f"{len(apart)} runs are in several, {differing} of them with other measures, by up to "
-            f"{max(apart.values()):.3g}; the first store's count"
+            f"{max(apart.values()):.3g}; the first store's count",
+            flush=True,
         )
-    arguments = [parsed.claims, "--store", str(parsed.into.absolute()), "--no-train"]
-    return int(pytest.main([*arguments, *parsed.pytest]))
+    # One word, or pytest would look for the project where the store lies.
+    arguments = [parsed.claims, f"--store={merged.root}", "--no-train"]
+    status = int(pytest.main([*arguments, *parsed.pytest]))
+    return 0 if status == pytest.ExitCode.TESTS_FAILED else status
 
 
 def _add_noise_floor(commands: Any) -> None:
     floor = commands.add_parser("noise-floor", help="what the seeds alone do, and margins from it")
     floor.add_argument("--tier", default="micro", help="micro, sample or paper (default: micro)")
-    floor.add_argument("--data-dir", type=Path, help="directory with real data")
+    floor.add_argument(
+        "--data-dir",
+        type=Path,
+        default=os.environ.get("EMBINIT_DATA") or None,
+        help="directory with real data (default: EMBINIT_DATA)",
+    )
+    floor.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N (default: cpu)")
     floor.add_argument("--seeds", type=int, default=10, help="replicates (default: 10)")
     floor.add_argument("--task", help="only this task")
     floor.add_argument(
@@ -145,8 +176,10 @@ def _noise_floor(parsed: argparse.Namespace) -> int:
         raise InputError(f"tier {parsed.tier} has no task {parsed.task!r}")
     alpha, floors = FINDING_1.share(parsed.tier), []
     for one in wanted:
-        floor = measure(parsed.tier, one, parsed.seeds, parsed.data_dir)
+        floor = measure(parsed.tier, one, parsed.seeds, parsed.data_dir, parsed.device)
         floors.append(floor)
+        if parsed.json:
+            parsed.json.write_text(as_json(floors), encoding="utf-8")
         margin = floor.margin(printed_deviations(one) if parsed.tier != "micro" else ())
         effect = parsed.effect if parsed.effect is not None else margin
         seeds = floor.seeds_for(effect, alpha)
@@ -157,8 +190,6 @@ def _noise_floor(parsed: argparse.Namespace) -> int:
             f"alpha {alpha:.2g} ({floor.seconds_a_run} s a run)",
             flush=True,
         )
-    if parsed.json:
-        parsed.json.write_text(as_json(floors), encoding="utf-8")
     return 0
 
 

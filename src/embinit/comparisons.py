@@ -310,8 +310,12 @@ class Comparison:
         """The same over another number of replicates."""
         return replace(self, left=self.left.with_seeds(seeds), right=self.right.with_seeds(seeds))
 
-    def decide(self, lookup: Lookup, alpha: float) -> Decision:
-        """Its outcome at ``alpha`` from the runs that ``lookup`` finds."""
+    def decide(self, lookup: Lookup, alpha: float, of: int = 1) -> Decision:
+        """Its outcome at ``alpha`` from the runs that ``lookup`` finds.
+
+        As one ``of`` several comparisons of a claim it refutes at alpha / ``of`` only, since any
+        of them can make the claim fall.
+        """
         left, right = self.left.values(lookup), self.right.values(lookup)
         missing = [seed for seed, pair in enumerate(zip(left, right, strict=True)) if None in pair]
         if missing:
@@ -320,7 +324,8 @@ class Comparison:
             return Decision(self, None, (), (), reason, alpha)
         first, second = [v for v in left if v is not None], [v for v in right if v is not None]
         random = self.left.random or self.right.random
-        outcome = compare(first, second, self.relation, alpha, self.left.margin, random)
+        margin = self.left.margin
+        outcome = compare(first, second, self.relation, alpha, margin, random, alpha / of)
         return Decision(self, outcome, tuple(first), tuple(second), "", alpha)
 
     def __str__(self) -> str:

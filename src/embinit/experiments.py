@@ -11,7 +11,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -135,19 +135,23 @@ class RunSpec:
 
     def digest(self) -> str:
         """Hex SHA-256 of the spec in canonical JSON, later settings at their default left out."""
-        plain = self.as_dict()
-        for name in ("model", "training", "table"):
-            part = getattr(self, name)
-            for one in dataclasses.fields(part) if part is not None else ():
-                if one.metadata.get("later") and getattr(part, one.name) == one.default:
-                    del plain[name][one.name]
-        text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return hashlib.sha256(canonical(self.as_dict()).encode()).hexdigest()
 
     @property
     def cohort_key(self) -> tuple[object, ...]:
         """Runs with equal keys have tensors of the same shapes and train as one stacked model."""
         return (self.data, self.model, self.training)
+
+
+def canonical(spec: Mapping[str, Any]) -> str:
+    """A spec's (or a record's) dict as canonical JSON, later settings at their default left out."""
+    plain = {name: dict(part) if isinstance(part, Mapping) else part for name, part in spec.items()}
+    for name, kind in (("model", ModelSpec), ("training", TrainingSpec), ("table", TableSpec)):
+        part = plain.get(name) or {}
+        for one in dataclasses.fields(kind):
+            if one.metadata.get("later") and part.get(one.name) == one.default:
+                part.pop(one.name, None)
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"))
 
 
 @dataclass(frozen=True)

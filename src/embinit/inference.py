@@ -8,9 +8,10 @@ claim's own share of alpha:
 - ``<=`` and ``>=``: it does not lie beyond the margin on the wrong side (non-inferiority);
 - ``~``: it lies within the margin on both sides (two one-sided tests).
 
-A statement is REFUTED when its opposite is shown at the same level, and UNDECIDED when neither
-is. What no seed can change (statistics of tables) is compared as numbers. Where training gives
-every seed the same difference (best epochs often), a t says nothing and the sign test decides.
+A statement is REFUTED when its opposite is shown, and UNDECIDED when neither is. A claim of several
+comparisons needs all of them but falls with one, so each refutes at its part of the level alone.
+What no seed can change (statistics of tables) is compared as numbers. Where training gives every
+seed the same difference (best epochs often), a t says nothing and the sign test decides.
 """
 
 from __future__ import annotations
@@ -80,24 +81,28 @@ def compare(
     alpha: float,
     margin: float = 0.0,
     random: bool = True,
+    against: float | None = None,
 ) -> Outcome:
     """Decide ``left relation right`` from values paired by seed.
+
+    SUPPORTED at ``alpha``, REFUTED at ``against`` (None: the same).
 
     ``margin`` (in the metric's units, at least 0) widens ``<=``, ``>=`` and ``~``; ``<`` and
     ``>`` test against 0 and use it for their power alone. ``random`` says that seeds could have
     changed the values, though perhaps none did. InputError for fewer than two pairs, for
     unequal lengths or values that are not finite.
     """
-    differences = _differences(left, right)
+    differences, against = _differences(left, right), alpha if against is None else against
     spread = float(np.std(differences, ddof=1))
     mean = float(np.mean(differences))
     if spread <= 1e-12 * max(1.0, float(np.max(np.abs(differences)))):
-        decide = _tied if random else _exact
-        return decide(mean, len(differences), relation, alpha, margin)
+        if random:
+            return _tied(mean, len(differences), relation, alpha, margin, against)
+        return _exact(mean, len(differences), relation, alpha, margin)
     supporting, opposing = _sides(relation, margin)
     p = max(_p(differences, bound, side) for bound, side in supporting)
     p_against = min(_p(differences, bound, side) for bound, side in opposing)
-    verdict = _verdict(p, p_against, alpha)
+    verdict = _verdict(p, p_against, alpha, against)
     error = spread / math.sqrt(len(differences))
     reach = float(stats.t.ppf(1 - alpha, len(differences) - 1)) * error
     return Outcome(
@@ -165,10 +170,10 @@ def _p(differences: np.ndarray, bound: float, side: str) -> float:
         return float(stats.ttest_rel(differences, bounds, alternative=side).pvalue)
 
 
-def _verdict(p: float, p_against: float, alpha: float) -> Verdict:
+def _verdict(p: float, p_against: float, alpha: float, against: float) -> Verdict:
     if p <= alpha:
         return Verdict.SUPPORTED
-    return Verdict.REFUTED if p_against <= alpha else Verdict.UNDECIDED
+    return Verdict.REFUTED if p_against <= against else Verdict.UNDECIDED
 
 
 def _exact(mean: float, n: int, relation: Relation, alpha: float, margin: float) -> Outcome:
@@ -191,13 +196,15 @@ def _exact(mean: float, n: int, relation: Relation, alpha: float, margin: float)
     )
 
 
-def _tied(mean: float, n: int, relation: Relation, alpha: float, margin: float) -> Outcome:
+def _tied(
+    mean: float, n: int, relation: Relation, alpha: float, margin: float, against: float
+) -> Outcome:
     """Every seed happens to show the same difference: n equal signs have p = 1 / 2^n."""
     exact = _exact(mean, n, relation, alpha, margin)
     signs = 0.5**n
     p = {Verdict.SUPPORTED: signs, Verdict.REFUTED: 1.0, Verdict.UNDECIDED: 1.0}[exact.verdict]
     p_against = signs if exact.verdict is Verdict.REFUTED else 1.0
-    verdict = _verdict(p, p_against, alpha)
+    verdict = _verdict(p, p_against, alpha, against)
     needed = None
     if verdict is Verdict.UNDECIDED and min(p, p_against) < 1:
         needed = math.ceil(-math.log2(alpha))

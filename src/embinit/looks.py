@@ -46,24 +46,25 @@ def look(
     alpha: float,
     ensure: Callable[[list[RunSpec]], None],
     lookup: Lookup,
-    time_left: Callable[[], bool] = lambda: True,
+    may_go_on: Callable[[list[RunSpec]], bool] = lambda runs: True,
 ) -> list[Decision]:
     """Decide a claim's ``comparisons``, at later looks only those that are still open.
 
     ``ensure`` is asked for the runs of a look before ``lookup`` is for their records. No look but
-    the first begins without ``time_left``, nor once the claim as a whole is decided.
+    the first begins unless its runs ``may_go_on``, nor once the claim as a whole is decided.
     """
     decisions: dict[int, Decision] = {}
     for number, one in enumerate(looks):
         still = [i for i in range(len(comparisons)) if number == 0 or decisions[i].open]
-        if number and not (still and time_left()):
-            break
         seen = {
             i: comparisons[i].with_seeds(one.seeds) if number else comparisons[i] for i in still
         }
-        ensure([run for comparison in seen.values() for run in comparison.runs()])
+        runs = [run for comparison in seen.values() for run in comparison.runs()]
+        if number and not (still and may_go_on(runs)):
+            break
+        ensure(runs)
         for i, comparison in seen.items():
-            decisions[i] = comparison.decide(lookup, alpha * one.share)
+            decisions[i] = comparison.decide(lookup, alpha * one.share, len(comparisons))
         if verdict_of([*decisions.values()]) is not Verdict.UNDECIDED:
             break
     return [decisions[i] for i in range(len(comparisons))]

@@ -65,16 +65,31 @@ def margin_for(deviations: Sequence[float]) -> float:
     return math.ceil(4 * max(deviations) - 1e-9) / 2
 
 
-def measure(tier: str, experiment: Experiment, seeds: int, data_dir: Path | None = None) -> Floor:
-    """Train the baseline arm on ``seeds`` seeds; InputError for fewer than two."""
+def measure(
+    tier: str,
+    experiment: Experiment,
+    seeds: int,
+    data_dir: Path | None = None,
+    device: str = "cpu",
+) -> Floor:
+    """Train the baseline arm on ``seeds`` seeds.
+
+    InputError for fewer than two, or where a run ended without a score or all have the same.
+    """
     from embinit.training import train
 
     if seeds < 2:
         raise InputError(f"a standard deviation needs at least 2 seeds, not {seeds}; 10 are usual")
     started = time.perf_counter()
     runs = (experiment.run("xavier", FIRST_SEED + seed) for seed in range(seeds))
-    results = train(Cohort(tuple(runs)), data_dir)
-    values = [result.measures[experiment.metric] for result in results]
+    results = train(Cohort(tuple(runs)), data_dir, device)
+    found = [result.measures.get(experiment.metric) for result in results]
+    values = [value for value in found if value is not None]
+    if len(values) < seeds or len(set(values)) < 2:
+        raise InputError(
+            f"{experiment.data.task}: {len(values)} of {seeds} seeds gave a score, "
+            f"{len(set(values))} of them different; there is no noise to measure"
+        )
     assert experiment.model is not None
     return Floor(
         tier=tier,

@@ -16,7 +16,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from embinit import baseline
 from embinit.audit import Audit, Finding, finding_of
 from embinit.baseline import Change, changes
 from embinit.claims import ArmsOfExperiment, Claim, comparisons_of
-from embinit.comparisons import Comparison, Decider, Decision, read_by, verdict_of
+from embinit.comparisons import OTHER_SEEDS, Comparison, Decider, Decision, read_by, verdict_of
 from embinit.errors import InputError
 from embinit.experiments import Experiment, RunSpec
 from embinit.inference import Verdict
@@ -115,6 +115,11 @@ def pytest_configure(config: pytest.Config) -> None:
     seeds = config.getoption("seeds")
     if seeds is not None and seeds < 2:
         raise pytest.UsageError(f"--seeds {seeds}: a paired test needs at least 2; 5 is usual")
+    for name, most in (("seeds", seeds), ("max-seeds", config.getoption("max_seeds"))):
+        if most is not None and most > OTHER_SEEDS:
+            raise pytest.UsageError(
+                f"--{name} {most}: at most {OTHER_SEEDS}, where the seeds of controls begin"
+            )
     try:
         schedule(seeds or tier(config.getoption("tier")).seeds, config.getoption("max_seeds"))
     except InputError as error:
@@ -283,21 +288,21 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     problems = sorted({problem for run in runs if (problem := session.problem(run))})
     alpha = claim.family.share(config.getoption("tier"))
     one, place = _experiment_of(pyfuncitem), (pyfuncitem.nodeid, config.getoption("tier"))
+    looks = schedule(one.seeds, config.getoption("max_seeds"))
     if problems:
         reason = "; ".join(problems)
         decisions = [Decision(open_, None, (), (), reason, alpha) for open_ in comparisons]
     else:
-        looks = schedule(one.seeds, config.getoption("max_seeds"))
         decisions = look(
             comparisons,
             looks,
             alpha,
             lambda runs: _ensure(config, runs),
             session.record,
-            lambda: _time_left(config),
+            lambda more: _may_go_on(config, more),
         )
     verdict = verdict_of(decisions)
-    entry = claim_entry(claim, one, *place, decisions, alpha, session.key)
+    entry = claim_entry(claim, one, *place, looks, decisions, alpha, session.key)
     pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
     pyfuncitem.user_properties.extend(properties(entry))
     _settle(pyfuncitem, claim, verdict, decisions, bool(config.getini("strict")))
@@ -317,9 +322,11 @@ def _ensure(config: pytest.Config, runs: list[RunSpec]) -> None:
         return session.ensure(runs)
 
 
-def _time_left(config: pytest.Config) -> bool:
-    budget = config.getoption("budget")
-    return budget is None or time.time() - config.stash[STARTED] < 60 * budget
+def _may_go_on(config: pytest.Config, runs: list[RunSpec]) -> bool:
+    """Whether a later look may begin: in time, and with runs that are stored or may be trained."""
+    budget, session = config.getoption("budget"), _session(config)
+    in_time = budget is None or time.time() - config.stash[STARTED] < 60 * budget
+    return in_time and not any(map(session.problem, runs))
 
 
 def _alone(config: pytest.Config) -> bool:
@@ -373,7 +380,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
             told += 1
             if report.when == "call":
                 _collector[name].append(json.loads(str(value)))
-    if report.failed and ours and not told:
+    # A worker that crashed has its test reported as failed in no phase, with no properties.
+    crashed = report.when not in ("setup", "call", "teardown")
+    if report.failed and (crashed or (ours and not told)):
         _broken.append(report.nodeid)
 
 
@@ -497,14 +506,12 @@ def _about(config: pytest.Config, claims: list[dict[str, Any]], store: Store) ->
     fresh = sum(
         store.path(key).stat().st_mtime >= started for key in keys if store.path(key).exists()
     )
-    first = config.getoption("seeds") or tier(config.getoption("tier")).seeds
     return {
         "started": datetime.datetime.fromtimestamp(started, datetime.UTC).isoformat(),
         "wall_seconds": round(time.time() - started, 1),
         "tier": config.getoption("tier"),
         "device": device_name(config.getoption("device")),
-        "seeds": first,
-        "looks": [asdict(one) for one in schedule(first, config.getoption("max_seeds"))],
+        "seeds": config.getoption("seeds") or tier(config.getoption("tier")).seeds,
         "command": " ".join(["pytest", *config.invocation_params.args]),
         "runs": {"wanted": len(keys), "trained": fresh, "stored": len(keys) - fresh},
         "versions": versions(),

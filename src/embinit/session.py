@@ -81,7 +81,8 @@ class Session:
             return str(error)
         if not self.may_train:
             return f"the store {self.store.root} lacks runs; without --no-train they are trained"
-        what = (run.data, run.table.source)
+        recipe = run.training if isinstance(run.training, PretrainingSpec) else None
+        what = (run.data, run.table.source, recipe)
         if what not in self._checked:
             try:
                 _reads(run).check(run, self.data_dir)
@@ -138,7 +139,15 @@ class Session:
                 helper.join()
 
     def _train_one(self, missing: list[RunSpec]) -> bool:
-        """Train one cohort that nobody trains, those that hold a missing run first."""
+        """Train one cohort that nobody trains, those that hold a missing run first.
+
+        InputError where this session may not train.
+        """
+        if not self.may_train:
+            raise InputError(
+                f"the store {self.store.root} lost runs meanwhile, or had damaged ones; without "
+                "--no-train they are trained again"
+            )
         urgent = set(missing)
         known = {run for cohort in self._cohorts for run in cohort.runs}
         if not urgent <= known:
@@ -150,12 +159,26 @@ class Session:
             if not free:
                 return False
             for cohort in order:
-                with self.store.claim(cohort.digest[:40]) as held:
-                    left = self._left(cohort) if held else []
+                with self._held(cohort) as left:
                     if left:
                         self._train(Cohort(tuple(left)))
                         return True
         return False
+
+    @contextlib.contextmanager
+    def _held(self, cohort: Cohort) -> Iterator[list[RunSpec]]:
+        """The cohort's runs that are neither stored nor in training elsewhere, locked one by one.
+
+        Workers that look again at different claims plan different cohorts of the same runs.
+        """
+        with contextlib.ExitStack() as locks:
+            held = [
+                run
+                for run in self._left(cohort)
+                if locks.enter_context(self.store.claim(self.key(run)[:40]))
+            ]
+            # Another may have stored one between the look and the lock.
+            yield [run for run in held if self.key(run) not in self.store]
 
     def _left(self, cohort: Cohort) -> list[RunSpec]:
         return [run for run in cohort.runs if self.key(run) not in self.store]

@@ -11,6 +11,7 @@ from embinit.claims import Claim
 from embinit.comparisons import Decision, verdict_of
 from embinit.experiments import Experiment, RunSpec
 from embinit.inference import Verdict, holm
+from embinit.looks import Look
 from embinit.papers import printed
 
 
@@ -19,6 +20,7 @@ def claim_entry(
     one: Experiment,
     nodeid: str,
     tier: str,
+    looks: Sequence[Look],
     decisions: Sequence[Decision],
     alpha: float,
     key: Callable[[RunSpec], str],
@@ -48,6 +50,7 @@ def claim_entry(
         "family": claim.family.name,
         "family_says": claim.family.says,
         "alpha": alpha,
+        "looks": [asdict(one) for one in looks],
         "reason": reasons,
         "comparisons": [
             _comparison(decision, claim.paper, key) for decision in decisions if decision.outcome

@@ -15,7 +15,7 @@ from typing import Any
 
 from embinit.claims import Family
 from embinit.comparisons import OTHER_SEEDS, Comparison, Constant, Quantity, Term, measured_in
-from embinit.experiments import Experiment, PositionSpec
+from embinit.experiments import Experiment, PositionSpec, canonical
 from embinit.papers import Beside
 from embinit.tiers import LABELS, SOURCES, TIERS, experiments, pretrainings, probes
 
@@ -266,13 +266,13 @@ class _Runs:
         for record in records:
             spec = dict(record["spec"])
             if spec.pop("seed") < OTHER_SEEDS:
-                self._values.setdefault(_canonical(spec), []).append(record)
+                self._values.setdefault(canonical(spec), []).append(record)
 
     def measured(self, one: Experiment, init: str, measure: str, decimals: int = 1) -> str:
         """Mean, standard deviation and number of an arm's runs; a dash where there are none."""
         spec = one.run(init, 0).as_dict()
         del spec["seed"]
-        found = [measured_in(record, measure) for record in self._values.get(_canonical(spec), ())]
+        found = [measured_in(record, measure) for record in self._values.get(canonical(spec), ())]
         values = [value for value in found if value is not None]
         if not values:
             return "–"
@@ -280,10 +280,6 @@ class _Runs:
         if len(values) == 1:
             return mean
         return f"{mean} ± {statistics.stdev(values):.{decimals}f} ({len(values)})"
-
-
-def _canonical(spec: Mapping[str, Any]) -> str:
-    return json.dumps(spec, sort_keys=True)
 
 
 def _tasks(one: Experiment) -> list[str]:

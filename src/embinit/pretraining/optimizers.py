@@ -39,23 +39,21 @@ def _adafactor(model: nn.Module, rate: float, steps: int) -> Step:
     return step
 
 
-def _adafactor_unscaled(model: nn.Module, rate: float, steps: int) -> Step:
-    """The same with steps of one size: those that a matrix of root mean square 1/sqrt(D) takes.
+def _adafactor_but_for_the_table(model: nn.Module, rate: float, steps: int) -> Step:
+    """The same, but the table's steps are those of a parameter of root mean square 1/sqrt(D).
 
-    D is the width of the model's largest matrix, its table, so that the others step much as they
-    did before.
+    So they don't grow and shrink with the table; its matrices are about as wide. The table is the
+    model's largest parameter, D its width.
     """
-    matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
-    width = max(matrices, key=torch.Tensor.numel).shape[1] ** -0.5
-    groups = [{"params": [parameter]} for parameter in model.parameters()]
-    optimizer = torch.optim.Adafactor(groups, lr=rate, weight_decay=0.0)
+    table = max(model.parameters(), key=torch.Tensor.numel)
+    usual, width = _adafactor(model, rate, steps), table.shape[1] ** -0.5
 
     def step() -> None:
-        for group in optimizer.param_groups:
-            own = group["params"][0].detach().square().mean().sqrt().item()
-            group["lr"] = rate * width / max(ADAFACTOR_FLOOR, own)
-        optimizer.step()
-        optimizer.zero_grad()
+        before = table.detach().clone()
+        own = max(ADAFACTOR_FLOOR, before.square().mean().sqrt().item())
+        usual()
+        with torch.no_grad():
+            table.copy_(before + (table - before) * (width / own))
 
     return step
 
@@ -88,5 +86,5 @@ def _decayed_and_not(parameters: Iterable[nn.Parameter]) -> list[dict[str, objec
 
 
 OPTIMIZERS.register("adafactor", _adafactor)
-OPTIMIZERS.register("adafactor-unscaled", _adafactor_unscaled)
+OPTIMIZERS.register("adafactor-but-for-the-table", _adafactor_but_for_the_table)
 OPTIMIZERS.register("adamw", _adamw)

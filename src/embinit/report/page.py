@@ -163,6 +163,13 @@ def _page(document: Mapping[str, Any], records: Mapping[str, Record]) -> dict[st
             for paper in dict.fromkeys(claim["paper"] for claim in document["claims"])
             for table in beside(paper, document["session"]["tier"], used)
         ],
+        "seeds": _seeds(document["claims"])
+        + "".join(
+            f", then {seeds}"
+            for seeds in sorted(
+                {one["seeds"] for claim in document["claims"] for one in claim["looks"][1:]}
+            )
+        ),
         "distinct_controls": len({_compared(card.claim) for card in controls}),
         "methods": methods(document, used),
         "audits": sorted(
@@ -183,13 +190,13 @@ def _page(document: Mapping[str, Any], records: Mapping[str, Record]) -> dict[st
 def methods(document: Mapping[str, Any], records: Sequence[Record]) -> str:
     """How this was done, as a methods section has it: design, test, levels, measures, versions."""
     session, claims = document["session"], document["claims"]
-    counts = [str(one["seeds"]) for one in session["looks"]]
+    later = sorted({one["seeds"] for claim in claims for one in claim["looks"][1:]})
     families = {claim["family"] for claim in claims if not claim["control"]}
     versions = ", ".join(f"{name} {version}" for name, version in session["versions"].items())
     many = "one family" if len(families) == 1 else f"{len(families)} families"
     said = [
         f"Directional claims were tested with embinit on its {session['tier']} tier. Each arm was "
-        f"trained with {counts[0]} seeds. Arms of a seed share the order of the data, dropout "
+        f"trained with {_seeds(claims)} seeds. Arms of a seed share the order of the data, dropout "
         "masks and all weights but the embedding tables, so arms were compared by a one-sided "
         "paired t test over seeds. 'Not worse' and 'alike' allow a margin that was registered "
         "before any run that it judges: at least twice the standard deviation of Xavier over "
@@ -197,17 +204,22 @@ def methods(document: Mapping[str, Any], records: Sequence[Record]) -> str:
         "claims, counted beforehand. A claim is supported if all of its comparisons are, and "
         "refuted if the opposite of one is shown at the same level."
     ]
-    if len(counts) > 1:
-        shares = ", ".join(f"{one['share']:.3g}" for one in session["looks"])
+    if later:
         said.append(
-            f"What was undecided was looked at again, with {', then '.join(counts[1:])} seeds; the "
-            f"looks had {shares} of a claim's level."
+            f"What was undecided was looked at again, with up to {later[-1]} seeds; the first look "
+            "had half of a claim's level, the later ones shared the other half evenly."
         )
     signatures = sorted({str(one["signature"]) for one in records if one.get("signature")})
     if signatures:
         said.append(f"BLEU is sacreBLEU's ({'; '.join(signatures)}).")
     said.append(f"Device: {session['device']}. Versions: {versions}.")
     return " ".join(said)
+
+
+def _seeds(claims: Sequence[Mapping[str, Any]]) -> str:
+    """With how many seeds claims are first looked at: 5, or 3 to 5."""
+    first = sorted({claim["looks"][0]["seeds"] for claim in claims})
+    return " to ".join(str(end) for end in dict.fromkeys((*first[:1], *first[-1:]))) or "0"
 
 
 def _compared(claim: Mapping[str, Any]) -> tuple[Any, ...]:

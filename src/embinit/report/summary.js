@@ -34,9 +34,13 @@
   function compare(key, one, other) {
     const [a, b] = [one, other].map((row) => row.dataset[key] ?? "");
     if (key !== "effect" && key !== "p") return a.localeCompare(b);
-    // What has no number comes last.
-    if (a === "" || b === "") return (a === "") - (b === "");
     return Number(a) - Number(b);
+  }
+
+  function ordered(key, sign) {
+    // What has no number comes last, whichever way.
+    const lacks = (row) => Number((row.dataset[key] ?? "") === "");
+    return [...rows].sort((a, b) => lacks(a) - lacks(b) || sign * compare(key, a, b));
   }
 
   const headers = [...table.querySelectorAll("th[data-key]")];
@@ -49,8 +53,7 @@
       for (const row of rows) homes.get(row).append(row);
     } else {
       const sign = next === "ascending" ? 1 : -1;
-      const ordered = [...rows].sort((a, b) => sign * compare(header.dataset.key, a, b));
-      sorted.append(...ordered);
+      sorted.append(...ordered(header.dataset.key, sign));
     }
     filter();
   }
@@ -66,6 +69,15 @@
   filters.addEventListener("input", filter);
   filters.addEventListener("submit", (event) => event.preventDefault());
   filters.addEventListener("reset", () => setTimeout(filter));
+  // A link to a family leads to its rows, so they go home first.
+  for (const link of document.querySelectorAll('a[href^="#family-"]')) {
+    link.addEventListener("click", () => {
+      for (const one of headers) one.setAttribute("aria-sort", "none");
+      for (const row of rows) homes.get(row).append(row);
+      filters.reset();
+      for (const group of groups) group.hidden = false;
+    });
+  }
   filters.hidden = false;
   filter();
 })();
