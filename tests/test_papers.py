@@ -92,7 +92,17 @@ def record(one, init, seed, **measures):
     """A run as the store gives it back."""
     spec = json.loads(json.dumps(one.run(init, seed).as_dict()))
     sigma = measures.pop("sigma", 0.1)
-    return {"spec": spec, "measures": measures, "tables": {"encoder": {"sigma": sigma}}}
+    table = {"minimum": -0.2, "maximum": 0.3, "mean": 0.0, "sigma": sigma, "dim": 64}
+    places = {"encoder": {**table, "sigma": 0.7}}
+    curves = {"validation_bleu": [1.0, 2.0]} if one.training and seed < 2 else {}
+    tables = {"encoder": table}
+    return {
+        "spec": spec,
+        "measures": measures,
+        "tables": tables,
+        "positions": places,
+        "curves": curves,
+    }
 
 
 def cell(table, row, column):
@@ -112,7 +122,7 @@ def test_ours_stand_beside_the_papers_in_its_own_tables():
         record(one.frozen().without_positions(), "xavier", 0, bleu=7.0),
         record(one.frozen().without_positions(), "xavier", 1, bleu=9.0),
     ]
-    scores, widths, grid = beside("kim2024", "micro", records)
+    scores, widths, grid, spread, figure = beside("kim2024", "micro", records)
     here = "micro-translation, here"
     assert cell(scores, "GloVe", here) == "31.0 ± 1.0 (3)"
     assert cell(scores, "GloVe", "Multi30k, paper") == "34.1 ± 0.7"
@@ -123,6 +133,19 @@ def test_ours_stand_beside_the_papers_in_its_own_tables():
     assert cell(grid, "Xavier, frozen, without positions", here) == "8.0 ± 1.4 (2)"
     assert cell(grid, "Xavier, frozen, without positions", "Multi30k, paper") == "28.3 ± 0.08"
     assert cell(grid, "GloVe, trained, with positions", here) == "31.0 ± 1.0 (3)"
+    assert cell(spread, "GloVe", "sigma, here") == "0.1"
+    assert cell(spread, "GloVe × √D", "sigma, here") == "0.8"
+    assert cell(spread, "GloVe × √D", "min, here") == "−1.6"
+    assert cell(spread, "GloVe × √D", "sigma, paper") == "6.39"
+    assert cell(spread, "Positions", "sigma, paper") == "0.67"
+    assert cell(spread, "Positions", "sigma, here") == "–"
+    assert cell(figure, "GloVe", "best epoch, paper") == "20.0"
+    assert cell(figure, "GloVe", "test BLEU, here") == "31.0 ± 1.0 (3)"
+    assert figure.curves == (("GloVe", ([1.0, 2.0], [1.0, 2.0])),)
+    found = beside("kim2024", "micro", [record(one, "xavier", 0, bleu=1.0)])
+    [spread] = [table for table in found if table.title.startswith("Table 6")]
+    assert cell(spread, "Positions", "sigma, here") == "0.7"
+    assert cell(spread, "Xavier", "max, here") == "0.3"
     [probe] = probes("sample")
     placed = probe.with_positions("sinusoidal").scaled("one", "sigma_p/sigma_x")
     [analogies] = beside("kim2024", "sample", [record(placed, "pretrained", 0, accuracy=12.34)])

@@ -1,14 +1,15 @@
 """The papers whose findings are claims: their numbers, and where those belong.
 
-A paper is a module here, named as its claims' ids begin. Its ``printed`` says what the paper has
-for the two sides of a comparison, so that reports can set that beside what was measured.
+A paper is a package here, named as its claims' ids begin. Its ``printed`` says what the paper has
+for the two sides of a comparison; ``beside`` in its module of that name gives its tables, so that
+reports can set both beside what was measured.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Beside:
-    """One of a paper's tables with ours beside it: ``rows`` of cells under the ``head``."""
+    """One of a paper's tables with ours beside it: ``rows`` of cells under the ``head``.
+
+    ``curves`` of a figure: validation BLEU by epoch of each arm here, one list a seed.
+    """
 
     title: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    curves: tuple[tuple[str, tuple[Sequence[float], ...]], ...] = ()
 
 
 def printed(paper: str, comparison: Comparison) -> list[dict[str, str | float]]:
@@ -38,13 +43,13 @@ def printed(paper: str, comparison: Comparison) -> list[dict[str, str | float]]:
 
 def beside(paper: str, tier: str, records: Iterable[Mapping[str, Any]]) -> list[Beside]:
     """The paper's tables, with what the runs in ``records`` measured on ``tier``."""
-    module = _module(paper)
+    module = _module(paper, ".beside")
     found: list[Beside] = module.beside(tier, records) if module else []
     return found
 
 
-def _module(paper: str) -> ModuleType | None:
+def _module(paper: str, part: str = "") -> ModuleType | None:
     name = f"embinit.papers.{paper}"
     if not paper.isidentifier() or importlib.util.find_spec(name) is None:
         return None
-    return importlib.import_module(name)
+    return importlib.import_module(name + part)

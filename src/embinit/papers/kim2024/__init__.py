@@ -7,17 +7,15 @@ to, with their sizes: a claim's share of alpha stands here before anything is tr
 from __future__ import annotations
 
 import json
-import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from embinit.claims import Family
-from embinit.comparisons import OTHER_SEEDS, Comparison, Constant, Quantity, Term, measured_in
-from embinit.experiments import Experiment, PositionSpec, canonical
-from embinit.papers import Beside
-from embinit.tiers import LABELS, SOURCES, TIERS, experiments, pretrainings, probes
+from embinit.comparisons import Comparison, Constant, Quantity, Term
+from embinit.experiments import Experiment, PositionSpec
+from embinit.tiers import SOURCES, TIERS, experiments, pretrainings, probes
 
 HEADS = {"glove": 10}
 LAYERS = 3
@@ -103,7 +101,7 @@ WIDTH = Family(
 @cache
 def numbers() -> dict[str, Any]:
     """The numbers of Tables 1 to 8 as printed (strings, so that their rounding is known)."""
-    text = resources.files("embinit.papers").joinpath("kim2024.json").read_text("utf-8")
+    text = resources.files("embinit.papers.kim2024").joinpath("numbers.json").read_text("utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
 
@@ -237,143 +235,3 @@ def table4(tier: str) -> list[Experiment]:
 def pretraining(family: str) -> Query:
     """How one family's table is made on a tier, where it is made and not given."""
     return lambda tier: [one for one in pretrainings(tier) if one.name.startswith(f"{family}-")]
-
-
-ARMS = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled", "xavier_pretrained")
-"""The paper's arms in the order of its tables."""
-
-
-def beside(tier: str, records: Iterable[Mapping[str, Any]]) -> list[Beside]:
-    """Tables 1 and 7, 2 and 8, 3 and 4 as printed, with what ``records`` measured on ``tier``.
-
-    A table of which nothing was run here is left out.
-    """
-    runs = _Runs(records)
-    tables = [
-        *(_scores(family, tier, runs) for family in SOURCES),
-        *(_widths(family, tier, runs) for family in SOURCES),
-        _grid(tier, runs),
-        _analogies(tier, runs),
-    ]
-    return [table for table in tables if table is not None]
-
-
-class _Runs:
-    """Records by their spec; an A/A control's second half is left out."""
-
-    def __init__(self, records: Iterable[Mapping[str, Any]]) -> None:
-        self._values: dict[str, list[Mapping[str, Any]]] = {}
-        for record in records:
-            spec = dict(record["spec"])
-            if spec.pop("seed") < OTHER_SEEDS:
-                self._values.setdefault(canonical(spec), []).append(record)
-
-    def measured(self, one: Experiment, init: str, measure: str, decimals: int = 1) -> str:
-        """Mean, standard deviation and number of an arm's runs; a dash where there are none."""
-        spec = one.run(init, 0).as_dict()
-        del spec["seed"]
-        found = [measured_in(record, measure) for record in self._values.get(canonical(spec), ())]
-        values = [value for value in found if value is not None]
-        if not values:
-            return "–"
-        mean = f"{statistics.fmean(values):.{decimals}f}".replace("-", "−")
-        if len(values) == 1:
-            return mean
-        return f"{mean} ± {statistics.stdev(values):.{decimals}f} ({len(values)})"
-
-
-def _tasks(one: Experiment) -> list[str]:
-    return sorted(stands_for(one), key=TASKS.index)
-
-
-def _side_by_side(
-    title: str,
-    family: str,
-    tier: str,
-    cell: Callable[[str, str], str],
-    here: Callable[[Experiment, str], str],
-) -> Beside | None:
-    """Arms by tasks: for each of our tasks the paper's it stands for, then what was measured."""
-    found = experiments(tier, (family,))
-    head = [""]
-    for one in found:
-        head += [f"{TITLES[task]}, paper" for task in _tasks(one)] + [f"{one.data.task}, here"]
-    rows = []
-    for init in ARMS:
-        row = [found[0].label(init)]
-        for one in found:
-            row += [cell(init, task) for task in _tasks(one)] + [here(one, init)]
-        rows.append(tuple(row))
-    ran = any(row[place] != "–" for row in rows for place in _ours(head))
-    return Beside(title, tuple(head), tuple(rows)) if ran else None
-
-
-def _any_ours(rows: Iterable[Sequence[str]]) -> bool:
-    return any(row[-1] != "–" for row in rows)
-
-
-def _ours(head: Sequence[str]) -> list[int]:
-    return [place for place, title in enumerate(head) if title.endswith(", here")]
-
-
-def _scores(family: str, tier: str, runs: _Runs) -> Beside | None:
-    def cell(init: str, task: str) -> str:
-        found = numbers()["tables_1_and_7"][family].get(init, {}).get(task, {})
-        mean = found.get("score") or found.get("matched")
-        return " ± ".join(mean) if mean else "–"
-
-    title = f"Tables 1 and 7, {LABELS[family]}: BLEU or accuracy"
-    return _side_by_side(
-        title, family, tier, cell, lambda one, init: runs.measured(one, init, one.metric)
-    )
-
-
-def _widths(family: str, tier: str, runs: _Runs) -> Beside | None:
-    def cell(init: str, task: str) -> str:
-        found = numbers()["tables_2_and_8"][family].get(init, {}).get(task)
-        return str(found["sigma"]) if found else "–"
-
-    title = f"Tables 2 and 8, {LABELS[family]}: sigma of the table at the start"
-    return _side_by_side(
-        title, family, tier, cell, lambda one, init: runs.measured(one, init, "table sigma", 3)
-    )
-
-
-def _grid(tier: str, runs: _Runs) -> Beside | None:
-    found = [one for one in experiments(tier, ("glove",)) if "multi30k" in stands_for(one)]
-    if not found:
-        return None
-    [one] = found
-    rows = []
-    for init, cells in numbers()["table_3"].items():
-        for cell in cells:
-            setting = one if cell["trained"] else one.frozen()
-            setting = setting if cell["positions"] else setting.without_positions()
-            name = f"{one.label(init)}, {'trained' if cell['trained'] else 'frozen'}"
-            name += ", with positions" if cell["positions"] else ", without positions"
-            # The registered setting follows Figure 1's curve, a changed one does not.
-            rows.append((name, " ± ".join(cell["bleu"]), runs.measured(setting, init, one.metric)))
-    head = ("", "Multi30k, paper", f"{one.data.task}, here")
-    title = "Table 3: trained or frozen, with positions or without, BLEU"
-    return Beside(title, head, tuple(rows)) if _any_ours(rows) else None
-
-
-def _analogies(tier: str, runs: _Runs) -> Beside | None:
-    [one] = probes(tier)
-    scaled, placed = one.scaled("sqrt(D)"), one.with_positions("sinusoidal")
-    settings = (
-        (one, "pretrained"),
-        (scaled, "pretrained"),
-        (placed, "pretrained"),
-        (one, "pretrained_xavier"),
-        (scaled, "pretrained_xavier"),
-        (placed, "pretrained_xavier"),
-        (placed.scaled("one", "sigma_p/sigma_x"), "pretrained"),
-    )
-    rows = tuple(
-        (row["says"], row["percent"] or "–", runs.measured(setting, init, one.metric))
-        for row, (setting, init) in zip(numbers()["table_4"]["rows"], settings, strict=True)
-    )
-    head = ("", "analogies, paper", f"{one.data.task}, here")
-    title = "Table 4: word relations left, % right"
-    return Beside(title, head, rows) if _any_ours(rows) else None
