@@ -17,6 +17,7 @@ from torch import Tensor
 
 from embinit import diagnostics
 from embinit.diagnostics import (
+    HISTOGRAM,
     AnalogyScore,
     Question,
     analogy_accuracy,
@@ -76,6 +77,20 @@ def test_statistics_are_numpys(n: int, d: int, seed: int, sigma: float) -> None:
     assert found.sigma == pytest.approx(rows.std(ddof=1))
     norms = np.percentile(np.linalg.norm(rows, axis=1), [5, 25, 50, 75, 95])
     assert found.row_norm_percentiles == pytest.approx(tuple(norms))
+
+
+@modest
+@given(st.integers(2, 30), st.integers(1, 20), seeds, st.floats(1e-7, 1e5))
+def test_the_histogram_is_numpys_of_magnitudes(n: int, d: int, seed: int, sigma: float) -> None:
+    """Every value is in one bin, those beyond the ends (and zero) in the outermost."""
+    table = normal(n, d, seed, sigma)
+    table[0, 0] = 0.0
+    low, high, a_decade = HISTOGRAM
+    edges = np.linspace(low, high, (high - low) * a_decade + 1)
+    with np.errstate(divide="ignore"):
+        places = np.log10(np.abs(table.double().numpy()))
+    expected, _ = np.histogram(np.clip(places, low, high), bins=edges)
+    assert table_statistics(table).histogram == tuple(expected)
 
 
 def test_a_diverged_table_has_statistics() -> None:

@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sacrebleu.metrics.bleu import BLEU
 
 from embinit import training
 from embinit.experiments import Cohort, RunSpec
@@ -115,6 +116,7 @@ def test_a_run_that_breaks_ends_alone(monkeypatch):
     broken, other = train(Cohort(runs))
     assert broken.failure == "the loss stopped being a number in epoch 1"
     assert "accuracy" not in broken.measures
+    assert broken.outputs == broken.references == ()
     assert other.failure is None
     for name, values in healthy[1].curves.items():
         assert other.curves[name] == pytest.approx(values, rel=1e-5)
@@ -130,6 +132,34 @@ def test_best_epoch_is_the_papers():
     accuracies = classified.curves["validation_accuracy"]
     assert classified.measures["accuracy"] == max(accuracies)
     assert classified.measures["best_epoch"] == accuracies.index(max(accuracies)) + 1
+
+
+def test_the_outputs_are_those_that_were_scored():
+    """sacreBLEU and a count of equals give again what the best epoch measured, run by run."""
+    one = small("translation", 3)
+    for result in train(Cohort((one.run("xavier", 0), one.run("pretrained", 1)))):
+        score = BLEU(tokenize="none", force=True).corpus_score(
+            list(result.outputs), [list(result.references)]
+        )
+        assert score.score == pytest.approx(result.measures["bleu"])
+        assert len(set(result.outputs)) > 1
+    one = small("sentiment", 5)
+    results = train(Cohort((one.run("xavier", 0), one.run("pretrained", 1))))
+    for result in results:
+        pairs = list(zip(result.outputs, result.references, strict=True))
+        right = sum(said == meant for said, meant in pairs)
+        assert 100 * right / len(pairs) == pytest.approx(result.measures["accuracy"])
+    assert any(one.measures["best_epoch"] < 5 for one in results)
+
+
+def test_a_run_tells_what_is_added_to_its_tables():
+    """The statistics of positions stand beside those of tables, where positions are added."""
+    one = small("sentiment", 1)
+    runs = (one.run("xavier", 0), one.without_positions().run("xavier", 0))
+    with_positions, without = train(Cohort(runs))
+    assert with_positions.positions["encoder"].dim == 64
+    assert with_positions.positions["encoder"].maximum == pytest.approx(1.0, abs=1e-3)
+    assert without.positions == {}
 
 
 def mnli(directory: Path, matched: list[str], mismatched: list[str]) -> list[RunResult]:

@@ -26,6 +26,9 @@ from embinit.init import ordinary_rows
 PERCENTILES = (5, 25, 50, 75, 95)
 """Which percentiles of the rows' norms ``TableStatistics`` holds."""
 
+HISTOGRAM = (-5, 3, 8)
+"""Where ``TableStatistics.histogram`` begins and ends (powers of ten), and its bins a decade."""
+
 BLOCK_VALUES = 2**24
 """How many values a block of cosines holds at most (64 MiB of float32)."""
 
@@ -35,6 +38,8 @@ class TableStatistics:
     """A table's values in numbers, special rows left out; sigma is the sample sigma (n - 1).
 
     ``row_norm_percentiles`` are those of the rows' Euclidean norms at ``PERCENTILES``.
+    ``histogram`` counts the values by magnitude in the bins of ``HISTOGRAM``, even on a log axis;
+    the first and the last take what lies beyond them.
     """
 
     minimum: float
@@ -44,6 +49,7 @@ class TableStatistics:
     row_norm_percentiles: tuple[float, ...]
     rows: int
     dim: int
+    histogram: tuple[int, ...] = ()
 
 
 def table_statistics(table: Tensor, special: Tensor | None = None) -> TableStatistics:
@@ -66,7 +72,17 @@ def table_statistics(table: Tensor, special: Tensor | None = None) -> TableStati
         row_norm_percentiles=tuple(norms.tolist()),
         rows=values.shape[0],
         dim=values.shape[1],
+        histogram=_histogram(values),
     )
+
+
+def _histogram(values: Tensor) -> tuple[int, ...]:
+    """How many of ``values`` lie in each bin of ``HISTOGRAM`` by magnitude."""
+    low, high, a_decade = HISTOGRAM
+    bins = (high - low) * a_decade
+    # Zero's logarithm is minus infinity, which the clamp puts into the first bin.
+    places = ((values.abs().log10() - low) * a_decade).nan_to_num(0.0).clamp(0, bins - 1)
+    return tuple(torch.bincount(places.long().flatten(), minlength=bins).tolist())
 
 
 def pe_share(table: Tensor, pe: Tensor, special: Tensor | None = None) -> float:

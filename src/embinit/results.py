@@ -25,15 +25,21 @@ class RunResult:
     ``measures`` are the run's numbers by name (``bleu`` and ``accuracy`` in percent, ``sigma`` in
     the table's units, ``pe_share`` 0 to 1, ``best_epoch`` counted from 1; ``test_accuracy`` and
     ``best_test_epoch`` where the task reports its test split); they lack the task's metric if the
-    run failed in its first epoch, and ``failure`` says why a run ended early.
+    run failed in its first epoch, and ``failure`` says why a run ended early. ``tables`` are the
+    starting tables by side, ``positions`` the encodings that are added to them. ``outputs`` are
+    what the model put out for each example that the metric is taken on, at its best epoch (a
+    translation, or a class's number), and ``references`` what it should have.
     """
 
     spec: Mapping[str, Any]
     measures: Mapping[str, float]
     curves: Mapping[str, Sequence[float]] = field(default_factory=dict)
     tables: Mapping[str, TableStatistics] = field(default_factory=dict)
+    positions: Mapping[str, TableStatistics] = field(default_factory=dict)
     coverage: Mapping[str, Coverage | None] = field(default_factory=dict)
     signature: str = ""
+    outputs: Sequence[str] = ()
+    references: Sequence[str] = ()
     failure: str | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 

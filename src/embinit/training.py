@@ -114,6 +114,7 @@ class CohortTraining:
         )
         self.curves = Curves()
         self.best = {name: value.clone() for name, value in self._parameters()}
+        self.answers = torch.full((len(self.specs), len(self.data.validation)), NOTHING)
 
     def _positions(self, side: Side) -> Tensor:
         """Each run's positional encodings (R, L, D); L covers the longest sentence of any split."""
@@ -168,15 +169,15 @@ class CohortTraining:
         started = time.perf_counter()
         for epoch in range(self.training.epochs):
             self._train_epoch(epoch)
-            self._validate()
-            self._keep_best()
+            self._keep_best(self._validate())
             progress((epoch + 1) / (self.training.epochs + 1))
-        measures, signature = self._score()
+        measures, outputs, signature = self._score()
         # A run's share of the cohort's time, not what it would take alone.
         seconds = (time.perf_counter() - started) / len(self.specs)
         progress(1.0)
         return [
-            self._result(run, values, signature, seconds) for run, values in enumerate(measures)
+            self._result(run, values, outputs[run], signature, seconds)
+            for run, values in enumerate(measures)
         ]
 
     def _train_epoch(self, epoch: int) -> None:
@@ -223,21 +224,29 @@ class CohortTraining:
         return logits, following.masked_fill(following == PAD, NOTHING)
 
     @torch.inference_mode()
-    def _validate(self) -> None:
-        """A pass over the validation split, and over the test split where it is reported too."""
+    def _validate(self) -> Tensor:
+        """A pass over the validation split, and over the test split where it is reported too.
+
+        Returns what each run answered to the validation split's examples, (R, n).
+        """
         self.model.eval()
-        loss, accuracy = self._evaluate(self.data.validation)
+        loss, accuracy, answers = self._evaluate(self.data.validation)
         self.curves.validation_loss.append(loss)
         if self.data.task.kind == "classification":
             self.curves.validation_accuracy.append(accuracy)
         if self.training.validation_bleu:
-            scores, _ = self._bleu(self.data.validation)
+            scores, _, _ = self._bleu(self.data.validation)
             self.curves.validation_bleu.append(torch.tensor(scores))
         if self.data.task.reports_test:
             self.curves.test_accuracy.append(self._evaluate(self.data.test)[1])
+        return answers
 
-    def _evaluate(self, split: Split) -> tuple[Tensor, Tensor]:
-        """Each run's mean loss and percentage of right outputs, (R,) each."""
+    def _evaluate(self, split: Split) -> tuple[Tensor, Tensor, Tensor]:
+        """Each run's mean loss and percentage of right outputs, (R,) each, and classes (R, n).
+
+        The classes are NOTHING where the task has none.
+        """
+        answers = torch.full((len(self.specs), len(split)), NOTHING)
         loss = torch.zeros(len(self.specs), device=self.device)
         right, total = torch.zeros_like(loss), torch.zeros(1, device=self.device)
         for part in in_order(split.lengths, EVALUATION_BATCH):
@@ -248,17 +257,21 @@ class CohortTraining:
             losses, counted = cross_entropy(logits, labels)
             loss += losses
             total += counted
-            right += (logits.argmax(dim=-1) == labels).sum(dim=-1)
-        return (loss / total).cpu(), (100 * right / total).cpu()
+            chosen = logits.argmax(dim=-1)
+            right += (chosen == labels).sum(dim=-1)
+            if split.labels is not None:
+                answers[:, part] = chosen.cpu()
+        return (loss / total).cpu(), (100 * right / total).cpu(), answers
 
-    def _keep_best(self) -> None:
-        """Copy the parameters of those runs whose newest epoch is their best."""
+    def _keep_best(self, answers: Tensor) -> None:
+        """Copy parameters and ``answers`` (R, n) of those runs whose newest epoch is their best."""
         score = self.curves.score()
         newest = score[-1]
         better = torch.ones(len(newest), dtype=torch.bool)
         if len(score) > 1:
             better = newest > score[:-1].nan_to_num(-torch.inf).max(dim=0).values
         better &= self._finite_epochs() == len(score)
+        self.answers[better] = answers[better]
         chosen = better.to(self.device)
         for name, value in self._parameters():
             self.best[name][chosen] = value[chosen]
@@ -272,8 +285,8 @@ class CohortTraining:
         finite = losses.isfinite().view(2, -1, len(self.specs)).all(dim=0)
         return finite.long().cumprod(dim=0).sum(dim=0)
 
-    def _score(self) -> tuple[list[dict[str, float]], str]:
-        """Each run's measures at its best epoch, and the metric's signature."""
+    def _score(self) -> tuple[list[dict[str, float]], list[list[str]], str]:
+        """Each run's measures and outputs at its best epoch, and the metric's signature."""
         epochs = self._finite_epochs()
         score = self.curves.score()
         measures: list[dict[str, float]] = []
@@ -293,17 +306,20 @@ class CohortTraining:
                 values["test_accuracy"] = float(test.max())
                 values["best_test_epoch"] = float(test.argmax() + 1)
             measures.append(values)
-        signature = ""
-        if self.data.task.kind == "translation":
-            self.model.load_state_dict(self.best, strict=False)
-            scores, signature = self._bleu(self.data.test)
-            for values, bleu in zip(measures, scores, strict=True):
-                if values:
-                    values["bleu"] = bleu
-        return measures, signature
+        if self.data.task.kind == "classification":
+            return measures, [[str(one) for one in run] for run in self.answers.tolist()], ""
+        self.model.load_state_dict(self.best, strict=False)
+        scores, outputs, signature = self._bleu(self.data.test)
+        for values, bleu in zip(measures, scores, strict=True):
+            if values:
+                values["bleu"] = bleu
+        return measures, outputs, signature
 
-    def _bleu(self, split: Split) -> tuple[list[float], str]:
-        """Each run's BLEU as its model stands, by sacreBLEU over the task's own tokens."""
+    def _bleu(self, split: Split) -> tuple[list[float], list[list[str]], str]:
+        """Each run's BLEU as its model stands, its outputs, and the metric's signature.
+
+        sacreBLEU takes it over the task's own tokens.
+        """
         from sacrebleu.metrics.bleu import BLEU
 
         self.model.eval()
@@ -320,10 +336,22 @@ class CohortTraining:
         metric = BLEU(tokenize="none", force=True)
         references = [list(split.references)]
         scores = [float(metric.corpus_score(output, references).score) for output in outputs]
-        return scores, str(metric.get_signature())
+        return scores, outputs, str(metric.get_signature())
+
+    def _references(self) -> tuple[str, ...]:
+        """What the outputs should be: translations, or the numbers of classes."""
+        labels = self.data.validation.labels
+        if labels is None:
+            return self.data.test.references
+        return tuple(str(one) for one in labels.tolist())
 
     def _result(
-        self, run: int, measures: dict[str, float], signature: str, seconds: float
+        self,
+        run: int,
+        measures: dict[str, float],
+        outputs: list[str],
+        signature: str,
+        seconds: float,
     ) -> RunResult:
         spec, tables = self.specs[run], self.tables[run]
         epochs = int(self._finite_epochs()[run])
@@ -331,13 +359,18 @@ class CohortTraining:
         if epochs < self.training.epochs:
             failure = f"the loss stopped being a number in epoch {epochs + 1}"
         encoder = tables["encoder"]
+        added = spec.positions.kind != "none"
+        places = {side: rows[run] for side, rows in self.places.items()} if added else {}
         return RunResult(
             spec=spec.as_dict(),
             measures=measures | table_measures(spec, encoder, self.places["encoder"][run]),
             curves=self.curves.of(run, epochs),
             tables={side: table_statistics(t.values, t.special) for side, t in tables.items()},
+            positions={side: table_statistics(rows) for side, rows in places.items()},
             coverage={side: table.coverage for side, table in tables.items()},
             signature=signature,
+            outputs=tuple(outputs) if measures else (),
+            references=self._references() if measures else (),
             failure=failure,
             provenance=provenance(self.device, seconds),
         )
