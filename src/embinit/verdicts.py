@@ -8,11 +8,12 @@ from typing import Any
 
 from embinit.audit import Audit, Check, finding_of
 from embinit.claims import Claim
-from embinit.comparisons import Decision, verdict_of
+from embinit.comparisons import Decision, Lookup, verdict_of
 from embinit.experiments import Experiment, RunSpec
 from embinit.inference import Verdict, holm
 from embinit.looks import Look
 from embinit.papers import printed
+from embinit.sampling_noise import sampling_noise
 
 
 def claim_entry(
@@ -24,10 +25,11 @@ def claim_entry(
     decisions: Sequence[Decision],
     alpha: float,
     key: Callable[[RunSpec], str],
+    lookup: Lookup,
 ) -> dict[str, Any]:
     """The claim as it came out in an experiment; Holm's p is added when all are known.
 
-    ``key`` names a run in the store.
+    ``key`` names a run in the store, ``lookup`` finds its record there.
     """
     verdict = verdict_of(decisions)
     reasons = "; ".join(dict.fromkeys(d.reason for d in decisions if d.reason))
@@ -53,14 +55,19 @@ def claim_entry(
         "looks": [asdict(one) for one in looks],
         "reason": reasons,
         "comparisons": [
-            _comparison(decision, claim.paper, key) for decision in decisions if decision.outcome
+            _comparison(decision, claim.paper, key, lookup)
+            for decision in decisions
+            if decision.outcome
         ],
     }
 
 
-def _comparison(decision: Decision, paper: str, key: Callable[[RunSpec], str]) -> dict[str, Any]:
+def _comparison(
+    decision: Decision, paper: str, key: Callable[[RunSpec], str], lookup: Lookup
+) -> dict[str, Any]:
     comparison, outcome = decision.comparison, decision.outcome
     assert outcome is not None
+    noise = sampling_noise(comparison, lookup)
     return {
         "relation": str(comparison.relation),
         "arms": {"left": comparison.left.label, "right": comparison.right.label},
@@ -82,6 +89,7 @@ def _comparison(decision: Decision, paper: str, key: Callable[[RunSpec], str]) -
         "seeds_needed": outcome.seeds_needed,
         "exact": outcome.exact,
         "verdict": str(outcome.verdict),
+        "test_set": None if noise is None else asdict(noise),
         "printed": printed(paper, comparison),
         "runs": list(dict.fromkeys(key(run) for run in comparison.runs())),
     }
