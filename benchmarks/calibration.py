@@ -14,7 +14,7 @@ paired t over seeds, each claim with its share of alpha, one look or several), a
 Differences are normal, skewed (exponential, to either side) or heavy-tailed (t with 3 degrees of
 freedom). All is done in numpy for speed; a sample of it is held against ``inference.compare``.
 
-    python benchmarks/calibration.py [--suites 20000] [--json benchmarks/calibration.json]
+    python benchmarks/calibration.py [--suites 20000] [--json src/embinit/calibration.json]
 """
 
 from __future__ import annotations

@@ -21,8 +21,10 @@ from hypothesis import strategies as st
 
 from embinit.errors import InputError
 from embinit.report import load_schema, render, write_report
-from embinit.report.charts import Axis, forest
+from embinit.report.charts import Axis, forest, histograms
+from embinit.report.mechanism import mechanisms, relations
 from embinit.report.numbers import decimals, duration, interval, moment, number, p_value, rerun
+from embinit.report.past import DamagedHistoryWarning
 
 HOSTILE = (
     """</style></script><script>alert(1)</script><img src=x onerror="a">&amp;'"{{7*7}}{% x %}"""
@@ -38,6 +40,7 @@ def make_record(label: str, init: str, seed: int, level: float, **positions: str
     accuracy = [level * (1 - 0.7**epoch) + 0.3 * wobble[epoch - 1] for epoch in range(1, 13)]
     table = {"minimum": -3.9, "maximum": 3.96, "mean": -0.004, "sigma": 0.388}
     table |= {"rows": 4769, "dim": 300, "row_norm_percentiles": [1.0] * 5}
+    table |= {"histogram": [0] * 30 + [10, 200, 900, 300, 1] + [0] * 29}
     found = {"types": 4765, "types_found": 4401, "tokens": 377_534, "tokens_found": 351_107}
     source = None if init == "xavier" else "glove"
     return {
@@ -45,15 +48,14 @@ def make_record(label: str, init: str, seed: int, level: float, **positions: str
         "spec": {
             "data": {"task": "micro-translation"},
             "table": {"init": init, "source": source, "trained": True},
-            "positions": {"kind": "sinusoidal", **positions},
+            "positions": {"kind": "sinusoidal", "multiplier": "sqrt(D)", **positions},
             "seed": seed,
         },
         "label": label,
-        "measures": {"bleu": level},
+        "measures": {"bleu": level, "pe_share": 0.25},
         "curves": {"train_loss": [5 / e for e in range(1, 13)], "validation_bleu": accuracy},
-        "tables": {
-            "encoder": table | {"rows": 4769, "dim": 300, "row_norm_percentiles": [1.0] * 5}
-        },
+        "tables": {"encoder": table},
+        "positions": {"encoder": table | {"sigma": 0.65}},
         "coverage": {"encoder": found if source else None},
         "signature": "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.5.1",
         "failure": None,
@@ -87,6 +89,12 @@ def make_comparison(seeds: int = 5, **fields: Any) -> dict[str, Any]:
         "seeds_needed": None,
         "exact": False,
         "verdict": "SUPPORTED",
+        "test_set": {
+            "test": "sacreBLEU's paired bootstrap, 1,000 resamples",
+            "examples": 300,
+            "p": [0.001] * (seeds - 1) + [0.2],
+            "spread": 1.25,
+        },
         "printed": [{"task": "SST2", "left": 82.3, "right": 82.7, "difference": -0.4}],
         "runs": runs,
     } | fields
@@ -525,7 +533,11 @@ def test_files_are_written_whole(tmp_path: Path) -> None:
     page = write_report(document, records, tmp_path / "a" / "b")
     assert page == tmp_path / "a" / "b" / "index.html"
     check(page.read_text("utf-8"))
-    assert sorted(path.name for path in page.parent.iterdir()) == ["index.html", "verdicts.json"]
+    assert sorted(path.name for path in page.parent.iterdir()) == [
+        "history.jsonl",
+        "index.html",
+        "verdicts.json",
+    ]
     read = json.loads((page.parent / "verdicts.json").read_text("utf-8"))
     assert read["claims"][0]["comparisons"][0]["difference"] is None
     assert read["claims"][0]["reason"] == document["claims"][0]["reason"]
@@ -554,7 +566,7 @@ def test_a_failed_write_leaves_the_old_report(
     with pytest.raises(OSError, match="no space"):
         write_report(document, records, tmp_path / "report")
     assert (tmp_path / "report" / "verdicts.json").read_bytes() == before
-    assert len(list((tmp_path / "report").iterdir())) == 2
+    assert len(list((tmp_path / "report").iterdir())) == 3
 
 
 def test_bad_input_says_what_and_how_to_mend(tmp_path: Path) -> None:
@@ -591,3 +603,126 @@ def test_decimals_show_a_narrow_interval() -> None:
     assert decimals([11.0, 10.2, 11.9]) == 2
     assert decimals([None, math.nan]) == 2
     assert decimals([0.0]) == 2
+
+
+def test_the_test_sets_noise_stands_beside() -> None:
+    """How far it moves a score, and in how many seeds the arms differ by more."""
+    document, records = make_full()
+    text = check(render(document, records)).text
+    assert "± 1.25 BLEU on one score; the arms differ in 4 of 5 seeds at 5 %" in text
+    quiet = make_claim("quiet", comparisons=[make_comparison(test_set=None)])
+    assert "on one score" not in check(render(make_document([quiet]), {})).text
+
+
+def test_each_arms_spec_is_there_once_and_linked() -> None:
+    """What made an arm can be read off the page, from every claim that rests on it."""
+    document, records = make_full()
+    html = render(document, records)
+    page = check(html)
+    specs = [name for name in page.ids if name.startswith("arm-")]
+    assert len(specs) == len(set(specs)) == 2
+    assert html.count(f'href="#{specs[0]}"') > 1
+    assert '"init": "pretrained"' in page.text
+    assert '"seed"' not in page.text
+
+
+def test_the_mechanism_is_shown_for_each_source() -> None:
+    """Tables as the positions meet them: times the square root of their width."""
+    _, records = make_full()
+    claim = make_claim("plain")
+    [one] = mechanisms(records.values())
+    assert (one.source, one.task) == ("glove", "micro-translation")
+    assert [row.label for row in one.widths] == ["Xavier", "GloVe"]
+    assert one.widths[0].sigma == pytest.approx(0.388 * math.sqrt(300))
+    assert one.widths[0].positions == 0.65
+    assert [series.label for series in one.histograms.series] == ["Xavier", "GloVe", "Positions"]
+    text = check(render(make_document([claim]), records)).text
+    assert "75.0 % words, 25.0 % positions" in text
+    # Runs of another setting, and those stored before histograms were, don't stand for a source.
+    for record in records.values():
+        record["spec"]["positions"]["kind"] = "none"
+    assert mechanisms(records.values()) == []
+    assert "Mechanism" not in check(render(make_document([claim]), records)).text
+
+
+def probe(kind: str, multiplier: str, accuracy: float, seed: int = 0) -> dict[str, Any]:
+    """A probe's record."""
+    record = make_record("GloVe", "pretrained", seed, 0.0, kind=kind, multiplier=multiplier)
+    record["spec"] |= {"training": None, "data": {"task": "analogies"}}
+    record["spec"]["positions"]["pe_scale"] = "one"
+    return record | {"measures": {"accuracy": accuracy}}
+
+
+def test_relations_stand_before_and_after_positions() -> None:
+    """A row for each probe that was made both ways; the mean over seeds."""
+    records = [
+        probe("none", "one", 80.0),
+        probe("sinusoidal", "one", 4.0),
+        probe("sinusoidal", "one", 6.0, seed=1),
+        probe("none", "sqrt(D)", 80.0),
+    ]
+    [one] = relations(records)
+    [row] = one.slides.rows
+    assert (row.label, row.said) == ("GloVe", "80.0 → 5.0 %")
+    assert row.before > row.after
+
+
+@given(
+    counts=st.lists(st.integers(0, 10**6), min_size=64, max_size=64),
+    multiplier=st.floats(0.01, 1e3),
+)
+def test_a_multiplied_table_has_the_same_histogram_further_on(
+    counts: list[int], multiplier: float
+) -> None:
+    """On a log axis multiplying shifts: the shape is unchanged, and all of it is on the plot."""
+    found = histograms([("plain", counts, 1.0), ("times", counts, multiplier)])
+    if not any(counts):
+        assert found is None
+        return
+    assert found is not None
+    ys = [re.findall(r"[ML ](?:[0-9.]+) ([0-9.]+)", one.line) for one in found.series]
+    assert ys[0] == ys[1]
+    assert all(0 <= tick.at <= 400 for tick in found.ticks)
+
+
+def write(directory: Path, effect: float, **session: Any) -> str:
+    """A session whose one claim has this effect; the page it leaves."""
+    claim = make_claim("plain", comparisons=[make_comparison(difference=effect)])
+    document = make_document([claim])
+    document["session"] |= session
+    return write_report(document, {}, directory).read_text("utf-8")
+
+
+def test_effects_are_followed_over_sessions(tmp_path: Path) -> None:
+    """A new effect is a new point, the same runs judged again are none, nor is another tier."""
+    assert "over 2 sessions" not in write(tmp_path, -11.0)
+    assert "over 2 sessions" not in write(tmp_path, -11.0, started="2026-11-22T01:00:00+00:00")
+    page = write(tmp_path, -7.5, started="2026-11-23T01:00:00+00:00")
+    assert "The effect over 2 sessions" in page
+    assert "2026-11-23 01:00: SUPPORTED, −7.50" in page
+    check(page)
+    kept = (tmp_path / "history.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line)["started"][:10] for line in kept] == ["2026-11-21", "2026-11-23"]
+    other = make_document([make_claim("plain", tier="sample")])
+    other["session"]["tier"] = "sample"
+    assert "sessions, oldest first;" not in write_report(other, {}, tmp_path).read_text("utf-8")
+
+
+def test_a_baselines_history_is_shown_and_not_taken_over(tmp_path: Path) -> None:
+    """The reference's sessions stand beside; the latest report's own file has its own alone."""
+    write(tmp_path / "reference", -11.0, started="2026-01-01T01:00:00+00:00")
+    claim = make_claim("plain")
+    history = [tmp_path / "reference/history.jsonl"]
+    page = write_report(make_document([claim]), {}, tmp_path / "latest", history)
+    assert "2026-01-01 01:00" in page.read_text("utf-8")
+    assert len((tmp_path / "latest/history.jsonl").read_text("utf-8").splitlines()) == 1
+
+
+def test_a_damaged_history_costs_its_line_only(tmp_path: Path) -> None:
+    """A report that took hours is not lost to a line that somebody cut."""
+    write(tmp_path, -11.0)
+    with (tmp_path / "history.jsonl").open("a") as file:
+        file.write('{"started": "2026\n[]\n')
+    with pytest.warns(DamagedHistoryWarning, match=r"history.jsonl, line [23], is no session"):
+        page = write(tmp_path, -7.0, started="2026-11-23T01:00:00+00:00")
+    assert "The effect over 2 sessions" in page

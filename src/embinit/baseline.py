@@ -129,6 +129,8 @@ def bless(report: Path, to: Path, anyway: bool = False) -> None:
     and, unless ``anyway``, if the baseline that it replaces has another tier, or claims that the
     report lacks, which nothing would guard then.
     """
+    from embinit.report import past
+
     document, page = read(report / "verdicts.json"), report / "index.html"
     if not page.exists():
         raise InputError(f"{page} does not exist; run pytest claims/ again")
@@ -152,6 +154,8 @@ def bless(report: Path, to: Path, anyway: bool = False) -> None:
     }
     to.mkdir(parents=True, exist_ok=True)
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    known = past.read([to / past.NAME, report / past.NAME])
+    write_atomically(to / past.NAME, past.lines([*known, past.line_of(document)]))
     write_atomically(to / "index.html", page.read_text(encoding="utf-8"))
     write_atomically(to / "verdicts.json", text + "\n")
 

@@ -302,7 +302,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
             lambda more: _may_go_on(config, more),
         )
     verdict = verdict_of(decisions)
-    entry = claim_entry(claim, one, *place, looks, decisions, alpha, session.key)
+    entry = claim_entry(claim, one, *place, looks, decisions, alpha, session.key, session.record)
     pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
     pyfuncitem.user_properties.extend(properties(entry))
     _settle(pyfuncitem, claim, verdict, decisions, bool(config.getini("strict")))
@@ -465,7 +465,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     claims, audits = config.stash.get(VERDICTS, []), config.stash.get(AUDITS, [])
     if not (claims or audits) or hasattr(config, "workerinput"):
         return
-    from embinit.report import write_report
+    from embinit.report import past, write_report
 
     for entries in (claims, audits):
         entries.sort(key=lambda entry: entry["id"])
@@ -483,7 +483,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         for key in keys
         if (record := store.get(key))
     }
-    page = write_report(document, records, config.rootpath / config.getoption("report_dir"))
+    beside = [] if config.getoption("baseline") is None else [_baseline(config).parent / past.NAME]
+    page = write_report(document, records, config.rootpath / config.getoption("report_dir"), beside)
     terminalreporter.section("verdicts")
     for entry in (*claims, *audits):
         mark = f"{entry['verdict']:<12}"

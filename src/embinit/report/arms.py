@@ -6,6 +6,7 @@ label (Xavier with and without positions, say), the settings in which they diffe
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,21 @@ class Arm:
     label: str
     keys: tuple[str, ...]
     records: tuple[Record, ...]
+
+    @property
+    def spec(self) -> str:
+        """What made it, as JSON; the seed is left out."""
+        return _arm_spec(self.records[0])
+
+    @property
+    def anchor(self) -> str:
+        """Where its spec stands in the page."""
+        return "arm-" + hashlib.sha256(_arm_key(self.records[0]).encode()).hexdigest()[:10]
+
+    @property
+    def task(self) -> str:
+        """The task's name in the spec."""
+        return str(setting(self.records[0], "data", "task") or MISSING)
 
     @property
     def init(self) -> str:
@@ -124,8 +140,12 @@ def coverage_rows(records: Iterable[Record]) -> list[CoverageRow]:
 
 
 def _arm_key(record: Record) -> str:
+    return json.dumps(record.get("label"), default=str) + _arm_spec(record)
+
+
+def _arm_spec(record: Record) -> str:
     spec = {name: part for name, part in (record.get("spec") or {}).items() if name != "seed"}
-    return json.dumps([record.get("label"), spec], sort_keys=True, default=str)
+    return json.dumps(spec, sort_keys=True, default=str)
 
 
 def _seed(record: Record) -> int:

@@ -1,9 +1,11 @@
-"""The geometry of the report's two plots; the template only writes it down as SVG.
+"""The geometry of the report's plots; the template only writes it down as SVG.
 
 A forest plot shows one comparison: every seed's paired difference as a dot, their mean with its
 interval, zero, and the margin where the relation has one; where the claim would hold is shaded.
 Learning curves show arms over epochs: the mean over seeds and a band from the least to the
-greatest. All coordinates are in SVG user units and finite whatever the data hold.
+greatest. Histograms show how large a table's values are, on a log axis; slides show a score
+before and after something was done; a history shows one effect over past sessions. All
+coordinates are in SVG user units and finite whatever the data hold.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from embinit.diagnostics import HISTOGRAM
 from embinit.report.numbers import MINUS, finite, number, plain
 
 WIDTH = 400.0
@@ -94,7 +97,7 @@ class Forest:
 
 @dataclass(frozen=True)
 class Series:
-    """One arm's curve: SVG paths of its mean and of its band over seeds."""
+    """One arm's curve: SVG paths of its line and of the band around it."""
 
     label: str
     line: str
@@ -112,6 +115,148 @@ class Curves:
     horizontal: tuple[Tick, ...]
     vertical: tuple[Tick, ...]
     series: tuple[Series, ...]
+
+
+@dataclass(frozen=True)
+class Histograms:
+    """Histograms on a common log axis."""
+
+    height: float
+    floor: float
+    ticks: tuple[Tick, ...]
+    series: tuple[Series, ...]
+
+
+@dataclass(frozen=True)
+class Slide:
+    """One row of before and after: its label, y, both places, and what they read."""
+
+    label: str
+    at: float
+    before: float
+    after: float
+    said: str
+
+
+@dataclass(frozen=True)
+class Slides:
+    """Scores before and after, one row each, on a common axis of percent."""
+
+    height: float
+    floor: float
+    ticks: tuple[Tick, ...]
+    rows: tuple[Slide, ...]
+
+
+@dataclass(frozen=True)
+class Past:
+    """One session's effect: where its mean and its interval stand, its verdict, and a title."""
+
+    at: float
+    mean: float
+    low: float
+    high: float
+    verdict: str
+    said: str
+
+
+@dataclass(frozen=True)
+class History:
+    """One effect over sessions, oldest first; ``zero`` is where no difference stands."""
+
+    height: float
+    width: float
+    zero: float
+    points: tuple[Past, ...]
+
+
+def histograms(series: Sequence[tuple[str, Sequence[int], float]]) -> Histograms | None:
+    """Histograms of (label, counts in the bins of ``HISTOGRAM``, multiplier); None without any.
+
+    Values times a multiplier have the same histogram, shifted on a log axis.
+    """
+    low, _, a_decade = HISTOGRAM
+    drawn = []
+    for label, counts, multiplier in series:
+        total = sum(counts)
+        points = [
+            (low + (place + 0.5) / a_decade + math.log10(multiplier), amount / total)
+            for place, amount in enumerate(counts)
+            if total
+        ]
+        # Under a thousandth of the highest bin a line is no longer seen; it would only widen.
+        highest = max((share for _, share in points), default=0.0)
+        seen = [place for place, (_, share) in enumerate(points) if share > highest / 1000]
+        if seen:
+            drawn.append((label, points[max(0, seen[0] - 1) : seen[-1] + 2]))
+    if not drawn:
+        return None
+    floor = 150.0
+    places = [place for _, points in drawn for place, _ in points]
+    horizontal = Axis(math.floor(min(places)), math.ceil(max(places)), SIDE, WIDTH - SIDE)
+    vertical = Axis(0.0, max(share for _, points in drawn for _, share in points), floor, 10.0)
+    powers = range(math.floor(min(places)), math.ceil(max(places)) + 1)
+    return Histograms(
+        height=floor + 37,
+        floor=floor,
+        ticks=tuple(Tick(horizontal.at(power), plain(10.0**power)) for power in powers),
+        series=tuple(
+            _series(label, [(x, y, 0.0, y) for x, y in points], horizontal, vertical)
+            for label, points in drawn
+        ),
+    )
+
+
+def slides(rows: Sequence[tuple[str, float, float]]) -> Slides | None:
+    """Slides of (label, percentage before, percentage after); None without rows."""
+    if not rows:
+        return None
+    axis = Axis(0.0, 100.0, SIDE, WIDTH - SIDE)
+    floor = 34.0 * len(rows) + 8
+    return Slides(
+        height=floor + 37,
+        floor=floor,
+        ticks=axis.ticks(5),
+        rows=tuple(
+            Slide(
+                label,
+                34.0 * place + 26,
+                axis.at(before),
+                axis.at(after),
+                f"{number(before, 1)} → {number(after, 1)} %",
+            )
+            for place, (label, before, after) in enumerate(rows)
+        ),
+    )
+
+
+def history(
+    effects: Sequence[tuple[str, str, float | None, Sequence[float | None]]],
+) -> History | None:
+    """One effect over sessions (when, verdict, mean, interval), oldest first; None below two."""
+    known = [one for one in effects if drawable([one[2]])]
+    if len(known) < 2:
+        return None
+    height, width = 46.0, max(60.0, 16.0 * len(known))
+    seen = [0.0, *(float(mean) for _, _, mean, _ in known if mean is not None)]
+    ends = [end for *_, interval in known for end in drawable(interval)]
+    axis = _forest_axis(seen, ends)
+    vertical = Axis(axis.low, axis.high, height - 4, 4.0)
+    points = []
+    for place, (when, verdict, mean, interval) in enumerate(known):
+        assert mean is not None
+        low, high = (next(iter(drawable([end])), None) for end in interval)
+        points.append(
+            Past(
+                at=round(8 + place * (width - 16) / (len(known) - 1), 1),
+                mean=vertical.at(mean),
+                low=vertical.at(axis.low if low is None else low),
+                high=vertical.at(axis.high if high is None else high),
+                verdict=verdict,
+                said=f"{when}: {verdict}, {number(mean)}",
+            )
+        )
+    return History(height, width, vertical.at(0.0), tuple(points))
 
 
 def drawable(values: Iterable[object]) -> list[float]:

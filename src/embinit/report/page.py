@@ -25,9 +25,10 @@ from markupsafe import Markup
 
 from embinit.errors import InputError
 from embinit.papers import beside
-from embinit.report import numbers
+from embinit.report import numbers, past
 from embinit.report.arms import Arm, Record, coverage_rows, gather, learning_curves
-from embinit.report.charts import Curves, Forest, forest
+from embinit.report.charts import Curves, Forest, History, curves, forest
+from embinit.report.mechanism import mechanisms, relations
 
 SCHEMA_VERSION = 1
 VERDICTS = ("SUPPORTED", "REFUTED", "UNDECIDED", "NOT RUN")
@@ -41,6 +42,7 @@ class Card:
     anchor: str
     command: str
     forests: tuple[Forest | None, ...]
+    histories: tuple[History | None, ...]
     curves: Curves | None
     arms: tuple[Arm, ...]
     failures: tuple[str, ...]
@@ -94,12 +96,16 @@ def load_schema() -> dict[str, Any]:
     return schema
 
 
-def render(document: Mapping[str, Any], records: Mapping[str, Record]) -> str:
+def render(
+    document: Mapping[str, Any],
+    records: Mapping[str, Record],
+    before: Sequence[past.Session] = (),
+) -> str:
     """The page as HTML text.
 
     ``document`` follows ``load_schema()``; ``records`` are run records by key, and runs that
-    it lacks only cost their curves and tables. InputError: another schema version, or a field
-    that the schema requires is absent.
+    it lacks only cost their curves and tables; ``before`` are earlier sessions, oldest first.
+    InputError: another schema version, or a field that the schema requires is absent.
     """
     version = document.get("schema_version")
     if version != SCHEMA_VERSION:
@@ -108,7 +114,8 @@ def render(document: Mapping[str, Any], records: Mapping[str, Record]) -> str:
             f"{SCHEMA_VERSION}; run the claims again or use the embinit that wrote it"
         )
     try:
-        return _template().render(_page(document, records))
+        sessions = [*before, past.line_of(document)]
+        return _template().render(_page(document, records, sessions))
     except (KeyError, jinja2.UndefinedError) as error:
         raise InputError(
             f"verdicts document: a required field is absent ({error}); "
@@ -117,11 +124,16 @@ def render(document: Mapping[str, Any], records: Mapping[str, Record]) -> str:
 
 
 def write_report(
-    document: Mapping[str, Any], records: Mapping[str, Record], directory: Path
+    document: Mapping[str, Any],
+    records: Mapping[str, Record],
+    directory: Path,
+    histories: Sequence[Path] = (),
 ) -> Path:
-    """Write verdicts.json, then index.html, into ``directory``; returns the page's path.
+    """Write verdicts.json, index.html and history.jsonl into ``directory``; the page's path.
 
-    Each replaces its predecessor whole or not at all. Numbers that aren't finite become null.
+    The page shows the sessions of ``histories`` (files) and of the directory's own beside this
+    one, which joins the latter. Each file replaces its predecessor whole or not at all. Numbers
+    that aren't finite become null.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -129,17 +141,23 @@ def write_report(
         raise InputError(
             f"{directory}: a file stands where the report should go; move it"
         ) from error
-    text = json.dumps(_plain(document), indent=1, ensure_ascii=False, allow_nan=False)
+    document, own = _plain(document), directory / past.NAME
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     # A lone surrogate (an undecodable path) is legal JSON once written as an escape.
     _replace(directory / "verdicts.json", (text + "\n").encode("utf-8", "backslashreplace"))
     page = directory / "index.html"
-    _replace(page, render(document, records).encode("utf-8", "replace"))
+    before = past.read([*histories, own])
+    _replace(page, render(document, records, before).encode("utf-8", "replace"))
+    told = past.lines([*past.read([own]), past.line_of(document)])
+    _replace(own, told.encode("utf-8", "backslashreplace"))
     return page
 
 
-def _page(document: Mapping[str, Any], records: Mapping[str, Record]) -> dict[str, Any]:
+def _page(
+    document: Mapping[str, Any], records: Mapping[str, Record], sessions: Sequence[past.Session]
+) -> dict[str, Any]:
     """The template's variables."""
-    cards = _cards(document["claims"], records)
+    cards = _cards(document["claims"], records, sessions)
     findings = [card for card in cards if not card.claim["control"]]
     controls = [card for card in cards if card.claim["control"]]
     used = _used(document["claims"], records)
@@ -158,8 +176,12 @@ def _page(document: Mapping[str, Any], records: Mapping[str, Record]) -> dict[st
         "families": _families(cards),
         "ran": [card for card in findings if card.claim["verdict"] != "NOT RUN"],
         "controls": controls,
+        "arms": list({arm.anchor: arm for card in cards for arm in card.arms}.values()),
+        "mechanisms": mechanisms(used),
+        "relations": relations(used),
+        "calibration": _calibration(),
         "beside": [
-            table
+            (table, curves("validation_bleu", table.curves) if table.curves else None)
             for paper in dict.fromkeys(claim["paper"] for claim in document["claims"])
             for table in beside(paper, document["session"]["tier"], used)
         ],
@@ -251,12 +273,32 @@ def headline(claims: Sequence[Mapping[str, Any]]) -> str:
     return f"{words}; controls {outcomes.count(True)} of {len(outcomes)} as expected{rest}."
 
 
-def _cards(claims: Sequence[Mapping[str, Any]], records: Mapping[str, Record]) -> list[Card]:
+@cache
+def _calibration() -> dict[str, Any]:
+    """How often a verdict errs, as ``benchmarks/calibration.py`` measured it."""
+    text = resources.files("embinit").joinpath("calibration.json").read_text("utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def _cards(
+    claims: Sequence[Mapping[str, Any]],
+    records: Mapping[str, Record],
+    sessions: Sequence[past.Session],
+) -> list[Card]:
     anchors = _anchors([claim["id"] for claim in claims])
-    return [_card(claim, anchor, records) for claim, anchor in zip(claims, anchors, strict=True)]
+    return [
+        _card(claim, anchor, records, sessions)
+        for claim, anchor in zip(claims, anchors, strict=True)
+    ]
 
 
-def _card(claim: Mapping[str, Any], anchor: str, records: Mapping[str, Record]) -> Card:
+def _card(
+    claim: Mapping[str, Any],
+    anchor: str,
+    records: Mapping[str, Record],
+    sessions: Sequence[past.Session],
+) -> Card:
     keys = list(dict.fromkeys(key for part in claim["comparisons"] for key in part["runs"]))
     arms = gather(keys, records)
     return Card(
@@ -264,6 +306,9 @@ def _card(claim: Mapping[str, Any], anchor: str, records: Mapping[str, Record]) 
         anchor=anchor,
         command=numbers.rerun(claim["nodeid"], claim["tier"]),
         forests=tuple(forest(comparison) for comparison in claim["comparisons"]),
+        histories=tuple(
+            past.over_time(claim, place, sessions) for place in range(len(claim["comparisons"]))
+        ),
         curves=learning_curves(arms),
         arms=arms,
         failures=tuple(
