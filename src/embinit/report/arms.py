@@ -40,6 +40,11 @@ class Arm:
         return "arm-" + hashlib.sha256(_arm_key(self.records[0]).encode()).hexdigest()[:10]
 
     @property
+    def short_keys(self) -> list[str]:
+        """Its runs' keys as far as a reader needs them."""
+        return [key[:12] for key in self.keys]
+
+    @property
     def task(self) -> str:
         """The task's name in the spec."""
         return str(setting(self.records[0], "data", "task") or MISSING)

@@ -23,6 +23,7 @@ RADIUS = 4.0
 SIDE = 14.0
 MOST_ROWS = 6
 MOST_POINTS = 40
+MOST_SESSIONS = 12
 LARGEST = 1e100
 """Beyond it a value is as good as infinite: axis arithmetic would overflow."""
 
@@ -233,8 +234,11 @@ def slides(rows: Sequence[tuple[str, float, float]]) -> Slides | None:
 def history(
     effects: Sequence[tuple[str, str, float | None, Sequence[float | None]]],
 ) -> History | None:
-    """One effect over sessions (when, verdict, mean, interval), oldest first; None below two."""
-    known = [one for one in effects if drawable([one[2]])]
+    """One effect over sessions (when, verdict, mean, interval), oldest first; None below two.
+
+    The last ``MOST_SESSIONS`` are drawn.
+    """
+    known = [one for one in effects if drawable([one[2]])][-MOST_SESSIONS:]
     if len(known) < 2:
         return None
     height, width = 46.0, max(60.0, 16.0 * len(known))

@@ -1,0 +1,155 @@
+"""How long the report takes: 300 claims of two arms with 20 seeds each, 12,000 runs.
+
+Everything differs from claim to claim, so nothing is drawn once for all. Writes verdicts.json,
+index.html and history.jsonl into a temporary directory, with 30 past sessions read and shown.
+
+    python benchmarks/report.py [--claims 300] [--seeds 20]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from embinit.report import write_report
+from embinit.report.past import NAME, line_of
+from embinit.results import versions
+
+EPOCHS = 17
+
+
+def record(draw: random.Random, claim: int, init: str, seed: int) -> dict[str, Any]:
+    """A run's record as the store has it."""
+    table = {"minimum": -draw.random(), "maximum": draw.random(), "mean": 0.0, "sigma": 0.1}
+    table |= {"row_norm_percentiles": [draw.random() for _ in range(5)], "rows": 900, "dim": 64}
+    table |= {"histogram": [draw.randrange(1000) for _ in range(64)]}
+    return {
+        "label": {"pretrained": "GloVe", "xavier": "Xavier"}[init],
+        "spec": {
+            "data": {"task": f"task-{claim}"},
+            "model": {"dim": 64, "heads": 4, "layers": 2},
+            "training": {"epochs": EPOCHS},
+            "table": {"init": init, "source": "glove", "trained": True, "sigma": None},
+            "positions": {"kind": "sinusoidal", "multiplier": "sqrt(D)", "pe_scale": "one"},
+            "seed": seed,
+        },
+        "measures": {"bleu": 30 * draw.random(), "pe_share": draw.random()},
+        "curves": {"validation_bleu": [30 * draw.random() for _ in range(EPOCHS)]},
+        "tables": {"encoder": table},
+        "positions": {"encoder": table},
+        "coverage": {"encoder": None},
+        "signature": "nrefs:1",
+        "failure": None,
+        "provenance": {"device": "cpu", "seconds": 1.0},
+    }
+
+
+def comparison(draw: random.Random, keys: list[str], seeds: int) -> dict[str, Any]:
+    """A decided comparison over ``seeds`` pairs."""
+    left, right = ([30 * draw.random() for _ in range(seeds)] for _ in range(2))
+    return {
+        "relation": "<",
+        "arms": {"left": "GloVe", "right": "Xavier"},
+        "metric": "bleu",
+        "unit": "BLEU",
+        "alpha": 0.002,
+        "n": seeds,
+        "seeds": list(range(seeds)),
+        "left_values": left,
+        "right_values": right,
+        "difference": draw.uniform(-5, 5),
+        "interval": [-6.0, 6.0],
+        "level": 0.996,
+        "margin": 2.0,
+        "p": draw.random(),
+        "p_against": draw.random(),
+        "holm_p": 1.0,
+        "power": draw.random(),
+        "seeds_needed": 40,
+        "exact": False,
+        "verdict": "UNDECIDED",
+        "test_set": None,
+        "printed": [],
+        "runs": keys,
+    }
+
+
+def suite(claims: int, seeds: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A document, and the records behind it."""
+    draw = random.Random(7)
+    records, entries = {}, []
+    for number in range(claims):
+        keys = []
+        for seed in range(seeds):
+            for init in ("pretrained", "xavier"):
+                key = f"{number:020}{seed:010}{init:>10}"
+                records[key] = record(draw, number, init, seed)
+                keys.append(key)
+        entries.append(
+            {
+                "id": f"kim2024/finding-1/claim-{number}[glove]",
+                "nodeid": f"claims/test.py::test[{number}]",
+                "verdict": "UNDECIDED",
+                "control": False,
+                "expects": None,
+                "as_expected": None,
+                "statement": f"A claim with the number {number}",
+                "paper": "a2024",
+                "place": "Table 1",
+                "tier": "micro",
+                "task": f"task-{number}",
+                "source": "glove",
+                "experiment": "glove",
+                "family": f"a2024/family-{number % 10}",
+                "family_says": f"Family {number % 10}",
+                "looks": [{"seeds": seeds, "share": 1.0}],
+                "alpha": 0.002,
+                "reason": "",
+                "comparisons": [comparison(draw, keys, seeds)],
+            }
+        )
+    session = {
+        "started": "2026-11-21T00:00:00+00:00",
+        "wall_seconds": 1.0,
+        "tier": "micro",
+        "device": "cpu",
+        "seeds": seeds,
+        "command": "pytest claims/",
+        "runs": {"wanted": len(records), "trained": 0, "stored": len(records)},
+        "versions": versions(),
+        "data_dir_given": False,
+    }
+    return {"schema_version": 1, "session": session, "claims": entries, "audits": []}, records
+
+
+def main() -> None:
+    """Make the suite, write its report, print the seconds and the size."""
+    parser = argparse.ArgumentParser(description="how long the report takes")
+    parser.add_argument("--claims", type=int, default=300)
+    parser.add_argument("--seeds", type=int, default=20)
+    arguments = parser.parse_args()
+    document, records = suite(arguments.claims, arguments.seeds)
+    with tempfile.TemporaryDirectory() as directory:
+        line, past = line_of(document), []
+        for day in range(30):
+            for claim in line["claims"].values():
+                claim["effects"][0][0] = float(day)
+            past.append(json.dumps(line | {"started": f"2026-10-{day + 1:02}T00:00:00+00:00"}))
+        (Path(directory) / NAME).write_text("\n".join(past) + "\n")
+        started = time.perf_counter()
+        page = write_report(document, records, Path(directory))
+        seconds = time.perf_counter() - started
+        size = page.stat().st_size
+    print(
+        f"{arguments.claims} claims, {arguments.seeds} seeds, {len(records)} runs: "
+        f"{seconds:.2f} s, {size / 1e6:.2f} MB"
+    )
+
+
+if __name__ == "__main__":
+    main()
