@@ -676,7 +676,7 @@ def test_a_multiplied_table_has_the_same_histogram_further_on(
 ) -> None:
     """On a log axis multiplying shifts: the shape is unchanged, and all of it is on the plot."""
     found = histograms([("plain", counts, 1.0), ("times", counts, multiplier)])
-    if not any(counts):
+    if not any(counts[1:]):
         assert found is None
         return
     assert found is not None

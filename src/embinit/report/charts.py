@@ -185,11 +185,12 @@ def histograms(series: Sequence[tuple[str, Sequence[int], float]]) -> Histograms
             for place, amount in enumerate(counts)
             if total
         ]
-        # Under a thousandth of the highest bin a line is no longer seen; it would only widen.
-        highest = max((share for _, share in points), default=0.0)
-        seen = [place for place, (_, share) in enumerate(points) if share > highest / 1000]
+        # Under a hundredth of the highest bin a line is hardly seen; it would only widen the plot.
+        # The first bin has the zeros, which have no place on a log axis.
+        highest = max((share for _, share in points[1:]), default=0.0)
+        seen = [place for place, (_, share) in enumerate(points) if place and share > highest / 100]
         if seen:
-            drawn.append((label, points[max(0, seen[0] - 1) : seen[-1] + 2]))
+            drawn.append((label, points[max(1, seen[0] - 1) : seen[-1] + 2]))
     if not drawn:
         return None
     floor = 150.0
