@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from embinit.errors import InputError
 from embinit.report import load_schema, render, write_report
+from embinit.report.arms import gather, learning_curves
 from embinit.report.charts import Axis, forest, histograms
 from embinit.report.mechanism import mechanisms, relations
 from embinit.report.numbers import decimals, duration, interval, moment, number, p_value, rerun
@@ -603,6 +604,18 @@ def test_decimals_show_a_narrow_interval() -> None:
     assert decimals([11.0, 10.2, 11.9]) == 2
     assert decimals([None, math.nan]) == 2
     assert decimals([0.0]) == 2
+
+
+def test_curves_are_those_that_every_arm_has() -> None:
+    """A measure that only one arm follows would leave the other without a line."""
+    one, other = make_record("GloVe", "pretrained", 0, 1.0), make_record("Xavier", "xavier", 0, 2.0)
+    records = {record["key"]: record for record in (one, other)}
+    assert learning_curves(gather(records, records)).name == "validation BLEU"
+    del one["curves"]["validation_bleu"]
+    found = learning_curves(gather(records, records))
+    assert (found.name, len(found.series)) == ("train loss", 2)
+    one["curves"] = other["curves"] = {}
+    assert learning_curves(gather(records, records)) is None
 
 
 def test_the_test_sets_noise_stands_beside() -> None:

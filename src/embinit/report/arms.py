@@ -18,7 +18,7 @@ from embinit.report.numbers import MISSING
 Record = Mapping[str, Any]
 
 CURVES = ("validation_bleu", "validation_accuracy", "validation_loss", "train_loss")
-"""What the learning curves show: the first of these that a claim's runs have."""
+"""What the learning curves show: the first of these that most of a claim's arms have."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,10 @@ class Arm:
     def tables(self) -> Mapping[str, Any]:
         """The starting tables' statistics by side, of the lowest seed."""
         return self.records[0].get("tables") or {}
+
+    def followed(self, curve: str) -> list[Sequence[object]]:
+        """A curve of each of its runs, empty where a run did not follow it."""
+        return [(record.get("curves") or {}).get(curve) or [] for record in self.records]
 
     @property
     def coverage(self) -> Mapping[str, Any]:
@@ -117,15 +121,9 @@ def gather(keys: Iterable[str], records: Mapping[str, Record]) -> tuple[Arm, ...
 
 def learning_curves(arms: Sequence[Arm]) -> Curves | None:
     """The learning curves of ``arms``, or None where their runs have none."""
-    for name in CURVES:
-        series = [
-            (arm.label, [(record.get("curves") or {}).get(name) or [] for record in arm.records])
-            for arm in arms
-        ]
-        drawn = curves(name, series)
-        if drawn is not None:
-            return drawn
-    return None
+    found = [(name, [(arm.label, arm.followed(name)) for arm in arms]) for name in CURVES]
+    name, series = max(found, key=lambda one: sum(any(runs) for _, runs in one[1]))
+    return curves(name, series)
 
 
 def coverage_rows(records: Iterable[Record]) -> list[CoverageRow]:
