@@ -373,6 +373,7 @@ def test_missing_data_is_a_problem_and_trains_nothing(tmp_path):
 
 def test_stores_of_two_machines_make_one_report(pytester):
     """Each has some of the runs; together they decide, and nothing is trained."""
+    pytester.makeini("[pytest]\nfilterwarnings = error")
     (pytester.mkdir("claims") / "test_mine.py").write_text(CLAIMS.replace("EPOCHS", "1"))
     for store, which in (("one", "test_a"), ("two", "test_b")):
         pytester.runpytest_subprocess("claims", "-k", which, "--store", store)
