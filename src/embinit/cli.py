@@ -34,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_bless(commands)
     _add_report(commands)
     _add_noise_floor(commands)
+    _add_prepare(commands)
     parsed, rest = parser.parse_known_args(arguments)
     if rest and parsed.command != "report":
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
@@ -192,6 +193,54 @@ def _noise_floor(parsed: argparse.Namespace) -> int:
             f"alpha {alpha:.2g} ({floor.seconds_a_run} s a run)",
             flush=True,
         )
+    return 0
+
+
+def _add_prepare(commands: Any) -> None:
+    prepare = commands.add_parser("prepare", help="tokenise text and look up vectors for training")
+    prepare.add_argument("--tier", default="sample", help="micro, sample or paper")
+    prepare.add_argument(
+        "--data-dir",
+        type=Path,
+        default=os.environ.get("EMBINIT_DATA") or None,
+        help="directory with real data (default: EMBINIT_DATA)",
+    )
+    prepare.add_argument(
+        "--source", action="append", default=[], metavar="NAME=PATH", help="as for pytest"
+    )
+    prepare.add_argument(
+        "--to", type=Path, required=True, help="where to; name it as --data-dir when training"
+    )
+    prepare.set_defaults(run=_prepare)
+
+
+def _prepare(parsed: argparse.Namespace) -> int:
+    from embinit.experiments import DataSpec
+    from embinit.preparation import write
+    from embinit.prepared import Writer
+    from embinit.sources import named_source, use_source
+    from embinit.tiers import experiments
+
+    for given in parsed.source:
+        use_source(*named_source(given))
+    data_dir = parsed.data_dir.absolute() if parsed.data_dir else None
+    wanted: dict[DataSpec, list[str]] = {}
+    for one in experiments(parsed.tier):
+        wanted.setdefault(one.data, []).append(one.source)
+    to, ready = Writer(parsed.to.absolute()), 0
+    for number, (spec, sources) in enumerate(wanted.items(), start=1):
+        for source in sources:
+            about = f"[{number}/{len(wanted)}] {spec.task} with {source}"
+            try:
+                write(spec, [source], data_dir, to)
+            except InputError as error:
+                print(f"{about}: left out, {error}", flush=True)
+            else:
+                ready += 1
+                print(f"{about}: ready", flush=True)
+    if not ready:
+        raise InputError(f"nothing of tier {parsed.tier} could be prepared")
+    print(f"train with --data-dir {parsed.to}")
     return 0
 
 

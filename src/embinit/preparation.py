@@ -11,13 +11,16 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from embinit import prepared
 from embinit.errors import InputError
 from embinit.experiments import DataSpec, RunSpec
 from embinit.init import INITS, complete, standardise
+from embinit.prepared import Writer, answer_key, text_key
 from embinit.randomness import stream
 from embinit.sources import SOURCES, Coverage, Source, Vectors
 from embinit.tasks import TASKS, Example, Task
@@ -47,12 +50,11 @@ class Split:
 
 @dataclass(frozen=True)
 class PreparedData:
-    """A task's splits as ids, with the vocabulary and tokenizer of each side."""
+    """A task's splits as ids, with the vocabulary of each side."""
 
     spec: DataSpec
     task: Task
     vocabularies: dict[Side, Vocabulary]
-    tokenizers: dict[Side, Tokenizer]
     train: Split
     validation: Split
     test: Split
@@ -63,22 +65,31 @@ def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
 
     InputError if a file is missing, so that nothing trains before all its data is there.
     """
-    parts = [TASKS[run.data.task].fingerprint(data_dir)]
+    parts = [text_fingerprint(run.data.task, data_dir)]
     if run.table.source is not None:
         parts.append(source(run.table.source, data_dir).fingerprint())
     return "/".join(parts)
 
 
+def text_fingerprint(task: str, data_dir: Path | None) -> str:
+    """The digest of a task's text, from its files or from where they were prepared."""
+    ready = prepared.directory(data_dir)
+    return (ready and ready.text(task)) or TASKS[task].fingerprint(data_dir)
+
+
 @functools.lru_cache(maxsize=32)
 def source(name: str, data_dir: Path | None) -> Source:
     """The source registered as ``name``, opened once a process."""
-    return SOURCES[name](data_dir)
+    ready = prepared.directory(data_dir)
+    return (ready and ready.source(name)) or SOURCES[name](data_dir)
 
 
 @functools.lru_cache(maxsize=8)
 def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:
     """Load, tokenise, count and encode the text of ``spec``; kept for the process."""
-    task = TASKS[spec.task]
+    task, ready = TASKS[spec.task], prepared.directory(data_dir)
+    if ready and (fingerprint := ready.text(spec.task)):
+        return _read(spec, *ready.load("data", text_key(spec, fingerprint), f"{spec.task} text"))
     splits = task.load(data_dir, spec.cut)
     sides: tuple[Side, ...] = ("encoder", "decoder") if task.kind == "translation" else ("encoder",)
     tokenizers = {
@@ -104,11 +115,71 @@ def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:
         spec,
         task,
         vocabularies,
-        tokenizers,
         kept.encode(vocabularies, spec.max_length),
         words["validation"].encode(vocabularies, spec.max_length),
         words["test"].encode(vocabularies, spec.max_length),
     )
+
+
+def write(spec: DataSpec, sources: Sequence[str], data_dir: Path | None, to: Writer) -> None:
+    """Prepare ``spec``'s text and what ``sources`` have for its vocabularies, if not there yet."""
+    fingerprint = text_fingerprint(spec.task, data_dir)
+    key, data = text_key(spec, fingerprint), prepare(spec, data_dir)
+    to.index["tasks"][spec.task] = fingerprint
+    if not to.has("data", key):
+        to.add("data", key, *_written(data))
+    for name in sources:
+        found = source(name, data_dir)
+        to.index["sources"][name] = {
+            "fingerprint": found.fingerprint(),
+            "dim": found.dim,
+            "tokenizer": found.tokenizer,
+            "languages": sorted(found.languages),
+        }
+        for side, vocabulary in data.vocabularies.items():
+            language = data.task.languages[side]
+            key = answer_key(found, vocabulary.words, language)
+            if language in found.languages and not to.has("vectors", key):
+                vectors = found.lookup(vocabulary.words, language)
+                to.add("vectors", key, {"values": vectors.values, "found": vectors.found.byte()})
+    to.tell()
+
+
+_TENSORS = ("inputs", "lengths", "targets", "target_lengths", "labels")
+_SPLITS = ("train", "validation", "test")
+
+
+def _written(data: PreparedData) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors of the splits, and the words and references beside them."""
+    splits = {name: getattr(data, name) for name in _SPLITS}
+    tensors = {
+        f"{name}.{what}": value
+        for name, split in splits.items()
+        for what in _TENSORS
+        if (value := getattr(split, what)) is not None
+    }
+    vocabularies = {
+        side: {"words": vocabulary.words, "counts": vocabulary.counts}
+        for side, vocabulary in data.vocabularies.items()
+    }
+    references = {name: split.references for name, split in splits.items()}
+    return tensors, {"vocabularies": vocabularies, "references": references}
+
+
+def _read(spec: DataSpec, tensors: dict[str, Tensor], facts: dict[str, Any]) -> PreparedData:
+    """What ``_written`` wrote."""
+    vocabularies = {
+        side: Vocabulary(tuple(about["words"]), tuple(about["counts"]))
+        for side, about in facts["vocabularies"].items()
+    }
+    train, validation, test = (
+        Split(
+            **{what: tensors.get(f"{name}.{what}") for what in _TENSORS},  # type: ignore[arg-type]
+            references=tuple(facts["references"][name]),
+        )
+        for name in _SPLITS
+    )
+    return PreparedData(spec, TASKS[spec.task], vocabularies, train, validation, test)
 
 
 def _located(name: str, data_dir: Path | None) -> str:

@@ -32,6 +32,7 @@ from embinit.experiments import Experiment, RunSpec
 from embinit.inference import Verdict
 from embinit.looks import look, schedule
 from embinit.session import Session, end_with
+from embinit.sources import named_source
 from embinit.statements import Statement
 from embinit.store import Store
 from embinit.tiers import TIERS, arm_label, experiments, pretrainings, tier
@@ -173,19 +174,10 @@ def _data_dir(config: pytest.Config) -> Path | None:
 
 def _sources(config: pytest.Config) -> list[tuple[str, Path]]:
     """The pairs of name and path that --source gives."""
-    pairs = []
-    for given in config.getoption("source"):
-        name, _, path = given.partition("=")
-        if not name or not path:
-            raise pytest.UsageError(f"--source {given}: write NAME=PATH, as in glove=glove.txt")
-        where = Path(path).expanduser().absolute()
-        if not where.exists():
-            raise pytest.UsageError(
-                f"--source {given}: {where} doesn't exist; name a file of vectors, or the "
-                "directory of a Hugging Face model"
-            )
-        pairs.append((name, where))
-    return pairs
+    try:
+        return [named_source(given) for given in config.getoption("source")]
+    except InputError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def _session(config: pytest.Config) -> Session:

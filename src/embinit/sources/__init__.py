@@ -7,7 +7,7 @@ vectors? What becomes of them (scaled, shuffled, completed) is an init's busines
 from embinit.sources import huggingface as huggingface
 from embinit.sources import microcosm as microcosm
 from embinit.sources.base import SOURCES, ByLanguage, Coverage, Source, Vectors
-from embinit.sources.opening import open_source, use_source
+from embinit.sources.opening import named_source, open_source, use_source
 
 __all__ = [
     "SOURCES",
@@ -15,6 +15,7 @@ __all__ = [
     "Coverage",
     "Source",
     "Vectors",
+    "named_source",
     "open_source",
     "use_source",
 ]

@@ -40,6 +40,20 @@ def use_source(name: str, path: Path) -> None:
     SOURCES.replace(name, Known(lambda _: open_source(name, path, languages), languages))
 
 
+def named_source(given: str) -> tuple[str, Path]:
+    """The name and the path in ``NAME=PATH``; InputError for another form or no such path."""
+    name, _, path = given.partition("=")
+    if not name or not path:
+        raise InputError(f"--source {given}: write NAME=PATH, as in glove=glove.txt")
+    where = Path(path).expanduser().absolute()
+    if not where.exists():
+        raise InputError(
+            f"--source {given}: {where} doesn't exist; name a file of vectors, or the directory "
+            "of a Hugging Face model"
+        )
+    return name, where
+
+
 def _published(name: str, language: str, what: str, *candidates: str) -> None:
     languages = frozenset({language})
 

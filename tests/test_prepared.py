@@ -1,0 +1,183 @@
+"""Prepared files stand for what they were made from, to the bit, and say when they can't."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from embinit import cli, preparation
+from embinit.errors import InputError
+from embinit.experiments import Cohort
+from embinit.prepared import INDEX, Writer, directory
+from embinit.store import run_key
+from embinit.tasks import TASKS
+from embinit.tiers import experiments
+from embinit.training import train
+
+
+@pytest.fixture(autouse=True)
+def forget():
+    """Each test opens its own directories."""
+    yield
+    for known in (preparation.prepare, preparation.source, preparation._lookup, directory):
+        known.cache_clear()
+
+
+def small(role="translation"):
+    [one] = experiments("micro", ("glove",), (role,))
+    one = one.changed()
+    return replace(
+        one,
+        model=replace(one.model, layers=1, feed_forward=16),
+        training=replace(one.training, epochs=1),
+        data=replace(one.data, max_length=24 if role == "inference" else 7),
+    )
+
+
+@pytest.fixture
+def ready(tmp_path):
+    """A directory with one experiment's text and vectors."""
+    one = small()
+    preparation.write(one.data, [one.source], None, Writer(tmp_path / "ready"))
+    return tmp_path / "ready"
+
+
+@pytest.mark.parametrize("role", ["translation", "sentiment", "inference"])
+def test_what_is_read_is_what_was_prepared(tmp_path, role):
+    """Tensors, words, counts and references; and the vectors of every vocabulary."""
+    one = small(role)
+    preparation.write(one.data, [one.source], None, Writer(tmp_path))
+    first, again = preparation.prepare(one.data, None), preparation.prepare(one.data, tmp_path)
+    assert again.vocabularies == first.vocabularies
+    for name in ("train", "validation", "test"):
+        for field in dataclasses.fields(preparation.Split):
+            before, after = (getattr(getattr(data, name), field.name) for data in (first, again))
+            if isinstance(before, torch.Tensor):
+                assert after.dtype == before.dtype
+                assert torch.equal(before, after)
+            else:
+                assert before == after
+    for side in first.vocabularies:
+        if preparation.covers(one.source, first.task, side, tmp_path):
+            found = [
+                preparation._lookup(one.source, one.data, side, where) for where in (None, tmp_path)
+            ]
+            assert torch.equal(found[0].values, found[1].values)
+            assert torch.equal(found[0].found, found[1].found)
+
+
+def test_training_needs_neither_text_nor_vectors(ready, monkeypatch):
+    """The same key and the same run, to the bit, where both could no longer be read."""
+    one = small()
+    run = one.run("pretrained", 0)
+    key = run_key(run.digest(), preparation.fingerprint(run, None))
+    [expected] = train(Cohort((run,)))
+    preparation.source.cache_clear()
+
+    def gone(*_):
+        raise InputError("neither text nor vectors are here")
+
+    monkeypatch.setattr(type(TASKS[one.data.task]), "load", gone)
+    monkeypatch.setattr(type(TASKS[one.data.task]), "fingerprint", gone)
+    monkeypatch.setattr(preparation, "tokenizer", gone)
+    monkeypatch.setattr(preparation, "SOURCES", {})
+    preparation.check(run, ready)
+    assert run_key(run.digest(), preparation.fingerprint(run, ready)) == key
+    [found] = train(Cohort((run,)), ready)
+    assert found.measures == expected.measures
+    assert found.curves == expected.curves
+    assert found.outputs == expected.outputs
+
+
+def test_preparing_again_writes_nothing_new(ready):
+    """Files are named by their content; only the index is told again."""
+    before = {path.name: path.stat().st_mtime_ns for path in ready.glob("*.safetensors")}
+    assert len(before) == 2
+    one = small()
+    preparation.write(one.data, [one.source], None, Writer(ready))
+    assert {path.name: path.stat().st_mtime_ns for path in ready.glob("*.safetensors")} == before
+
+
+def test_another_text_makes_other_files(ready, monkeypatch):
+    """The text's fingerprint is part of the name, so changed text is never taken for the old."""
+    one = small()
+    monkeypatch.setattr(type(TASKS[one.data.task]), "fingerprint", lambda *_: "changed")
+    preparation.write(one.data, [], None, Writer(ready))
+    index = json.loads((ready / INDEX).read_text())
+    assert index["tasks"][one.data.task] == "changed"
+    assert len(index["data"]) == 2
+
+
+def spoil(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+def largest(ready: Path) -> Path:
+    return max(ready.glob("*.safetensors"), key=lambda path: path.stat().st_size)
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (lambda ready: spoil(largest(ready)), "is damaged: its content is not what its name says"),
+        (lambda ready: largest(ready).unlink(), "can't be read"),
+        (lambda ready: (ready / INDEX).write_text("{"), "can't be read"),
+        (lambda ready: (ready / INDEX).write_text('{"version": 9}'), "is of another version than"),
+    ],
+)
+def test_harm_is_noticed_and_named(ready, harm, said):
+    """The file and the mend; nothing trains on half of what was prepared."""
+    harm(ready)
+    directory.cache_clear()
+    with pytest.raises(InputError, match=said) as error:
+        preparation.check(small().run("pretrained", 0), ready)
+    assert str(ready) in str(error.value)
+    assert "embinit prepare again" in str(error.value)
+
+
+def test_what_was_not_prepared_is_asked_for(ready):
+    """Another cut of the text, or another vocabulary of the source, is not there."""
+    one = small()
+    longer = replace(one, data=replace(one.data, max_length=8))
+    with pytest.raises(InputError, match="has no such micro-translation text"):
+        preparation.check(longer.run("xavier", 0), ready)
+    with pytest.raises(InputError, match="has no such vectors of 'micro-glove'"):
+        preparation.source(one.source, ready).lookup(["house"], "src")
+
+
+def test_a_full_disk_keeps_what_was_prepared(ready, monkeypatch):
+    """The index never names a file that is not there whole."""
+    before = (ready / INDEX).read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    one = small("sentiment")
+    with pytest.raises(InputError, match="No space left on device"):
+        preparation.write(one.data, [one.source], None, Writer(ready))
+    assert (ready / INDEX).read_bytes() == before
+
+
+def test_the_command_says_what_is_ready_and_what_is_left_out(tmp_path, capsys):
+    """One line a task and source; nothing ready at all is an error."""
+    with pytest.raises(SystemExit):
+        cli.main(["prepare"])
+    assert cli.main(["prepare", "--tier", "micro", "--to", str(tmp_path / "micro")]) == 0
+    told = capsys.readouterr().out
+    assert "[1/3] micro-translation with micro-glove: ready" in told
+    assert f"train with --data-dir {tmp_path / 'micro'}" in told
+    empty = str(tmp_path / "nothing")
+    (tmp_path / "nothing").mkdir()
+    command = ["prepare", "--tier", "sample", "--data-dir", empty, "--to", str(tmp_path / "some")]
+    assert cli.main(command) == 2
+    heard = capsys.readouterr()
+    assert "sst2 with glove: left out, " in heard.out
+    assert "nothing of tier sample could be prepared" in heard.err
