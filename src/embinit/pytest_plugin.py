@@ -13,7 +13,6 @@ import contextlib
 import datetime
 import json
 import os
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -22,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from embinit import baseline
+from embinit import baseline, progress
 from embinit.audit import Audit, Finding, finding_of
 from embinit.baseline import Change, changes
 from embinit.claims import ArmsOfExperiment, Claim, comparisons_of
@@ -45,7 +44,7 @@ STARTED: pytest.StashKey[float] = pytest.StashKey()
 PROPERTY = "embinit.verdict"
 AUDIT_PROPERTY = "embinit.audit"
 MARK = "embinit.statement"
-TELL_SECONDS = 30.0
+CONTROLLER = "embinit.controller"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -106,6 +105,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         end_with(os.getppid())
+    else:
+        progress.sweep(_marks(config))
     # Where warnings are errors, a damaged record must still be made again.
     config.addinivalue_line("filterwarnings", "default::embinit.store.DamagedRecordWarning")
     config.stash[VERDICTS] = []
@@ -136,6 +137,17 @@ def pytest_configure(config: pytest.Config) -> None:
     device = str(config.getoption("device"))
     if device != "cpu":
         _check_device(device)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker whose it is."""
+    node.workerinput[CONTROLLER] = os.getpid()
+
+
+def _controller(config: pytest.Config) -> int:
+    """The process that shows this session's progress: the workers' one, else this."""
+    return int(getattr(config, "workerinput", {}).get(CONTROLLER, os.getpid()))
 
 
 def _baseline(config: pytest.Config) -> Path:
@@ -271,7 +283,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # A claim that lacks one run can't be decided, so its others are trained for nothing.
         possible = [runs for runs in wanted if not any(map(session.problem, runs))]
         session.want(run for runs in possible for run in runs)
-        _tell_plan(config, session)
+        progress.tell_plan(session, _controller(config))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -317,7 +329,7 @@ def _ensure(config: pytest.Config, runs: list[RunSpec]) -> None:
     if not more:
         return session.ensure(runs)
     session.want([*session.wanted, *more])
-    _tell_plan(config, session)
+    progress.tell_plan(session, _controller(config))
     with session.helped() if _alone(config) else contextlib.nullcontext():
         return session.ensure(runs)
 
@@ -409,56 +421,15 @@ def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
     if hasattr(config, "workerinput"):
         return (yield)
     _collector = {PROPERTY: config.stash[VERDICTS], AUDIT_PROPERTY: config.stash[AUDITS]}
-    done = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(config, done), daemon=True)
-    watcher.start()
     alone = SESSION in config.stash and _alone(config)
-    with config.stash[SESSION].helped() if alone else contextlib.nullcontext():
-        try:
-            return (yield)
-        finally:
-            done.set()
-            watcher.join()
+    helped = config.stash[SESSION].helped() if alone else contextlib.nullcontext()
+    with progress.shown(config, _marks(config)), helped:
+        return (yield)
 
 
-def _plan_path(config: pytest.Config) -> Path:
-    return Path(config.rootpath / config.getoption("store")).absolute() / "sessions" / "plan.json"
-
-
-def _tell_plan(config: pytest.Config, session: Session) -> None:
-    """Say what is planned, for the controller's progress line."""
-    paths = [
-        str(session.store.path(session.key(run)))
-        for run in session.wanted
-        if session.problem(run) is None
-    ]
-    from embinit.store import write_atomically
-
-    write_atomically(_plan_path(config), json.dumps(paths))
-
-
-def _watch(config: pytest.Config, done: threading.Event) -> None:
-    """Now and then one line: runs stored, wanted, and the time that is left."""
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    capture = config.pluginmanager.get_plugin("capturemanager")
-    started, first = time.time(), None
-    while not done.wait(TELL_SECONDS):
-        try:
-            paths = json.loads(_plan_path(config).read_text())
-        except (OSError, ValueError):
-            continue
-        stored = sum(os.path.exists(path) for path in paths)
-        first = stored if first is None else first
-        left = "estimating"
-        if stored > first:
-            seconds = (len(paths) - stored) * (time.time() - started) / (stored - first)
-            left = f"about {seconds / 60:.0f} min left"
-        if reporter is None or stored == len(paths):
-            continue
-        # Without workers the tests' output is captured, and this line is none of it.
-        with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
-            reporter.write_line(f"embinit: {stored} of {len(paths)} runs stored, {left}")
-            reporter.flush()  # into a file, lines would wait for the next test's end
+def _marks(config: pytest.Config) -> Path:
+    """Where sessions tell what they plan and train."""
+    return Path(config.rootpath / config.getoption("store")).absolute() / "sessions"
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
