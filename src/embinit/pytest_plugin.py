@@ -432,11 +432,20 @@ def _marks(config: pytest.Config) -> Path:
     return Path(config.rootpath / config.getoption("store")).absolute() / "sessions"
 
 
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Iterator[None]:
+    """Verdicts come last, below what pytest tells of every test."""
+    yield
+    _conclude(terminalreporter, config)
+
+
+def _conclude(terminalreporter: Any, config: pytest.Config) -> None:
+    """Write the report, and tell the verdicts."""
     claims, audits = config.stash.get(VERDICTS, []), config.stash.get(AUDITS, [])
     if not (claims or audits) or hasattr(config, "workerinput"):
         return
     from embinit.report import write_report
+    from embinit.verdict_table import clean, verdict_lines
 
     for entries in (claims, audits):
         entries.sort(key=lambda entry: entry["id"])
@@ -456,16 +465,14 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     }
     page = write_report(document, records, config.rootpath / config.getoption("report_dir"))
     terminalreporter.section("verdicts")
-    for entry in (*claims, *audits):
-        mark = f"{entry['verdict']:<12}"
-        note = f" (control, expects {entry['expects']})" if entry.get("control") else ""
-        terminalreporter.write_line(f"{mark} {entry['id']}{note}")
-        if entry["verdict"] == "NOT RUN":
-            terminalreporter.write_line(f"{'':<13}{entry['reason']}")
+    writer = config.get_terminal_writer()
+    width = writer.fullwidth if terminalreporter.isatty else None
+    for line in verdict_lines(claims, audits, width, writer.hasmarkup):
+        terminalreporter.write_line(line)
     if config.getoption("baseline") is not None:
         terminalreporter.section("against the baseline")
         for change in _changed(config):
-            terminalreporter.write_line(f"{'LOST' if change.lost else 'moved'}: {change}")
+            terminalreporter.write_line(f"{'LOST' if change.lost else 'moved'}: {clean(change)}")
     terminalreporter.write_line(f"report: {page}")
 
 
