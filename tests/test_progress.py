@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -11,10 +12,12 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from _pytest._io import TerminalWriter
 
 from embinit import progress
-from embinit.progress import BELOW, ERASE, Runs, State, alive, in_training, sweep
+from embinit.progress import BELOW, ERASE, Line, Runs, State, alive, in_training, sweep
 
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
 NOBODY = 2**22 + 1
 """More than the largest number of a process."""
 
@@ -221,15 +224,23 @@ def test_a_session_tells_its_plan_under_its_own_name(suite):
     assert [path.name for path in sessions.glob("plan-*")] == [f"plan-{os.getpid()}-1.json"]
 
 
-def on_a_terminal(suite, *arguments, columns=80, **environment):
-    """What a session writes to a terminal, whole."""
+@pytest.fixture
+def terminal():
+    """Both ends of a terminal of 80 columns."""
     pty = pytest.importorskip("pty")
     fcntl, termios = pytest.importorskip("fcntl"), pytest.importorskip("termios")
     try:
         ours, theirs = pty.openpty()
     except OSError as error:
         pytest.skip(f"no terminal to be had: {error}")
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    yield ours, theirs
+    os.close(ours)
+
+
+def on_a_terminal(suite, terminal, *arguments, **environment):
+    """What a session writes to a terminal, whole."""
+    ours, theirs = terminal
     given = {name: value for name, value in os.environ.items() if name not in ("CI", "COLUMNS")}
     session = subprocess.Popen(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "claims", *arguments],
@@ -241,43 +252,65 @@ def on_a_terminal(suite, *arguments, columns=80, **environment):
     )
     os.close(theirs)
     written = b""
-    try:
+    with contextlib.suppress(OSError):  # Linux' way to say that nobody writes there any more
         while part := os.read(ours, 65536):
             written += part
-    except OSError:
-        pass  # Linux' way to say that nobody writes there any more
-    finally:
-        os.close(ours)
-    assert session.wait() in (0, 1), written.decode()
+    assert session.wait() == 0, written.decode()
     return written.decode()
 
 
 LINE = re.compile(re.escape(BELOW).replace(r"\{\}", r"([^\r\n]*?)").replace("\n", "\r?\n"))
 
 
-@pytest.mark.parametrize(("workers", "columns"), [("0", 80), ("2", 40)])
-def test_a_terminal_has_a_line_that_leaves_no_trace(suite, workers, columns):
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_terminal_has_a_line_that_leaves_no_trace(suite, terminal, workers):
     """Below pytest's, erased before pytest goes on; without it the output is as ever."""
-    written = on_a_terminal(suite, "-n", workers, "--until", "wait", columns=columns)
+    written = on_a_terminal(suite, terminal, "-n", workers, "--until", "wait")
     drawn = list(LINE.finditer(written))
     assert drawn
     for line in drawn:
-        said = re.sub(r"\x1b\[[\d;]*m", "", line[1])
-        assert "0 runs done, 0 running, 10 left, " in said
-        assert len(said) < columns
-        assert re.match(r"(\r?\n)?" + re.escape(ERASE), written[line.end() :])
-    screen = LINE.sub("", written).replace(ERASE, "")
+        said = COLOUR.sub("", line[1])
+        assert re.match(r"embinit .*━* +0 runs done, 0 running, 10 left, estimating$", said)
+        assert len(said) < 80
+        assert written[line.end() :].startswith(ERASE)
+    screen = COLOUR.sub("", LINE.sub("", written).replace(ERASE, ""))
     assert "runs done" not in screen
-    assert not re.search(r"\x1b[^\[]", screen)
-    assert re.search(r"^(\S+ )?xx +\[100%\]", re.sub(r"\x1b\[[\d;]*m", "", screen), re.MULTILINE)
+    assert "\x1b" not in screen
+    assert re.search(r"^(\S+ )?xx +\[100%\]", screen, re.MULTILINE)
 
 
-def test_a_quiet_job_has_no_line_though_it_has_a_terminal(suite):
+def test_a_quiet_job_has_no_line_though_it_has_a_terminal(suite, terminal):
     """What reads its log may know no cursor."""
-    written = on_a_terminal(suite, CI="true")
+    written = on_a_terminal(suite, terminal, CI="true")
     assert "2 xfailed" in written
     assert "runs done" not in written
     assert ERASE not in written
+
+
+def test_the_line_waits_while_pytests_is_full(terminal):
+    """A terminal wraps when the next letter comes, unless its cursor was moved meanwhile."""
+    ours, theirs = terminal
+    with open(theirs, "w") as file:
+        writer = TerminalWriter(file)
+        line = Line(writer, file)
+
+        def written():
+            file.flush()
+            return os.read(ours, 65536).decode()
+
+        writer.write("x" * 79)
+        line.show(State(0, 1, 1, 0.5, None))
+        assert "estimating" in written()
+        writer.write("x")
+        assert written() == f"{ERASE}x"
+        line.show(State(0, 1, 1, 0.5, 60.0))
+        writer.write("y")
+        assert re.match(r"y\x1bD.*under a minute", written(), re.DOTALL)
+        line.show(State(2, 0, 0, 1.0, 0.0))
+        assert written() == ERASE
+        line.close()
+        writer.write("z")
+        assert written() == "z"
 
 
 @pytest.mark.parametrize(

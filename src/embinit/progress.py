@@ -224,7 +224,10 @@ def _teller(config: pytest.Config) -> Callable[[State], None]:
         # Without workers the tests' output is captured, and this line is none of it.
         with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
             left = state.time if state.seconds is None else f"{state.time} left"
-            reporter.write_line(f"embinit: {state.done} of {state.wanted} runs stored, {left}")
+            reporter.ensure_newline()
+            if config.get_terminal_writer().width_of_current_line:
+                reporter.line("")  # xdist's letters have no file's name before them
+            reporter.line(f"embinit: {state.done} of {state.wanted} runs stored, {left}")
             reporter.flush()  # into a file, lines would wait for the next test's end
 
     return show
@@ -268,31 +271,38 @@ class Line:
         self._writer, self._terminal = writer, terminal
         self._write = writer.write_raw
         self._lock = threading.Lock()
-        self._below = ""
+        self._below, self._visible = "", False
         self._console: Console | None = None
 
     def show(self, state: State) -> None:
         """Draw it anew; when all runs are done there is nothing to wait for, and no line."""
         with self._lock, contextlib.suppress(OSError):
-            self._below = "" if state.done == state.wanted else BELOW.format(self._drawn(state))
             self._writer.write_raw = self._write_above
-            self._terminal.write(ERASE + self._below)
+            self._below = "" if state.done == state.wanted else BELOW.format(self._drawn(state))
+            self._terminal.write(self._erased() + self._placed())
             self._terminal.flush()
 
     def close(self) -> None:
         """Leave the screen to pytest."""
         with self._lock, contextlib.suppress(OSError):
-            if self._below:
-                self._terminal.write(ERASE)
-                self._terminal.flush()
+            self._terminal.write(self._erased())
+            self._terminal.flush()
             self._writer.write_raw = self._write
 
     def _write_above(self, text: str, *, flush: bool = False) -> None:
         """What pytest writes goes where its cursor stands; flushed, so that nothing parts it."""
-        # A line that ends at the screen's edge has the cursor on its last letter.
-        start, rest = ("\n", text[1:]) if text.startswith("\n") else ("", text)
         with self._lock:
-            self._write(start + ERASE + rest + self._below, flush=True)
+            self._write(self._erased() + text + self._placed(), flush=True)
+
+    def _erased(self) -> str:
+        return ERASE if self._visible else ""
+
+    def _placed(self) -> str:
+        """The line, unless pytest's is full: what comes next goes on the line that this takes."""
+        columns = os.get_terminal_size(self._terminal.fileno()).columns
+        written = self._writer.width_of_current_line
+        self._visible = bool(self._below) and not (written and written % columns == 0)
+        return self._below if self._visible else ""
 
     def _drawn(self, state: State) -> str:
         """One line, a column narrower than the terminal, so that it never wraps."""
