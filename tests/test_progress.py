@@ -138,7 +138,7 @@ def test_marks_of_dead_processes_say_nothing(folder):
     os.waitid(os.P_PID, dead.pid, os.WEXITED | os.WNOWAIT)
     tell(folder, f"{dead.pid}.json", {"share": 0.5, "runs": ["a"]})
     tell(folder, f"{NOBODY}.json", {"share": 0.5, "runs": ["b"]})
-    tell(folder, "9.json", {"share": 0.5, "runs": 3})
+    tell(folder, f"{os.getppid()}.json", {"share": 0.5, "runs": 3})
     (folder / "8.json").write_text("{")
     assert in_training(folder) == {}
     assert not alive(dead.pid)

@@ -472,7 +472,9 @@ def _conclude(terminalreporter: Any, config: pytest.Config) -> None:
     if config.getoption("baseline") is not None:
         terminalreporter.section("against the baseline")
         for change in _changed(config):
-            terminalreporter.write_line(f"{'LOST' if change.lost else 'moved'}: {clean(change)}")
+            said = f"{'LOST' if change.lost else 'moved'}: {change}"
+            for line in said.splitlines():
+                terminalreporter.write_line(clean(line))
     terminalreporter.write_line(f"report: {page}")
 
 
