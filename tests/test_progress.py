@@ -224,16 +224,20 @@ def test_a_session_tells_its_plan_under_its_own_name(suite):
     assert [path.name for path in sessions.glob("plan-*")] == [f"plan-{os.getpid()}-1.json"]
 
 
+def resize(terminal, columns):
+    fcntl, termios = pytest.importorskip("fcntl"), pytest.importorskip("termios")
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+
 @pytest.fixture
 def terminal():
     """Both ends of a terminal of 80 columns."""
     pty = pytest.importorskip("pty")
-    fcntl, termios = pytest.importorskip("fcntl"), pytest.importorskip("termios")
     try:
         ours, theirs = pty.openpty()
     except OSError as error:
         pytest.skip(f"no terminal to be had: {error}")
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    resize(theirs, 80)
     yield ours, theirs
     os.close(ours)
 
@@ -311,6 +315,21 @@ def test_the_line_waits_while_pytests_is_full(terminal):
         line.close()
         writer.write("z")
         assert written() == "z"
+
+
+@pytest.mark.parametrize("columns", [0, 1, 12, 300])
+def test_any_width_will_do(terminal, columns):
+    """Also none, which is what a container's terminal may tell."""
+    ours, theirs = terminal
+    resize(theirs, columns)
+    with open(theirs, "w") as file:
+        writer = TerminalWriter(file)
+        line = Line(writer, file)
+        line.show(State(0, 1, 1, 0.5, None))
+        writer.write("x", flush=True)
+        line.close()
+        drawn = LINE.search(os.read(ours, 65536).decode())
+    assert drawn is None or len(COLOUR.sub("", drawn[1])) <= max(1, (columns or 80) - 1)
 
 
 @pytest.mark.parametrize(

@@ -299,10 +299,13 @@ class Line:
 
     def _placed(self) -> str:
         """The line, unless pytest's is full: what comes next goes on the line that this takes."""
-        columns = os.get_terminal_size(self._terminal.fileno()).columns
         written = self._writer.width_of_current_line
-        self._visible = bool(self._below) and not (written and written % columns == 0)
+        self._visible = bool(self._below) and not (written and written % self._columns() == 0)
         return self._below if self._visible else ""
+
+    def _columns(self) -> int:
+        """The terminal's width; some tell none, as in containers."""
+        return os.get_terminal_size(self._terminal.fileno()).columns or 80
 
     def _drawn(self, state: State) -> str:
         """One line, a column narrower than the terminal, so that it never wraps."""
@@ -311,7 +314,7 @@ class Line:
         from rich.table import Table
         from rich.text import Text
 
-        width = os.get_terminal_size(self._terminal.fileno()).columns - 1
+        width = max(1, self._columns() - 1)
         if self._console is None:
             self._console = Console(
                 file=self._terminal,
@@ -326,4 +329,4 @@ class Line:
         row.columns[-1].no_wrap = True
         with self._console.capture() as drawn:
             self._console.print(row, width=width)
-        return drawn.get().splitlines()[0]
+        return drawn.get().partition("\n")[0]
