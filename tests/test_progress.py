@@ -242,6 +242,16 @@ def terminal():
     os.close(ours)
 
 
+def read(ours, file):
+    """What was written to the terminal so far; it may come in parts, so its end is marked."""
+    file.write("\0")
+    file.flush()
+    written = b""
+    while not written.endswith(b"\0"):
+        written += os.read(ours, 65536)
+    return written[:-1].decode()
+
+
 def on_a_terminal(suite, terminal, *arguments, **environment):
     """What a session writes to a terminal, whole."""
     ours, theirs = terminal
@@ -299,8 +309,7 @@ def test_the_line_waits_while_pytests_is_full(terminal):
         line = Line(writer, file)
 
         def written():
-            file.flush()
-            return os.read(ours, 65536).decode()
+            return read(ours, file)
 
         writer.write("x" * 79)
         line.show(State(0, 1, 1, 0.5, None))
@@ -328,7 +337,7 @@ def test_any_width_will_do(terminal, columns):
         line.show(State(0, 1, 1, 0.5, None))
         writer.write("x", flush=True)
         line.close()
-        drawn = LINE.search(os.read(ours, 65536).decode())
+        drawn = LINE.search(read(ours, file))
     assert drawn is None or len(COLOUR.sub("", drawn[1])) <= max(1, (columns or 80) - 1)
 
 
