@@ -13,7 +13,6 @@ import contextlib
 import datetime
 import json
 import os
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -22,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from embinit import baseline
+from embinit import baseline, progress
 from embinit.audit import Audit, Finding, finding_of
 from embinit.baseline import Change, changes
 from embinit.claims import ArmsOfExperiment, Claim, comparisons_of
@@ -46,7 +45,7 @@ STARTED: pytest.StashKey[float] = pytest.StashKey()
 PROPERTY = "embinit.verdict"
 AUDIT_PROPERTY = "embinit.audit"
 MARK = "embinit.statement"
-TELL_SECONDS = 30.0
+CONTROLLER = "embinit.controller"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -107,6 +106,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         end_with(os.getppid())
+    else:
+        progress.sweep(_marks(config))
     # Where warnings are errors, a damaged record must still be made again.
     config.addinivalue_line("filterwarnings", "default::embinit.store.DamagedRecordWarning")
     config.stash[VERDICTS] = []
@@ -137,6 +138,17 @@ def pytest_configure(config: pytest.Config) -> None:
     device = str(config.getoption("device"))
     if device != "cpu":
         _check_device(device)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker whose it is."""
+    node.workerinput[CONTROLLER] = os.getpid()
+
+
+def _controller(config: pytest.Config) -> int:
+    """The process that shows this session's progress: the workers' one, else this."""
+    return int(getattr(config, "workerinput", {}).get(CONTROLLER, os.getpid()))
 
 
 def _baseline(config: pytest.Config) -> Path:
@@ -263,7 +275,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # A claim that lacks one run can't be decided, so its others are trained for nothing.
         possible = [runs for runs in wanted if not any(map(session.problem, runs))]
         session.want(run for runs in possible for run in runs)
-        _tell_plan(config, session)
+        progress.tell_plan(session, _controller(config))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -309,7 +321,7 @@ def _ensure(config: pytest.Config, runs: list[RunSpec]) -> None:
     if not more:
         return session.ensure(runs)
     session.want([*session.wanted, *more])
-    _tell_plan(config, session)
+    progress.tell_plan(session, _controller(config))
     with session.helped() if _alone(config) else contextlib.nullcontext():
         return session.ensure(runs)
 
@@ -401,63 +413,31 @@ def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
     if hasattr(config, "workerinput"):
         return (yield)
     _collector = {PROPERTY: config.stash[VERDICTS], AUDIT_PROPERTY: config.stash[AUDITS]}
-    done = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(config, done), daemon=True)
-    watcher.start()
     alone = SESSION in config.stash and _alone(config)
-    with config.stash[SESSION].helped() if alone else contextlib.nullcontext():
-        try:
-            return (yield)
-        finally:
-            done.set()
-            watcher.join()
+    helped = config.stash[SESSION].helped() if alone else contextlib.nullcontext()
+    with progress.shown(config, _marks(config)), helped:
+        return (yield)
 
 
-def _plan_path(config: pytest.Config) -> Path:
-    return Path(config.rootpath / config.getoption("store")).absolute() / "sessions" / "plan.json"
+def _marks(config: pytest.Config) -> Path:
+    """Where sessions tell what they plan and train."""
+    return Path(config.rootpath / config.getoption("store")).absolute() / "sessions"
 
 
-def _tell_plan(config: pytest.Config, session: Session) -> None:
-    """Say what is planned, for the controller's progress line."""
-    paths = [
-        str(session.store.path(session.key(run)))
-        for run in session.wanted
-        if session.problem(run) is None
-    ]
-    from embinit.store import write_atomically
-
-    write_atomically(_plan_path(config), json.dumps(paths))
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Iterator[None]:
+    """Verdicts come last, below what pytest tells of every test."""
+    yield
+    _conclude(terminalreporter, config)
 
 
-def _watch(config: pytest.Config, done: threading.Event) -> None:
-    """Now and then one line: runs stored, wanted, and the time that is left."""
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    capture = config.pluginmanager.get_plugin("capturemanager")
-    started, first = time.time(), None
-    while not done.wait(TELL_SECONDS):
-        try:
-            paths = json.loads(_plan_path(config).read_text())
-        except (OSError, ValueError):
-            continue
-        stored = sum(os.path.exists(path) for path in paths)
-        first = stored if first is None else first
-        left = "estimating"
-        if stored > first:
-            seconds = (len(paths) - stored) * (time.time() - started) / (stored - first)
-            left = f"about {seconds / 60:.0f} min left"
-        if reporter is None or stored == len(paths):
-            continue
-        # Without workers the tests' output is captured, and this line is none of it.
-        with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
-            reporter.write_line(f"embinit: {stored} of {len(paths)} runs stored, {left}")
-            reporter.flush()  # into a file, lines would wait for the next test's end
-
-
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+def _conclude(terminalreporter: Any, config: pytest.Config) -> None:
+    """Write the report, and tell the verdicts."""
     claims, audits = config.stash.get(VERDICTS, []), config.stash.get(AUDITS, [])
     if not (claims or audits) or hasattr(config, "workerinput"):
         return
     from embinit.report import past, write_report
+    from embinit.verdict_table import clean, verdict_lines
 
     for entries in (claims, audits):
         entries.sort(key=lambda entry: entry["id"])
@@ -478,16 +458,16 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     beside = [] if config.getoption("baseline") is None else [_baseline(config).parent / past.NAME]
     page = write_report(document, records, config.rootpath / config.getoption("report_dir"), beside)
     terminalreporter.section("verdicts")
-    for entry in (*claims, *audits):
-        mark = f"{entry['verdict']:<12}"
-        note = f" (control, expects {entry['expects']})" if entry.get("control") else ""
-        terminalreporter.write_line(f"{mark} {entry['id']}{note}")
-        if entry["verdict"] == "NOT RUN":
-            terminalreporter.write_line(f"{'':<13}{entry['reason']}")
+    writer = config.get_terminal_writer()
+    width = writer.fullwidth if terminalreporter.isatty else None
+    for line in verdict_lines(claims, audits, width, writer.hasmarkup):
+        terminalreporter.write_line(line)
     if config.getoption("baseline") is not None:
         terminalreporter.section("against the baseline")
         for change in _changed(config):
-            terminalreporter.write_line(f"{'LOST' if change.lost else 'moved'}: {change}")
+            said = f"{'LOST' if change.lost else 'moved'}: {change}"
+            for line in said.splitlines():
+                terminalreporter.write_line(clean(line))
     terminalreporter.write_line(f"report: {page}")
 
 

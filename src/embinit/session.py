@@ -186,11 +186,13 @@ class Session:
     def _train(self, cohort: Cohort) -> None:
         torch.set_num_threads(1)
         mark = self.store.root / "sessions" / f"{os.getpid()}.json"
+        keys = [self.key(run) for run in cohort.runs]
 
         def progress(share: float) -> None:
             with contextlib.suppress(OSError):
-                write_atomically(mark, json.dumps({"share": share, "runs": len(cohort.runs)}))
+                write_atomically(mark, json.dumps({"share": share, "runs": keys}))
 
+        progress(0.0)
         try:
             for run, result in zip(cohort.runs, self._results(cohort, progress), strict=True):
                 self.store.put(self.key(run), result.as_record())

@@ -342,11 +342,11 @@ def _families(cards: Sequence[Card]) -> list[Family]:
         groups.setdefault(card.claim["family"], []).append(card)
     return [
         Family(name, tuple(sorted(groups[name], key=lambda card: bool(card.claim["control"]))))
-        for name in sorted(groups, key=_rank)
+        for name in sorted(groups, key=family_rank)
     ]
 
 
-def _rank(family: str) -> tuple[int, str]:
+def family_rank(family: str) -> tuple[int, str]:
     """A paper's findings stand first, then its tables and figures, then what goes beyond them."""
     kinds = ("finding", "table", "figure")
     name = family.rpartition("/")[2]

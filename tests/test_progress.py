@@ -1,0 +1,364 @@
+"""What is told while models train, and to whom; nothing is trained here, and nothing timed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+from _pytest._io import TerminalWriter
+
+from embinit import progress
+from embinit.progress import BELOW, ERASE, Line, Runs, State, alive, in_training, sweep
+
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
+NOBODY = 2**22 + 1
+"""More than the largest number of a process."""
+
+CLAIMS = """
+from embinit.claims import Family, claim
+from embinit.papers.kim2024 import TRANSLATION, table1
+
+MINE = Family("mine/finding", {"micro": 2})
+
+
+@claim("mine/finding/a", says="a", where="h", family=MINE,
+       experiments=table1("glove", tasks=TRANSLATION))
+def test_a(experiment):
+    assert experiment["pretrained"] < experiment["xavier"]
+
+
+@claim("mine/finding/b", says="b", where="h", family=MINE,
+       experiments=table1("glove", tasks=TRANSLATION))
+def test_b(experiment):
+    assert experiment["pretrained"] > experiment["xavier"]
+"""
+
+CONFTEST = """
+# A run takes until the line was seen, and then it has a score.
+import contextlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from embinit import progress
+from embinit.session import Session
+
+SHOWN = Path("shown")
+show = progress.Line.show
+
+
+def seen(self, state):
+    show(self, state)
+    SHOWN.write_text("")
+
+
+def ensure(self, runs):
+    names = sorted(path.name for path in (self.store.root / "sessions").glob("plan-*"))
+    told = {"parent": os.getppid(), "plans": names, "rich": "rich" in sys.modules}
+    Path(f"told-{os.getpid()}.json").write_text(json.dumps(told))
+    end = time.monotonic() + 60
+    while sys.argv[-1] == "wait" and not SHOWN.exists() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def record(self, run):
+    return {"measures": {"bleu": 40.0 + run.seed % 2 + (run.table.init == "xavier")}}
+
+
+progress.LOOK_SECONDS = 0.01
+progress.Line.show = seen
+Session.ensure, Session.record = ensure, record
+Session.helped = lambda self: contextlib.nullcontext()
+
+
+def pytest_addoption(parser):
+    parser.addoption("--until", default="", help="wait: for the line")
+
+
+def pytest_configure(config):
+    sys.argv.append(config.getoption("until"))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path
+
+
+def tell(folder, name, document):
+    (folder / name).write_text(json.dumps(document))
+
+
+def planned(folder, **costs):
+    """The plan of session 1, and its runs' paths by name."""
+    paths = {name: folder / "runs" / f"{name}.json" for name in costs}
+    (folder / "runs").mkdir()
+    tell(folder, "plan-1-2.json", {str(paths[name]): cost for name, cost in costs.items()})
+    return paths
+
+
+def test_the_time_left_goes_by_cost(folder):
+    """And by what was trained since the first look: what was stored before took no time."""
+    now = [100.0]
+    paths = planned(folder, stored=1.0, costly=3.0, cheap=1.0, other=1.0)
+    paths["stored"].touch()
+    runs = Runs(folder, 1, lambda: now[0])
+    assert runs.look() == State(done=1, running=0, left=3, share=pytest.approx(1 / 6), seconds=None)
+    now[0] = 130.0
+    paths["costly"].touch()
+    assert runs.look() == State(done=2, running=0, left=2, share=pytest.approx(4 / 6), seconds=20)
+
+
+def test_what_trains_now_counts_by_its_share(folder):
+    """So that there is an estimate before the first run ends; what others had begun is not ours."""
+    now = [0.0]
+    paths = planned(folder, ours=1.0, begun=1.0, idle=1.0)
+    tell(folder, f"{os.getpid()}.json", {"share": 0.5, "runs": ["begun", "of another plan"]})
+    runs = Runs(folder, 1, lambda: now[0])
+    assert runs.look() == State(0, 1, 2, pytest.approx(0.5 / 3), None)
+    now[0] = 10.0
+    tell(folder, f"{os.getpid()}.json", {"share": 0.5, "runs": ["begun", "ours"]})
+    assert runs.look() == State(0, 2, 1, pytest.approx(1 / 3), pytest.approx(40))
+    paths["ours"].touch()
+    assert runs.look() == State(1, 1, 1, pytest.approx(1.5 / 3), pytest.approx(15))
+
+
+def test_marks_of_dead_processes_say_nothing(folder):
+    """Neither of those that are gone, nor of those that wait to be reaped, nor broken ones."""
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    os.waitid(os.P_PID, dead.pid, os.WEXITED | os.WNOWAIT)
+    tell(folder, f"{dead.pid}.json", {"share": 0.5, "runs": ["a"]})
+    tell(folder, f"{NOBODY}.json", {"share": 0.5, "runs": ["b"]})
+    tell(folder, f"{os.getppid()}.json", {"share": 0.5, "runs": 3})
+    (folder / "8.json").write_text("{")
+    assert in_training(folder) == {}
+    assert not alive(dead.pid)
+    dead.wait()
+    tell(folder, f"{os.getpid()}.json", {"share": 0.5, "runs": ["c"]})
+    assert in_training(folder) == {"c": 0.5}
+
+
+def test_a_session_sees_its_own_plans_alone(folder):
+    """All of its workers': those that look again plan more. A store may have other sessions."""
+    for name, run in (("1-2", "a"), ("1-3", "b"), ("12-2", "c"), ("2-1", "d")):
+        tell(folder, f"plan-{name}.json", {str(folder / run): 1.0})
+    (folder / "plan-1-4.json").write_text("{")
+    assert Runs(folder, 1).look().wanted == 2
+    assert Runs(folder, 3).look() is None
+
+
+def test_what_killed_sessions_left_is_swept(folder):
+    """What lives is left alone, and so is whatever is not ours."""
+    kept = [f"plan-{os.getppid()}-{NOBODY}.json", f"{os.getppid()}.json", "notes.json"]
+    gone = [f"plan-{NOBODY}-1.json", f"plan-{os.getpid()}-1.json", f"{NOBODY}.json"]
+    for name in (*kept, *gone):
+        tell(folder, name, {})
+    sweep(folder)
+    assert sorted(path.name for path in folder.iterdir()) == sorted(kept)
+    sweep(folder / "absent")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (None, "estimating"),
+        (60, "under a minute"),
+        (61, "about 2 min"),
+        (7140, "about 119 min"),
+        (7141, "about 2 h 00 min"),
+    ],
+)
+def test_the_time_left_in_words(seconds, said):
+    """No finer than it is known."""
+    assert State(0, 0, 1, 0.0, seconds).time == said
+
+
+@pytest.mark.parametrize(
+    ("value", "quiet"), [(None, False), ("", False), ("false", False), ("true", True), ("1", True)]
+)
+def test_a_continuous_integration_job_is_told_seldom(monkeypatch, value, quiet):
+    """But not never: a job that is silent for long is taken for hung."""
+    monkeypatch.delenv("CI", raising=False)
+    if value is not None:
+        monkeypatch.setenv("CI", value)
+    assert progress.quiet() is quiet
+    assert progress._seconds() == (300 if quiet else 30)
+
+
+def test_rich_is_imported_where_it_is_used_alone():
+    """Not by whoever imports embinit, nor by a pytest that trains nothing."""
+    code = "import sys, embinit, embinit.pytest_plugin\nassert 'rich' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.fixture
+def suite(pytester):
+    (pytester.mkdir("claims") / "test_mine.py").write_text(CLAIMS)
+    pytester.makeconftest(CONFTEST)
+    pytester.makeini("[pytest]\n")
+    return pytester
+
+
+def test_a_session_tells_its_plan_under_its_own_name(suite):
+    """From every worker, to the controller alone; another session's stays, and ours are gone."""
+    sessions = suite.path / ".embinit/store/sessions"
+    sessions.mkdir(parents=True)
+    tell(sessions, f"plan-{os.getpid()}-1.json", {})
+    suite.runpytest_subprocess("claims", "-n", "2").assert_outcomes(xfailed=2)
+    told = [json.loads(path.read_text()) for path in suite.path.glob("told-*.json")]
+    assert told
+    for one in told:
+        mine = set(one["plans"]) - {f"plan-{os.getpid()}-1.json"}
+        assert mine
+        assert all(name.startswith(f"plan-{one['parent']}-") for name in mine)
+        assert not one["rich"]
+    assert [path.name for path in sessions.glob("plan-*")] == [f"plan-{os.getpid()}-1.json"]
+
+
+def resize(terminal, columns):
+    fcntl, termios = pytest.importorskip("fcntl"), pytest.importorskip("termios")
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+
+@pytest.fixture
+def terminal():
+    """Both ends of a terminal of 80 columns."""
+    pty = pytest.importorskip("pty")
+    try:
+        ours, theirs = pty.openpty()
+    except OSError as error:
+        pytest.skip(f"no terminal to be had: {error}")
+    resize(theirs, 80)
+    yield ours, theirs
+    os.close(ours)
+
+
+def read(ours, file):
+    """What was written to the terminal so far; it may come in parts, so its end is marked."""
+    file.write("\0")
+    file.flush()
+    written = b""
+    while not written.endswith(b"\0"):
+        written += os.read(ours, 65536)
+    return written[:-1].decode()
+
+
+def on_a_terminal(suite, terminal, *arguments, **environment):
+    """What a session writes to a terminal, whole."""
+    ours, theirs = terminal
+    given = {name: value for name, value in os.environ.items() if name not in ("CI", "COLUMNS")}
+    session = subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "claims", *arguments],
+        cwd=suite.path,
+        env={**given, "TERM": "xterm", **environment},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    written = b""
+    with contextlib.suppress(OSError):  # Linux' way to say that nobody writes there any more
+        while part := os.read(ours, 65536):
+            written += part
+    assert session.wait() == 0, written.decode()
+    return written.decode()
+
+
+LINE = re.compile(re.escape(BELOW).replace(r"\{\}", r"([^\r\n]*?)").replace("\n", "\r?\n"))
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_terminal_has_a_line_that_leaves_no_trace(suite, terminal, workers):
+    """Below pytest's, erased before pytest goes on; without it the output is as ever."""
+    written = on_a_terminal(suite, terminal, "-n", workers, "--until", "wait")
+    drawn = list(LINE.finditer(written))
+    assert drawn
+    for line in drawn:
+        said = COLOUR.sub("", line[1])
+        assert re.match(r"embinit .*━* +0 runs done, 0 running, 10 left, estimating$", said)
+        assert len(said) < 80
+        assert written[line.end() :].startswith(ERASE)
+    screen = COLOUR.sub("", LINE.sub("", written).replace(ERASE, ""))
+    assert "runs done" not in screen
+    assert "\x1b" not in screen
+    assert re.search(r"^(\S+ )?xx +\[100%\]", screen, re.MULTILINE)
+
+
+def test_a_quiet_job_has_no_line_though_it_has_a_terminal(suite, terminal):
+    """What reads its log may know no cursor."""
+    written = on_a_terminal(suite, terminal, CI="true")
+    assert "2 xfailed" in written
+    assert "runs done" not in written
+    assert ERASE not in written
+
+
+def test_the_line_waits_while_pytests_is_full(terminal):
+    """A terminal wraps when the next letter comes, unless its cursor was moved meanwhile."""
+    ours, theirs = terminal
+    with open(theirs, "w") as file:
+        writer = TerminalWriter(file)
+        line = Line(writer, file)
+
+        def written():
+            return read(ours, file)
+
+        writer.write("x" * 79)
+        line.show(State(0, 1, 1, 0.5, None))
+        assert "estimating" in written()
+        writer.write("x")
+        assert written() == f"{ERASE}x"
+        line.show(State(0, 1, 1, 0.5, 60.0))
+        writer.write("y")
+        assert re.match(r"y\x1bD.*under a minute", written(), re.DOTALL)
+        line.show(State(2, 0, 0, 1.0, 0.0))
+        assert written() == ERASE
+        line.close()
+        writer.write("z")
+        assert written() == "z"
+
+
+@pytest.mark.parametrize("columns", [0, 1, 12, 300])
+def test_any_width_will_do(terminal, columns):
+    """Also none, which is what a container's terminal may tell."""
+    ours, theirs = terminal
+    resize(theirs, columns)
+    with open(theirs, "w") as file:
+        writer = TerminalWriter(file)
+        line = Line(writer, file)
+        line.show(State(0, 1, 1, 0.5, None))
+        writer.write("x", flush=True)
+        line.close()
+        drawn = LINE.search(read(ours, file))
+    assert drawn is None or len(COLOUR.sub("", drawn[1])) <= max(1, (columns or 80) - 1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "live"),
+    [
+        ({}, True),
+        ({"isatty": False}, False),
+        ({"TERM": "dumb"}, False),
+        ({"CI": "1"}, False),
+        ({"capture": "no"}, False),
+        ({"usepdb": True}, False),
+    ],
+)
+def test_the_line_needs_a_terminal_of_its_own(monkeypatch, changed, live):
+    """One that can place it, and to which neither tests nor a debugger write."""
+    given = {"isatty": True, "TERM": "xterm", "CI": "", "capture": "fd", **changed}
+    for name in ("TERM", "CI"):
+        monkeypatch.setenv(name, given[name])
+    reporter = SimpleNamespace(isatty=given["isatty"])
+    config = SimpleNamespace(
+        pluginmanager=SimpleNamespace(get_plugin=lambda name: reporter), getoption=given.get
+    )
+    assert progress._live(config) is live

@@ -1,0 +1,160 @@
+"""The closing table: ids whole at any width, and text of third parties as it stands."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from embinit.verdict_table import clean, verdict_lines
+
+LONG = "kim2024/table-3/positions-gain-less-for-frozen-glove[glove-micro-translation]"
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
+
+
+def comparison(verdict="SUPPORTED", difference=-12.14, unit="BLEU", p=0.004, exact=False):
+    return {
+        "verdict": verdict, "difference": difference, "unit": unit, "p": p, "exact": exact
+    }  # fmt: skip
+
+
+def entry(name="mine/finding/a[one]", verdict="SUPPORTED", *comparisons, **changes):
+    return {
+        "id": name,
+        "verdict": verdict,
+        "control": False,
+        "as_expected": None,
+        "expects": None,
+        "family": "mine/finding",
+        "family_says": "Mine: a finding",
+        "reason": "",
+        "comparisons": comparisons or (comparison(verdict),),
+        **changes,
+    }
+
+
+def control(verdict, expects):
+    return entry(
+        "mine/finding/control", verdict, control=True, expects=expects,
+        as_expected=None if verdict == "NOT RUN" else verdict == expects,
+    )  # fmt: skip
+
+
+def absent(name, reason):
+    return {**entry(name, "NOT RUN", reason=reason), "comparisons": ()}
+
+
+AUDIT = {
+    "id": "mine/audit/sums",
+    "verdict": "INCONSISTENT",
+    "checks": [{"consistent": True}, {"consistent": False}],
+}
+
+
+@pytest.mark.parametrize("coloured", [False, True])
+@pytest.mark.parametrize("width", [40, 80, 160, None])
+def test_every_id_stands_whole_at_the_beginning_of_a_line(width, coloured):
+    """To be copied, however narrow the terminal."""
+    claims = [entry(LONG), entry("mine/finding/b[x]", "REFUTED"), control("REFUTED", "REFUTED")]
+    lines = [COLOUR.sub("", line) for line in verdict_lines(claims, [AUDIT], width, coloured)]
+    for one in (*claims, AUDIT):
+        assert [line for line in lines if line.split("  ")[0] == one["id"]]
+
+
+def test_one_line_a_claim_where_the_terminal_is_wide_enough():
+    """Else its numbers stand below its id, and no line but an id is wider than the terminal."""
+    claims = [entry(LONG, "UNDECIDED")]
+    [wide] = [line for line in verdict_lines(claims, [], 160, False) if "BLEU" in line]
+    assert wide.split() == [LONG, "UNDECIDED", "-12.1", "BLEU", "0.0040"]
+    narrow = verdict_lines(claims, [AUDIT], 60, False)
+    place = narrow.index(LONG)
+    assert narrow[place + 1].split() == ["UNDECIDED", "-12.1", "BLEU", "p", "0.0040"]
+    assert all(len(line) <= 60 for line in narrow if line != LONG)
+    assert "\n".join(verdict_lines(claims, [], None, False)).isascii()
+
+
+def test_a_third_partys_text_is_neither_markup_nor_control():
+    """Brackets are brackets; no escape sequence and no line break of theirs gets through."""
+    hostile = "[bold]a[/] :smile: [link=x]\x1b[31m\x1b]0;t\x07\r\nb\x9b2J\u202e"
+    seen = "[bold]a[/] :smile: [link=x][31m]0;t  b2J"
+    claims = [
+        entry(f"1/{hostile}", family_says=hostile),
+        entry("2", "UNDECIDED", comparison("UNDECIDED", unit=hostile)),
+        absent("3", hostile),
+    ]
+    audits = [{**AUDIT, "id": f"4/{hostile}"}]
+    for width in (80, None):
+        lines = verdict_lines(claims, audits, width, False)
+        text = "\n".join(lines)
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
+        assert {f"1/{seen}", f"4/{seen}"} <= {line[: len(seen) + 2] for line in lines}
+        assert text.count(seen) == 5
+        assert f"NOT RUN (1): {seen}" in lines
+    assert clean(hostile) == seen
+
+
+def test_controls_are_marked_and_what_misbehaves_stands_out():
+    """A control's REFUTED is no bad news; its SUPPORTED may be."""
+    claims = [control(verdict, "REFUTED") for verdict in ("REFUTED", "SUPPORTED", "NOT RUN")]
+    lines = verdict_lines(claims, [], None, True)
+    told = [line for line in lines if "mine/finding/control" in line]
+    assert "control, as expected" in told[0]
+    assert "\x1b[31m" not in told[0]
+    assert "control, expects REFUTED" in told[1]
+    assert "\x1b[1;31mSUPPORTED" in told[1]
+    assert COLOUR.sub("", lines[-1]) == (
+        "0 SUPPORTED, 0 REFUTED, 0 UNDECIDED, 0 NOT RUN; controls 1 of 2 as expected (1 not run)"
+    )
+
+
+def test_the_comparison_that_decides_is_told():
+    """Of those with the claim's verdict the one that speaks for it the least; exact has no p."""
+    several = (
+        comparison("SUPPORTED", 1.0, p=0.9),
+        comparison("UNDECIDED", 2.0, p=0.1),
+        comparison("UNDECIDED", 3.0, p=0.2),
+    )
+    claims = [
+        entry("1", "UNDECIDED", *several),
+        entry("2", "SUPPORTED", comparison(difference=0.5, unit="", p=0.0, exact=True)),
+        entry("3", "SUPPORTED", comparison(difference=None, p=None)),
+    ]
+    lines = verdict_lines(claims, [], None, False)
+    assert [line.split() for line in lines if line[:1].isdecimal() and ";" not in line][:3] == [
+        ["1", "UNDECIDED", "3.00", "BLEU", "0.20", "the", "deciding", "one", "of", "3"],
+        ["2", "SUPPORTED", "0.500", "exact"],
+        ["3", "SUPPORTED", "–", "BLEU", "–"],
+    ]
+
+
+def test_why_claims_could_not_run_is_told_once():
+    """However many lack the same data."""
+    claims = [absent("a", "no data"), absent("b", "no data"), absent("c", "no vectors")]
+    lines = verdict_lines(claims, [AUDIT], None, False)
+    assert [line for line in lines if line.startswith("NOT RUN (")] == [
+        "NOT RUN (2): no data",
+        "NOT RUN (1): no vectors",
+    ]
+    assert lines[-1] == (
+        "0 SUPPORTED, 0 REFUTED, 0 UNDECIDED, 3 NOT RUN; audits 0 CONSISTENT, 1 INCONSISTENT"
+    )
+
+
+def test_families_stand_in_the_reports_order():
+    """Findings, tables, what goes beyond, the audits; a family's controls are its last."""
+    families = ("mine/beyond", "mine/table-1", "mine/finding-1")
+    claims = [entry(f"{name}/a", family=name, family_says="") for name in families]
+    claims += [{**control("REFUTED", "REFUTED"), "family": "mine/finding-1", "family_says": ""}]
+    lines = verdict_lines(claims[::-1], [AUDIT], None, False)
+    first = [line.split()[0] for line in lines if line]
+    assert first[:10] == [
+        "claim", "mine/finding-1", "mine/finding-1/a", "mine/finding/control", "mine/table-1",
+        "mine/table-1/a", "mine/beyond", "mine/beyond/a", "Printed", "mine/audit/sums",
+    ]  # fmt: skip
+
+
+def test_there_is_colour_where_it_is_wanted_alone():
+    """pytest knows whether."""
+    claims = [entry("a")]
+    assert not COLOUR.search("\n".join(verdict_lines(claims, [], 160, False)))
+    assert "\x1b[32mSUPPORTED" in "\n".join(verdict_lines(claims, [], None, True))
