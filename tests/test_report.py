@@ -24,7 +24,17 @@ from embinit.report import load_schema, render, write_report
 from embinit.report.arms import gather, learning_curves
 from embinit.report.charts import Axis, forest, histograms
 from embinit.report.mechanism import mechanisms, relations
-from embinit.report.numbers import decimals, duration, interval, moment, number, p_value, rerun
+from embinit.report.numbers import (
+    decimals,
+    duration,
+    interval,
+    measure,
+    moment,
+    number,
+    p_value,
+    rerun,
+    short,
+)
 from embinit.report.past import DamagedHistoryWarning
 
 HOSTILE = (
@@ -521,8 +531,8 @@ def test_arms_with_one_label_are_told_apart() -> None:
     }
     comparison = make_comparison(runs=[*records, "lost"])
     text = check(render(make_document([make_claim("x", comparisons=[comparison])]), records)).text
-    assert "Xavier (positions none)" in text
-    assert "Xavier (positions sinusoidal)" in text
+    assert "Xavier (without positions)" in text
+    assert "Xavier (with positions)" in text
     assert "Not in the store: lost" in text
 
 
@@ -739,3 +749,110 @@ def test_a_damaged_history_costs_its_line_only(tmp_path: Path) -> None:
     with pytest.warns(DamagedHistoryWarning, match=r"history.jsonl, line [23], is no session"):
         page = write(tmp_path, -7.0, started="2026-11-23T01:00:00+00:00")
     assert "The effect over 2 sessions" in page
+
+
+def test_a_reader_learns_which_paper_which_data_and_which_models() -> None:
+    """A verdict without them can't be read: what was put to the test, and on what."""
+    document, records = make_full()
+    text = check(render(document, records)).text
+    assert "Kim, Balasubramanian and Kang (2024), On Initializing Transformers" in text
+    assert "The micro tier is a miniature" in text
+    assert "the paper tier, which was not run here" in text
+    assert "Refuted claims are in Finding 1 (1 of 6)" in text
+    for record in records.values():
+        record["spec"] |= {
+            "model": {"dim": 64, "layers": 2, "feed_forward": 128},
+            "training": {"epochs": 12, "batch_size": 32, "lr": 0.001},
+        }
+        record["examples"] = {"train": 1200, "validation": 200, "test": 300}
+        record["measures"]["best_epoch"] = 12.0
+    page = check(render(document, records))
+    thin = "\N{NARROW NO-BREAK SPACE}"
+    assert f"1{thin}200 / 200 / 300" in page.text
+    assert "64 wide, 2 layers, feed-forward 128" in page.text
+    assert "12 epochs, batches of 32, rate 0.001" in page.text
+    assert "Of 10 runs 10 were best in their last epoch" in page.text
+    assert "Of 10 trained runs 10 were best in their last epoch" in page.text
+    another = make_claim("mine", paper="mine2030", family="mine2030/part")
+    assert "Tests mine2030." in check(render(make_document([another]), {})).text
+
+
+def test_margins_stand_in_the_summary_and_in_the_legend() -> None:
+    """'Not worse' says little where the margin is wide, so it is never out of sight."""
+    wide = make_comparison(relation=">=", margin=9.0, p=0.0021, alpha=0.0019)
+    text = check(render(make_document([make_claim("wide", comparisons=[wide])]), {})).text
+    assert "(≥, margin 9)" in text
+    assert "Here they are 9 BLEU" in text
+    assert "0.0021 of 0.0019" in text
+    strict = make_document([make_claim("strict")])
+    assert "Here they are" not in check(render(strict, {})).text
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"seeds_needed": 14, "p": 0.01, "p_against": 0.9}, "about 14, to support it"),
+        ({"seeds_needed": 14, "p": 0.9, "p_against": 0.01}, "about 14, to refute it"),
+        ({"seeds_needed": None, "difference": 0.0}, "no number: there is no difference to tell"),
+        ({"seeds_needed": None}, "over 1000: the difference is too near the edge"),
+    ],
+)
+def test_an_open_claim_says_what_more_seeds_would_do(fields: dict[str, Any], said: str) -> None:
+    """Deciding is not supporting: more seeds may well refute it."""
+    claim = make_claim("open", "UNDECIDED", comparisons=[make_comparison(**fields)])
+    claim["comparisons"][0]["verdict"] = "UNDECIDED"
+    assert said in check(render(make_document([claim]), {})).text
+
+
+def test_measures_and_levels_are_told_in_words_that_people_use() -> None:
+    """Names of code and digits of divisions stay out of sight."""
+    assert measure("validation_bleu at 3") == "validation BLEU at epoch 3"
+    assert measure("validation_bleu mean") == "mean validation BLEU over the epochs"
+    assert measure("pe_share") == "pe share"
+    assert short(0.05 / 26) == "0.00192"
+    assert short(None) == "\N{EN DASH}"
+    assert number(7.2e-12) == "0.00"
+    assert number(-7.2e-12, 3) == "0.000"
+
+
+def test_more_arms_than_can_be_told_apart_have_no_curves() -> None:
+    """A dozen lines in six styles say nothing."""
+    records = {
+        f"{kind}-{seed}": make_record(f"A{kind}", "xavier", seed, 1.0)
+        for kind in range(7)
+        for seed in range(2)
+    }
+    assert learning_curves(gather(records, records)) is None
+    few = {key: record for key, record in records.items() if not key.startswith("6")}
+    assert learning_curves(gather(few, few)) is not None
+
+
+def test_what_is_only_followed_is_no_difference_between_arms() -> None:
+    """Arms are told apart by treatment; whether BLEU was followed by epoch is none."""
+    one, other = (make_record("GloVe", "pretrained", 0, 1.0) for _ in range(2))
+    one["spec"]["training"] = {"validation_bleu": True}
+    other["spec"]["training"] = {"validation_bleu": False}
+    other["spec"]["table"] = {**other["spec"]["table"], "trained": False}
+    labels = [arm.label for arm in gather(["a", "b"], {"a": one, "b": other})]
+    assert labels == ["GloVe (trained)", "GloVe (frozen)"]
+
+
+def test_claims_stand_by_family_and_relations_leave_controls_out() -> None:
+    """The order of the summary; an A/A control's other seeds are no part of a mean."""
+    claims = [
+        make_claim("b", family="kim2024/beyond", family_says="Beyond"),
+        make_claim("a"),
+        make_control("planted"),
+    ]
+    html = render(make_document(claims), {})
+    assert re.findall(r'<h3 class="family">(.*?)</h3>', html) == [
+        "Finding 1: wide tables fare worse",
+        "Beyond",
+    ]
+    records = [
+        probe("none", "one", 80.0),
+        probe("sinusoidal", "one", 4.0),
+        probe("sinusoidal", "one", 50.0, seed=1000),
+    ]
+    [one] = relations(records)
+    assert one.slides.rows[0].said == "80.0 → 4.0 %"

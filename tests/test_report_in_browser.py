@@ -62,6 +62,9 @@ def shown(page: Any) -> list[str]:
 def test_rows_are_filtered_and_sorted(show: Any) -> None:
     """By verdict, by words, by a column both ways and back; and all again."""
     page = show(*make_full())
+    # Controls come when they are asked for.
+    assert page.locator("#filters output").inner_text() == "6 of 7 shown"
+    page.get_by_label("Kind").select_option("")
     whole = shown(page)
     assert len(whole) == 7
     page.get_by_label("Verdict").select_option("REFUTED")

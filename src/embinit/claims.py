@@ -141,7 +141,8 @@ class ArmsOfExperiment:
 
     def with_layers(self, layers: int) -> ArmsOfExperiment:
         """The same arms with another depth."""
-        return self._changed(self._experiment.with_model(layers=layers), f"with {layers} layers")
+        said = f"with {layers} layer" + ("s" if layers > 1 else "")
+        return self._changed(self._experiment.with_model(layers=layers), said)
 
     def with_sigma(self, sigma: float) -> ArmsOfExperiment:
         """The same arms with their tables standardised to ``sigma``."""

@@ -257,7 +257,7 @@ def rank_correlation(pairs: Sequence[tuple[Quantity, Quantity]]) -> Quantity:
         raise InputError(f"a rank correlation takes at least 3 pairs of arms, not {len(pairs)}")
     return RankCorrelation(
         terms=(),
-        label="rank correlation of width and loss",
+        label="rank correlation of width and score lost",
         measure="rank_correlation",
         unit="Spearman's ρ",
         margin=0.0,

@@ -28,7 +28,8 @@ class RunResult:
     run failed in its first epoch, and ``failure`` says why a run ended early. ``tables`` are the
     starting tables by side, ``positions`` the encodings that are added to them. ``outputs`` are
     what the model put out for each example that the metric is taken on, at its best epoch (a
-    translation, or a class's number), and ``references`` what it should have.
+    translation, or a class's number), and ``references`` what it should have. ``examples`` counts
+    those of each split.
     """
 
     spec: Mapping[str, Any]
@@ -37,6 +38,7 @@ class RunResult:
     tables: Mapping[str, TableStatistics] = field(default_factory=dict)
     positions: Mapping[str, TableStatistics] = field(default_factory=dict)
     coverage: Mapping[str, Coverage | None] = field(default_factory=dict)
+    examples: Mapping[str, int] = field(default_factory=dict)
     signature: str = ""
     outputs: Sequence[str] = ()
     references: Sequence[str] = ()

@@ -78,10 +78,14 @@ class SourceSetting:
 
 @dataclass(frozen=True)
 class Tier:
-    """A size at which claims are tested: the settings of its experiments, a task and a source."""
+    """A size at which claims are tested: the settings of its experiments, a task and a source.
+
+    ``says`` what its data and its tables are, for people.
+    """
 
     name: str
     settings: tuple[tuple[TaskSetting, SourceSetting], ...]
+    says: str = ""
 
     @property
     def seeds(self) -> int:
@@ -126,6 +130,9 @@ MICRO = Tier(
         for family in SOURCES
         for task in (_MICRO_TRANSLATION, _MICRO_SENTIMENT, _MICRO_INFERENCE)
     ),
+    says="a miniature: text of a language that code makes from a seed, with its translation into "
+    "another, and small models. The tables called GloVe, BERT and T5 here are 64 wide and were "
+    "trained on that text by those methods' objectives; they are not the published ones.",
 )
 
 _SAMPLE_SST2 = TaskSetting(
@@ -189,6 +196,9 @@ SAMPLE = Tier(
             ),
         )
     ),
+    says="real data cut to what a CPU can train on, and small models: parts of SST-2, MNLI, and of "
+    "Multi30k and IWSLT2017 from English to German; GloVe's published vectors (or a subset), and "
+    "MiniLM's table in BERT's place.",
 )
 
 
@@ -259,6 +269,7 @@ PAPER = Tier(
             (_translation("iwslt2017-de-en", 2.0, 5, iwslt_batch), _BILINGUAL[family]),
         )
     ),
+    says="the paper's own data, sizes and settings (its sections 4, A.1 and A.2).",
 )
 
 TIERS = {tier.name: tier for tier in (MICRO, SAMPLE, PAPER)}

@@ -368,6 +368,14 @@ class CohortTraining:
             tables={side: table_statistics(t.values, t.special) for side, t in tables.items()},
             positions={side: table_statistics(rows) for side, rows in places.items()},
             coverage={side: table.coverage for side, table in tables.items()},
+            examples={
+                name: len(split)
+                for name, split in (
+                    ("train", self.data.train),
+                    ("validation", self.data.validation),
+                    ("test", self.data.test),
+                )
+            },
             signature=signature,
             outputs=tuple(outputs) if measures else (),
             references=self._references() if measures else (),

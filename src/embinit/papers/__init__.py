@@ -31,6 +31,12 @@ class Beside:
     curves: tuple[tuple[str, tuple[Sequence[float], ...]], ...] = ()
 
 
+def citation(paper: str) -> str:
+    """Authors, year, title and where a paper is, or its key where embinit doesn't know it."""
+    module = _module(paper)
+    return str(module.numbers()["citation"]) if module else paper
+
+
 def printed(paper: str, comparison: Comparison) -> list[dict[str, str | float]]:
     """What ``paper`` prints for a comparison: for each of its tasks ``left`` and ``right``.
 

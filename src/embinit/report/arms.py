@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from embinit.report.charts import Curves, curves
-from embinit.report.numbers import MISSING
+from embinit.report.numbers import MISSING, count, plain
 
 Record = Mapping[str, Any]
 
 CURVES = ("validation_bleu", "validation_accuracy", "validation_loss", "train_loss")
 """What the learning curves show: the first of these that most of a claim's arms have."""
+
+
+MOST_ARMS = 6
+"""More lines than this can't be told apart."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,46 @@ class CoverageRow:
         return self.tokens_found / self.tokens if self.tokens else None
 
 
+@dataclass(frozen=True)
+class TaskRow:
+    """The setting that most runs of one task share, and how many runs there were in all."""
+
+    task: str
+    runs: int
+    examples: str
+    words: str
+    model: str
+    training: str
+
+
+def task_rows(records: Iterable[Record]) -> list[TaskRow]:
+    """What was trained, task by task."""
+    tasks: dict[str, list[Record]] = {}
+    for record in records:
+        if setting(record, "model") and setting(record, "training", "epochs"):
+            tasks.setdefault(str(setting(record, "data", "task")), []).append(record)
+    return [_task_row(task, found) for task, found in sorted(tasks.items())]
+
+
+def _task_row(task: str, records: Sequence[Record]) -> TaskRow:
+    def told(record: Record) -> tuple[str, str, str, str]:
+        examples, model = record.get("examples") or {}, setting(record, "model")
+        training = setting(record, "training")
+        tables = (record.get("tables") or {}).values()
+        splits = (examples.get(name) for name in ("train", "validation", "test"))
+        return (
+            " / ".join(MISSING if one is None else count(one) for one in splits),
+            " / ".join(count(table.get("rows")) for table in tables) or MISSING,
+            f"{model.get('dim')} wide, {model.get('layers')} layers, "
+            f"feed-forward {model.get('feed_forward')}",
+            f"{training.get('epochs')} epochs, batches of {training.get('batch_size')}, "
+            f"rate {plain(training.get('lr'))}",
+        )
+
+    [(usual, _)] = Counter(map(told, records)).most_common(1)
+    return TaskRow(task, len(records), *usual)
+
+
 def setting(record: Record, *path: str) -> Any:
     """What the record's spec says under ``path``, or None."""
     value: Any = record.get("spec") or {}
@@ -120,7 +165,9 @@ def gather(keys: Iterable[str], records: Mapping[str, Record]) -> tuple[Arm, ...
 
 
 def learning_curves(arms: Sequence[Arm]) -> Curves | None:
-    """The learning curves of ``arms``, or None where their runs have none."""
+    """The learning curves of ``arms``, or None where their runs have none or they are too many."""
+    if len(arms) > MOST_ARMS:
+        return None
     found = [(name, [(arm.label, arm.followed(name)) for arm in arms]) for name in CURVES]
     name, series = max(found, key=lambda one: sum(any(runs) for _, runs in one[1]))
     return curves(name, series)
@@ -162,9 +209,20 @@ def _labels(records: Sequence[Record]) -> list[str]:
     for name, own in zip(names, settings, strict=True):
         others = [other for same, other in zip(names, settings, strict=True) if same == name]
         differing = [path for path in own if any(other.get(path) != own[path] for other in others)]
-        phrases = [_phrase(path, own[path]) for path in differing if path != "seed"]
+        phrases = [_phrase(path, own[path]) for path in differing if path not in UNTOLD]
         labels.append(f"{name} ({', '.join(phrases)})" if phrases else name)
     return labels
+
+
+SAID = {
+    ("table.trained", True): "trained",
+    ("table.trained", False): "frozen",
+    ("table.sigma", None): "as it is",
+    ("positions.kind", "none"): "without positions",
+    ("positions.kind", "sinusoidal"): "with positions",
+    ("model.norm_after_sum", True): "LayerNorm after the sum",
+    ("model.norm_after_sum", False): "no LayerNorm after the sum",
+}
 
 
 def _leaves(path: str, value: object) -> Iterable[tuple[str, object]]:
@@ -175,7 +233,14 @@ def _leaves(path: str, value: object) -> Iterable[tuple[str, object]]:
         yield from _leaves(f"{path}.{name}" if path else str(name), part)
 
 
+UNTOLD = ("seed", "training.validation_bleu")
+"""What is no treatment: it changes nothing of a run but what is followed of it."""
+
+
 def _phrase(path: str, value: object) -> str:
     """A setting in words: ``positions.kind`` none becomes 'positions none'."""
+    said = SAID.get((path, value)) if isinstance(value, str | bool | None) else None
+    if said is not None:
+        return said
     words = path.removesuffix(".kind").split(".")[-1].replace("_", " ")
     return f"{words} {json.dumps(value, default=str).strip(chr(34))}"

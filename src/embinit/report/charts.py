@@ -195,7 +195,7 @@ def histograms(series: Sequence[tuple[str, Sequence[int], float]]) -> Histograms
         return None
     floor = 150.0
     places = [place for _, points in drawn for place, _ in points]
-    horizontal = Axis(math.floor(min(places)), math.ceil(max(places)), SIDE, WIDTH - SIDE)
+    horizontal = Axis(math.floor(min(places)), math.ceil(max(places)), 26.0, WIDTH - 26)
     vertical = Axis(0.0, max(share for _, points in drawn for _, share in points), floor, 10.0)
     powers = range(math.floor(min(places)), math.ceil(max(places)) + 1)
     return Histograms(

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from embinit.comparisons import OTHER_SEEDS
 from embinit.positions import multiplier
 from embinit.report.arms import Record, setting
 from embinit.report.charts import Histograms, Slides, histograms, slides
@@ -80,7 +81,8 @@ def relations(records: Iterable[Record]) -> list[Relations]:
         value = finite((record.get("measures") or {}).get("accuracy"))
         positions = setting(record, "positions") or {}
         plain = setting(record, "table", "sigma") is None and positions.get("pe_scale") == "one"
-        if setting(record, "training") is not None or value is None or not plain:
+        control = int(setting(record, "seed") or 0) >= OTHER_SEEDS
+        if setting(record, "training") is not None or value is None or control or not plain:
             continue
         label = str(record.get("label") or MISSING)
         label += {"sqrt(D)": " × √D"}.get(str(positions.get("multiplier")), "")

@@ -16,6 +16,10 @@ MISSING = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
 
 
+ROUNDING = 1e-9
+"""Below it a number is what adding up floats leaves of zero."""
+
+
 def finite(value: object) -> float | None:
     """``value`` as a float, or None where it is no number or not finite."""
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -42,6 +46,8 @@ def number(value: object, places: int | None = None) -> str:
     known = finite(value)
     if known is None:
         return MISSING
+    if abs(known) < ROUNDING:
+        known = 0.0
     if known != 0 and not 1e-4 <= abs(known) < 1e6:
         mantissa, exponent = f"{known:.1e}".split("e")
         return f"{mantissa}e{int(exponent)}".replace("-", MINUS)
@@ -55,6 +61,21 @@ def plain(value: object) -> str:
     """A number that somebody chose (a margin, a level, alpha): as they would write it."""
     known = finite(value)
     return MISSING if known is None else f"{known:.6g}".replace("-", MINUS)
+
+
+def short(value: object) -> str:
+    """A level or a share of alpha, which division made longer than anybody reads."""
+    known = finite(value)
+    return MISSING if known is None else f"{known:.3g}"
+
+
+def measure(name: str) -> str:
+    """A measure's name in words: ``validation_bleu at 3`` is 'validation BLEU at epoch 3'."""
+    words, _, place = name.partition(" at ")
+    words = words.replace("_", " ").replace("bleu", "BLEU")
+    if words.endswith(" mean"):
+        words = f"mean {words.removesuffix(' mean')} over the epochs"
+    return f"{words} at epoch {place}" if place else words
 
 
 def interval(ends: Iterable[object], places: int | None = None) -> str:

@@ -24,11 +24,21 @@ import jinja2
 from markupsafe import Markup
 
 from embinit.errors import InputError
-from embinit.papers import beside
+from embinit.papers import beside, citation
 from embinit.report import numbers, past
-from embinit.report.arms import Arm, Record, coverage_rows, gather, learning_curves
+from embinit.report.arms import (
+    Arm,
+    Record,
+    coverage_rows,
+    gather,
+    learning_curves,
+    setting,
+    task_rows,
+)
 from embinit.report.charts import Curves, Forest, History, curves, forest
 from embinit.report.mechanism import mechanisms, relations
+from embinit.report.numbers import finite
+from embinit.tiers import TIERS
 
 SCHEMA_VERSION = 1
 VERDICTS = ("SUPPORTED", "REFUTED", "UNDECIDED", "NOT RUN")
@@ -60,6 +70,15 @@ class Family:
 
     name: str
     cards: tuple[Card, ...]
+
+    @property
+    def ran(self) -> tuple[Card, ...]:
+        """Its claims that were run, without controls."""
+        return tuple(
+            card
+            for card in self.cards
+            if not card.claim["control"] and card.claim["verdict"] != "NOT RUN"
+        )
 
     @property
     def says(self) -> str:
@@ -160,6 +179,7 @@ def _page(
     cards = _cards(document["claims"], records, sessions)
     findings = [card for card in cards if not card.claim["control"]]
     controls = [card for card in cards if card.claim["control"]]
+    families = _families(cards)
     used = _used(document["claims"], records)
     not_run: dict[str, list[Card]] = {}
     for card in cards:
@@ -173,8 +193,14 @@ def _page(
         "session": document["session"],
         "tally": {name: _tally(findings, name) for name in VERDICTS},
         "headline": headline(document["claims"]),
-        "families": _families(cards),
-        "ran": [card for card in findings if card.claim["verdict"] != "NOT RUN"],
+        "families": families,
+        "opposed": [family for family in families if family.tally["REFUTED"]],
+        "papers": {name: citation(name) for name in _papers(document)},
+        "tier_says": TIERS[document["session"]["tier"]].says,
+        "tasks": task_rows(used),
+        "late": _late(used),
+        "followed": any(one is not None for card in cards for one in card.histories),
+        "margins": _margins(document["claims"]),
         "controls": controls,
         "arms": list({arm.anchor: arm for card in cards for arm in card.arms}.values()),
         "mechanisms": mechanisms(used),
@@ -182,7 +208,7 @@ def _page(
         "calibration": _calibration(),
         "beside": [
             (table, curves("validation_bleu", table.curves) if table.curves else None)
-            for paper in dict.fromkeys(claim["paper"] for claim in document["claims"])
+            for paper in _papers(document)
             for table in beside(paper, document["session"]["tier"], used)
         ],
         "seeds": _seeds(document["claims"])
@@ -226,6 +252,12 @@ def methods(document: Mapping[str, Any], records: Sequence[Record]) -> str:
         "claims, counted beforehand. A claim is supported if all of its comparisons are, and "
         "refuted if the opposite of one is shown at the same level."
     ]
+    late, trained = _late(records)
+    if late:
+        said.append(
+            f"Of {trained} trained runs {late} were best in their last epoch, so that their scores "
+            "were still rising when training ended."
+        )
     if later:
         said.append(
             f"What was undecided was looked at again, with up to {later[-1]} seeds; the first look "
@@ -236,6 +268,33 @@ def methods(document: Mapping[str, Any], records: Sequence[Record]) -> str:
         said.append(f"BLEU is sacreBLEU's ({'; '.join(signatures)}).")
     said.append(f"Device: {session['device']}. Versions: {versions}.")
     return " ".join(said)
+
+
+def _papers(document: Mapping[str, Any]) -> list[str]:
+    entries = (*document["claims"], *document.get("audits", ()))
+    return list(dict.fromkeys(entry["paper"] for entry in entries))
+
+
+def _late(records: Iterable[Record]) -> tuple[int, int]:
+    """How many runs were best in their last epoch, of how many that were trained for several."""
+    best = [
+        (finite((record.get("measures") or {}).get("best_epoch")), epochs)
+        for record in records
+        if (epochs := setting(record, "training", "epochs") or 0) > 1
+    ]
+    known = [(epoch, epochs) for epoch, epochs in best if epoch is not None]
+    return sum(epoch == epochs for epoch, epochs in known), len(known)
+
+
+def _margins(claims: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The margins that took part, each with its unit."""
+    found = {
+        (comparison["unit"], comparison["margin"])
+        for claim in claims
+        for comparison in claim["comparisons"]
+        if comparison["relation"] in ("<=", ">=", "~") and comparison["margin"]
+    }
+    return [f"{numbers.plain(margin)} {unit}".rstrip() for unit, margin in sorted(found)]
 
 
 def _seeds(claims: Sequence[Mapping[str, Any]]) -> str:
@@ -381,6 +440,8 @@ def _template() -> jinja2.Template:
         for name in (
             "number",
             "plain",
+            "short",
+            "measure",
             "interval",
             "p_value",
             "percent",

@@ -15,6 +15,10 @@
   for (const choice of choices) {
     const values = [...new Set(rows.map((row) => row.dataset[choice.name]))].sort();
     for (const value of values) choice.add(new Option(value));
+    // Controls are read after the claims, and most of them are to be refuted.
+    if (choice.name === "kind" && values.includes("claim")) {
+      choice.value = "claim";
+    }
   }
 
   function filter() {

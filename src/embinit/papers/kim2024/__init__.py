@@ -89,12 +89,12 @@ NEXT_CHECKS = Family(
 BEYOND = Family(
     "kim2024/beyond",
     {"micro": 10, "sample": 2, "paper": 2},
-    says="Beyond the paper: the mechanism (exploratory)",
+    says="Mechanism, beyond the paper: what positions and width do (exploratory)",
 )
 WIDTH = Family(
     "kim2024/width",
     {"micro": 6, "sample": 0, "paper": 0},
-    says="Beyond the paper: why T5's tables are wide (exploratory)",
+    says="Width, beyond the paper: why T5's tables are wide (exploratory)",
 )
 
 
