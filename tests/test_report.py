@@ -23,7 +23,7 @@ from embinit.errors import InputError
 from embinit.report import load_schema, render, write_report
 from embinit.report.arms import gather, learning_curves
 from embinit.report.charts import Axis, forest, histograms
-from embinit.report.mechanism import mechanisms, relations
+from embinit.report.mechanism import doses, mechanisms, relations
 from embinit.report.numbers import (
     decimals,
     duration,
@@ -666,6 +666,29 @@ def test_the_mechanism_is_shown_for_each_source() -> None:
         record["spec"]["positions"]["kind"] = "none"
     assert mechanisms(records.values()) == []
     assert "Mechanism" not in check(render(make_document([claim]), records)).text
+
+
+def test_what_width_costs_is_drawn_beside_xavier() -> None:
+    """Sigma over Xavier's, and the share of Xavier's score that is lost; controls take no part."""
+    _, records = make_full()
+    for record in records.values():
+        record["spec"] |= {"training": {"epochs": 12}}
+        if record["label"] == "Xavier":
+            record["tables"] = {"encoder": {"sigma": 0.0388}}
+    assert doses([]) is None
+    found = doses(records.values())
+    assert found is not None
+    [point] = found.points
+    assert (point.label, found.kinds[point.kind]) == ("GloVe", "micro-translation")
+    # Ten times as wide: at the tick that says so; 11 of 31 BLEU lost.
+    [ten] = [tick.at for tick in found.horizontal if tick.text == "10"]
+    assert point.x == pytest.approx(ten)
+    at = {float(tick.text): tick.at for tick in found.vertical}
+    expected = at[0] + (at[20] - at[0]) * (100 * 11 / 31) / 20
+    assert point.y == pytest.approx(expected, abs=0.2)
+    other = make_record("Xavier", "xavier", 1000, 1e3)
+    other["spec"] |= {"training": {"epochs": 12}}
+    assert doses([*records.values(), other]) == found
 
 
 def probe(kind: str, multiplier: str, accuracy: float, seed: int = 0) -> dict[str, Any]:

@@ -209,6 +209,72 @@ def histograms(series: Sequence[tuple[str, Sequence[int], float]]) -> Histograms
     )
 
 
+@dataclass(frozen=True)
+class Point:
+    """A labelled point; ``anchor`` is its label's text-anchor, ``kind`` numbers its style."""
+
+    x: float
+    y: float
+    label: str
+    anchor: str
+    kind: int
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Points over a log axis; ``zero`` is where nothing is lost."""
+
+    height: float
+    floor: float
+    left: float
+    zero: float
+    horizontal: tuple[Tick, ...]
+    vertical: tuple[Tick, ...]
+    points: tuple[Point, ...]
+    kinds: tuple[str, ...]
+
+
+def scatter(
+    points: Sequence[tuple[str, int, float, float]], kinds: Sequence[str]
+) -> Scatter | None:
+    """Points (label, which of ``kinds``, x above 0, y), x on a log axis; None without any."""
+    known = [one for one in points if one[2] > 0 and len(drawable(one[2:])) == 2]
+    if not known:
+        return None
+    floor, left = 216.0, 50.0
+    logs = [math.log10(x) for _, _, x, _ in known]
+    horizontal = Axis(*padded([0.0, *logs], 0.12), left, WIDTH - SIDE)
+    vertical = Axis(*padded([0.0, *(y for *_, y in known)], 0.08), floor, 10.0)
+    steps = [
+        unit * 10.0**power
+        for power in range(math.floor(horizontal.low), math.ceil(horizontal.high) + 1)
+        for unit in (1, 3)
+    ]
+    return Scatter(
+        height=floor + 37,
+        floor=floor,
+        left=left,
+        zero=vertical.at(0.0),
+        horizontal=tuple(
+            Tick(horizontal.at(math.log10(step)), plain(step))
+            for step in steps
+            if horizontal.low <= math.log10(step) <= horizontal.high
+        ),
+        vertical=vertical.ticks(5),
+        points=tuple(
+            Point(
+                horizontal.at(place),
+                vertical.at(y),
+                label,
+                "end" if horizontal.at(place) > WIDTH * 0.6 else "start",
+                kind,
+            )
+            for place, (label, kind, _, y) in zip(logs, known, strict=True)
+        ),
+        kinds=tuple(kinds),
+    )
+
+
 def slides(rows: Sequence[tuple[str, float, float]]) -> Slides | None:
     """Slides of (label, percentage before, percentage after); None without rows."""
     if not rows:

@@ -16,7 +16,7 @@ from typing import Any
 from embinit.comparisons import OTHER_SEEDS
 from embinit.positions import multiplier
 from embinit.report.arms import Record, setting
-from embinit.report.charts import Histograms, Slides, histograms, slides
+from embinit.report.charts import Histograms, Scatter, Slides, histograms, scatter, slides
 from embinit.report.numbers import MISSING, finite
 
 SHOWN = ("xavier", "pretrained", "pretrained_xavier")
@@ -56,14 +56,10 @@ class Relations:
 
 def mechanisms(records: Iterable[Record]) -> list[Mechanism]:
     """One for each source among trained ``records`` that tell their tables' histograms."""
-    groups: dict[tuple[str, ...], list[Record]] = {}
+    groups: dict[str, list[Record]] = {}
     for record in records:
         if _tells(record):
-            where = tuple(
-                json.dumps(setting(record, part), sort_keys=True, default=str)
-                for part in ("data", "model", "training")
-            )
-            groups.setdefault(where, []).append(record)
+            groups.setdefault(_where(record), []).append(record)
     chosen: dict[str, list[Record]] = {}
     for group in groups.values():
         for source in {str(name) for one in group if (name := setting(one, "table", "source"))}:
@@ -72,6 +68,43 @@ def mechanisms(records: Iterable[Record]) -> list[Mechanism]:
                 chosen[source] = own
     found = [_mechanism(source, own) for source, own in sorted(chosen.items())]
     return [one for one in found if one is not None]
+
+
+def doses(records: Iterable[Record]) -> Scatter | None:
+    """What pre-trained tables cost over their width, each beside Xavier in its own setting.
+
+    x is sigma over Xavier's, y what is lost of Xavier's score in percent, both means over seeds.
+    """
+    arms: dict[str, dict[tuple[str, str], list[Record]]] = {}
+    for record in records:
+        if _usual(record) and int(setting(record, "seed") or 0) < OTHER_SEEDS:
+            place = _where(record)
+            label = (str(setting(record, "table", "init")), str(record.get("label") or MISSING))
+            arms.setdefault(place, {}).setdefault(label, []).append(record)
+    tasks = sorted({json.loads(json.loads(where)[0])["task"] for place in arms})
+    points = []
+    for place, found in sorted(arms.items()):
+        task = json.loads(json.loads(place)[0])["task"]
+        base = next((_scored(runs) for (init, _), runs in found.items() if init == "xavier"), None)
+        for (init, label), runs in sorted(found.items()):
+            own = _scored(runs)
+            if init == "pretrained" and own and base and base[0] > 0 and base[1] > 0:
+                lost = 100 * (1 - own[1] / base[1])
+                points.append((label, tasks.index(task), own[0] / base[0], lost))
+    return scatter(points, tasks)
+
+
+def _scored(records: Sequence[Record]) -> tuple[float, float] | None:
+    """Mean sigma and mean score of an arm; None where a run lacks one."""
+    rows = []
+    for record in records:
+        measures = record.get("measures") or {}
+        score = finite(measures.get("bleu", measures.get("accuracy")))
+        sigma = finite(_encoder(record, "tables").get("sigma"))
+        if score is None or sigma is None:
+            return None
+        rows.append((sigma, score))
+    return _mean([sigma for sigma, _ in rows]), _mean([score for _, score in rows])
 
 
 def relations(records: Iterable[Record]) -> list[Relations]:
@@ -102,16 +135,26 @@ def relations(records: Iterable[Record]) -> list[Relations]:
     return found
 
 
-def _tells(record: Record) -> bool:
+def _where(record: Record) -> str:
+    """Equal for runs that differ in table, positions and seed alone."""
+    parts = [setting(record, part) for part in ("data", "model", "training")]
+    return json.dumps([json.dumps(one, sort_keys=True, default=str) for one in parts])
+
+
+def _usual(record: Record) -> bool:
+    """Whether nothing but the start of its table may differ from the paper's setting."""
     positions, table = setting(record, "positions") or {}, setting(record, "table") or {}
-    usual = all(positions.get(name) == value for name, value in USUAL.items())
     return bool(
-        usual
+        all(positions.get(name) == value for name, value in USUAL.items())
         and table.get("trained")
         and table.get("sigma") is None
         and table.get("init") in SHOWN
-        and _encoder(record, "tables").get("histogram")
-        and _encoder(record, "positions").get("histogram")
+    )
+
+
+def _tells(record: Record) -> bool:
+    return _usual(record) and all(
+        _encoder(record, what).get("histogram") for what in ("tables", "positions")
     )
 
 

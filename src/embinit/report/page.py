@@ -36,7 +36,7 @@ from embinit.report.arms import (
     task_rows,
 )
 from embinit.report.charts import Curves, Forest, History, curves, forest
-from embinit.report.mechanism import mechanisms, relations
+from embinit.report.mechanism import doses, mechanisms, relations
 from embinit.report.numbers import finite
 from embinit.tiers import TIERS
 
@@ -205,6 +205,7 @@ def _page(
         "arms": list({arm.anchor: arm for card in cards for arm in card.arms}.values()),
         "mechanisms": mechanisms(used),
         "relations": relations(used),
+        "doses": doses(used),
         "calibration": _calibration(),
         "beside": [
             (table, curves("validation_bleu", table.curves) if table.curves else None)
