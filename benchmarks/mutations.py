@@ -8,7 +8,7 @@ of them pass. Writes ``benchmarks/mutations.json`` and ``docs/mutations.md``.
 Why each survivor is let live stands in ``benchmarks/survivors.toml``. One that is not explained
 there, or an explanation that explains none, makes this fail.
 
-    python benchmarks/mutations.py [--resume]
+    python benchmarks/mutations.py [--page]
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ Timed out: the tests took over four times as long as usual, which counts as noti
 `benchmarks/mutations.json` has the versions and each survivor's diff. The command fails while a
 survivor isn't explained in `benchmarks/survivors.toml`.
 
-- The tests are those in `{tests}`. What trains runs elsewhere, so a change that only a trained
-  model would show counts as a survivor here.
+- The tests are those in {tests}.
+  What trains runs elsewhere, so a change that only a trained model would show counts as a survivor.
 - Hypothesis draws the same examples every time, and makes no counterexample smaller.
 - Changed words of a message are mutants like others.
 - mutmut changes neither properties (and whatever else is decorated) nor what stands outside of
@@ -68,10 +68,9 @@ def mutmut(*arguments: str) -> str:
     return done.stdout.decode()
 
 
-def run(resume: bool) -> float:
+def run() -> float:
     """Make the mutants and run their tests; the seconds that took."""
-    if not resume:
-        shutil.rmtree(ROOT / "mutants", ignore_errors=True)
+    shutil.rmtree(ROOT / "mutants", ignore_errors=True)
     threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     began = time.monotonic()
     subprocess.run(
@@ -81,10 +80,11 @@ def run(resume: bool) -> float:
 
 
 def statuses() -> dict[str, str]:
-    """Each mutant's status by its name."""
+    """Each mutant's status by its name, file by file and in the order of the code."""
     lines = mutmut("results", "--all", "true").splitlines()
     pairs = (line.strip().rpartition(": ") for line in lines if ": " in line)
-    return {name: status for name, _, status in pairs}
+    found = {name: status for name, _, status in pairs}
+    return dict(sorted(found.items(), key=lambda one: place(one[0])[0]))
 
 
 def place(mutant: str) -> tuple[str, str]:
@@ -155,22 +155,17 @@ def page(document: dict[str, Any]) -> str:
         date=document["date"],
         hardware=document["hardware"],
         minutes=round(document["seconds"] / 60),
-        tests=", ".join(Path(name).name for name in document["tests"]),
+        tests=", ".join(f"`{Path(name).name}`" for name in document["tests"]),
         table=table,
         survivors=survivors,
     )
 
 
-def main() -> None:
-    """Run, explain, write."""
-    parser = argparse.ArgumentParser(description="what the tests would not notice")
-    parser.add_argument("--resume", action="store_true", help="keep what mutants/ already tells")
-    seconds = run(parser.parse_args().resume)
+def measure() -> dict[str, Any]:
+    """Run it all; what was found, survivors not explained yet."""
+    seconds = run()
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mutmut"]
-    reasons = tomllib.loads((ROOT / "benchmarks/survivors.toml").read_text())["survivors"]
     found = statuses()
-    survivors = [survivor(*one) for one in found.items() if one[1] not in NOTICED]
-    complaints = explained(survivors, reasons)
     files: dict[str, Counter[str]] = {}
     for mutant, status in found.items():
         noticed = status in NOTICED
@@ -178,7 +173,7 @@ def main() -> None:
             place(mutant)[0], Counter(mutants=0, killed=0, timeout=0, survived=0, noticed=0)
         )
         counts.update(["mutants", status if noticed else "survived", *["noticed"] * noticed])
-    document = {
+    return {
         "command": COMMAND,
         "date": datetime.date.today().isoformat(),
         "hardware": hardware(),
@@ -187,10 +182,22 @@ def main() -> None:
         | {name: metadata.version(name) for name in PACKAGES},
         "tests": settings["pytest_add_cli_args_test_selection"],
         "files": files,
-        "survivors": survivors,
+        "survivors": [survivor(*one) for one in found.items() if one[1] not in NOTICED],
     }
+
+
+def main() -> None:
+    """Run, explain, write."""
+    parser = argparse.ArgumentParser(description="what the tests would not notice")
+    parser.add_argument(
+        "--page", action="store_true", help="run nothing; explain what was found before"
+    )
+    figures = ROOT / "benchmarks/mutations.json"
+    document = json.loads(figures.read_text()) if parser.parse_args().page else measure()
+    reasons = tomllib.loads((ROOT / "benchmarks/survivors.toml").read_text())["survivors"]
+    complaints = explained(document["survivors"], reasons)
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-    (ROOT / "benchmarks/mutations.json").write_text(text, encoding="utf-8")
+    figures.write_text(text, encoding="utf-8")
     (ROOT / "docs/mutations.md").write_text(page(document), encoding="utf-8")
     if complaints:
         raise SystemExit("\n".join(complaints))
