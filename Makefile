@@ -11,7 +11,7 @@ export MKL_NUM_THREADS = 1
 # The reference is of the micro tier, and guards no other.
 BASELINE := $(if $(findstring --tier,$(ARGS)),,$(patsubst %,--baseline %,$(wildcard reports/reference/verdicts.json)))
 
-.PHONY: claims test lint clean
+.PHONY: claims test lint mutations clean
 
 claims: $(VENV)/installed
 	@# Status 1 says that a claim was refuted, which is a result; embinit check knows a fault.
@@ -26,6 +26,10 @@ lint: $(VENV)/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+mutations: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[mutations]'
+	$(BIN)/python benchmarks/mutations.py
+
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "embinit needs Python 3.11 or newer; name one: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
@@ -34,4 +38,4 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .embinit reports/latest
+	rm -rf $(VENV) .embinit mutants reports/latest

@@ -1,10 +1,17 @@
 """One thread a process, as in training, and no test that a busy machine can fail."""
 
 import torch
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 torch.set_num_threads(1)
 settings.register_profile("embinit", deadline=None)
+settings.register_profile(
+    "mutations",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+)
 settings.load_profile("embinit")
 
 pytest_plugins = ["pytester"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import re
 from collections import Counter
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +19,9 @@ from embinit.audit import Audit
 from embinit.claims import ArmsOfExperiment, Claim, Family, claim, comparisons_of
 from embinit.comparisons import Decider, rank_correlation, read_by, verdict_of
 from embinit.errors import InputError
+from embinit.experiments import PositionSpec
 from embinit.inference import Verdict
-from embinit.tiers import TIERS, experiments, pretrainings
+from embinit.tiers import TIERS, experiments, pretrainings, probes
 
 CLAIMS = Path(__file__).parents[1] / "claims"
 
@@ -35,6 +38,15 @@ def collected():
     for function in functions():
         if (found := Claim.of(function)) is not None:
             yield function, found
+
+
+def named_nothing():
+    """A claim that forgets to assert."""
+
+    def test_nothing(experiment):
+        pass
+
+    return test_nothing
 
 
 @pytest.fixture
@@ -65,6 +77,15 @@ def test_families_have_their_registered_size(tier):
         if found.expects is None:
             sizes[found.family.name] += len(found.experiments(tier))
     assert sizes == {name: family.size[tier] for name, family in families.items()}
+
+
+def test_a_claims_share_is_alpha_by_the_tiers_size():
+    """Of this family's own alpha; a tier without a size has no share."""
+    family = Family("wide", {"micro": 4, "sample": 8}, alpha=0.1)
+    assert (family.share("micro"), family.share("sample")) == (0.1 / 4, 0.1 / 8)
+    assert Family("wide", {"micro": 4}).share("micro") == 0.05 / 4
+    with pytest.raises(InputError, match=r"'wide' has no size for tier 'paper'.*micro, sample$"):
+        family.share("paper")
 
 
 def test_claim_ids_are_unique_and_every_family_has_a_planted_falsehood():
@@ -105,6 +126,22 @@ def test_a_claim_is_read_whole_without_a_run(arms):
     assert str(first) == "GloVe < Xavier"
 
 
+def test_a_claim_reaches_the_other_experiments_of_its_tier():
+    """Those on its task by their source, and all of them, from wherever it has gone."""
+    every = experiments("micro", ("glove", "t5"))
+    others = {one.name.split("-")[0]: one for one in every if one.role == "translation"}
+    arms = ArmsOfExperiment(others["glove"], others, every)
+    for here in (arms, arms.of_source("t5"), arms.scaled("sqrt(D)"), arms.frozen()):
+        assert [one.setting for one in here.everywhere()] == every
+    for here in (arms, arms.of_source("glove"), arms.scaled("sqrt(D)")):
+        assert here.of_source("t5")["pretrained"].label == "T5"
+        assert here.of_source("t5").setting == others["t5"]
+    with pytest.raises(InputError, match="no experiment with source 'elmo' on this task"):
+        arms.of_source("elmo")
+    with pytest.raises(InputError, match="source 't5' first"):
+        arms.scaled("one").of_source("t5")
+
+
 def test_numbers_decide_and_are_told(arms):
     """The values of the seeds are paired, and the line says effect, interval, p and seeds."""
     comparison = arms["pretrained"] < arms["xavier"]
@@ -120,6 +157,107 @@ def test_numbers_decide_and_are_told(arms):
     assert "5 seeds" in str(decision)
     with read_by(Decider(decisions=[decision])):
         assert comparison
+
+
+def test_decisions_are_met_in_the_claims_order(arms):
+    """The first holds, so the claim goes on, to the one that it falls with."""
+    holds, falls = arms["pretrained"] < arms["xavier"], arms["xavier"] < arms["pretrained"]
+
+    def record(run):
+        return {"measures": {"bleu": (run.table.init == "xavier") + 0.01 * run.seed**2}}
+
+    decisions = [one.decide(record, 0.05) for one in (holds, falls)]
+    with read_by(Decider(decisions=decisions)) as decider:
+        assert [bool(holds), bool(falls)] == [True, False]
+    assert decider.met == [holds, falls]
+    assert verdict_of(decisions) is Verdict.REFUTED
+    assert verdict_of(decisions[:1]) is Verdict.SUPPORTED
+
+
+def differing(*differences):
+    """Records in which GloVe is off Xavier by this much in BLEU and sigma, seed by seed."""
+
+    def record(run):
+        off = differences[run.seed] if run.table.init == "pretrained" else 0.0
+        return {"measures": {"bleu": 20 + off, "sigma": 0.5 + off}}
+
+    return record
+
+
+@pytest.mark.parametrize(
+    ("differences", "stated", "line"),
+    [
+        (
+            (1, 2, 1, 2, 1),
+            lambda raw, base: raw.within(3) >= base,
+            r"GloVe ≥ Xavier: SUPPORTED, difference \+1\.4 BLEU "
+            r"\[\+0\.4822, \+2\.318\], p = 2\.8e-05, 5 seeds, margin 3",
+        ),
+        (
+            (8, 9, 8, 9, 8),
+            lambda raw, base: raw.within(3) <= base,
+            r"GloVe ≤ Xavier: REFUTED, difference \+8\.4 BLEU \[.*\], p = 1, 5 seeds, margin 3",
+        ),
+        (
+            (1, 5, -1, 3, 2),
+            lambda raw, base: raw > base,
+            r"GloVe > Xavier: UNDECIDED, difference \+2 BLEU "
+            r"\[-1\.747, \+5\.747\], p = 0\.058, 5 seeds, about 20 seeds would decide",
+        ),
+        (
+            (1, -1, 1, -1, 0.01),
+            lambda raw, base: raw < base,
+            r"GloVe < Xavier: UNDECIDED, .* 5 seeds, over 1000 needed",
+        ),
+        (
+            (1, -1, 1, -1, 0.01),
+            lambda raw, base: raw.within(0.5).alike(base),
+            r"GloVe ≈ Xavier: UNDECIDED, .* 5 seeds, margin 0\.5, about \d+ seeds would decide",
+        ),
+        (
+            (0.25,) * 5,
+            lambda raw, base: raw.sigma > base.sigma,
+            r"GloVe > Xavier: SUPPORTED, difference \+0\.25",
+        ),
+        (
+            (0,) * 5,
+            lambda raw, base: raw.sigma > base.sigma,
+            r"GloVe > Xavier: UNDECIDED, difference \+0",
+        ),
+        (
+            (0.25,) * 5,
+            lambda raw, base: raw.sigma.within(0.5).alike(0.5),
+            r"GloVe ≈ 0\.5: SUPPORTED, difference \+0\.25, margin 0\.5",
+        ),
+        (
+            (0, 1, 0, 1, 0),
+            lambda raw, base: raw - base > base.on_other_seeds() - base,
+            r"\(GloVe − Xavier\) > \(Xavier on other seeds − Xavier\): UNDECIDED, .* would decide",
+        ),
+    ],
+)
+def test_a_decision_is_one_line(arms, differences, stated, line):
+    """A margin where it counts, the seeds it would take where that is open, chance if there was."""
+    comparison = stated(arms["pretrained"], arms["xavier"])
+    told = str(comparison.decide(differing(*differences), 0.01))
+    assert re.fullmatch(line, told), told
+
+
+def test_equal_differences_are_exact_only_where_nothing_is_trained(arms):
+    """Beside a trained arm a printed number is no less open to chance: five signs, 1 / 32."""
+    for comparison in (arms["pretrained"] < arms["xavier"], arms["pretrained"] < 20):
+        decision = comparison.decide(differing(*[-1.0] * 5), 0.01)
+        assert (decision.verdict, decision.outcome.p) == (Verdict.UNDECIDED, 1 / 32)
+        assert not decision.outcome.exact
+    wide = (arms["pretrained"].sigma < arms["xavier"].sigma).decide(differing(*[-0.1] * 5), 0.01)
+    assert (wide.verdict, wide.outcome.exact, wide.reason) == (Verdict.SUPPORTED, True, "")
+
+
+def test_one_comparison_refutes_at_the_whole_of_alpha(arms):
+    """Its part is smaller only as one of several."""
+    comparison, record = arms["pretrained"] < arms["xavier"], differing(*[1.0] * 5)
+    assert comparison.decide(record, 1 / 32).verdict is Verdict.REFUTED
+    assert comparison.decide(record, 1 / 32, of=2).verdict is Verdict.UNDECIDED
 
 
 def test_a_difference_of_differences_is_one(arms):
@@ -143,6 +281,13 @@ def test_a_missing_measure_is_not_run(arms):
     decision = comparison.decide(lambda run: {"measures": {}}, 0.01)
     assert decision.verdict is Verdict.NOT_RUN
     assert "no bleu from seeds 0, 1, 2, 3, 4" in str(decision)
+    lost = {("pretrained", 3), ("xavier", 1)}
+    decision = comparison.decide(
+        lambda run: None if (run.table.init, run.seed) in lost else {"measures": {"bleu": 1.0}},
+        0.01,
+    )
+    assert str(decision) == "GloVe < Xavier: NOT RUN (no bleu from seeds 1, 3)"
+    assert (decision.left, decision.right, decision.alpha) == ((), (), 0.01)
     assert verdict_of([decision]) is Verdict.NOT_RUN
     assert verdict_of([]) is Verdict.NOT_RUN
 
@@ -151,7 +296,7 @@ def test_what_a_claim_must_not_do(arms):
     """An unknown arm, unlike measures, no comparison, a comparison outside of a claim."""
     with pytest.raises(InputError, match="did you mean 'xavier'"):
         arms["xavir"].runs()
-    with pytest.raises(InputError, match="like with like"):
+    with pytest.raises(InputError, match=r"by sigma, Xavier by bleu: compare like with like$"):
         arms["xavier"].sigma < arms["xavier"]  # noqa: B015
     with pytest.raises(InputError, match="like with like"):
         arms["xavier"].sigma - arms["xavier"]
@@ -159,8 +304,10 @@ def test_what_a_claim_must_not_do(arms):
         arms["xavier"].at_epoch(0)
     with pytest.raises(InputError, match="source 'bert' first"):
         arms.without_positions().of_source("bert")
-    with pytest.raises(InputError, match="no comparison"):
-        comparisons_of(lambda experiment: None, arms)
+    with pytest.raises(InputError, match=r"^test_nothing asserts no comparison of arms"):
+        comparisons_of(named_nothing(), arms)
+    with pytest.raises(InputError, match=r"^functools\.partial\(.*asserts no comparison of arms"):
+        comparisons_of(functools.partial(named_nothing()), arms)
     with pytest.raises(InputError, match="belongs in a claim"):
         bool(arms["xavier"] < arms["pretrained"])
     with pytest.raises(InputError, match="paper/part/name"):
@@ -174,7 +321,7 @@ def test_a_curve_is_measured_at_an_epoch_and_as_a_whole(arms):
     def record(run):
         return {"measures": {}, "curves": {"validation_bleu": curve[run.table.init]}}
 
-    assert arms["xavier"].at_epoch(2).values(record) == [5.0] * 5
+    assert [arms["xavier"].at_epoch(epoch).values(record)[0] for epoch in (1, 2, 3)] == [1, 5, 9]
     assert arms["xavier"].over_epochs.values(record) == [5.0] * 5
     assert arms["pretrained"].at_epoch(3).values(record) == [None] * 5
     assert arms["xavier"].at_epoch(2).margin == arms["xavier"].margin
@@ -218,6 +365,9 @@ def test_a_rank_correlation_needs_its_pairs(arms):
     with pytest.raises(InputError, match="at least 3 pairs"):
         rank_correlation([pair, pair])
     assert rank_correlation([pair] * 3).values(lambda run: None) == [None] * 5
+    for name in ("bleu", "sigma"):
+        part = {"measures": {name: 1.0}}
+        assert rank_correlation([pair] * 3).values(lambda run, part=part: part) == [None] * 5
     same = {"measures": {"bleu": 1.0, "sigma": 1.0}}
     assert rank_correlation([pair] * 3).values(lambda run: same) == [0.0] * 5
 
@@ -227,9 +377,15 @@ def test_a_rank_correlation_is_no_difference(arms):
     rho = rank_correlation([(arms["pretrained"], arms["xavier"])] * 3)
     assert {run.seed for run in rho.on_other_seeds().runs()} == set(range(1000, 1005))
     assert rho.random
-    with pytest.raises(InputError, match="compared with a number"):
+    told = (rho.measure, rho.unit, rho.margin, rho.terms)
+    assert told == ("rank_correlation", "Spearman's ρ", 0, ())
+    assert str(rho > 0) == "rank correlation of width and loss > 0"
+    assert str(rho.on_other_seeds() > 0).endswith("of width and loss on other seeds > 0")
+    with pytest.raises(InputError, match=r"^a rank correlation is compared with a number"):
         rho - rho
-    with pytest.raises(InputError, match="no other measure"):
+    with pytest.raises(
+        InputError, match=r"^a rank correlation has no other measure; correlate other quantities$"
+    ):
         rho.sigma  # noqa: B018
 
 
@@ -246,26 +402,87 @@ def test_a_printed_number_is_a_quantity(arms):
 def test_a_statistic_of_the_encoders_table_is_a_measure(arms):
     tables = {"encoder": {"minimum": -3.9}, "decoder": {"minimum": 1.0}}
     lowest = arms["pretrained"].table("minimum")
+    assert lowest.unit == ""
     assert lowest.values(lambda run: {"measures": {}, "tables": tables}) == [-3.9] * 5
     assert lowest.values(lambda run: {"measures": {}}) == [None] * 5
 
 
+def test_every_measure_has_its_unit(arms):
+    arm = arms["pretrained"]
+    assert (arm.unit, arm.best_epoch.unit, arm.sigma.unit) == ("BLEU", "epochs", "")
+    assert arm.pe_share.unit == "share of variance"
+    assert arm.of("best_test_epoch").unit == "epochs"
+    assert arm.of("validation_loss").unit == "nats a word"
+    assert (arm.over_epochs.unit, arm.over_epochs.margin) == (arm.unit, arm.margin)
+
+
 @pytest.mark.parametrize(
-    ("change", "label"),
+    ("change", "label", "part", "value"),
     [
-        (lambda arms: arms.with_sigma(0.5), "GloVe at sigma 0.5"),
-        (lambda arms: arms.with_layers(6), "GloVe with 6 layers"),
-        (lambda arms: arms.for_times_the_epochs(3), "GloVe for 3 × the epochs"),
-        (lambda arms: arms.with_norm_after_sum(), "GloVe with LayerNorm after the sum"),
-        (lambda arms: arms.with_positions_in_attention("rotary"), "GloVe with rotary positions"),
-        (lambda arms: arms.with_positions_apart(), "GloVe + PE apart"),
-        (lambda arms: arms.with_faint_positions(), "GloVe + faint PE"),
+        (lambda arms: arms.with_sigma(0.5), "at sigma 0.5", "table.sigma", 0.5),
+        (lambda arms: arms.with_layers(6), "with 6 layers", "model.layers", 6),
+        (
+            lambda arms: arms.with_norm_after_sum(),
+            "with LayerNorm after the sum",
+            "model.norm_after_sum",
+            True,
+        ),
+        (
+            lambda arms: arms.with_positions_in_attention("rotary"),
+            "with rotary positions",
+            "model.attention",
+            "rotary",
+        ),
+        (lambda arms: arms.frozen(), "frozen", "table.trained", False),
+        (lambda arms: arms.without_positions(), "without positions", "positions.kind", "none"),
+        (
+            lambda arms: arms.with_shuffled_positions(),
+            "with shuffled positions",
+            "positions.kind",
+            "shuffled",
+        ),
+        (lambda arms: arms.with_positions_apart(), "+ PE apart", "positions.kind", "apart"),
+        (lambda arms: arms.with_faint_positions(), "+ faint PE", "positions.kind", "faint"),
+        (lambda arms: arms.scaled("one"), "× 1", "positions.multiplier", "one"),
+        (lambda arms: arms.scaled("mine"), "× mine", "positions.multiplier", "mine"),
+        (
+            lambda arms: arms.scaled("one", "two"),
+            "× 1 (PE × two)",
+            "positions",
+            PositionSpec("sinusoidal", "one", "two"),
+        ),
+        (
+            lambda arms: arms.frozen().with_layers(6),
+            "frozen with 6 layers",
+            "table.trained",
+            False,
+        ),
     ],
 )
-def test_a_changed_setting_is_said_and_is_another_run(arms, change, label):
+def test_a_changed_setting_is_said_and_is_another_run(arms, change, label, part, value):
     changed = change(arms)["pretrained"]
-    assert changed.label == label
+    assert changed.label == f"GloVe {label}"
+    assert {attrgetter(part)(run) for run in changed.runs()} == {value}
     assert not set(changed.runs()) & set(arms["pretrained"].runs())
+
+
+def test_longer_training_is_counted_in_epochs(arms):
+    longer = arms.for_times_the_epochs(3)
+    assert longer.epochs == 3 * arms.epochs
+    assert longer["xavier"].label == "Xavier for 3 × the epochs"
+    assert not set(longer["xavier"].runs()) & set(arms["xavier"].runs())
+
+
+def test_a_probe_is_read_with_a_multiplier_and_positions():
+    """A probe has neither by itself."""
+    [probe] = probes("micro")
+    arms = ArmsOfExperiment(probe)
+    read = arms.scaled("sqrt(D)").with_sinusoidal_positions()
+    assert read["pretrained"].label == "GloVe × √D + PE"
+    assert read.setting.positions == PositionSpec("sinusoidal", "sqrt(D)")
+    louder = arms.scaled("one", "sigma_p/sigma_x")
+    assert louder["pretrained"].label == "GloVe (PE × sigma_p/sigma_x)"
+    assert louder.setting.positions == PositionSpec("none", "one", "sigma_p/sigma_x")
 
 
 def test_a_width_that_was_trained_is_left_to_the_seeds():
@@ -279,4 +496,11 @@ def test_a_width_that_was_trained_is_left_to_the_seeds():
     assert other.terms[0].experiment.training.start == 0.02
     [given] = experiments("micro", ("t5",), ("sentiment",))
     assert not ArmsOfExperiment(given)["pretrained"].sigma.random
-    assert ArmsOfExperiment(given)["pretrained"].random
+    trained = ArmsOfExperiment(given)["pretrained"]
+    assert trained.random
+    for fixed in (trained.sigma, trained.pe_share, trained.table("mean")):
+        assert not fixed.random
+    [probe] = probes("micro")
+    read = ArmsOfExperiment(probe)["pretrained"]
+    assert not read.random
+    assert (trained - read).random

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +13,15 @@ from statsmodels.stats.power import TTestPower
 from statsmodels.stats.weightstats import ttost_paired
 
 from embinit.errors import InputError
-from embinit.inference import Relation, Verdict, compare, holm
+from embinit.inference import (
+    Outcome,
+    Relation,
+    Verdict,
+    compare,
+    holm,
+    rank_correlation,
+    seeds_for,
+)
 
 SCORES = st.floats(-50, 50).map(lambda score: round(score, 6))
 PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=3, max_size=10).filter(
@@ -92,6 +102,75 @@ def test_non_inferiority_forgives_the_margin_and_no_more():
     assert compare(near, right, Relation.BELOW, 0.01, 1.0).verdict is Verdict.SUPPORTED
 
 
+@given(PAIRS, st.floats(0.1, 20))
+def test_for_and_against_are_one_sided_ts(pairs, margin):
+    """Each relation's p and that of its opposite, by scipy's t of the differences at its bounds."""
+    left, right = map(np.array, zip(*pairs, strict=True))
+
+    def p(bound, side):
+        return stats.ttest_1samp(left - right, bound, alternative=side).pvalue
+
+    above, below = p(-margin, "greater"), p(margin, "less")
+    worse, better = p(-margin, "less"), p(margin, "greater")
+    for relation, wanted, opposed in (
+        (Relation.BELOW, p(0, "less"), p(0, "greater")),
+        (Relation.ABOVE, p(0, "greater"), p(0, "less")),
+        (Relation.NOT_BELOW, above, worse),
+        (Relation.NOT_ABOVE, below, better),
+        (Relation.ALIKE, max(above, below), min(worse, better)),
+    ):
+        outcome = compare(left, right, relation, 0.01, margin)
+        assert (outcome.p, outcome.p_against) == pytest.approx((wanted, opposed), abs=1e-12)
+
+
+@given(PAIRS, st.floats(0.1, 20), st.sampled_from(list(Relation)), st.sampled_from([0.001, 0.1]))
+def test_an_outcome_tells_what_it_was_decided_from(pairs, margin, relation, alpha):
+    """Mean, interval and power by numpy, scipy and statsmodels."""
+    left, right = map(np.array, zip(*pairs, strict=True))
+    outcome = compare(left, right, relation, alpha, margin)
+    told = (outcome.n, outcome.level, outcome.margin, outcome.exact)
+    assert told == (len(pairs), 1 - 2 * alpha, margin, False)
+    assert outcome.difference == pytest.approx(np.mean(left - right))
+    interval = stats.ttest_1samp(left - right, 0).confidence_interval(1 - 2 * alpha)
+    assert outcome.interval == pytest.approx((interval.low, interval.high))
+    effect = margin / np.std(left - right, ddof=1)
+    power = TTestPower().power(effect, len(pairs), alpha, alternative="larger")
+    assert outcome.power == pytest.approx(1 if math.isnan(power) else power)
+    assert compare(left, right, relation, alpha).power is None
+    assert outcome.seeds_needed is None or outcome.verdict is Verdict.UNDECIDED
+
+
+def test_power_far_out_is_a_number():
+    """There scipy's noncentral t is not one."""
+    left = [-9.0, -7.0, -5.0, -3.0, -1.0, 1.0, 3.0, 5.0, 7.0, 9.0]
+    margin = 20 * np.std(left, ddof=1)
+    assert math.isnan(TTestPower().power(20, 10, 0.001, alternative="larger"))
+    outcome = compare(left, [0.0] * 10, Relation.ALIKE, 0.001, margin)
+    assert outcome.power == pytest.approx(1)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_rounding_is_no_spread_and_a_small_spread_is_no_rounding(sign):
+    """0.1 more than 1000 is not 0.1 more than 0.1 in floats; beside a million, 1e-7 is nothing."""
+    right = np.array([0.1, 0.7, 1000.0])
+    assert np.std((right + 0.1) - right) > 0
+    rounded = compare(right + sign * 0.1, right, Relation.ABOVE, 0.01, random=False)
+    assert rounded.exact
+    far = compare(sign * (1e6 + np.array([0, 2e-7, 4e-7])), [0.0] * 3, Relation.ABOVE, 0.01)
+    assert far.interval == (-math.inf, math.inf)
+    small = [sign * 1e-6, sign * 2e-6, sign * 4e-6]
+    outcome = compare(small, [0.0] * 3, Relation.ABOVE, 0.01)
+    assert outcome.p == pytest.approx(stats.ttest_1samp(small, 0, alternative="greater").pvalue)
+
+
+def test_whole_numbers_are_compared_by_a_margin_that_is_none():
+    """Best epochs are integers, and half an epoch is a bound like any other."""
+    left, right = [3, 5, 4, 4], [2, 2, 3, 4]
+    outcome = compare(left, right, Relation.NOT_BELOW, 0.05, 0.5)
+    theirs = stats.ttest_1samp([1.0, 3.0, 1.0, 0.0], -0.5, alternative="greater")
+    assert outcome.p == pytest.approx(theirs.pvalue)
+
+
 def test_no_spread_is_a_comparison_of_numbers():
     """Statistics of tables don't vary with the seed."""
 
@@ -103,6 +182,56 @@ def test_no_spread_is_a_comparison_of_numbers():
     same = fixed([1.0, 1.0], [1.0, 1.0], Relation.BELOW)
     assert (same.verdict, same.exact) == (Verdict.UNDECIDED, True)
     assert fixed([1.0, 1.0], [1.0, 1.0], Relation.ALIKE).verdict is Verdict.SUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("relation", "gap", "verdict", "p"),
+    [
+        (Relation.BELOW, -0.25, Verdict.SUPPORTED, 0.0),
+        (Relation.BELOW, 0.0, Verdict.UNDECIDED, 0.5),
+        (Relation.BELOW, 0.25, Verdict.REFUTED, 1.0),
+        (Relation.ABOVE, 0.25, Verdict.SUPPORTED, 0.0),
+        (Relation.ABOVE, 0.0, Verdict.UNDECIDED, 0.5),
+        (Relation.ABOVE, -0.25, Verdict.REFUTED, 1.0),
+        (Relation.NOT_BELOW, 0.75, Verdict.SUPPORTED, 0.0),
+        (Relation.NOT_BELOW, -0.5, Verdict.SUPPORTED, 0.0),
+        (Relation.NOT_BELOW, -0.75, Verdict.REFUTED, 1.0),
+        (Relation.NOT_ABOVE, -0.75, Verdict.SUPPORTED, 0.0),
+        (Relation.NOT_ABOVE, 0.5, Verdict.SUPPORTED, 0.0),
+        (Relation.NOT_ABOVE, 0.75, Verdict.REFUTED, 1.0),
+        (Relation.ALIKE, 0.0, Verdict.SUPPORTED, 0.0),
+        (Relation.ALIKE, 0.5, Verdict.SUPPORTED, 0.0),
+        (Relation.ALIKE, -0.5, Verdict.SUPPORTED, 0.0),
+        (Relation.ALIKE, 0.75, Verdict.REFUTED, 1.0),
+        (Relation.ALIKE, -0.75, Verdict.REFUTED, 1.0),
+    ],
+)
+def test_numbers_beside_a_margin_of_a_half(relation, gap, verdict, p):
+    """The margin itself still holds; of two equal numbers neither is the larger."""
+    outcome = compare([1 + gap] * 3, [1.0] * 3, relation, 0.01, 0.5, random=False)
+    assert outcome == Outcome(
+        verdict, 3, gap, (gap, gap), 0.98, 0.5, p, 1 - p, None, None, exact=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("gap", "verdict", "p", "p_against", "needed"),
+    [
+        (0.25, Verdict.UNDECIDED, 1 / 16, 1.0, 7),
+        (0.0, Verdict.UNDECIDED, 1.0, 1.0, None),
+        (-0.25, Verdict.UNDECIDED, 1.0, 1 / 16, 7),
+    ],
+)
+def test_four_equal_signs_are_a_sixteenth(gap, verdict, p, p_against, needed):
+    """Nothing is known of how far the mean may lie; seven signs would be below a hundredth."""
+    outcome = compare([1 + gap] * 4, [1.0] * 4, Relation.ABOVE, 0.01, 0.5)
+    everything = (-math.inf, math.inf)
+    assert outcome == Outcome(
+        verdict, 4, gap, everything, 0.98, 0.5, p, p_against, None, needed, exact=False
+    )
+    decided = compare([1 + gap] * 4, [1.0] * 4, Relation.ABOVE, 1 / 16, 0.5)
+    assert (decided.verdict is Verdict.UNDECIDED) == (gap == 0)
+    assert decided.seeds_needed is None
 
 
 @given(n=st.integers(2, 12), gap=st.sampled_from([-2.0, 0.0, 1.0]), shares=st.integers(1, 40))
@@ -136,12 +265,80 @@ def test_seeds_needed_is_the_solution_of_the_power():
     assert outcome.seeds_needed == int(np.ceil(theirs))
 
 
+def fewest(effect, alpha):
+    """By trying one number of seeds after the other."""
+    for seeds in range(2, 1001):
+        if TTestPower().power(effect, seeds, alpha, alternative="larger") >= 0.9:
+            return seeds
+    return None
+
+
 @pytest.mark.parametrize(
-    ("left", "right"), [([1.0], [2.0]), ([1.0, 2.0], [1.0]), ([1.0, np.nan], [1.0, 2.0])]
+    ("relation", "mean", "effect"),
+    [
+        (Relation.BELOW, -0.6, 0.6),
+        (Relation.BELOW, 0.6, 0.6),
+        (Relation.ABOVE, 0.6, 0.6),
+        (Relation.ABOVE, -0.6, 0.6),
+        (Relation.NOT_BELOW, -0.4, 0.6),
+        (Relation.NOT_BELOW, 0.1, 1.1),
+        (Relation.NOT_BELOW, -1.6, 0.6),
+        (Relation.NOT_ABOVE, 0.4, 0.6),
+        (Relation.NOT_ABOVE, -0.1, 1.1),
+        (Relation.NOT_ABOVE, 1.6, 0.6),
+        (Relation.ALIKE, 0.3, 0.7),
+        (Relation.ALIKE, -0.3, 0.7),
+        (Relation.ALIKE, 1.6, 0.6),
+        (Relation.ALIKE, -1.6, 0.6),
+        (Relation.NOT_BELOW, -1.0, 0.0),
+    ],
 )
-def test_what_cannot_be_compared_is_refused(left, right):
+def test_seeds_needed_count_from_the_nearer_bound(relation, mean, effect):
+    """Inside the margin of 1 those to support it, outside those to refute it; on it none would."""
+    spread = 1.5
+    shape = np.array([-1.0, 1.0, -1.0, 1.0, 0.0])
+    differences = mean + spread * shape / np.std(shape, ddof=1)
+    outcome = compare(differences, np.zeros(5), relation, 0.001, 1.0)
+    assert outcome.verdict is Verdict.UNDECIDED
+    assert outcome.seeds_needed == fewest(effect / spread, 0.001)
+
+
+@pytest.mark.parametrize("effect", [-1.0, 0.0, 0.01, 0.11, 0.2, 0.7, 1.0, 3.0, 9.0, 50.0])
+@pytest.mark.parametrize("alpha", [0.001, 0.05])
+def test_the_fewest_seeds_are_found(effect, alpha):
+    assert seeds_for(effect, alpha) == fewest(effect, alpha)
+
+
+def test_a_thousand_seeds_are_the_most():
+    """The effect that 1000 just show, and one a thousandth smaller."""
+    effect = TTestPower().solve_power(None, 1000, 0.05, 0.9, alternative="larger")
+    assert seeds_for(effect * (1 + 1e-5), 0.05) == 1000
+    assert seeds_for(effect * (1 - 1e-3), 0.05) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=3, max_size=8))
+def test_a_rank_correlation_is_pearsons_of_the_ranks(pairs):
+    """Equal values share the mean of their ranks; what never varies goes with nothing."""
+    first, second = zip(*pairs, strict=True)
+    rho = rank_correlation(first, second)
+    if len(set(first)) == 1 or len(set(second)) == 1:
+        assert rho == 0
+    else:
+        ranks = stats.rankdata(first), stats.rankdata(second)
+        assert rho == pytest.approx(np.corrcoef(*ranks)[0, 1])
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "said"),
+    [
+        ([1.0], [2.0], "^a paired test needs at least 2 seeds, not 1; ask for more with --seeds$"),
+        ([1.0, 2.0], [1.0], "^2 values can't be paired with 1$"),
+        ([1.0, np.nan], [1.0, 2.0], "^a measure is not finite, so the seeds can't be compared$"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(left, right, said):
     """One seed, unequal counts, no number."""
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match=said):
         compare(left, right, Relation.ABOVE, 0.05)
 
 

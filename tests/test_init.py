@@ -268,6 +268,7 @@ def test_completing_leaves_found_rows_alone(
     found = torch.tensor(flags)
     assume(bool((found & ~special).any()))
     result = complete(table, found, special, generator(seed))
+    assert torch.equal(result, complete(table, found, special, generator(seed)))
     assert torch.equal(result[found & ~special], table[found & ~special])
     assert bool((result[special] == 0).all())
     drawn = result[~found & ~special]
@@ -300,7 +301,7 @@ def test_a_table_without_a_sigma_is_refused(constant: float) -> None:
 @pytest.mark.parametrize("sigma", [0.0, -1.0, float("nan")])
 def test_an_impossible_sigma_is_refused(sigma: float) -> None:
     """A sigma of zero would make the table constant, a negative one would mirror it."""
-    with pytest.raises(InputError, match="sigma must be above zero"):
+    with pytest.raises(InputError, match=r"sigma must be above zero and both must be finite$"):
         standardise(torch.eye(3), torch.zeros(3, dtype=torch.bool), 0.0, sigma)
 
 
@@ -309,19 +310,49 @@ def test_bad_input_is_named() -> None:
     special, found = torch.zeros(4, dtype=torch.bool), torch.zeros(4, dtype=torch.bool)
     with pytest.raises(InputError, match=r"'pretrained' needs vectors of shape \(4, 3\).* none"):
         INITS["pretrained"]((4, 3), special, generator(0))
-    with pytest.raises(InputError, match=r"vectors of shape \(4, 2\)"):
+    with pytest.raises(InputError, match=r"vectors of shape \(4, 2\).* for the whole vocabulary$"):
         INITS["pretrained_xavier"]((4, 3), special, generator(0), torch.ones(4, 2))
     with pytest.raises(InputError, match="one bool for each of 5 rows"):
         INITS["xavier"]((5, 3), special, generator(0))
     with pytest.raises(InputError, match="did you mean 'xavier'"):
         INITS["xavierr"]
-    with pytest.raises(InputError, match="none of the vocabulary's 4 words has a vector"):
+    with pytest.raises(InputError, match=r"4 words has a vector; check .* case and tokenizer$"):
         complete(torch.ones(4, 3), found, special, generator(0))
-    with pytest.raises(InputError, match="at least two"):
+    with pytest.raises(InputError, match=r"0 values outside its special rows; .* at least two$"):
         moments(torch.ones(4, 3), ~special)
-    wide = Init("wide", "Wide", False, lambda shape, special, generator: torch.zeros(1, 1).double())
-    with pytest.raises(InputError, match=r"'wide' made torch\.float64"):
-        wide((4, 3), special, generator(0))
+
+
+def test_a_sigma_takes_two_values() -> None:
+    """Two of them are enough: their sample sigma is their distance over sqrt(2)."""
+    special = torch.tensor([False, True])
+    assert moments(torch.tensor([[1.0, 3.0], [9.0, 9.0]]), special) == (2, math.sqrt(2))
+    with pytest.raises(InputError, match="1 values outside its special rows"):
+        moments(torch.tensor([[1.0], [9.0]]), special)
+
+
+def test_a_mask_that_does_not_fit_its_table_is_refused() -> None:
+    """Ids of rows would pick rows as well as a mask does, and others; so would a short mask."""
+    table, special = torch.ones(4, 3), torch.zeros(4, dtype=torch.bool)
+    wanted = "give one bool for each of the table's 4 rows$"
+    with pytest.raises(InputError, match=rf"torch\.int64 of shape \(4,\); {wanted}"):
+        moments(table, special.long())
+    with pytest.raises(InputError, match=rf"torch\.bool of shape \(3,\); {wanted}"):
+        moments(table, special[:3])
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (torch.zeros(4, 3).double(), r"torch\.float64 of shape \(4, 3\)"),
+        (torch.zeros(4, 2), r"torch\.float32 of shape \(4, 2\)"),
+    ],
+)
+def test_an_init_that_makes_something_else_is_named(made: Tensor, said: str) -> None:
+    """A table of another type or shape would fail much later, and elsewhere."""
+    odd = Init("odd", "Odd", False, lambda shape, special, generator: made)
+    wanted = r"instead of float32 of shape \(4, 3\); mend the init$"
+    with pytest.raises(InputError, match=f"'odd' made {said} {wanted}"):
+        odd((4, 3), torch.zeros(4, dtype=torch.bool), generator(0))
 
 
 def test_labels_are_the_papers() -> None:
@@ -329,3 +360,6 @@ def test_labels_are_the_papers() -> None:
     names = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled")
     labels = [INITS[name].label.format(source="GloVe") for name in (*names, "xavier_pretrained")]
     assert labels == ["Xavier", "GloVe", "GloVe_Xavier", "GloVe_Shuffled", "Xavier_GloVe"]
+    parts = [INITS[f"pretrained_shuffled_{part}"] for part in ("rows", "columns", "values")]
+    ours = [init.label.format(source="GloVe") for init in parts]
+    assert ours == ["GloVe_Shuffled_Rows", "GloVe_Shuffled_Columns", "GloVe_Shuffled_Values"]

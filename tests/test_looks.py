@@ -148,5 +148,6 @@ def test_every_kind_of_quantity_takes_more_seeds():
     ):
         twice = (quantity > 0.0).with_seeds(2 * quantity.seeds)
         assert len(twice.runs()) == 2 * len(quantity.runs())
+        assert len(twice.left.values(lambda run: None)) == 2 * quantity.seeds
         assert set(quantity.runs()) < set(twice.runs())
         assert len(twice.right.values(lambda run: None)) == 2 * quantity.seeds

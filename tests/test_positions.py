@@ -140,7 +140,7 @@ def test_bad_input_is_named() -> None:
     """Unknown names list the known ones; a drawn kind asks for its generator."""
     with pytest.raises(InputError, match=r"unknown kind of positions 'sinus'.*sinusoidal"):
         table("sinus", 4, 4)
-    with pytest.raises(InputError, match="give them a generator"):
+    with pytest.raises(InputError, match=r"^positions .* drawn: give them a generator$"):
         table("shuffled", 4, 4)
     with pytest.raises(InputError, match="at least 1"):
         table("sinusoidal", 0, 4)
@@ -165,6 +165,7 @@ def test_positions_apart_keep_to_the_least_used_directions(length, dim, seed):
     ours, vaswani = pe @ pe.T, sinusoidal(length, APART) @ sinusoidal(length, APART).T
     torch.testing.assert_close(ours, vaswani, rtol=1e-4, atol=1e-4)
     assert (pe.double() @ least.T).norm().item() == pytest.approx(pe.norm().item(), rel=1e-5)
+    assert torch.equal(table("apart", length, dim, rows=rows), pe)
 
 
 @given(st.integers(1, 40), st.integers(APART + 1, 40).map(lambda half: 2 * half))
@@ -178,5 +179,5 @@ def test_faint_positions_are_as_strong_as_those_apart(length, dim):
 def test_positions_apart_need_a_wider_table():
     with pytest.raises(InputError, match="take 16 directions; the table has only 16"):
         apart(3, torch.randn(9, APART))
-    with pytest.raises(InputError, match="give them its rows"):
+    with pytest.raises(InputError, match=r"^positions .* way: give them its rows$"):
         table("apart", 3, 20)

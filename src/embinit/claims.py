@@ -159,7 +159,9 @@ class ArmsOfExperiment:
 
     def scaled(self, multiplier: str, pe_scale: str = "one") -> ArmsOfExperiment:
         """The same arms with another multiplier of the table and scale of the positions."""
-        said = {"sqrt(D)": "× √D", "one": ""}[multiplier]
+        usual = self._experiment.positions.multiplier
+        times = {"sqrt(D)": "√D", "one": "1"}.get(multiplier, multiplier)
+        said = "" if multiplier == usual else f"× {times}"
         said += "" if pe_scale == "one" else f" (PE × {pe_scale})"
         return self._changed(self._experiment.scaled(multiplier, pe_scale), said)
 
