@@ -79,9 +79,9 @@ def doses(records: Iterable[Record]) -> Scatter | None:
     for record in records:
         if _usual(record) and int(setting(record, "seed") or 0) < OTHER_SEEDS:
             place = _where(record)
-            label = (str(setting(record, "table", "init")), str(record.get("label") or MISSING))
-            arms.setdefault(place, {}).setdefault(label, []).append(record)
-    tasks = sorted({json.loads(json.loads(where)[0])["task"] for place in arms})
+            arm = (str(setting(record, "table", "init")), str(record.get("label") or MISSING))
+            arms.setdefault(place, {}).setdefault(arm, []).append(record)
+    tasks = sorted({json.loads(json.loads(place)[0])["task"] for place in arms})
     points = []
     for place, found in sorted(arms.items()):
         task = json.loads(json.loads(place)[0])["task"]
