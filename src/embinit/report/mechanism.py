@@ -81,8 +81,7 @@ def doses(records: Iterable[Record]) -> Scatter | None:
             place = _where(record)
             arm = (str(setting(record, "table", "init")), str(record.get("label") or MISSING))
             arms.setdefault(place, {}).setdefault(arm, []).append(record)
-    tasks = sorted({json.loads(json.loads(place)[0])["task"] for place in arms})
-    points = []
+    points: list[tuple[str, str, float, float]] = []
     for place, found in sorted(arms.items()):
         task = json.loads(json.loads(place)[0])["task"]
         base = next((_scored(runs) for (init, _), runs in found.items() if init == "xavier"), None)
@@ -90,8 +89,9 @@ def doses(records: Iterable[Record]) -> Scatter | None:
             own = _scored(runs)
             if init == "pretrained" and own and base and base[0] > 0 and base[1] > 0:
                 lost = 100 * (1 - own[1] / base[1])
-                points.append((label, tasks.index(task), own[0] / base[0], lost))
-    return scatter(points, tasks)
+                points.append((label, task, own[0] / base[0], lost))
+    tasks = sorted({task for _, task, _, _ in points})
+    return scatter([(label, tasks.index(task), x, y) for label, task, x, y in points], tasks)
 
 
 def _scored(records: Sequence[Record]) -> tuple[float, float] | None:
