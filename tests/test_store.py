@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from embinit import store as store_module
 from embinit.errors import InputError
-from embinit.store import DamagedRecordWarning, Store
+from embinit.store import DamagedRecordWarning, Store, write_atomically
 
 VALUES = st.recursive(
     st.none()
@@ -147,3 +147,9 @@ def test_stores_are_merged_and_compared(tmp_path):
     with pytest.warns(DamagedRecordWarning):
         third.take(there)
     assert [*third] == ["aa1", "ab2", "ab3"]
+
+
+def test_what_is_written_can_be_read_by_others(tmp_path):
+    """A report on a server, a store that two people share."""
+    write_atomically(tmp_path / "one.json", "{}")
+    assert (tmp_path / "one.json").stat().st_mode & 0o777 == 0o644

@@ -464,10 +464,13 @@ def _conclude(terminalreporter: Any, config: pytest.Config) -> None:
         terminalreporter.write_line(line)
     if config.getoption("baseline") is not None:
         terminalreporter.section("against the baseline")
-        for change in _changed(config):
+        changed = _changed(config)
+        for change in changed:
             said = f"{'LOST' if change.lost else 'moved'}: {change}"
             for line in said.splitlines():
                 terminalreporter.write_line(clean(line))
+        if not changed:
+            terminalreporter.write_line("every verdict as it was, every effect where it was")
     terminalreporter.write_line(f"report: {page}")
 
 

@@ -140,6 +140,8 @@ def write_atomically(path: Path, text: str) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
+            # A temporary file is its owner's alone; what takes its name is for others to read.
+            os.fchmod(handle, 0o644)
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
