@@ -379,8 +379,8 @@ def test_a_rank_correlation_is_no_difference(arms):
     assert rho.random
     told = (rho.measure, rho.unit, rho.margin, rho.terms)
     assert told == ("rank_correlation", "Spearman's ρ", 0, ())
-    assert str(rho > 0) == "rank correlation of width and loss > 0"
-    assert str(rho.on_other_seeds() > 0).endswith("of width and loss on other seeds > 0")
+    assert str(rho > 0) == "rank correlation of width and score lost > 0"
+    assert str(rho.on_other_seeds() > 0).endswith("and score lost on other seeds > 0")
     with pytest.raises(InputError, match=r"^a rank correlation is compared with a number"):
         rho - rho
     with pytest.raises(
