@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
-from scipy import stats
 
 from embinit.errors import InputError
 
@@ -93,6 +92,8 @@ def compare(
     unequal lengths or values that are not finite.
     """
     differences, against = _differences(left, right), alpha if against is None else against
+    from scipy import stats  # takes most of a second, and collecting claims decides none
+
     spread = float(np.std(differences, ddof=1))
     mean = float(np.mean(differences))
     if spread <= 1e-12 * max(1.0, float(np.max(np.abs(differences)))):
@@ -124,6 +125,8 @@ def compare(
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     """Spearman's rho; 0 where one of the two is constant and so ranks nothing."""
+    from scipy import stats
+
     if len(set(first)) < 2 or len(set(second)) < 2:
         return 0.0
     return float(stats.spearmanr(first, second).statistic)
@@ -164,6 +167,8 @@ def _sides(relation: Relation, margin: float) -> tuple[list[Side], list[Side]]:
 
 
 def _p(differences: np.ndarray, bound: float, side: str) -> float:
+    from scipy import stats
+
     bounds = np.full_like(differences, bound)
     # scipy divides by the mean to look for cancellation, and the mean may be next to nothing.
     with np.errstate(over="ignore"):
@@ -221,6 +226,7 @@ def _tied(
 
 def _power(effect: float, n: int, alpha: float) -> float:
     """Power of the one-sided paired t against ``effect`` standard deviations of the difference."""
+    from scipy import stats
     from statsmodels.stats.power import TTestPower
 
     power = float(TTestPower().power(effect, n, alpha, alternative="larger"))
