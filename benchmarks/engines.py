@@ -1,0 +1,439 @@
+"""How fast embinit trains beside a plain loop and Hugging Face's trainer, on the same work.
+
+The same model, data, batch size, epochs and optimiser, one thread, one process, one engine after
+the other; each trains translation from Xavier tables with several seeds and then translates the
+test split greedily.
+
+- ``stacked``: embinit, ``--cohort`` runs at once.
+- ``single``: embinit, cohorts of one.
+- ``plain``: ``torch.nn`` transformer layers in a loop as one would write it, batches of similar
+  length, one run after the other.
+- ``huggingface``: ``Seq2SeqTrainer`` with a Marian model of the same sizes (needs ``accelerate``).
+
+Told are seconds a run (training, and validation loss after each epoch), runs an hour, tokens a
+second (source and target, padding left out), and validation loss and BLEU over the seeds, which
+must agree within noise: an engine that is fast because it learns less is no faster.
+
+    python benchmarks/engines.py --size micro [--engines stacked,plain] [--json FILE]
+    python benchmarks/engines.py --size multi30k --data-dir DIR
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import json
+import math
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from embinit import positions
+from embinit.batching import Buckets, in_order
+from embinit.experiments import Cohort, Experiment
+from embinit.init import INITS
+from embinit.preparation import PreparedData, Split, prepare
+from embinit.randomness import stream
+from embinit.results import versions
+from embinit.tasks import Cut
+from embinit.tiers import experiments
+from embinit.training import EVALUATION_BATCH, CohortTraining
+from embinit.vocabulary import BOS, EOS, PAD
+
+SEEDS = 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an engine made of the work: seconds of one run, and its quality, one value a seed."""
+
+    seconds: float
+    loss: list[float]
+    bleu: list[float]
+    runs_at_once: int = 1
+
+
+def setting(size: str, epochs: int | None, train: int | None) -> Experiment:
+    """The experiment at a size: micro's translation, or Multi30k at the paper's sizes."""
+    tier = {"micro": "micro", "multi30k": "sample"}[size]
+    [one] = [
+        found
+        for found in experiments(tier, ("glove",), ("translation",))
+        if found.data.task.startswith(("micro", "multi30k"))
+    ]
+    one = one.changed(training=replace(one.training, validation_bleu=False, precision="float32"))
+    if size == "multi30k":
+        one = replace(
+            one,
+            model=replace(one.model, layers=3, feed_forward=512, heads=10),
+            data=replace(one.data, cut=Cut(train or 2000, 200, 100), min_freq=2),
+            training=replace(one.training, batch_size=64, epochs=2),
+        )
+    if epochs:
+        one = replace(one, training=replace(one.training, epochs=epochs))
+    return one
+
+
+def stacked(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -> Outcome:
+    """embinit with ``runs`` runs a cohort: Xavier's seeds, and other starts to fill it up."""
+    wanted = [one.run("xavier", seed) for seed in range(seeds)]
+    groups = [wanted] if runs >= seeds else [[run] for run in wanted]
+    # Sigma is part of a run alone, not of its shape, so these fill the cohort without more work.
+    for group in groups:
+        filler = (
+            one.with_sigma(0.05 + 0.01 * number).changed(training=one.training).run("xavier", seed)
+            for number in range(runs)
+            for seed in range(seeds)
+        )
+        group += [next(filler) for _ in range(max(0, runs - len(group)))]
+    seconds, results = 0.0, []
+    for group in groups:
+        training = CohortTraining(Cohort(tuple(group)), data_dir, "cpu")
+        with _without_decoding(training):
+            started = time.perf_counter()
+            training.run(lambda share: None)
+            seconds += time.perf_counter() - started
+        training.model.load_state_dict(training.best, strict=False)
+        scores, _, _ = training._bleu(training.data.test)
+        losses = torch.stack(training.curves.validation_loss).min(dim=0).values.tolist()
+        results += list(zip(losses, scores, strict=True))[: 1 if runs < seeds else seeds]
+    trained = sum(map(len, groups))
+    return Outcome(seconds / trained, [a for a, _ in results], [b for _, b in results], runs)
+
+
+@contextlib.contextmanager
+def _without_decoding(training: CohortTraining) -> Any:
+    """Scores are taken apart from the time: decoding is no engine's training."""
+    honest = training._bleu
+    training._bleu = lambda split: ([0.0] * len(training.specs), [[]] * len(training.specs), "")
+    training._references = lambda: ()
+    yield
+    training._bleu = honest
+
+
+class Plain(nn.Module):
+    """The same transformer of ``torch.nn``'s layers."""
+
+    def __init__(self, one: Experiment, data: PreparedData, seed: int) -> None:
+        super().__init__()
+        shape, generator = one.model, stream(seed, "plain")
+        torch.manual_seed(seed)
+        options = {"dropout": shape.dropout, "batch_first": True}
+        sizes = (shape.dim, shape.heads, shape.feed_forward)
+        self.tables = nn.ModuleList()
+        for vocabulary in data.vocabularies.values():
+            wide = (len(vocabulary.words), shape.dim)
+            table = INITS["xavier"](wide, vocabulary.special, generator)
+            self.tables.append(nn.Embedding.from_pretrained(table, freeze=False, padding_idx=PAD))
+        encoder = [nn.TransformerEncoderLayer(*sizes, **options) for _ in range(shape.layers)]
+        self.encoder = nn.ModuleList(encoder)
+        decoder = [nn.TransformerDecoderLayer(*sizes, **options) for _ in range(shape.layers)]
+        self.decoder = nn.ModuleList(decoder)
+        self.output = nn.Linear(shape.dim, len(data.vocabularies["decoder"].words))
+        for module in self.modules():
+            # embinit's conventions: dropout after sub-layers alone, each matrix by its own fan.
+            if isinstance(module, nn.MultiheadAttention):
+                module.dropout = 0.0
+                for part in module.in_proj_weight.detach().chunk(3):
+                    nn.init.xavier_uniform_(part)
+            elif isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
+                module.dropout = nn.Identity()
+            elif isinstance(module, nn.Linear):
+                nn.init.xavier_uniform_(module.weight)
+                nn.init.zeros_(module.bias)
+        longest = max(split.inputs.shape[1] for split in (data.train, data.validation, data.test))
+        longest = max(longest, data.train.targets.shape[1], data.test.targets.shape[1]) + 1
+        self.register_buffer("places", positions.table("sinusoidal", longest, shape.dim))
+        self.scale, self.rate = math.sqrt(shape.dim), shape.dropout
+
+    def embed(self, side: int, ids: Tensor) -> Tensor:
+        """Table x sqrt(D) + positions, (B, T, D)."""
+        summed = self.tables[side](ids) * self.scale + self.places[: ids.shape[1]]
+        return F.dropout(summed, self.rate, self.training)
+
+    def encode(self, source: Tensor) -> tuple[Tensor, Tensor]:
+        """The encoder's output and its padding."""
+        blank = source == PAD
+        x = self.embed(0, source)
+        for layer in self.encoder:
+            x = layer(x, src_key_padding_mask=blank)
+        return x, blank
+
+    def decode(self, target: Tensor, memory: Tensor, blank: Tensor) -> Tensor:
+        """Logits (B, T, words)."""
+        x = self.embed(1, target)
+        causal = nn.Transformer.generate_square_subsequent_mask(target.shape[1])
+        for layer in self.decoder:
+            x = layer(x, memory, tgt_mask=causal, memory_key_padding_mask=blank, tgt_is_causal=True)
+        return self.output(x)
+
+    def losses(self, split: Split, chosen: Tensor) -> tuple[Tensor, Tensor]:
+        """Summed cross-entropy of a batch, and over how many words."""
+        source = split.inputs[chosen, : int(split.lengths[chosen].max())].long()
+        target = split.targets[chosen, : int(split.target_lengths[chosen].max())].long()
+        logits = self.decode(target[:, :-1], *self.encode(source))
+        following = target[:, 1:]
+        total = F.cross_entropy(
+            logits.flatten(0, 1), following.flatten(), ignore_index=PAD, reduction="sum"
+        )
+        return total, (following != PAD).sum()
+
+
+def plain(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -> Outcome:
+    """A loop over batches of similar length."""
+    data, seconds, losses, scores = prepare(one.data, data_dir), 0.0, [], []
+    for seed in range(seeds):
+        model = Plain(one, data, seed)
+        setup = one.training
+        optimiser = torch.optim.Adam(
+            model.parameters(), lr=setup.lr, betas=setup.betas, eps=setup.eps, fused=True
+        )
+        buckets = Buckets(data.train.lengths, data.train.target_lengths, setup.batch_size)
+        order, best, kept = stream(seed, "order"), math.inf, {}
+        started = time.perf_counter()
+        for epoch in range(setup.epochs):
+            model.train()
+            shuffled = buckets.shuffle(order)
+            for batch in buckets.schedule(epoch):
+                total, words = model.losses(
+                    data.train, shuffled[batch.group][batch.low : batch.high]
+                )
+                optimiser.zero_grad(set_to_none=True)
+                (total / words).backward()
+                optimiser.step()
+            loss = _validation_loss(model, data.validation)
+            if loss < best:
+                best = loss
+                kept = {name: value.clone() for name, value in model.state_dict().items()}
+        seconds += time.perf_counter() - started
+        model.load_state_dict(kept)
+        losses.append(best)
+        scores.append(_bleu(data, lambda source, m=model: _greedy(m, source, data)))
+    return Outcome(seconds / seeds, losses, scores)
+
+
+@torch.inference_mode()
+def _validation_loss(model: Plain, split: Split) -> float:
+    model.eval()
+    pairs = [model.losses(split, part) for part in in_order(split.lengths, EVALUATION_BATCH)]
+    return float(sum(total for total, _ in pairs) / sum(words for _, words in pairs))
+
+
+@torch.inference_mode()
+def _greedy(model: Plain, source: Tensor, data: PreparedData) -> Tensor:
+    model.eval()
+    memory, blank = model.encode(source)
+    words = torch.full((len(source), 1), BOS)
+    for _ in range(data.test.targets.shape[1]):
+        following = model.decode(words, memory, blank)[:, -1].argmax(dim=-1, keepdim=True)
+        words = torch.cat((words, following), dim=1)
+        if bool((words == EOS).any(dim=1).all()):
+            break
+    return words[:, 1:]
+
+
+def _bleu(data: PreparedData, translate: Callable[[Tensor], Tensor]) -> float:
+    """sacreBLEU of the test split, over the task's own tokens."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    split, outputs = data.test, [""] * len(data.test)
+    vocabulary = data.vocabularies["decoder"]
+    for part in in_order(split.lengths, EVALUATION_BATCH):
+        source = split.inputs[part, : int(split.lengths[part].max())].long()
+        for example, ids in zip(part.tolist(), translate(source).tolist(), strict=True):
+            outputs[example] = " ".join(vocabulary.decode(ids))
+    metric = BLEU(tokenize="none", force=True)
+    return float(metric.corpus_score(outputs, [list(split.references)]).score)
+
+
+def huggingface(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -> Outcome:
+    """``Seq2SeqTrainer`` on a Marian model, which has the same layers and sinusoids."""
+    import transformers
+    from transformers import MarianConfig, MarianMTModel, Seq2SeqTrainer, Seq2SeqTrainingArguments
+
+    transformers.logging.set_verbosity_error()
+    data, seconds, losses, scores = prepare(one.data, data_dir), 0.0, [], []
+    words = {side: len(vocabulary.words) for side, vocabulary in data.vocabularies.items()}
+    shape, setup = one.model, one.training
+    for seed in range(seeds):
+        torch.manual_seed(seed)
+        config = MarianConfig(
+            vocab_size=words["encoder"],
+            decoder_vocab_size=words["decoder"],
+            share_encoder_decoder_embeddings=False,
+            tie_word_embeddings=False,
+            d_model=shape.dim,
+            encoder_layers=shape.layers,
+            decoder_layers=shape.layers,
+            encoder_attention_heads=shape.heads,
+            decoder_attention_heads=shape.heads,
+            encoder_ffn_dim=shape.feed_forward,
+            decoder_ffn_dim=shape.feed_forward,
+            activation_function="relu",
+            dropout=shape.dropout,
+            attention_dropout=0.0,
+            activation_dropout=0.0,
+            scale_embedding=True,
+            max_position_embeddings=256,
+            pad_token_id=PAD,
+            eos_token_id=EOS,
+            bos_token_id=BOS,
+            decoder_start_token_id=BOS,
+            forced_eos_token_id=None,
+        )
+        model = MarianMTModel(config)
+        for name, parameter in model.named_parameters():
+            if parameter.dim() > 1 and "embed_positions" not in name:
+                nn.init.xavier_uniform_(parameter)
+        with tempfile.TemporaryDirectory() as directory:
+            trainer = Seq2SeqTrainer(
+                model=model,
+                args=Seq2SeqTrainingArguments(
+                    output_dir=directory,
+                    per_device_train_batch_size=setup.batch_size,
+                    per_device_eval_batch_size=EVALUATION_BATCH,
+                    num_train_epochs=setup.epochs,
+                    learning_rate=setup.lr,
+                    lr_scheduler_type="constant",
+                    adam_beta1=setup.betas[0],
+                    adam_beta2=setup.betas[1],
+                    adam_epsilon=setup.eps,
+                    max_grad_norm=0.0,
+                    weight_decay=0.0,
+                    eval_strategy="epoch",
+                    prediction_loss_only=True,
+                    save_strategy="no",
+                    logging_strategy="no",
+                    report_to=[],
+                    disable_tqdm=True,
+                    use_cpu=True,
+                    seed=seed,
+                    train_sampling_strategy="group_by_length",
+                    length_column_name="length",
+                    remove_unused_columns=False,
+                    dataloader_num_workers=0,
+                ),
+                train_dataset=_Rows(data.train),
+                eval_dataset=_Rows(data.validation),
+                data_collator=_collate,
+            )
+            started = time.perf_counter()
+            trainer.train()
+            seconds += time.perf_counter() - started
+        seen = [row["eval_loss"] for row in trainer.state.log_history if "eval_loss" in row]
+        losses.append(min(seen))
+        model.eval()
+
+        def translate(source: Tensor, model: Any = model) -> Tensor:
+            with torch.inference_mode():
+                found = model.generate(
+                    input_ids=source,
+                    attention_mask=(source != PAD).long(),
+                    num_beams=1,
+                    do_sample=False,
+                    max_new_tokens=data.test.targets.shape[1],
+                )
+            return found[:, 1:]
+
+        scores.append(_bleu(data, translate))
+    return Outcome(seconds / seeds, losses, scores)
+
+
+class _Rows(torch.utils.data.Dataset):
+    """A split as the trainer reads it, one dictionary an example."""
+
+    def __init__(self, split: Split) -> None:
+        self.rows = [
+            {
+                "input_ids": split.inputs[i, : split.lengths[i]].long(),
+                "labels": split.targets[i, 1 : split.target_lengths[i]].long(),
+                "length": int(split.lengths[i]),
+            }
+            for i in range(len(split))
+        ]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return self.rows[index]
+
+
+def _collate(rows: list[dict[str, Any]]) -> dict[str, Tensor]:
+    pad = nn.utils.rnn.pad_sequence
+    inputs = pad([row["input_ids"] for row in rows], batch_first=True, padding_value=PAD)
+    labels = pad([row["labels"] for row in rows], batch_first=True, padding_value=-100)
+    return {"input_ids": inputs, "attention_mask": (inputs != PAD).long(), "labels": labels}
+
+
+ENGINES: dict[str, Callable[[Experiment, Path | None, int, int], Outcome]] = {
+    "stacked": stacked,
+    "single": lambda one, data_dir, runs, seeds: stacked(one, data_dir, 1, seeds),
+    "plain": plain,
+    "huggingface": huggingface,
+}
+
+
+def tokens(data: PreparedData) -> int:
+    """Words of the training split that one epoch reads, source and target."""
+    return int(data.train.lengths.sum() + (data.train.target_lengths - 1).sum())
+
+
+def main() -> None:
+    """Run the engines one after the other, print a table, write JSON."""
+    parser = argparse.ArgumentParser(description="speed beside other engines")
+    parser.add_argument("--size", choices=("micro", "multi30k"), default="micro")
+    parser.add_argument("--engines", default=",".join(ENGINES))
+    parser.add_argument("--cohort", type=int, default=15, help="runs at once (default: 15)")
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--epochs", type=int, help="default: the size's own")
+    parser.add_argument("--train", type=int, help="training pairs at multi30k (default: 2000)")
+    parser.add_argument("--data-dir", type=Path, default=os.environ.get("EMBINIT_DATA"))
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    one = setting(arguments.size, arguments.epochs, arguments.train)
+    data = prepare(one.data, arguments.data_dir)
+    read = tokens(data) * one.training.epochs
+    rows = {}
+    for name in arguments.engines.split(","):
+        outcome = ENGINES[name](one, arguments.data_dir, arguments.cohort, arguments.seeds)
+        rows[name] = {
+            "runs_at_once": outcome.runs_at_once,
+            "seconds_a_run": round(outcome.seconds, 2),
+            "runs_an_hour": round(3600 / outcome.seconds),
+            "tokens_a_second": round(read / outcome.seconds),
+            "validation_loss": [round(value, 4) for value in outcome.loss],
+            "bleu": [round(value, 2) for value in outcome.bleu],
+        }
+        print(
+            f"{name:<12} {outcome.seconds:7.2f} s a run, {3600 / outcome.seconds:7.0f} an hour, "
+            f"{read / outcome.seconds:8.0f} tokens/s, loss {statistics.fmean(outcome.loss):.3f}, "
+            f"BLEU {statistics.fmean(outcome.bleu):.1f}",
+            flush=True,
+        )
+    if arguments.json:
+        document = {
+            "command": f"python benchmarks/engines.py --size {arguments.size}",
+            "date": datetime.date.today().isoformat(),
+            "versions": versions(),
+            "threads": 1,
+            "pairs": len(data.train),
+            "epochs": one.training.epochs,
+            "engines": rows,
+        }
+        arguments.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

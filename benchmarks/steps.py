@@ -1,0 +1,280 @@
+"""What a training step costs, and what the whole of the paper's Tables 1 and 7 would cost.
+
+Speed does not need the text, so ids are random. Each measurement runs in a process of its own,
+which tells its peak memory.
+
+``growth``: seconds and memory of a step as one of runs per cohort, vocabulary, length and batch
+grows, the others held at Multi30k's.
+
+``bill``: for each of the twelve settings of the paper's Table 5 a step of a whole cohort (all arms
+of a seed), at its vocabularies, widths, layers and batch, times its steps, epochs and seeds.
+Table 5's own minutes per epoch come to 197 GPU-hours. Lengths are the mean words of a side as the
+tier's tokenizers cut it; vocabulary, training pairs, epochs and batch are Table 5's.
+
+    python benchmarks/steps.py growth [--device cpu] [--json FILE]
+    python benchmarks/steps.py bill --device cuda [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import multiprocessing
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from embinit import positions
+from embinit.model import Embedding, ModelShape, Noise, StackedTransformer
+from embinit.papers.kim2024 import CLASSES, DIM, numbers
+from embinit.results import device_name, versions
+from embinit.tiers import PAPER
+from embinit.training import cross_entropy
+
+LENGTHS = {"sst2": (11, 0), "mnli": (35, 0), "multi30k": (15, 14), "iwslt2017": (25, 25)}
+"""Mean words of the encoder's and the decoder's side, BOS and EOS counted."""
+
+STEPS, WARM = 5, 2
+
+
+@dataclass(frozen=True)
+class Work:
+    """The shapes of one training step of a cohort."""
+
+    runs: int
+    dim: int
+    heads: int
+    layers: int
+    feed_forward: int
+    encoder_words: int
+    decoder_words: int
+    classes: int
+    source: int
+    target: int
+    batch: int
+    precision: str = "float32"
+
+
+BASE = Work(5, 300, 10, 3, 512, 7_800, 5_900, 0, 15, 14, 64)
+SWEEPS: dict[str, Sequence[int]] = {
+    "runs": (1, 2, 4, 8, 16, 32, 64),
+    "vocabulary": (5_000, 15_000, 40_000, 120_000),
+    "length": (8, 16, 32, 64, 128),
+    "batch": (16, 32, 64, 128),
+}
+
+
+def model_of(work: Work, device: str) -> StackedTransformer:
+    """A stacked model with random tables."""
+    shape = ModelShape(
+        encoder_words=work.encoder_words,
+        decoder_words=work.decoder_words,
+        outputs=work.decoder_words or work.classes,
+        dim=work.dim,
+        heads=work.heads,
+        layers=work.layers,
+        feed_forward=work.feed_forward,
+        dropout=0.1,
+        precision=work.precision,
+    )
+
+    def embedding(words: int, length: int) -> Embedding:
+        places = positions.table("sinusoidal", length + 1, work.dim).repeat(work.runs, 1, 1)
+        trained = torch.ones(work.runs, dtype=torch.bool)
+        tables = torch.randn(work.runs, words, work.dim) * 0.02
+        return Embedding(tables, torch.full((work.runs,), work.dim**0.5), places, trained)
+
+    decoder = embedding(work.decoder_words, work.target) if work.decoder_words else None
+    model = StackedTransformer(shape, embedding(work.encoder_words, work.source), decoder)
+    for run in range(work.runs):
+        model.initialise(run, torch.Generator().manual_seed(run))
+    return model.to(device)
+
+
+def seconds_of_a_step(work: Work, device: str) -> float:
+    """The median of a few steps after some to warm up."""
+    model = model_of(work, device)
+    noise = Noise(
+        [torch.Generator(device).manual_seed(0)],
+        torch.zeros(work.runs, dtype=torch.long, device=device),
+        0.1,
+    )
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
+    source = torch.randint(5, work.encoder_words, (1, work.batch, work.source), device=device)
+    labels = torch.randint(0, max(2, work.classes), (1, work.batch), device=device)
+    target = source
+    if work.decoder_words:
+        shape = (1, work.batch, work.target + 1)
+        target = torch.randint(5, work.decoder_words, shape, device=device)
+        labels = target[..., 1:].flatten(1)
+    times = []
+    for _ in range(WARM + STEPS):
+        _wait(device)
+        started = time.perf_counter()
+        if work.decoder_words:
+            logits = model.translate(source, target[..., :-1], noise)
+        else:
+            logits = model.classify(source, noise)
+        losses, counted = cross_entropy(logits, labels)
+        optimiser.zero_grad(set_to_none=True)
+        (losses / counted).sum().backward()
+        optimiser.step()
+        _wait(device)
+        times.append(time.perf_counter() - started)
+    return sorted(times[WARM:])[STEPS // 2]
+
+
+def _wait(device: str) -> None:
+    if device != "cpu":
+        torch.cuda.synchronize()
+
+
+def _measure(work: Work, device: str, told: Any) -> None:
+    torch.set_num_threads(1)
+    try:
+        seconds = seconds_of_a_step(work, device)
+    except (RuntimeError, MemoryError) as error:
+        told.put({"failed": str(error).splitlines()[0]})
+        return
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    if device != "cpu":
+        memory = torch.cuda.max_memory_allocated() / 2**30
+    told.put({"seconds": round(seconds, 5), "memory_gib": round(memory, 2)})
+
+
+def measured(work: Work, device: str) -> dict[str, Any]:
+    """Seconds of a step and peak GiB, in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    told = context.Queue()
+    process = context.Process(target=_measure, args=(work, device, told))
+    process.start()
+    while process.is_alive() and told.empty():
+        time.sleep(0.1)
+    found = told.get(timeout=1) if not told.empty() else {"failed": f"exit {process.exitcode}"}
+    process.join()
+    return dict(found)
+
+
+def grown(what: str, value: int) -> Work:
+    """The base with one thing changed."""
+    if what == "vocabulary":
+        return replace(BASE, encoder_words=value, decoder_words=value)
+    if what == "length":
+        return replace(BASE, source=value, target=value)
+    return replace(BASE, **{what: value})
+
+
+def growth(device: str, most_gib: float) -> dict[str, Any]:
+    """Each sweep, until one no longer fits."""
+    found: dict[str, Any] = {"base": asdict(BASE)}
+    for what, values in SWEEPS.items():
+        rows = []
+        for value in values:
+            row = measured(grown(what, value), device)
+            rows.append({what: value, **row})
+            print(f"{what:<11} {value:>7}: {_said(row)}", flush=True)
+            # The next step at least doubles it.
+            if "failed" in row or 2 * row["memory_gib"] > most_gib:
+                break
+        found[what] = rows
+    return found
+
+
+def _said(row: dict[str, Any]) -> str:
+    if "failed" in row:
+        return f"failed, {row['failed']}"
+    return f"{1000 * row['seconds']:9.1f} ms a step, {row['memory_gib']:6.2f} GiB"
+
+
+def thousands(text: str) -> int:
+    """``7.8k`` as a number."""
+    return round(float(text.removesuffix("k")) * 1000)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One of the paper's twelve experiments: its step, how many, and its GPU-hours by Table 5."""
+
+    name: str
+    work: Work
+    steps: int
+    paper_hours: float
+
+
+def settings(precision: str = "float32") -> list[Setting]:
+    """The twelve, with all arms that Tables 1 and 7 print in one cohort a seed."""
+    found = []
+    for task, source in PAPER.settings:
+        name = task.task.split("-")[0]
+        printed = numbers()["table_5"][source.family][name]
+        arms = sum(name in cells for cells in numbers()["tables_1_and_7"][source.family].values())
+        words = [thousands(one) for one in printed["vocabulary"]]
+        lengths, classes = LENGTHS[name], CLASSES.get(name, 0)
+        work = Work(
+            runs=arms,
+            dim=DIM[source.family, name],
+            heads=source.heads,
+            layers=task.layers,
+            feed_forward=task.feed_forward,
+            encoder_words=words[0],
+            decoder_words=0 if classes else words[-1],
+            classes=classes,
+            source=lengths[0],
+            target=lengths[1],
+            batch=printed["batch_size"],
+            precision=precision,
+        )
+        steps = -(-thousands(printed["train_size"]) // work.batch) * printed["epochs"] * task.seeds
+        hours = arms * task.seeds * printed["epochs"] * float(printed["minutes_per_epoch"]) / 60
+        found.append(Setting(f"{source.family} {name}", work, steps, hours))
+    return found
+
+
+def bill(device: str, precision: str) -> dict[str, Any]:
+    """Each of the twelve settings, and their sum in hours beside the paper's."""
+    rows, ours = {}, 0.0
+    for one in settings(precision):
+        row = measured(one.work, device)
+        if "failed" not in row:
+            row["hours"] = round(one.steps * row["seconds"] / 3600, 3)
+            ours += row["hours"]
+        rows[one.name] = {**row, "steps": one.steps, "paper_hours": round(one.paper_hours, 2)}
+        print(f"{one.name:<16} {_said(row)}, {row.get('hours')} h", flush=True)
+    theirs = sum(one.paper_hours for one in settings())
+    print(f"training alone: {ours:.1f} hours here, {theirs:.0f} by the paper's minutes per epoch")
+    return {"settings": rows, "hours": round(ours, 2), "paper_hours": round(theirs, 1)}
+
+
+def main() -> None:
+    """Measure, print, write JSON."""
+    parser = argparse.ArgumentParser(description="what a training step costs")
+    parser.add_argument("what", choices=("growth", "bill"))
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--precision", default="float32")
+    parser.add_argument("--most-gib", type=float, default=12.0, help="memory that may be used")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    if arguments.what == "growth":
+        found = growth(arguments.device, arguments.most_gib)
+    else:
+        found = bill(arguments.device, arguments.precision)
+    if arguments.json:
+        document = {
+            "command": f"python benchmarks/steps.py {arguments.what} --device {arguments.device}",
+            "date": datetime.date.today().isoformat(),
+            "device": device_name(arguments.device),
+            "versions": versions(),
+            **found,
+        }
+        arguments.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""The benchmarks in small: that they do the same work, not how long it takes."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from embinit.preparation import prepare
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+def load(name):
+    """A benchmark as a module; processes that it starts find it too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(BENCHMARKS)
+        return importlib.import_module(name)
+
+
+@pytest.fixture(scope="module")
+def engines():
+    return load("engines")
+
+
+@pytest.fixture(scope="module")
+def steps():
+    return load("steps")
+
+
+def small(engines):
+    one = engines.setting("micro", 2, None)
+    return replace(
+        one,
+        model=replace(one.model, layers=1, feed_forward=16),
+        data=replace(one.data, max_length=7),
+    )
+
+
+def test_a_cohort_learns_what_its_runs_learn_alone(engines):
+    """Runs that fill a cohort up change nothing of those that are compared."""
+    one = small(engines)
+    together = engines.stacked(one, None, 4, 2)
+    alone = engines.stacked(one, None, 1, 2)
+    assert together.loss == pytest.approx(alone.loss, rel=2e-3)
+    assert (together.runs_at_once, alone.runs_at_once) == (4, 1)
+    assert len(together.bleu) == len(alone.bleu) == 2
+
+
+def test_the_plain_loop_trains_the_same_model(engines):
+    """As many parameters, and after the same work about the same loss."""
+    one = small(engines)
+    data = prepare(one.data, None)
+    plain = engines.Plain(one, data, 0)
+    words = [len(vocabulary.words) for vocabulary in data.vocabularies.values()]
+    ours = engines.CohortTraining(engines.Cohort((one.run("xavier", 0),)), None, "cpu").model
+    assert sum(p.numel() for p in plain.parameters()) == ours.shape.parameters
+    assert [table.weight.shape[0] for table in plain.tables] == words
+    trained = engines.plain(one, None, 1, 2)
+    assert trained.loss == pytest.approx(engines.stacked(one, None, 2, 2).loss, rel=0.1)
+
+
+def test_the_plain_loop_leaves_padding_out(engines):
+    """Longer padding beside a sentence changes nothing of its loss."""
+    one = small(engines)
+    data = prepare(one.data, None)
+    model = engines.Plain(one, data, 0).eval()
+    shortest = int(data.train.lengths.argmin())
+    longest = int(data.train.lengths.argmax())
+    with torch.inference_mode():
+        pair, _ = model.losses(data.train, torch.tensor([shortest, longest]))
+        alone = [
+            model.losses(data.train, torch.tensor([index]))[0] for index in (shortest, longest)
+        ]
+    assert float(pair) == pytest.approx(float(sum(alone)), rel=1e-5)
+
+
+def test_the_papers_bill_is_197_gpu_hours(steps):
+    """Table 5's minutes an epoch, times epochs, seeds and the arms of Tables 1 and 7."""
+    found = steps.settings()
+    assert len(found) == 12
+    assert sum(one.paper_hours for one in found) == pytest.approx(197, abs=0.5)
+    [glove] = [one for one in found if one.name == "glove multi30k"]
+    assert (glove.work.runs, glove.work.dim, glove.work.encoder_words) == (3, 300, 7800)
+    assert glove.steps == 454 * 20 * 4
+
+
+def test_a_step_can_be_taken_at_any_shape(steps):
+    """Translation and classification, and memory is told."""
+    tiny = replace(steps.BASE, dim=20, encoder_words=50, decoder_words=40, batch=2, layers=1)
+    assert steps.seconds_of_a_step(tiny, "cpu") > 0
+    classes = replace(tiny, decoder_words=0, classes=3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(BENCHMARKS)
+        found = steps.measured(classes, "cpu")
+    assert found["seconds"] > 0
+    assert found["memory_gib"] > 0.05
+    assert steps.grown("vocabulary", 9).decoder_words == 9
+    assert steps.grown("runs", 9).runs == 9
+
+
+def test_the_simulated_procedure_is_the_one_that_decides():
+    """Calibration decides in numpy, for speed; it must come to what ``compare`` comes to."""
+    load("calibration").agrees(40, 3)
