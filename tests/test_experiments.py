@@ -29,11 +29,11 @@ def runs(draw):
 
 @given(wanted=st.lists(runs(), max_size=60), most=st.integers(1, 16), data=st.data())
 def test_every_run_is_planned_once_whatever_the_order(wanted, most, data):
-    cohorts = plan(wanted, most)
+    cohorts = plan(wanted, lambda _: most)
     planned = [run for cohort in cohorts for run in cohort.runs]
     assert Counter(planned) == Counter(set(wanted))
     assert all(len(cohort.runs) <= most for cohort in cohorts)
-    assert plan(data.draw(st.permutations(wanted)), most) == cohorts
+    assert plan(data.draw(st.permutations(wanted)), lambda _: most) == cohorts
     costs = [cohort.cost for cohort in cohorts]
     assert costs == sorted(costs, reverse=True)
 
@@ -44,7 +44,7 @@ def test_a_crowd_is_cut_into_even_parts(most):
     one = TASKS[0]
     settings = (one, one.frozen(), one.without_positions())
     crowd = [setting.run(init, 0) for setting in settings for init in INITS]
-    sizes = [len(cohort.runs) for cohort in plan(crowd, most)]
+    sizes = [len(cohort.runs) for cohort in plan(crowd, lambda _: most)]
     by_key = Counter(run.cohort_key for run in crowd)
     assert len(sizes) == sum(-(-count // most) for count in by_key.values())
     assert max(sizes) <= most
@@ -53,7 +53,7 @@ def test_a_crowd_is_cut_into_even_parts(most):
 @given(wanted=st.lists(runs(), min_size=1, max_size=40))
 def test_arms_of_a_seed_train_together(wanted):
     """They share batches and dropout masks, so the fewest cohorts are one a seed and shape."""
-    assert len(plan(wanted, 1000)) == len({(run.cohort_key, run.seed) for run in wanted})
+    assert len(plan(wanted, lambda _: 1000)) == len({(run.cohort_key, run.seed) for run in wanted})
 
 
 def test_a_cohort_is_of_one_shape():
@@ -138,3 +138,17 @@ def test_the_papers_settings_are_table_5s():
         assert one.seeds == paper["seeds"][task]
         assert len(one.data.tokenizers) == len(row["vocabulary"])
         assert one.data.task == (f"{task}-de-en" if translates else task)
+
+
+def test_kinds_of_runs_have_limits_of_their_own():
+    """What fits of one kind says nothing of another."""
+    [narrow] = experiments("micro", ("glove",), ("sentiment",))
+    [wide] = [one for one in experiments("sample", ("glove",)) if one.data.task == "sst2"]
+    wanted = [
+        one.with_sigma(0.1 + number).run("xavier", 0)
+        for one in (narrow, wide)
+        for number in range(7)
+    ]
+    cohorts = plan(wanted, lambda run: 7 if run.model.dim == 64 else 2)
+    sizes = sorted((cohort.runs[0].model.dim, len(cohort.runs)) for cohort in cohorts)
+    assert sizes == [(64, 7), (300, 1), (300, 2), (300, 2), (300, 2)]

@@ -396,3 +396,19 @@ def test_stores_of_two_machines_make_one_report(pytester):
     done = pytester.run(*command, "nowhere")
     assert done.ret == 2
     done.stderr.fnmatch_lines(["embinit: nowhere is no store of runs*"])
+
+
+@pytest.mark.parametrize(
+    ("tier", "device", "most"),
+    [
+        ("micro", "cpu", 16),
+        ("sample", "cpu", 5),
+        ("sample", "cuda", 16),
+        ("paper", "cuda:1", 16),
+    ],
+)
+def test_wide_models_train_in_small_cohorts_on_a_cpu(tmp_path, tier, device, most):
+    """There a core has work enough with a few, and their results land sooner."""
+    [one, *_] = experiments(tier, ("glove",), ("sentiment",))
+    session = Session(Store(tmp_path / "store"), None, device)
+    assert session.most(one.run("xavier", 0)) == most

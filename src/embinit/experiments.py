@@ -11,7 +11,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -269,8 +269,14 @@ class Cohort:
         return float(per_run * len(self.runs))
 
 
-def plan(runs: Iterable[RunSpec], most: int = 16) -> list[Cohort]:
-    """Group ``runs`` into cohorts of at most ``most`` runs, costliest first.
+MOST_RUNS = 16
+"""How many runs a cohort has at most, where nothing else limits it."""
+
+
+def plan(
+    runs: Iterable[RunSpec], most: Callable[[RunSpec], int] = lambda _: MOST_RUNS
+) -> list[Cohort]:
+    """Group ``runs`` into cohorts, costliest first; ``most`` says how many of a run's kind fit.
 
     A cohort prefers one seed and many arms, since arms of a seed share batches and dropout
     masks. The result is a function of the set of runs alone, so that every worker finds the same
@@ -279,7 +285,9 @@ def plan(runs: Iterable[RunSpec], most: int = 16) -> list[Cohort]:
     groups: dict[tuple[object, ...], list[RunSpec]] = {}
     for run in sorted(set(runs), key=lambda run: (run.seed, run.digest())):
         groups.setdefault((run.cohort_key, run.seed), []).append(run)
-    cohorts = [Cohort(part) for group in groups.values() for part in _even_parts(group, most)]
+    cohorts = [
+        Cohort(part) for group in groups.values() for part in _even_parts(group, most(group[0]))
+    ]
     return sorted(cohorts, key=lambda cohort: (-cohort.cost, cohort.digest))
 
 

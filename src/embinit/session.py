@@ -23,7 +23,7 @@ import torch
 
 from embinit import preparation, probing
 from embinit.errors import InputError
-from embinit.experiments import Cohort, PretrainingSpec, RunSpec, plan
+from embinit.experiments import MOST_RUNS, Cohort, PretrainingSpec, RunSpec, plan
 from embinit.pretraining import runs as pretrained_tables
 from embinit.results import RunResult
 from embinit.sources import use_source
@@ -31,6 +31,9 @@ from embinit.store import Store, run_key, write_atomically
 from embinit.training import Progress, train
 
 WAIT_SECONDS = 0.2
+
+NARROW, FEW_RUNS = 128, 5
+"""Up to this width a core gains by stacking many runs, beyond it by these few (docs/speed.md)."""
 
 
 def cores() -> int:
@@ -67,7 +70,15 @@ class Session:
         self.wanted = list(dict.fromkeys(runs))
         possible = [run for run in self.wanted if self.problem(run) is None]
         missing = [run for run in possible if self.key(run) not in self.store]
-        self._cohorts = plan(missing)
+        self._cohorts = plan(missing, self.most)
+
+    def most(self, run: RunSpec) -> int:
+        """How many runs of this kind a cohort should have at most on this device.
+
+        On a CPU wide models fill a core with a few runs; more only hold their results back.
+        """
+        wide = run.model is not None and run.model.dim > NARROW
+        return FEW_RUNS if wide and self.device == "cpu" else MOST_RUNS
 
     def problem(self, run: RunSpec) -> str | None:
         """Why the run can't be made here (its data is missing or bad), or None.
@@ -152,7 +163,7 @@ class Session:
         known = {run for cohort in self._cohorts for run in cohort.runs}
         if not urgent <= known:
             # A record was damaged after planning: its run joins the plan again.
-            self._cohorts += plan(urgent - known)
+            self._cohorts += plan(urgent - known, self.most)
         self._cohorts = [cohort for cohort in self._cohorts if self._left(cohort)]
         order = sorted(self._cohorts, key=lambda cohort: urgent.isdisjoint(cohort.runs))
         with self._slot() as free:
