@@ -42,10 +42,12 @@ VERDICTS: pytest.StashKey[list[dict[str, Any]]] = pytest.StashKey()
 AUDITS: pytest.StashKey[list[dict[str, Any]]] = pytest.StashKey()
 COMPARISONS: pytest.StashKey[list[Comparison]] = pytest.StashKey()
 STARTED: pytest.StashKey[float] = pytest.StashKey()
+CLUSTER: pytest.StashKey[str] = pytest.StashKey()
 PROPERTY = "embinit.verdict"
 AUDIT_PROPERTY = "embinit.audit"
 MARK = "embinit.statement"
 CONTROLLER = "embinit.controller"
+CLUSTER_ADDRESS = "embinit.cluster"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -65,6 +67,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "(default: as it lies in the data directory)",
     )
     group.addoption("--device", default="cpu", help="cpu, cuda, cuda:N (default: cpu)")
+    group.addoption(
+        "--engine",
+        default="local",
+        choices=("local", "ray"),
+        help="who trains: this machine's cores or GPU, or a Ray cluster (default: local)",
+    )
+    group.addoption(
+        "--ray-address",
+        default=None,
+        metavar="HOST:PORT",
+        help="the Ray cluster that --engine ray trains on, or auto (default: one of this machine)",
+    )
+    group.addoption(
+        "--gpu-share",
+        type=float,
+        default=1.0,
+        help="how much of a GPU a cohort takes with --engine ray, above 0 to 1 (default: 1)",
+    )
     group.addoption(
         "--seeds", type=int, default=None, help="replicates per arm (default: the tier's, 5)"
     )
@@ -136,14 +156,25 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--data-dir {data_dir} is not a directory; name one that exists")
     _sources(config)
     device = str(config.getoption("device"))
-    if device != "cpu":
+    if _on_ray(config):
+        _join_ray(config, device)
+    elif device != "cpu":
         _check_device(device)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if CLUSTER in config.stash:
+        from embinit import ray_engine
+
+        ray_engine.disconnect()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell a worker whose it is."""
+    """Tell a worker whose it is, and which cluster trains."""
     node.workerinput[CONTROLLER] = os.getpid()
+    if CLUSTER in node.config.stash:
+        node.workerinput[CLUSTER_ADDRESS] = node.config.stash[CLUSTER]
 
 
 def _controller(config: pytest.Config) -> int:
@@ -179,6 +210,28 @@ def _check_device(device: str) -> None:
         ) from None
 
 
+def _on_ray(config: pytest.Config) -> bool:
+    return bool(config.getoption("engine") == "ray")
+
+
+def _join_ray(config: pytest.Config, device: str) -> None:
+    """Join the cluster before anything else, and workers the controller's; see ``ray_engine``."""
+    from embinit import ray_engine
+
+    share = config.getoption("gpu_share")
+    if not 0 < share <= 1:
+        raise pytest.UsageError(f"--gpu-share {share}: a share of one GPU is above 0 and up to 1")
+    if config.option.collectonly or config.getoption("no_train"):
+        return
+    workerinput = getattr(config, "workerinput", {})
+    try:
+        config.stash[CLUSTER] = ray_engine.connect(
+            workerinput.get(CLUSTER_ADDRESS, config.getoption("ray_address")), device
+        )
+    except InputError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
 def _data_dir(config: pytest.Config) -> Path | None:
     named = config.getoption("data_dir") or os.environ.get("EMBINIT_DATA")
     return Path(named).absolute() if named else None
@@ -201,7 +254,13 @@ def _session(config: pytest.Config) -> Session:
             raise pytest.UsageError(str(error)) from None
         data_dir, device = _data_dir(config), config.getoption("device")
         may_train = not config.getoption("no_train")
-        config.stash[SESSION] = Session(store, data_dir, device, _sources(config), may_train)
+        where = (store, data_dir, device, _sources(config), may_train)
+        if _on_ray(config):
+            from embinit.ray_engine import RaySession
+
+            config.stash[SESSION] = RaySession(*where, config.getoption("gpu_share"))
+        else:
+            config.stash[SESSION] = Session(*where)
     return config.stash[SESSION]
 
 
@@ -322,7 +381,7 @@ def _ensure(config: pytest.Config, runs: list[RunSpec]) -> None:
         return session.ensure(runs)
     session.want([*session.wanted, *more])
     progress.tell_plan(session, _controller(config))
-    with session.helped() if _alone(config) else contextlib.nullcontext():
+    with _helped(config):
         return session.ensure(runs)
 
 
@@ -331,6 +390,12 @@ def _may_go_on(config: pytest.Config, runs: list[RunSpec]) -> bool:
     budget, session = config.getoption("budget"), _session(config)
     in_time = budget is None or time.time() - config.stash[STARTED] < 60 * budget
     return in_time and not any(map(session.problem, runs))
+
+
+def _helped(config: pytest.Config) -> contextlib.AbstractContextManager[None]:
+    """Others train the plan meanwhile: the other cores for a session alone, or the cluster."""
+    helps = SESSION in config.stash and (_alone(config) or _on_ray(config))
+    return _session(config).helped() if helps else contextlib.nullcontext()
 
 
 def _alone(config: pytest.Config) -> bool:
@@ -411,11 +476,10 @@ def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
     global _collector
     config = session.config
     if hasattr(config, "workerinput"):
-        return (yield)
+        with _helped(config):
+            return (yield)
     _collector = {PROPERTY: config.stash[VERDICTS], AUDIT_PROPERTY: config.stash[AUDITS]}
-    alone = SESSION in config.stash and _alone(config)
-    helped = config.stash[SESSION].helped() if alone else contextlib.nullcontext()
-    with progress.shown(config, _marks(config)), helped:
+    with progress.shown(config, _marks(config)), _helped(config):
         return (yield)
 
 
@@ -474,8 +538,16 @@ def _conclude(terminalreporter: Any, config: pytest.Config) -> None:
     terminalreporter.write_line(f"report: {page}")
 
 
+def _device_told(config: pytest.Config) -> str:
+    """What trained; the nodes of a cluster may have what this machine has not."""
+    from embinit.results import device_name
+
+    device = str(config.getoption("device"))
+    return f"{device} (Ray cluster)" if _on_ray(config) else device_name(device)
+
+
 def _about(config: pytest.Config, claims: list[dict[str, Any]], store: Store) -> dict[str, Any]:
-    from embinit.results import device_name, versions
+    from embinit.results import versions
 
     started = config.stash[STARTED]
     keys = {key for entry in claims for one in entry["comparisons"] for key in one["runs"]}
@@ -486,7 +558,7 @@ def _about(config: pytest.Config, claims: list[dict[str, Any]], store: Store) ->
         "started": datetime.datetime.fromtimestamp(started, datetime.UTC).isoformat(),
         "wall_seconds": round(time.time() - started, 1),
         "tier": config.getoption("tier"),
-        "device": device_name(config.getoption("device")),
+        "device": _device_told(config),
         "seeds": config.getoption("seeds") or tier(config.getoption("tier")).seeds,
         "command": " ".join(["pytest", *config.invocation_params.args]),
         "runs": {"wanted": len(keys), "trained": fresh, "stored": len(keys) - fresh},
@@ -497,4 +569,5 @@ def _about(config: pytest.Config, claims: list[dict[str, Any]], store: Store) ->
 
 def pytest_report_header(config: pytest.Config) -> str:
     """What the claims will run as."""
-    return f"embinit: tier {config.getoption('tier')}, device {config.getoption('device')}"
+    said = f"embinit: tier {config.getoption('tier')}, device {config.getoption('device')}"
+    return f"{said}, Ray at {config.stash[CLUSTER]}" if CLUSTER in config.stash else said

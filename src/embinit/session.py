@@ -105,7 +105,7 @@ class Session:
     def key(self, run: RunSpec) -> str:
         """The run's name in the store."""
         if run not in self._keys:
-            self._keys[run] = run_key(run.digest(), _reads(run).fingerprint(run, self.data_dir))
+            self._keys[run] = key_of(run, self.data_dir)
         return self._keys[run]
 
     def record(self, run: RunSpec) -> Mapping[str, Any] | None:
@@ -150,7 +150,20 @@ class Session:
                 helper.join()
 
     def _train_one(self, missing: list[RunSpec]) -> bool:
-        """Train one cohort that nobody trains, those that hold a missing run first.
+        """Train one cohort that nobody trains; False if there is none, or no place to train in."""
+        order = self._order(missing)
+        with self._slot() as free:
+            if not free:
+                return False
+            for cohort in order:
+                with self._held(cohort) as left:
+                    if left:
+                        self._train(Cohort(tuple(left)))
+                        return True
+        return False
+
+    def _order(self, missing: Sequence[RunSpec]) -> list[Cohort]:
+        """The cohorts that are left to train, those that hold a missing run first.
 
         InputError where this session may not train.
         """
@@ -165,16 +178,7 @@ class Session:
             # A record was damaged after planning: its run joins the plan again.
             self._cohorts += plan(urgent - known, self.most)
         self._cohorts = [cohort for cohort in self._cohorts if self._left(cohort)]
-        order = sorted(self._cohorts, key=lambda cohort: urgent.isdisjoint(cohort.runs))
-        with self._slot() as free:
-            if not free:
-                return False
-            for cohort in order:
-                with self._held(cohort) as left:
-                    if left:
-                        self._train(Cohort(tuple(left)))
-                        return True
-        return False
+        return sorted(self._cohorts, key=lambda cohort: urgent.isdisjoint(cohort.runs))
 
     @contextlib.contextmanager
     def _held(self, cohort: Cohort) -> Iterator[list[RunSpec]]:
@@ -205,19 +209,12 @@ class Session:
 
         progress(0.0)
         try:
-            for run, result in zip(cohort.runs, self._results(cohort, progress), strict=True):
-                self.store.put(self.key(run), result.as_record())
+            results = results_of(cohort, self.data_dir, self.device, progress)
+            for key, result in zip(keys, results, strict=True):
+                self.store.put(key, result.as_record())
             self.trained += len(cohort.runs)
         finally:
             mark.unlink(missing_ok=True)
-
-    def _results(self, cohort: Cohort, progress: Progress) -> list[RunResult]:
-        training = cohort.runs[0].training
-        if training is None:
-            return [probing.probe(run, self.data_dir) for run in cohort.runs]
-        if isinstance(training, PretrainingSpec):
-            return [pretrained_tables.pretrain(run) for run in cohort.runs]
-        return train(cohort, self.data_dir, self.device, progress)
 
     @contextlib.contextmanager
     def _slot(self) -> Iterator[bool]:
@@ -229,6 +226,26 @@ class Session:
                     yield True
                     return
         yield False
+
+
+def key_of(run: RunSpec, data_dir: Path | None) -> str:
+    """The run's name in the store, by what it reads here; InputError if a file is missing."""
+    return run_key(run.digest(), _reads(run).fingerprint(run, data_dir))
+
+
+def results_of(
+    cohort: Cohort,
+    data_dir: Path | None,
+    device: str,
+    progress: Progress = lambda share: None,
+) -> list[RunResult]:
+    """Make the cohort's runs in this process, whatever their kind; in the cohort's order."""
+    training = cohort.runs[0].training
+    if training is None:
+        return [probing.probe(run, data_dir) for run in cohort.runs]
+    if isinstance(training, PretrainingSpec):
+        return [pretrained_tables.pretrain(run) for run in cohort.runs]
+    return train(cohort, data_dir, device, progress)
 
 
 def end_with(parent: int) -> None:

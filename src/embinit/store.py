@@ -123,7 +123,8 @@ class Store:
     @contextlib.contextmanager
     def claim(self, name: str) -> Iterator[bool]:
         """Hold the lock ``name`` if nobody else does: yields whether it is held."""
-        lock = FileLock(self.root / "locks" / f"{name}.lock")
+        # A lock is its process's, not a thread's: another thread may be the one to release it.
+        lock = FileLock(self.root / "locks" / f"{name}.lock", thread_local=False)
         try:
             lock.acquire(timeout=0)
         except Timeout:

@@ -1,0 +1,330 @@
+"""A cluster trains what a machine would: the same runs under the same names, whatever is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ray", reason="the cluster engine needs Ray: pip install 'embinit[ray]'")
+
+from embinit import ray_engine
+from embinit.errors import InputError
+from embinit.experiments import Cohort, RunSpec
+from embinit.ray_engine import RaySession, connect, disconnect, work
+from embinit.store import Store
+from embinit.tasks import Cut
+from embinit.tiers import experiments
+
+CLAIMS = """
+from dataclasses import replace
+
+from embinit.claims import Family, claim
+from embinit.tasks import Cut
+from embinit.tiers import experiments
+
+MINE = Family("mine/finding", {"micro": 2})
+
+
+def small(tier):
+    return [
+        replace(
+            one,
+            seeds=2,
+            model=replace(one.model, layers=1, feed_forward=16),
+            training=replace(one.training, epochs=10),
+            data=replace(one.data, cut=Cut(train=200, validation=50)),
+        )
+        for one in experiments(tier, ("glove", "t5"), ("sentiment",))
+    ]
+
+
+@claim("mine/finding/a", says="a", where="here", family=MINE, experiments=small)
+def test_a(experiment):
+    assert experiment["pretrained"] < experiment["xavier"]
+"""
+LOOKS = ("--seeds", "2", "--max-seeds", "4")
+RUNS = 4 * (1 + 1 + 1)
+
+WATCH = """
+from pathlib import Path
+
+from embinit import session
+from embinit.store import Store
+
+put = Store.put
+
+
+def told(self, key, record):
+    with Path(__file__).with_name("puts").open("a") as file:
+        print(key, file=file)
+    put(self, key, record)
+
+
+Store.put = told
+session.train = None  # what trains here is no cluster
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two nodes of one place each, all processes of this machine."""
+    from ray.cluster_utils import Cluster
+
+    node = {"num_cpus": 1, "object_store_memory": ray_engine.OBJECT_BYTES}
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        made = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+        made.add_node(**node)
+        made.node_settings = node
+        yield made
+        made.shutdown()
+
+
+def suite(root: Path) -> Path:
+    (root / "claims").mkdir()
+    (root / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
+    (root / "claims/test_mine.py").write_text(CLAIMS)
+    return root
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "claims", *arguments]
+
+
+def run(root: Path, *arguments: str) -> dict[str, Any]:
+    """Run a suite to its end; its verdicts document."""
+    done = subprocess.run(command(*arguments), cwd=root, capture_output=True, text=True)
+    return document(root, done.returncode, done.stdout + done.stderr)
+
+
+def document(root: Path, status: int, told: str) -> dict[str, Any]:
+    assert status in (0, 1), told
+    return dict(json.loads((root / "reports/latest/verdicts.json").read_text()))
+
+
+def decided(document: dict[str, Any]) -> dict[str, Any]:
+    """Verdicts, values and the names of runs."""
+    return {
+        entry["id"]: [
+            (one["verdict"], one["left_values"], one["right_values"], sorted(one["runs"]))
+            for one in entry["comparisons"]
+        ]
+        for entry in document["claims"]
+    }
+
+
+def puts(root: Path) -> list[str]:
+    path = root / "puts"
+    return path.read_text().split() if path.exists() else []
+
+
+def wait_for(condition: Any, seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "nothing happened in time"
+        time.sleep(0.02)
+
+
+def small_runs(epochs: int = 1, seeds: tuple[int, ...] = (0, 1)) -> list[RunSpec]:
+    """A cohort of one run for each seed."""
+    [one] = experiments("micro", ("glove",), ("sentiment",))
+    assert one.model is not None
+    one = replace(
+        one,
+        model=replace(one.model, layers=1, feed_forward=16),
+        training=replace(one.training, epochs=epochs),
+        data=replace(one.data, cut=Cut(train=200, validation=50)),
+    )
+    return [one.run("xavier", seed) for seed in seeds]
+
+
+def session_of(root: Path, runs: list[RunSpec]) -> RaySession:
+    session = RaySession(Store(root), None, "cpu")
+    session.want(runs)
+    return session
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What one machine decides."""
+    return decided(run(suite(tmp_path_factory.mktemp("local")), *LOOKS))
+
+
+def test_a_cluster_comes_to_the_verdicts_of_one_machine(cluster, local, tmp_path):
+    """The later look's runs too; the session itself trains nothing."""
+    there = suite(tmp_path)
+    (there / "conftest.py").write_text(WATCH)
+    far = run(there, *LOOKS, "--engine", "ray", "--ray-address", cluster.address)
+    assert decided(far) == local
+    assert far["session"]["runs"] == {"wanted": RUNS, "trained": RUNS, "stored": 0}
+    assert far["session"]["device"] == "cpu (Ray cluster)"
+    assert sorted(puts(there)) == list(Store(there / ".embinit/store"))
+
+
+def at_work(node: Any) -> tuple[list[int], list[int]]:
+    """The processes below this one that train just now: those of ``node``, and the others."""
+    above, busy = {}, []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            above[int(path.name)] = parent
+            if (path / "cmdline").read_bytes().startswith(b"ray::work"):
+                busy.append(int(path.name))
+        except (OSError, IndexError):
+            continue
+    raylet = node.all_processes["raylet"][0].process.pid
+    lines = {process: lineage(process, above) for process in busy}
+    ours = [process for process in busy if os.getpid() in lines[process]]
+    there = [process for process in ours if raylet in lines[process]]
+    return there, [process for process in ours if process not in there]
+
+
+def lineage(process: int, above: dict[int, int]) -> list[int]:
+    found = []
+    while process in above:
+        process = above[process]
+        found.append(process)
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
+def test_what_is_lost_with_its_process_or_its_node_is_trained_again(cluster, local, tmp_path):
+    """A worker killed, and a whole node, both while they train: the same verdicts, stored once."""
+    there = suite(tmp_path)
+    (there / "conftest.py").write_text(WATCH)
+    seen: list[int] = []
+    third = cluster.add_node(**cluster.node_settings)
+    arguments = (*LOOKS, "-n", "2", "--engine", "ray", "--ray-address", cluster.address)
+    with (
+        (tmp_path / "log").open("w") as log,
+        subprocess.Popen(command(*arguments), cwd=there, stdout=log, stderr=log) as session,
+    ):
+        wait_for(lambda: all(found := at_work(third)) and not seen.extend(found[1]))
+        os.kill(seen[0], signal.SIGKILL)
+        cluster.remove_node(third, allow_graceful=False)
+    far = document(there, session.returncode, (tmp_path / "log").read_text())
+    assert decided(far) == local
+    assert sorted(puts(there)) == list(Store(there / ".embinit/store"))
+    assert len(puts(there)) == RUNS
+
+
+def test_a_cluster_without_a_gpu_is_told(cluster):
+    """Tasks that need one would wait for ever."""
+    with pytest.raises(InputError, match="--device cuda: no node of the Ray cluster has a GPU"):
+        connect(cluster.address, "cuda")
+
+
+@pytest.fixture(scope="module")
+def joined(cluster: Any) -> Iterator[Any]:
+    """The cluster, with this process as a driver of it."""
+    connect(cluster.address)
+    yield cluster
+    disconnect()
+
+
+def test_a_node_with_other_data_trains_nothing(joined, tmp_path):
+    """Its message arrives as what it is, the other runs are stored, and it isn't tried again."""
+    runs = small_runs()
+    session = session_of(tmp_path, runs)
+    session._keys[runs[0]] = "0" * 40
+    with session.helped():
+        for _ in range(2):
+            with pytest.raises(InputError, match=r"^node .*: it has other data, vectors or anoth"):
+                session.ensure(runs)
+        session.ensure(runs[1:])
+    assert list(session.store) == [session.key(runs[1])]
+    assert session.trained == 1
+
+
+def test_what_has_arrived_is_kept_when_a_session_is_interrupted(joined, tmp_path):
+    """What has not is let go of: no mark, no lock, and another session trains it."""
+    quick, slow = small_runs(1, (0,)), small_runs(100_000, (1,))
+    session = session_of(tmp_path, quick + slow)
+
+    def interrupted() -> None:
+        with session.helped():
+            wait_for(lambda: session.key(quick[0]) in session.store and marked(tmp_path))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert list(session.store) == [session.key(quick[0])]
+    assert not marked(tmp_path)
+    other = session_of(tmp_path, quick + slow)
+    with other._held(Cohort(tuple(slow))) as held:
+        assert held == slow
+
+
+def marked(root: Path) -> list[str]:
+    """The runs that are said to be in training."""
+    marks = list((root / "sessions").glob("[0-9]*.json"))
+    return [key for mark in marks for key in json.loads(mark.read_text())["runs"]]
+
+
+def test_a_session_waits_for_what_it_holds(joined, tmp_path):
+    """Others may want those runs: a worker whose own claims are decided still stores them."""
+    runs = small_runs(20, (0, 1, 2))
+    session = session_of(tmp_path, runs)
+    with session.helped():
+        wait_for(lambda: len(marked(tmp_path)) == 2)
+        out = {key for task in session._tasks.values() for key in task.keys}
+    assert out
+    assert out <= set(session.store)
+
+
+def test_a_task_returns_what_its_input_is_at_fault_for(tmp_path):
+    """Raised, it would arrive as Ray's own error."""
+    [one] = experiments("sample", ("glove",), ("sentiment",))
+    error = work(Cohort((one.run("xavier", 0),)), ["0" * 40], tmp_path, "cpu", ())
+    assert isinstance(error, InputError)
+    assert "sst2/train.tsv.gz" in str(error)
+
+
+@pytest.mark.parametrize(("share", "places"), [(1.0, 8), (0.5, 16)])
+def test_a_gpu_trains_as_many_cohorts_as_its_shares(tmp_path, monkeypatch, share, places):
+    """Ray keeps to what a task says that it needs."""
+    has = {"CPU": 64.0, "GPU": 8.0}
+    monkeypatch.setattr(ray_engine, "_ray", lambda: SimpleNamespace(cluster_resources=lambda: has))
+    session = RaySession(Store(tmp_path), None, "cuda", gpu_share=share)
+    assert session._places() == places
+    assert session._needs()["num_gpus"] == share
+    on_cpu = RaySession(Store(tmp_path), None, "cpu")
+    assert on_cpu._places() == 64
+    assert "num_gpus" not in on_cpu._needs()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            ("--ray-address", "127.0.0.1:1"),
+            "--ray-address 127.0.0.1:1: no Ray cluster can be join*",
+        ),
+        (("--ray-address", "nonsense"), "--ray-address nonsense: no Ray cluster can be joined*"),
+        (("--gpu-share", "2"), "--gpu-share 2.0: a share of one GPU is above 0 and up to 1"),
+    ],
+)
+def test_what_cannot_be_joined_is_one_error(pytester, arguments, told):
+    """Before anything is collected, and with the mend."""
+    done = pytester.runpytest("--engine", "ray", *arguments)
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines([f"ERROR: {told}"])
+
+
+def test_without_ray_its_name_is_told(pytester, monkeypatch):
+    """One line, and what to install."""
+    monkeypatch.setitem(sys.modules, "ray", None)
+    done = pytester.runpytest("--engine", "ray")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["ERROR: *isn't installed; pip install 'embinit?ray?'"])
