@@ -1,5 +1,6 @@
 """One thread a process, as in training, and no test that a busy machine can fail."""
 
+import scipy.stats  # noqa: F401, pytester forgets what a session in it imported first, numpy can't
 import torch
 from hypothesis import Phase, settings
 
