@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -154,16 +155,17 @@ def test_what_was_not_prepared_is_asked_for(ready):
 
 def test_a_full_disk_keeps_what_was_prepared(ready, monkeypatch):
     """The index never names a file that is not there whole."""
-    before = (ready / INDEX).read_bytes()
+    before, files = (ready / INDEX).read_bytes(), len(list(ready.iterdir()))
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(os, "fsync", full)
     one = small("sentiment")
     with pytest.raises(InputError, match="No space left on device"):
         preparation.write(one.data, [one.source], None, Writer(ready))
     assert (ready / INDEX).read_bytes() == before
+    assert len(list(ready.iterdir())) == files
 
 
 def test_the_command_says_what_is_ready_and_what_is_left_out(tmp_path, capsys):

@@ -19,6 +19,9 @@ from typing import Any
 from embinit.errors import InputError
 from embinit.store import write_atomically
 
+VERDICTS = ("SUPPORTED", "REFUTED", "UNDECIDED", "NOT RUN")
+"""In the order that counts are told in."""
+
 LOST = ("REFUTED", "NOT RUN")
 Document = Mapping[str, Any]
 

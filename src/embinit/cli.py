@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embinit.baseline import changes, read, wrong_controls
+from embinit.baseline import VERDICTS, changes, read, wrong_controls
 from embinit.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,11 +64,8 @@ def _check(parsed: argparse.Namespace) -> int:
             print(f"moved: {change}")
     for fault in faults:
         print(f"NOT IN ORDER: {fault}")
-    counted = dict.fromkeys(("SUPPORTED", "REFUTED", "UNDECIDED", "NOT RUN"), 0)
-    for claim in latest["claims"]:
-        if not claim["control"]:
-            counted[claim["verdict"]] += 1
-    print(", ".join(f"{count} {verdict}" for verdict, count in counted.items()))
+    found = [claim["verdict"] for claim in latest["claims"] if not claim["control"]]
+    print(", ".join(f"{found.count(verdict)} {verdict}" for verdict in VERDICTS))
     return 1 if faults else 0
 
 
@@ -141,15 +138,19 @@ def _judge(merged: Store, parsed: argparse.Namespace) -> int:
     return 0 if status == pytest.ExitCode.TESTS_FAILED else status
 
 
-def _add_noise_floor(commands: Any) -> None:
-    floor = commands.add_parser("noise-floor", help="what the seeds alone do, and margins from it")
-    floor.add_argument("--tier", default="micro", help="micro, sample or paper (default: micro)")
-    floor.add_argument(
+def _add_data_dir(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
         "--data-dir",
         type=Path,
         default=os.environ.get("EMBINIT_DATA") or None,
         help="directory with real data (default: EMBINIT_DATA)",
     )
+
+
+def _add_noise_floor(commands: Any) -> None:
+    floor = commands.add_parser("noise-floor", help="what the seeds alone do, and margins from it")
+    floor.add_argument("--tier", default="micro", help="micro, sample or paper (default: micro)")
+    _add_data_dir(floor)
     floor.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N (default: cpu)")
     floor.add_argument("--seeds", type=int, default=10, help="replicates (default: 10)")
     floor.add_argument("--task", help="only this task")
@@ -199,12 +200,7 @@ def _noise_floor(parsed: argparse.Namespace) -> int:
 def _add_prepare(commands: Any) -> None:
     prepare = commands.add_parser("prepare", help="tokenise text and look up vectors for training")
     prepare.add_argument("--tier", default="sample", help="micro, sample or paper")
-    prepare.add_argument(
-        "--data-dir",
-        type=Path,
-        default=os.environ.get("EMBINIT_DATA") or None,
-        help="directory with real data (default: EMBINIT_DATA)",
-    )
+    _add_data_dir(prepare)
     prepare.add_argument(
         "--source", action="append", default=[], metavar="NAME=PATH", help="as for pytest"
     )

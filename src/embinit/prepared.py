@@ -126,9 +126,7 @@ class Writer:
         content = safetensors.torch.save(whole, metadata=told)
         name = f"{hashlib.sha256(content).hexdigest()}.safetensors"
         try:
-            beside = self.root / f".{name}"
-            beside.write_bytes(content)
-            beside.replace(self.root / name)
+            write_atomically(self.root / name, content)
             self.index[kind][key] = name
             self.tell()
         except OSError as error:

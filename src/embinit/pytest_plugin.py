@@ -258,7 +258,7 @@ def _session(config: pytest.Config) -> Session:
         if _on_ray(config):
             from embinit.ray_engine import RaySession
 
-            config.stash[SESSION] = RaySession(*where, config.getoption("gpu_share"))
+            config.stash[SESSION] = RaySession(*where, gpu_share=config.getoption("gpu_share"))
         else:
             config.stash[SESSION] = Session(*where)
     return config.stash[SESSION]

@@ -29,7 +29,7 @@ from embinit.errors import InputError
 from embinit.experiments import Cohort, RunSpec
 from embinit.session import WAIT_SECONDS, Session, cores, key_of, results_of
 from embinit.sources import use_source
-from embinit.store import Store, write_atomically
+from embinit.store import write_atomically
 
 RETRIES = 5
 """How often a cohort is begun again that was lost with its node: some are rented by the hour."""
@@ -140,16 +140,9 @@ class RaySession(Session):
     decided. It and the session take turns.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        data_dir: Path | None,
-        device: str,
-        sources: Sequence[tuple[str, Path]] = (),
-        may_train: bool = True,
-        gpu_share: float = 1.0,
-    ) -> None:
-        super().__init__(store, data_dir, device, sources, may_train)
+    def __init__(self, *where: Any, gpu_share: float = 1.0) -> None:
+        """As a session, and how much of a GPU a cohort takes."""
+        super().__init__(*where)
         self.gpu_share = gpu_share
         self._turn = threading.Lock()
         self._tasks: dict[Any, _Task] = {}

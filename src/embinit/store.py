@@ -136,14 +136,14 @@ class Store:
             lock.release()
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write ``text`` beside ``path`` and rename it there, so that no half-written file is seen."""
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write beside ``path`` and rename there, so that no half-written file is ever seen."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with os.fdopen(handle, "wb") as file:
             # A temporary file is its owner's alone; what takes its name is for others to read.
             os.fchmod(handle, 0o644)
-            file.write(text)
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

@@ -82,13 +82,12 @@ def doses(records: Iterable[Record]) -> Scatter | None:
             arm = (str(setting(record, "table", "init")), str(record.get("label") or MISSING))
             arms.setdefault(place, {}).setdefault(arm, []).append(record)
     points: list[tuple[str, str, float, float]] = []
-    for place, found in sorted(arms.items()):
-        task = json.loads(json.loads(place)[0])["task"]
+    for _, found in sorted(arms.items()):
         base = next((_scored(runs) for (init, _), runs in found.items() if init == "xavier"), None)
         for (init, label), runs in sorted(found.items()):
             own = _scored(runs)
             if init == "pretrained" and own and base and base[0] > 0 and base[1] > 0:
-                lost = 100 * (1 - own[1] / base[1])
+                lost, task = 100 * (1 - own[1] / base[1]), str(setting(runs[0], "data", "task"))
                 points.append((label, task, own[0] / base[0], lost))
     tasks = sorted({task for _, task, _, _ in points})
     return scatter([(label, tasks.index(task), x, y) for label, task, x, y in points], tasks)

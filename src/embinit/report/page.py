@@ -11,7 +11,6 @@ import base64
 import hashlib
 import json
 import math
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from embinit.baseline import VERDICTS
 from embinit.errors import InputError
 from embinit.papers import beside, citation
 from embinit.report import numbers, past
@@ -38,10 +38,10 @@ from embinit.report.arms import (
 from embinit.report.charts import Curves, Forest, History, curves, forest
 from embinit.report.mechanism import doses, mechanisms, relations
 from embinit.report.numbers import finite
+from embinit.store import write_atomically
 from embinit.tiers import TIERS
 
 SCHEMA_VERSION = 1
-VERDICTS = ("SUPPORTED", "REFUTED", "UNDECIDED", "NOT RUN")
 
 
 @dataclass(frozen=True)
@@ -163,12 +163,12 @@ def write_report(
     document, own = _plain(document), directory / past.NAME
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     # A lone surrogate (an undecodable path) is legal JSON once written as an escape.
-    _replace(directory / "verdicts.json", (text + "\n").encode("utf-8", "backslashreplace"))
+    write_atomically(directory / "verdicts.json", (text + "\n").encode("utf-8", "backslashreplace"))
     page = directory / "index.html"
     before = past.read([*histories, own])
-    _replace(page, render(document, records, before).encode("utf-8", "replace"))
+    write_atomically(page, render(document, records, before).encode("utf-8", "replace"))
     told = past.lines([*past.read([own]), past.line_of(document)])
-    _replace(own, told.encode("utf-8", "backslashreplace"))
+    write_atomically(own, told.encode("utf-8", "backslashreplace"))
     return page
 
 
@@ -464,13 +464,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write beside ``path``, then take its place in one step."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_bytes(content)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
