@@ -377,3 +377,15 @@ def test_check_fails_on_a_control_and_on_a_lost_finding(suite, capsys):
     assert "tier micro can't be compared with tier sample" in capsys.readouterr().err
     suite.runpytest_inprocess("claims")
     assert cli.main(["check", str(latest)]) == 1
+
+
+def test_a_damaged_history_costs_no_report_where_warnings_are_errors(suite):
+    """It is told, and the report of what was just trained is written."""
+    suite.makeini("[pytest]\nfilterwarnings = error")
+    latest = suite.path / "reports/latest"
+    latest.mkdir(parents=True)
+    (latest / "history.jsonl").write_bytes(b"\xff\n")
+    result = suite.runpytest_inprocess("claims", "-k", "holds")
+    result.assert_outcomes(passed=1)
+    assert (latest / "index.html").exists()
+    assert len((latest / "history.jsonl").read_text().splitlines()) == 1

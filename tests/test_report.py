@@ -764,14 +764,27 @@ def test_a_baselines_history_is_shown_and_not_taken_over(tmp_path: Path) -> None
     assert len((tmp_path / "latest/history.jsonl").read_text("utf-8").splitlines()) == 1
 
 
-def test_a_damaged_history_costs_its_line_only(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"started": "2026',
+        b"[]",
+        b"\xff\xfe",
+        b'{"started": "2026-01-01", "tier": "micro", "device": "cpu", "claims": []}',
+        b'{"started": "2026-01-01", "tier": "micro", "device": "cpu", "claims": {"a": 1}}',
+        b'{"started": "2026-01-01", "tier": "micro", "claims": {}}',
+    ],
+)
+def test_a_damaged_history_costs_its_line_only(tmp_path: Path, line: bytes) -> None:
     """A report that took hours is not lost to a line that somebody cut."""
     write(tmp_path, -11.0)
-    with (tmp_path / "history.jsonl").open("a") as file:
-        file.write('{"started": "2026\n[]\n')
-    with pytest.warns(DamagedHistoryWarning, match=r"history.jsonl, line [23], is no session"):
+    with (tmp_path / "history.jsonl").open("ab") as file:
+        file.write(line + b"\n")
+    with pytest.warns(DamagedHistoryWarning, match=r"history.jsonl, line 2, is no session"):
         page = write(tmp_path, -7.0, started="2026-11-23T01:00:00+00:00")
     assert "The effect over 2 sessions" in page
+    kept = (tmp_path / "history.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(one)["started"][:10] for one in kept] == ["2026-11-21", "2026-11-23"]
 
 
 def test_a_reader_learns_which_paper_which_data_and_which_models() -> None:

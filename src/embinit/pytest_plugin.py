@@ -14,6 +14,7 @@ import datetime
 import json
 import os
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +34,7 @@ from embinit.looks import look, schedule
 from embinit.session import Session, end_with
 from embinit.sources import named_source
 from embinit.statements import Statement
-from embinit.store import Store
+from embinit.store import DamagedWarning, Store
 from embinit.tiers import TIERS, arm_label, experiments, pretrainings, tier
 from embinit.verdicts import add_holm, audit_entry, claim_entry, properties
 
@@ -128,8 +129,8 @@ def pytest_configure(config: pytest.Config) -> None:
         end_with(os.getppid())
     else:
         progress.sweep(_marks(config))
-    # Where warnings are errors, a damaged record must still be made again.
-    config.addinivalue_line("filterwarnings", "default::embinit.store.DamagedRecordWarning")
+    # Where warnings are errors, a damaged record must still be made again, a report still written.
+    config.addinivalue_line("filterwarnings", "default::embinit.store.DamagedWarning")
     config.stash[VERDICTS] = []
     config.stash[AUDITS] = []
     _broken.clear()
@@ -492,7 +493,10 @@ def _marks(config: pytest.Config) -> Path:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Iterator[None]:
     """Verdicts come last, below what pytest tells of every test."""
     yield
-    _conclude(terminalreporter, config)
+    with warnings.catch_warnings():
+        # pytest's own filters are those from before pytest_configure here.
+        warnings.simplefilter("default", DamagedWarning)
+        _conclude(terminalreporter, config)
 
 
 def _conclude(terminalreporter: Any, config: pytest.Config) -> None:

@@ -27,7 +27,11 @@ RESULTS_VERSION = 1
 """Part of every key: raised when the code changes what a spec trains to."""
 
 
-class DamagedRecordWarning(UserWarning):
+class DamagedWarning(UserWarning):
+    """Something that embinit keeps was damaged and left out; never an error, or more is lost."""
+
+
+class DamagedRecordWarning(DamagedWarning):
     """A stored record could not be read; it was set aside and its run will be trained again."""
 
 

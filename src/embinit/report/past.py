@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from embinit.report.charts import History, history
+from embinit.store import DamagedWarning
 
 NAME = "history.jsonl"
 
 Session = Mapping[str, Any]
 
 
-class DamagedHistoryWarning(UserWarning):
+class DamagedHistoryWarning(DamagedWarning):
     """A line of a history could not be read and was passed over; the others count."""
 
 
@@ -46,20 +47,40 @@ def read(paths: Iterable[Path]) -> list[Session]:
     """The sessions in several histories, oldest first, each once; a missing file has none."""
     found: dict[str, Session] = {}
     for path in paths:
-        if not path.exists():
-            continue
-        for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        for number, line in enumerate(_lines(path), start=1):
             try:
-                session = json.loads(text)
-                found[session["started"]] = {name: session[name] for name in line_of(_EMPTY)}
-            except (ValueError, TypeError, KeyError) as error:
+                session = _session(line)
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
                 warnings.warn(
                     f"{path}, line {number}, is no session ({type(error).__name__}: {error}) and "
                     "was passed over; delete the line",
                     DamagedHistoryWarning,
                     stacklevel=2,
                 )
+            else:
+                found[session["started"]] = session
     return [found[started] for started in sorted(found)]
+
+
+def _lines(path: Path) -> list[bytes]:
+    try:
+        return path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def _session(line: bytes) -> Session:
+    """A line as a session; any of several errors where it is none."""
+    session = json.loads(line)
+    claims = {
+        name: {
+            "verdict": str(claim["verdict"]),
+            "effects": [[mean, low, high] for mean, low, high in claim["effects"]],
+        }
+        for name, claim in session["claims"].items()
+    }
+    about = {name: str(session[name]) for name in ("started", "tier", "device")}
+    return {**about, "claims": claims}
 
 
 def lines(sessions: Sequence[Session]) -> str:
@@ -86,9 +107,3 @@ def over_time(claim: Mapping[str, Any], place: int, sessions: Sequence[Session])
         if not effects or effects[-1][2:] != effect:
             effects.append((session["started"][:16].replace("T", " "), found["verdict"], *effect))
     return history(effects)
-
-
-_EMPTY: Mapping[str, Any] = {
-    "session": {"started": "", "tier": "", "device": ""},
-    "claims": (),
-}
