@@ -127,6 +127,17 @@ def suite(claims: int, seeds: int) -> tuple[dict[str, Any], dict[str, Any]]:
     return {"schema_version": 1, "session": session, "claims": entries, "audits": []}, records
 
 
+def written(document: dict[str, Any], records: dict[str, Any], directory: Path) -> Path:
+    """The report in ``directory``, which has 30 past sessions with other effects."""
+    line, past = line_of(document), []
+    for day in range(30):
+        for claim in line["claims"].values():
+            claim["effects"][0][0] = float(day)
+        past.append(json.dumps(line | {"started": f"2026-10-{day + 1:02}T00:00:00+00:00"}))
+    (directory / NAME).write_text("\n".join(past) + "\n")
+    return write_report(document, records, directory)
+
+
 def main() -> None:
     """Make the suite, write its report, print the seconds and the size."""
     parser = argparse.ArgumentParser(description="how long the report takes")
@@ -135,14 +146,8 @@ def main() -> None:
     arguments = parser.parse_args()
     document, records = suite(arguments.claims, arguments.seeds)
     with tempfile.TemporaryDirectory() as directory:
-        line, past = line_of(document), []
-        for day in range(30):
-            for claim in line["claims"].values():
-                claim["effects"][0][0] = float(day)
-            past.append(json.dumps(line | {"started": f"2026-10-{day + 1:02}T00:00:00+00:00"}))
-        (Path(directory) / NAME).write_text("\n".join(past) + "\n")
         started = time.perf_counter()
-        page = write_report(document, records, Path(directory))
+        page = written(document, records, Path(directory))
         seconds = time.perf_counter() - started
         size = page.stat().st_size
     print(

@@ -105,3 +105,10 @@ def test_a_step_can_be_taken_at_any_shape(steps):
 def test_the_simulated_procedure_is_the_one_that_decides():
     """Calibration decides in numpy, for speed; it must come to what ``compare`` comes to."""
     load("calibration").agrees(40, 3)
+
+
+def test_the_largest_report_in_sight_is_under_3_mb(tmp_path):
+    """300 claims with 20 seeds and arms of their own, each with a history."""
+    report = load("report")
+    document, records = report.suite(300, 20)
+    assert report.written(document, records, tmp_path).stat().st_size < 3_000_000

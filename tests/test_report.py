@@ -645,8 +645,9 @@ def test_each_arms_spec_is_there_once_and_linked() -> None:
     specs = [name for name in page.ids if name.startswith("arm-")]
     assert len(specs) == len(set(specs)) == 2
     assert html.count(f'href="#{specs[0]}"') > 1
-    assert '"init": "pretrained"' in page.text
-    assert '"seed"' not in page.text
+    assert "table.init = pretrained" in page.text
+    assert "table.trained = true" in page.text
+    assert "\nseed = " not in page.text
 
 
 def test_the_mechanism_is_shown_for_each_source() -> None:

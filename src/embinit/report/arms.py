@@ -36,8 +36,13 @@ class Arm:
 
     @property
     def spec(self) -> str:
-        """What made it, as JSON; the seed is left out."""
-        return _arm_spec(self.records[0])
+        """What made it, a setting a line; the seed is left out."""
+        settings = dict(_leaves("", self.records[0].get("spec") or {}))
+        return "\n".join(
+            f"{path} = {value if isinstance(value, str) else json.dumps(value, default=str)}"
+            for path, value in sorted(settings.items())
+            if path != "seed"
+        )
 
     @property
     def anchor(self) -> str:

@@ -489,12 +489,16 @@ def _series(
     horizontal: Axis,
     vertical: Axis,
 ) -> Series:
-    def path(points: Iterable[tuple[float, float]]) -> str:
-        return " ".join(f"{horizontal.at(x):g} {vertical.at(y):g}" for x, y in points)
+    def path(points: Iterable[tuple[float, float]], places: int) -> str:
+        return " ".join(
+            f"{round(horizontal.at(x), places):g} {round(vertical.at(y), places):g}"
+            for x, y in points
+        )
 
-    line = path((epoch, mean) for epoch, mean, _, _ in summary)
-    there = path((epoch, greatest) for epoch, _, _, greatest in summary)
-    back = path((epoch, least) for epoch, _, least, _ in reversed(summary))
+    line = path(((epoch, mean) for epoch, mean, _, _ in summary), 1)
+    # The band is pale and wide: whole units do, and halve what is the longest path of the page.
+    there = path(((epoch, greatest) for epoch, _, _, greatest in summary), 0)
+    back = path(((epoch, least) for epoch, _, least, _ in reversed(summary)), 0)
     if len(summary) == 1:
         line += "h0"
     return Series(label, f"M{line}" if summary else "", f"M{there} {back}z" if summary else "")
