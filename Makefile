@@ -15,7 +15,7 @@ BASELINE := $(if $(findstring --tier,$(ARGS)),,$(patsubst %,--baseline %,$(wildc
 
 claims: $(VENV)/installed
 	@# Status 1 says that a claim was refuted, which is a result; embinit check knows a fault.
-	$(BIN)/python -m pytest claims/ -n 4 $(ARGS) $(BASELINE) --report-dir reports/latest || [ $$? -eq 1 ]
+	$(BIN)/python -m pytest claims/ -n auto $(ARGS) $(BASELINE) --report-dir reports/latest || [ $$? -eq 1 ]
 	$(BIN)/embinit check reports/latest/verdicts.json $(BASELINE)
 
 test: $(VENV)/installed

@@ -215,7 +215,7 @@ def plain(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -> Outc
 @torch.inference_mode()
 def _validation_loss(model: Plain, split: Split) -> float:
     model.eval()
-    pairs = [model.losses(split, part) for part in in_order(split.lengths, EVALUATION_BATCH)]
+    pairs = [model.losses(split, part) for part in in_order(split.lengths, EVALUATION_BATCH["cpu"])]
     return float(sum(total for total, _ in pairs) / sum(words for _, words in pairs))
 
 
@@ -238,7 +238,7 @@ def _bleu(data: PreparedData, translate: Callable[[Tensor], Tensor]) -> float:
 
     split, outputs = data.test, [""] * len(data.test)
     vocabulary = data.vocabularies["decoder"]
-    for part in in_order(split.lengths, EVALUATION_BATCH):
+    for part in in_order(split.lengths, EVALUATION_BATCH["cpu"]):
         source = split.inputs[part, : int(split.lengths[part].max())].long()
         for example, ids in zip(part.tolist(), translate(source).tolist(), strict=True):
             outputs[example] = " ".join(vocabulary.decode(ids))
@@ -291,7 +291,7 @@ def huggingface(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -
                 args=Seq2SeqTrainingArguments(
                     output_dir=directory,
                     per_device_train_batch_size=setup.batch_size,
-                    per_device_eval_batch_size=EVALUATION_BATCH,
+                    per_device_eval_batch_size=EVALUATION_BATCH["cpu"],
                     num_train_epochs=setup.epochs,
                     learning_rate=setup.lr,
                     lr_scheduler_type="constant",

@@ -136,6 +136,12 @@ def wait_for(condition: Any, seconds: float = 120) -> None:
         time.sleep(0.02)
 
 
+@pytest.fixture(autouse=True)
+def seeds_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cohort for each seed, however few its arms."""
+    monkeypatch.setattr("embinit.experiments.FEW_ARMS", 0)
+
+
 def small_runs(epochs: int = 1, seeds: tuple[int, ...] = (0, 1)) -> list[RunSpec]:
     """A cohort of one run for each seed."""
     [one] = experiments("micro", ("glove",), ("sentiment",))

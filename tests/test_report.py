@@ -788,7 +788,8 @@ def test_a_damaged_history_costs_its_line_only(tmp_path: Path, line: bytes) -> N
     assert [json.loads(one)["started"][:10] for one in kept] == ["2026-11-21", "2026-11-23"]
 
 
-def test_a_reader_learns_which_paper_which_data_and_which_models() -> None:
+@pytest.mark.parametrize(("layers", "said"), [(1, "1 layer"), (2, "2 layers")])
+def test_a_reader_learns_which_paper_which_data_and_which_models(layers, said) -> None:
     """A verdict without them can't be read: what was put to the test, and on what."""
     document, records = make_full()
     text = check(render(document, records)).text
@@ -798,7 +799,7 @@ def test_a_reader_learns_which_paper_which_data_and_which_models() -> None:
     assert "Refuted claims are in Finding 1 (1 of 6)" in text
     for record in records.values():
         record["spec"] |= {
-            "model": {"dim": 64, "layers": 2, "feed_forward": 128},
+            "model": {"dim": 64, "layers": layers, "feed_forward": 128},
             "training": {"epochs": 12, "batch_size": 32, "lr": 0.001},
         }
         record["examples"] = {"train": 1200, "validation": 200, "test": 300}
@@ -806,7 +807,7 @@ def test_a_reader_learns_which_paper_which_data_and_which_models() -> None:
     page = check(render(document, records))
     thin = "\N{NARROW NO-BREAK SPACE}"
     assert f"1{thin}200 / 200 / 300" in page.text
-    assert "64 wide, 2 layers, feed-forward 128" in page.text
+    assert f"64 wide, {said}, feed-forward 128" in page.text
     assert "12 epochs, batches of 32, rate 0.001" in page.text
     assert "Of 10 runs 10 were best in their last epoch" in page.text
     assert "Of 10 trained runs 10 were best in their last epoch" in page.text

@@ -72,6 +72,12 @@ def small_runs(arms=("xavier", "pretrained"), seeds=(0, 1)):
 
 
 @pytest.fixture
+def seeds_apart(monkeypatch):
+    """A cohort for each seed, however few its arms."""
+    monkeypatch.setattr("embinit.experiments.FEW_ARMS", 0)
+
+
+@pytest.fixture
 def suite(tmp_path: Path) -> Path:
     (tmp_path / "claims").mkdir()
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
@@ -196,7 +202,7 @@ def test_a_killed_session_goes_on_where_it_was(suite):
     assert len(decided(resumed)) == 4
 
 
-def test_a_cohort_in_other_hands_is_left_to_them(tmp_path):
+def test_a_cohort_in_other_hands_is_left_to_them(tmp_path, seeds_apart):
     """Who finds a cohort taken trains another, and then waits for its result."""
     runs = small_runs()
     first, second = (Session(Store(tmp_path), None, "cpu") for _ in range(2))
@@ -215,7 +221,7 @@ def test_a_cohort_in_other_hands_is_left_to_them(tmp_path):
     assert (first.trained, second.trained) == (0, 4)
 
 
-def test_a_session_without_workers_uses_the_other_cores(tmp_path, monkeypatch):
+def test_a_session_without_workers_uses_the_other_cores(tmp_path, monkeypatch, seeds_apart):
     """Helpers train the plan beside it, end with the block, and there is none for one cohort."""
     monkeypatch.setattr(sessions, "cores", lambda: 2)
     runs = small_runs()
@@ -231,7 +237,7 @@ def test_a_session_without_workers_uses_the_other_cores(tmp_path, monkeypatch):
         assert not multiprocessing.active_children()
 
 
-def test_the_other_cores_read_the_same_sources(tmp_path, monkeypatch):
+def test_the_other_cores_read_the_same_sources(tmp_path, monkeypatch, seeds_apart):
     """A helper that read others would store its runs under other keys, or none."""
     monkeypatch.setattr(sessions, "cores", lambda: 2)
     monkeypatch.setattr(SOURCES, "_entries", dict(SOURCES._entries))

@@ -6,7 +6,7 @@ from embinit.claims import claim
 from embinit.inference import Verdict
 from embinit.papers.kim2024 import NEXT_CHECKS, TRANSLATION, only_on, table1
 
-DEPTHS = (1, 3, 6)
+DEPTHS = (1, 2, 3)
 INFERENCE = table1("glove", tasks=("mnli",))
 
 
@@ -24,7 +24,7 @@ def test_the_gain_of_standardising_lasts(experiment):
 
 @claim(
     "kim2024/next-checks/whatever-the-depth",
-    says="With 1, 3 and 6 layers raw GloVe fares worse than GloVe_Xavier",
+    says="With 1, 2 and 3 layers raw GloVe fares worse than GloVe_Xavier",
     where="beyond A.2",
     family=NEXT_CHECKS,
     experiments=only_on(INFERENCE, "micro", "paper"),
@@ -60,12 +60,11 @@ def test_control_xavier_against_itself(experiment):
 
 @claim(
     "kim2024/next-checks/control-falsehood",
-    says="Control: with 3 layers raw GloVe fares better than GloVe_Xavier",
+    says="Control: raw GloVe fares better than GloVe_Xavier",
     where="control",
     family=NEXT_CHECKS,
-    experiments=only_on(INFERENCE, "micro", "paper"),
+    experiments=table1("glove", tasks=TRANSLATION),
     expects=Verdict.REFUTED,
 )
 def test_control_raw_glove_does_not_fare_better(experiment):
-    deep = experiment.with_layers(3)
-    assert deep["pretrained"] > deep["pretrained_xavier"]
+    assert experiment["pretrained"] > experiment["pretrained_xavier"]

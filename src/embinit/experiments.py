@@ -272,6 +272,9 @@ class Cohort:
 MOST_RUNS = 16
 """How many runs a cohort has at most, where nothing else limits it."""
 
+FEW_ARMS = 4
+"""Below this, a seed's runs gain more from joining other seeds' than from their own masks."""
+
 
 def plan(
     runs: Iterable[RunSpec], most: Callable[[RunSpec], int] = lambda _: MOST_RUNS
@@ -279,15 +282,19 @@ def plan(
     """Group ``runs`` into cohorts, costliest first; ``most`` says how many of a run's kind fit.
 
     A cohort prefers one seed and many arms, since arms of a seed share batches and dropout
-    masks. The result is a function of the set of runs alone, so that every worker finds the same
-    cohorts without talking to the others.
+    masks; seeds with a few arms each join up. The result is a function of the set of runs alone,
+    so that every worker finds the same cohorts without talking to the others.
     """
-    groups: dict[tuple[object, ...], list[RunSpec]] = {}
+    groups: dict[tuple[object, ...], dict[int, list[RunSpec]]] = {}
     for run in sorted(set(runs), key=lambda run: (run.seed, run.digest())):
-        groups.setdefault((run.cohort_key, run.seed), []).append(run)
-    cohorts = [
-        Cohort(part) for group in groups.values() for part in _even_parts(group, most(group[0]))
-    ]
+        groups.setdefault(run.cohort_key, {}).setdefault(run.seed, []).append(run)
+    cohorts = []
+    for seeds in groups.values():
+        few = [run for group in seeds.values() if len(group) < FEW_ARMS for run in group]
+        many = [group for group in seeds.values() if len(group) >= FEW_ARMS]
+        for group in (*many, few):
+            if group:
+                cohorts += map(Cohort, _even_parts(group, most(group[0])))
     return sorted(cohorts, key=lambda cohort: (-cohort.cost, cohort.digest))
 
 

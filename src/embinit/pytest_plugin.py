@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import gc
 import json
 import os
 import time
@@ -507,6 +508,8 @@ def _conclude(terminalreporter: Any, config: pytest.Config) -> None:
     from embinit.report import past, write_report
     from embinit.verdict_table import clean, verdict_lines
 
+    # statsmodels collects garbage once a family, and pytest at the end: not all of torch each time.
+    gc.freeze()
     for entries in (claims, audits):
         entries.sort(key=lambda entry: entry["id"])
     add_holm(claims)

@@ -75,8 +75,11 @@ class Session:
     def most(self, run: RunSpec) -> int:
         """How many runs of this kind a cohort should have at most on this device.
 
-        On a CPU wide models fill a core with a few runs; more only hold their results back.
+        On a CPU wide models fill a core with a few runs; more only hold their results back. What
+        is made one after the other, as tables are pre-trained, gains nothing by it.
         """
+        if isinstance(run.training, PretrainingSpec):
+            return 1
         wide = run.model is not None and run.model.dim > NARROW
         return FEW_RUNS if wide and self.device == "cpu" else MOST_RUNS
 

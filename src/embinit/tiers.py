@@ -98,17 +98,17 @@ _MICRO_SENTIMENT = TaskSetting(
     task="micro-sentiment",
     metric="accuracy",
     unit="% accuracy",
-    margin=5.0,
+    margin=4.0,
     cut=Cut(),
-    layers=2,
+    layers=1,
     feed_forward=128,
     batch_size=32,
-    epochs=6,
-    lr=1e-3,
+    epochs=4,
+    lr=3e-3,
     min_freq=1,
 )
 _MICRO_INFERENCE = replace(
-    _MICRO_SENTIMENT, role="inference", task="micro-inference", margin=7.5, batch_size=16
+    _MICRO_SENTIMENT, role="inference", task="micro-inference", margin=4.5, batch_size=24, lr=2e-3
 )
 _MICRO_TRANSLATION = replace(
     _MICRO_SENTIMENT,
@@ -116,9 +116,8 @@ _MICRO_TRANSLATION = replace(
     task="micro-translation",
     metric="bleu",
     unit="BLEU",
-    margin=9.0,
-    epochs=9,
-    lr=1.5e-3,
+    margin=8.0,
+    epochs=5,
     sides=2,
     validation_bleu=True,
 )
@@ -355,7 +354,7 @@ def probes(name: str) -> list[Experiment]:
     ]
 
 
-PRETRAINING_STEPS = 200
+PRETRAINING_STEPS = 100
 T5_RATE = 0.01 * (10_000 / PRETRAINING_STEPS) ** 0.5
 """The shipped T5's 10,000 steps at 0.01 in fewer, larger ones: steps x rate squared is the same.
 

@@ -30,7 +30,7 @@ OPTIMIZERS: Registry[Callable[[nn.Module, float, int], Step]] = Registry(
 def _adafactor(model: nn.Module, rate: float, steps: int) -> Step:
     """T5's: ``rate`` (at most 1/sqrt(step)) times the parameter's root mean square; no decay."""
     # torch's Adafactor takes min(rate, 1/sqrt(step)) times the parameter's root mean square.
-    optimizer = torch.optim.Adafactor(model.parameters(), lr=rate, weight_decay=0.0)
+    optimizer = torch.optim.Adafactor(model.parameters(), lr=rate, weight_decay=0.0, foreach=True)
 
     def step() -> None:
         optimizer.step()

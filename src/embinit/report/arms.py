@@ -137,7 +137,8 @@ def _task_row(task: str, records: Sequence[Record]) -> TaskRow:
         return (
             " / ".join(MISSING if one is None else count(one) for one in splits),
             " / ".join(count(table.get("rows")) for table in tables) or MISSING,
-            f"{model.get('dim')} wide, {model.get('layers')} layers, "
+            f"{model.get('dim')} wide, {model.get('layers')} "
+            f"layer{'' if model.get('layers') == 1 else 's'}, "
             f"feed-forward {model.get('feed_forward')}",
             f"{training.get('epochs')} epochs, batches of {training.get('batch_size')}, "
             f"rate {plain(training.get('lr'))}",
