@@ -18,7 +18,7 @@ from embinit.init import INITS
 from embinit.results import RunResult
 from embinit.tasks import Cut
 from embinit.tiers import experiments
-from embinit.training import CohortTraining, cross_entropy, train
+from embinit.training import CohortTraining, train
 
 
 def small(role: str, epochs: int = 2):
@@ -205,17 +205,6 @@ def test_other_tasks_are_measured_as_before(role):
     else:
         assert result.measures.keys() == always | {"accuracy"}
         assert result.curves.keys() == losses | {"validation_accuracy"}
-
-
-def test_cross_entropy_is_torchs_run_by_run():
-    """Padding is left out of the sum and of the count."""
-    logits = torch.randn(2, 5, 4)
-    labels = torch.tensor([[1, 0, training.NOTHING, 3, 2]])
-    sums, counted = cross_entropy(logits, labels)
-    assert counted.tolist() == [4]
-    for run in range(2):
-        theirs = torch.nn.functional.cross_entropy(logits[run], labels[0], reduction="sum")
-        torch.testing.assert_close(sums[run], theirs)
 
 
 def test_validation_bleu_is_followed_and_changes_nothing_else():

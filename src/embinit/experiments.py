@@ -288,7 +288,7 @@ def plan(
     groups: dict[tuple[object, ...], dict[int, list[RunSpec]]] = {}
     for run in sorted(set(runs), key=lambda run: (run.seed, run.digest())):
         groups.setdefault(run.cohort_key, {}).setdefault(run.seed, []).append(run)
-    cohorts = []
+    cohorts: list[Cohort] = []
     for seeds in groups.values():
         few = [run for group in seeds.values() if len(group) < FEW_ARMS for run in group]
         many = [group for group in seeds.values() if len(group) >= FEW_ARMS]

@@ -84,7 +84,7 @@ class Noise:
     """
 
     def __init__(self, generators: list[torch.Generator], seed_of_run: Tensor, rate: float) -> None:
-        self._generators = generators
+        self.generators = generators
         self._seed_of_run = seed_of_run
         self._keep = 1.0 - rate
 
@@ -92,8 +92,8 @@ class Noise:
         """``x`` (R, ...) with a share of its elements zeroed and the rest scaled up."""
         if self._keep == 1.0:
             return x
-        masks = torch.empty(len(self._generators), *x.shape[1:], device=x.device)
-        for mask, generator in zip(masks, self._generators, strict=True):
+        masks = torch.empty(len(self.generators), *x.shape[1:], device=x.device)
+        for mask, generator in zip(masks, self.generators, strict=True):
             mask.bernoulli_(self._keep, generator=generator)
         masks.div_(self._keep)
         # One seed broadcasts; several are spread over their runs.
@@ -315,6 +315,7 @@ class Embedding(nn.Module):
     offsets: Tensor
     multipliers: Tensor
     positions: Tensor
+    trained: Tensor
 
     def __init__(
         self,
@@ -328,9 +329,9 @@ class Embedding(nn.Module):
         runs, words, dim = tables.shape
         self.norm = StackedLayerNorm(runs, dim) if norm else nn.Identity()
         self.table = nn.Parameter(tables, requires_grad=bool(trained.any()))
+        self.register_buffer("trained", trained.float().view(-1, 1, 1))
         if self.table.requires_grad and not bool(trained.all()):
-            scale = trained.float().view(-1, 1, 1)
-            self.table.register_hook(lambda gradient: gradient * scale)
+            self.table.register_hook(lambda gradient: gradient * self.trained)
         self.register_buffer("offsets", (torch.arange(runs) * words).view(-1, 1, 1))
         self.register_buffer("multipliers", multipliers.float().view(-1, 1, 1, 1))
         self.register_buffer("positions", positions)
@@ -380,13 +381,17 @@ class StackedTransformer(nn.Module):
         return x, mask
 
     def classify(self, ids: Tensor, noise: NoiseFunction = no_noise) -> Tensor:
-        """(S, B, T) ids to logits (R, B, classes), from the mean over the words."""
+        """(S, B, T) ids to logits (R, B, classes)."""
+        logits: Tensor = self.output(self.summary(ids, noise))
+        return logits
+
+    def summary(self, ids: Tensor, noise: NoiseFunction = no_noise) -> Tensor:
+        """(S, B, T) ids to the mean of the encoder's output over the words, (R, B, D)."""
         _, batch, length = ids.shape
         x, _ = self.encode(ids, noise)
         real = (ids != PAD).float().unsqueeze(-1)
         total = (x.view(self.runs, batch, length, -1) * real).sum(dim=2)
-        logits: Tensor = self.output(total / real.sum(dim=2))
-        return logits
+        return total / real.sum(dim=2)
 
     def remember(self, ids: Tensor, noise: NoiseFunction = no_noise) -> Memory:
         """Encode the source once for all steps of the decoder."""
@@ -398,16 +403,20 @@ class StackedTransformer(nn.Module):
         return Memory(tuple(pairs), mask, batch)
 
     def translate(self, source: Tensor, target: Tensor, noise: NoiseFunction = no_noise) -> Tensor:
-        """Logits (R, B*T, words) of the word after each of ``target`` (S, B, T).
+        """Logits (R, B*T, words) of the word after each of ``target`` (S, B, T)."""
+        logits: Tensor = self.output(self.decode(source, target, noise))
+        return logits
+
+    def decode(self, source: Tensor, target: Tensor, noise: NoiseFunction = no_noise) -> Tensor:
+        """The decoder's output (R, B*T, D) at each of ``target`` (S, B, T).
 
         Padding follows the words, so order alone keeps it out of every real word's sight.
         """
         memory = self.remember(source, noise)
-        x = self._decoder_embedding()(target, noise)
+        x: Tensor = self._decoder_embedding()(target, noise)
         for number, layer in enumerate(self._decoder_layers()):
             x = layer(x, memory, number, noise)
-        logits: Tensor = self.output(x)
-        return logits
+        return x
 
     def step(
         self, ids: Tensor, position: int, past: list[KeysAndValues | None], memory: Memory

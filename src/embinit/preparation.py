@@ -47,6 +47,19 @@ class Split:
     def __len__(self) -> int:
         return len(self.inputs)
 
+    def to(self, device: str) -> Split:
+        """The same with ids and labels on the device; lengths stay, for cutting batches."""
+
+        def moved(ids: Tensor | None) -> Tensor | None:
+            return None if ids is None else ids.to(device)
+
+        return replace(
+            self,
+            inputs=self.inputs.to(device),
+            targets=moved(self.targets),
+            labels=moved(self.labels),
+        )
+
 
 @dataclass(frozen=True)
 class PreparedData:

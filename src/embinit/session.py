@@ -2,7 +2,7 @@
 
 Every worker knows the whole plan, so that none waits while there is a cohort that nobody trains.
 A cohort is trained by whoever holds its lock, and only as many train at once as there are cores
-(one on a GPU): locks belong to the operating system and end with the process.
+(or one on each GPU): locks belong to the operating system and end with the process.
 """
 
 from __future__ import annotations
@@ -41,6 +41,18 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1  # macOS
+
+
+def places(device: str) -> list[str]:
+    """The device of each place to train in: one a core on a CPU, one on each GPU that is meant.
+
+    ``cuda`` means every GPU that this process sees, ``cuda:1`` that one.
+    """
+    if device == "cpu":
+        return ["cpu"] * cores()
+    if device == "cuda":
+        return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+    return [device]
 
 
 class Session:
@@ -134,10 +146,10 @@ class Session:
     def helped(self) -> Iterator[None]:
         """Meanwhile the machine's other cores train the plan too, each in a process of its own.
 
-        For a session without workers; on a GPU there is one trainer only, and so no helper.
+        For a session without workers. So do the machine's other GPUs, if it trains on GPUs.
         """
         context = multiprocessing.get_context("spawn")
-        spare = min(cores(), len(self._cohorts)) - 1 if self.device == "cpu" else 0
+        spare = min(len(places(self.device)), len(self._cohorts)) - 1
         where = (self.store.root, self.data_dir, self.device, self.sources)
         arguments = (*where, self.wanted, os.getpid())
         helpers: list[multiprocessing.context.SpawnProcess] = []
@@ -155,13 +167,13 @@ class Session:
     def _train_one(self, missing: list[RunSpec]) -> bool:
         """Train one cohort that nobody trains; False if there is none, or no place to train in."""
         order = self._order(missing)
-        with self._slot() as free:
-            if not free:
+        with self._slot() as device:
+            if device is None:
                 return False
             for cohort in order:
                 with self._held(cohort) as left:
                     if left:
-                        self._train(Cohort(tuple(left)))
+                        self._train(Cohort(tuple(left)), device)
                         return True
         return False
 
@@ -201,7 +213,7 @@ class Session:
     def _left(self, cohort: Cohort) -> list[RunSpec]:
         return [run for run in cohort.runs if self.key(run) not in self.store]
 
-    def _train(self, cohort: Cohort) -> None:
+    def _train(self, cohort: Cohort, device: str) -> None:
         torch.set_num_threads(1)
         mark = self.store.root / "sessions" / f"{os.getpid()}.json"
         keys = [self.key(run) for run in cohort.runs]
@@ -212,7 +224,7 @@ class Session:
 
         progress(0.0)
         try:
-            results = results_of(cohort, self.data_dir, self.device, progress)
+            results = results_of(cohort, self.data_dir, device, progress)
             for key, result in zip(keys, results, strict=True):
                 self.store.put(key, result.as_record())
             self.trained += len(cohort.runs)
@@ -220,15 +232,15 @@ class Session:
             mark.unlink(missing_ok=True)
 
     @contextlib.contextmanager
-    def _slot(self) -> Iterator[bool]:
-        """A place to train in: one a core on a CPU, one on a GPU."""
-        places = 1 if self.device != "cpu" else cores()
-        for place in range(places):
-            with self.store.claim(f"slot-{self.device.replace(':', '-')}-{place}") as held:
+    def _slot(self) -> Iterator[str | None]:
+        """The device of a place to train in that nobody holds, held meanwhile; None for none."""
+        for number, device in enumerate(places(self.device)):
+            name = f"cpu-{number}" if device == "cpu" else device.replace(":", "-")
+            with self.store.claim(f"slot-{name}") as held:
                 if held:
-                    yield True
+                    yield device
                     return
-        yield False
+        yield None
 
 
 def key_of(run: RunSpec, data_dir: Path | None) -> str:
@@ -248,7 +260,7 @@ def results_of(
         return [probing.probe(run, data_dir) for run in cohort.runs]
     if isinstance(training, PretrainingSpec):
         return [pretrained_tables.pretrain(run) for run in cohort.runs]
-    return train(cohort, data_dir, device, progress)
+    return train(cohort, data_dir, device, progress, sharers=cores() if device == "cpu" else 1)
 
 
 def end_with(parent: int) -> None:

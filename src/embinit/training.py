@@ -9,14 +9,15 @@ A run whose loss stops being a number ends there with its reason; the others go 
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from embinit import positions
 from embinit.batching import Buckets, in_order
@@ -24,7 +25,10 @@ from embinit.decoding import greedy
 from embinit.diagnostics import pe_share, table_statistics
 from embinit.errors import InputError
 from embinit.experiments import Cohort, RunSpec, TrainingSpec
+from embinit.graphs import Replayed, cuda_graphs
 from embinit.init import ordinary_rows
+from embinit.losses import NOTHING, cross_entropy
+from embinit.memory import ran_out, runs_that_fit
 from embinit.model import (
     Embedding,
     ModelShape,
@@ -33,7 +37,7 @@ from embinit.model import (
     StackedTransformer,
     no_noise,
 )
-from embinit.preparation import Split, Table, prepare, start_tables
+from embinit.preparation import PreparedData, Split, Table, prepare, start_tables
 from embinit.randomness import stream
 from embinit.results import RunResult, provenance
 from embinit.tasks.base import Side
@@ -44,9 +48,6 @@ Progress = Callable[[float], None]
 
 EVALUATION_BATCH = {"cpu": 32, "cuda": 512}
 """Examples at once where nothing is learnt: a core is quicker with what its caches hold."""
-
-NOTHING = -100
-"""A label that the loss leaves out."""
 
 
 @dataclass
@@ -79,9 +80,69 @@ def train(
     data_dir: Path | None = None,
     device: str = "cpu",
     progress: Progress = lambda share: None,
+    sharers: int = 1,
 ) -> list[RunResult]:
-    """Train the cohort's runs together; their results, in the cohort's order."""
-    return CohortTraining(cohort, data_dir, device).run(progress)
+    """Train the cohort's runs together; their results, in the cohort's order.
+
+    As many at once as the device has memory for, where ``sharers`` processes train on it; fewer
+    if that proves too many. InputError where not even one run has room.
+    """
+    results: list[RunResult] = []
+    at_once = _runs_that_fit(cohort, data_dir, device, sharers)
+    while len(results) < len(cohort.runs):
+        part = Cohort(cohort.runs[len(results) : len(results) + at_once])
+        told = functools.partial(_tell, progress, cohort, part, len(results))
+        try:
+            results += CohortTraining(part, data_dir, device).run(told)
+        except (RuntimeError, MemoryError) as error:
+            if not ran_out(error):
+                raise
+            if at_once == 1:
+                raise InputError(
+                    f"{device} has too little memory for a single run of {part.runs[0].data.task}; "
+                    "free some, or choose another device or smaller batches"
+                ) from error
+            at_once = -(-at_once // 2)
+    return results
+
+
+def _tell(progress: Progress, cohort: Cohort, part: Cohort, before: int, share: float) -> None:
+    """``share`` of a part is done, and ``before`` runs of the cohort already."""
+    progress((before + share * len(part.runs)) / len(cohort.runs))
+
+
+def _runs_that_fit(cohort: Cohort, data_dir: Path | None, device: str, sharers: int) -> int:
+    first = cohort.runs[0]
+    assert isinstance(first.training, TrainingSpec)
+    data = prepare(first.data, data_dir)
+    return runs_that_fit(
+        model_shape(first, data),
+        len(cohort.runs),
+        min(first.training.batch_size, len(data.train)),
+        int(data.train.lengths.max()),
+        int(data.train.target_lengths.max()),
+        device,
+        sharers,
+    )
+
+
+def model_shape(spec: RunSpec, data: PreparedData) -> ModelShape:
+    """The shape of the run's model over its data's vocabularies."""
+    assert spec.model is not None
+    assert isinstance(spec.training, TrainingSpec)
+    words = {side: len(vocabulary.words) for side, vocabulary in data.vocabularies.items()}
+    return ModelShape(
+        encoder_words=words["encoder"],
+        decoder_words=words.get("decoder", 0),
+        outputs=words.get("decoder", data.task.classes),
+        dim=spec.model.dim,
+        heads=spec.model.heads,
+        layers=spec.model.layers,
+        feed_forward=spec.model.feed_forward,
+        dropout=spec.model.dropout,
+        precision=spec.training.precision,
+        attention=spec.model.attention,
+    )
 
 
 class CohortTraining:
@@ -93,7 +154,11 @@ class CohortTraining:
         assert first.model is not None
         assert isinstance(first.training, TrainingSpec)
         self.training, self.device = first.training, device
+        self.on_gpu = torch.device(device).type == "cuda"
         self.data = prepare(first.data, data_dir)
+        self.on_device = {
+            name: getattr(self.data, name).to(device) for name in ("train", "validation", "test")
+        }
         self.tables = [start_tables(spec, self.data, data_dir) for spec in self.specs]
         self.places = {side: self._positions(side) for side in self.data.vocabularies}
         self.model = self._model()
@@ -113,7 +178,12 @@ class CohortTraining:
             betas=self.training.betas,
             eps=self.training.eps,
             fused=True,
+            capturable=self.on_gpu,
         )
+        self.total = torch.zeros(len(self.specs), device=device)
+        self.learn = self._step
+        if self.on_gpu:
+            self.learn = Replayed(self._step, cuda_graphs(self.noise.generators))
         self.curves = Curves()
         self.best = {name: value.clone() for name, value in self._parameters()}
         self.answers = torch.full((len(self.specs), len(self.data.validation)), NOTHING)
@@ -134,21 +204,7 @@ class CohortTraining:
 
     def _model(self) -> StackedTransformer:
         """The stacked model with every run's tables, positions and weights in place."""
-        words = {side: len(vocabulary.words) for side, vocabulary in self.data.vocabularies.items()}
-        spec = self.specs[0]
-        assert spec.model is not None
-        shape = ModelShape(
-            encoder_words=words["encoder"],
-            decoder_words=words.get("decoder", 0),
-            outputs=words.get("decoder", self.data.task.classes),
-            dim=spec.model.dim,
-            heads=spec.model.heads,
-            layers=spec.model.layers,
-            feed_forward=spec.model.feed_forward,
-            dropout=spec.model.dropout,
-            precision=self.training.precision,
-            attention=spec.model.attention,
-        )
+        shape = model_shape(self.specs[0], self.data)
         decoder = self._embedding("decoder") if shape.translates else None
         model = StackedTransformer(shape, self._embedding("encoder"), decoder)
         for run, spec in enumerate(self.specs):
@@ -169,11 +225,12 @@ class CohortTraining:
     def run(self, progress: Progress) -> list[RunResult]:
         """Train all epochs, keep each run's best, and score it."""
         started = time.perf_counter()
-        for epoch in range(self.training.epochs):
-            self._train_epoch(epoch)
-            self._keep_best(self._validate())
-            progress((epoch + 1) / (self.training.epochs + 1))
-        measures, outputs, signature = self._score()
+        with self._on_own_stream():
+            for epoch in range(self.training.epochs):
+                self._train_epoch(epoch)
+                self._keep_best(self._validate())
+                progress((epoch + 1) / (self.training.epochs + 1))
+            measures, outputs, signature = self._score()
         # A run's share of the cohort's time, not what it would take alone.
         seconds = (time.perf_counter() - started) / len(self.specs)
         progress(1.0)
@@ -182,48 +239,57 @@ class CohortTraining:
             for run, values in enumerate(measures)
         ]
 
+    @contextlib.contextmanager
+    def _on_own_stream(self) -> Iterator[None]:
+        """CUDA graphs are recorded on another stream than the default one."""
+        if not self.on_gpu:
+            yield
+            return
+        stream = torch.cuda.Stream(self.device)
+        stream.wait_stream(torch.cuda.current_stream(self.device))
+        with torch.cuda.device(self.device), torch.cuda.stream(stream):
+            yield
+        torch.cuda.current_stream(self.device).wait_stream(stream)
+
     def _train_epoch(self, epoch: int) -> None:
         self.model.train()
         orders = [self.buckets.shuffle(generator) for generator in self.orders]
-        total = torch.zeros(len(self.specs), device=self.device)
+        self.total.zero_()
         for batch in self.buckets.schedule(epoch):
             group = self.buckets.groups[batch.group]
             chosen = torch.stack([order[batch.group][batch.low : batch.high] for order in orders])
             if len(self.seeds) > 1:
                 chosen = chosen[self.seed_of_run]
-            losses = self._losses(self.data.train, chosen, group.source, group.target)
-            self.optimiser.zero_grad(set_to_none=True)
-            losses.sum().backward()
-            self.optimiser.step()
-            total += losses.detach()
-        self.curves.train_loss.append((total / self.buckets.steps).cpu())
+            self.learn(chosen.to(self.device), group.source, group.target)
+        self.curves.train_loss.append((self.total / self.buckets.steps).cpu())
 
-    def _losses(self, split: Split, chosen: Tensor, source: int, target: int) -> Tensor:
-        """Each run's mean cross-entropy (R,) on its batch; ``chosen`` (S, B) indexes examples."""
+    def _step(self, chosen: Tensor, source: int, target: int) -> None:
+        """Learn the examples ``chosen`` (S, B) of the training split, cut to so many words."""
+        split = self.on_device["train"]
         targets = split.targets[chosen, :target] if split.targets is not None else None
-        logits, labels = self._forward(
-            split.inputs[chosen, :source], targets, split.labels, chosen, self.noise
-        )
-        losses, counted = cross_entropy(logits, labels)
-        return losses / counted
+        labels = split.labels[chosen] if split.labels is not None else None
+        hidden, labels = self._forward(split.inputs[chosen, :source], targets, labels, self.noise)
+        losses, counted = cross_entropy(hidden, self.model.output, labels)
+        losses = losses / counted
+        self.optimiser.zero_grad(set_to_none=True)
+        losses.sum().backward()
+        self.optimiser.step()
+        self.total += losses.detach()
 
     def _forward(
-        self,
-        inputs: Tensor,
-        targets: Tensor | None,
-        labels: Tensor | None,
-        chosen: Tensor,
-        noise: NoiseFunction,
+        self, inputs: Tensor, targets: Tensor | None, labels: Tensor | None, noise: NoiseFunction
     ) -> tuple[Tensor, Tensor]:
-        """Logits (R, M, C) and what they should have said (S, M), NOTHING where it is padding."""
-        inputs = inputs.to(self.device)
+        """What goes into the output layer, (R, M, D), and what should come out of it, (S, M).
+
+        The labels are NOTHING where it is padding.
+        """
         if targets is None:
             assert labels is not None
-            return self.model.classify(inputs, noise), labels[chosen].to(self.device)
-        words = targets.to(self.device).long()
-        logits = self.model.translate(inputs, words[..., :-1], noise)
+            return self.model.summary(inputs, noise), labels
+        words = targets.long()
+        hidden = self.model.decode(inputs, words[..., :-1], noise)
         following = words[..., 1:].flatten(1)
-        return logits, following.masked_fill(following == PAD, NOTHING)
+        return hidden, following.masked_fill(following == PAD, NOTHING)
 
     @torch.inference_mode()
     def _validate(self) -> Tensor:
@@ -232,38 +298,40 @@ class CohortTraining:
         Returns what each run answered to the validation split's examples, (R, n).
         """
         self.model.eval()
-        loss, accuracy, answers = self._evaluate(self.data.validation)
+        loss, accuracy, answers = self._evaluate(self.on_device["validation"])
         self.curves.validation_loss.append(loss)
         if self.data.task.kind == "classification":
             self.curves.validation_accuracy.append(accuracy)
         if self.training.validation_bleu:
-            scores, _, _ = self._bleu(self.data.validation)
+            scores, _, _ = self._bleu(self.on_device["validation"])
             self.curves.validation_bleu.append(torch.tensor(scores))
         if self.data.task.reports_test:
-            self.curves.test_accuracy.append(self._evaluate(self.data.test)[1])
+            self.curves.test_accuracy.append(self._evaluate(self.on_device["test"])[1])
         return answers
 
     def _evaluate(self, split: Split) -> tuple[Tensor, Tensor, Tensor]:
-        """Each run's mean loss and percentage of right outputs, (R,) each, and classes (R, n).
+        """Each run's mean loss and percentage of right classes, (R,) each, and classes (R, n).
 
-        The classes are NOTHING where the task has none.
+        The classes are NOTHING, and none is right, where the task has none.
         """
-        answers = torch.full((len(self.specs), len(split)), NOTHING)
+        shape = (len(self.specs), len(split))
+        answers = torch.full(shape, NOTHING, device=self.device)
         loss = torch.zeros(len(self.specs), device=self.device)
         right, total = torch.zeros_like(loss), torch.zeros(1, device=self.device)
         for part in self._in_order(split):
             inputs, targets = _cut(split.inputs, split.lengths, part), None
             if split.targets is not None:
                 targets = _cut(split.targets, split.target_lengths, part)
-            logits, labels = self._forward(inputs, targets, split.labels, part[None], no_noise)
-            losses, counted = cross_entropy(logits, labels)
+            labels = split.labels[part][None] if split.labels is not None else None
+            hidden, labels = self._forward(inputs, targets, labels, no_noise)
+            losses, counted = cross_entropy(hidden, self.model.output, labels)
             loss += losses
             total += counted
-            chosen = logits.argmax(dim=-1)
-            right += (chosen == labels).sum(dim=-1)
             if split.labels is not None:
-                answers[:, part] = chosen.cpu()
-        return (loss / total).cpu(), (100 * right / total).cpu(), answers
+                chosen = self.model.output(hidden).argmax(dim=-1)
+                right += (chosen == labels).sum(dim=-1)
+                answers[:, part] = chosen
+        return (loss / total).cpu(), (100 * right / total).cpu(), answers.cpu()
 
     def _in_order(self, split: Split) -> Sequence[Tensor]:
         return in_order(split.lengths, EVALUATION_BATCH[torch.device(self.device).type])
@@ -314,7 +382,7 @@ class CohortTraining:
         if self.data.task.kind == "classification":
             return measures, [[str(one) for one in run] for run in self.answers.tolist()], ""
         self.model.load_state_dict(self.best, strict=False)
-        scores, outputs, signature = self._bleu(self.data.test)
+        scores, outputs, signature = self._bleu(self.on_device["test"])
         for values, bleu in zip(measures, scores, strict=True):
             if values:
                 values["bleu"] = bleu
@@ -332,7 +400,7 @@ class CohortTraining:
         longest = self.places["decoder"].shape[1] - 1
         outputs: list[list[str]] = [[""] * len(split) for _ in self.specs]
         for chosen in self._in_order(split):
-            inputs = _cut(split.inputs, split.lengths, chosen)[0].to(self.device)
+            inputs = _cut(split.inputs, split.lengths, chosen)[0]
             decoded = greedy(self.model, inputs, longest).tolist()
             for run, sentences in enumerate(decoded):
                 for example, ids in zip(chosen.tolist(), sentences, strict=True):
@@ -392,22 +460,6 @@ class CohortTraining:
 def _cut(ids: Tensor, lengths: Tensor, chosen: Tensor) -> Tensor:
     """The chosen examples as one batch for all runs, (1, B, T), no wider than they need."""
     return ids[chosen, : int(lengths[chosen].max())].unsqueeze(0)
-
-
-def cross_entropy(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Each run's summed loss (R,), and over how many labels (S,).
-
-    ``logits`` (R, M, C) against ``labels`` (S, M), S being 1 (the same for all runs) or R; a
-    label NOTHING is left out.
-    """
-    runs, count, _ = logits.shape
-    losses = F.cross_entropy(
-        logits.flatten(0, 1),
-        labels.expand(runs, count).flatten(),
-        ignore_index=NOTHING,
-        reduction="none",
-    )
-    return losses.view(runs, count).sum(dim=1), (labels != NOTHING).sum(dim=1)
 
 
 def place_table(spec: RunSpec, length: int, table: Table) -> Tensor:

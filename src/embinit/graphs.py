@@ -1,0 +1,65 @@
+"""A training step as one CUDA graph for each shape of batch.
+
+Small models leave a GPU waiting for launches; a graph is launched at once. A shape's first batch
+runs as written, which warms libraries up and lets the optimiser make its state; its second is
+recorded, and every one from then on replayed. Recording runs nothing, so each batch is learnt
+once. What a step reads and writes (parameters, moments, sums) stays where it is; only the batch's
+indices change, and they are copied into the place that was recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Step = Callable[[Tensor, int, int], None]
+"""Learns the batch of these examples (S, B), cut to so many source and target words."""
+
+Record = Callable[[Callable[[], None]], Callable[[], None]]
+"""Records what a function does on the device, without doing it; returns what does it again."""
+
+
+class Replayed:
+    """``step``, replayed from its second call for a shape of batch on."""
+
+    def __init__(self, step: Step, record: Record) -> None:
+        self._step, self._record = step, record
+        self._met: set[tuple[Any, ...]] = set()
+        self._replays: dict[tuple[Any, ...], tuple[Tensor, Callable[[], None]]] = {}
+
+    def __call__(self, chosen: Tensor, source: int, target: int) -> None:
+        """As ``step``."""
+        shape = (tuple(chosen.shape), source, target)
+        if shape not in self._met:
+            self._met.add(shape)
+            self._step(chosen, source, target)
+            return
+        if shape not in self._replays:
+            place = chosen.clone()
+            replay = self._record(lambda: self._step(place, source, target))
+            self._replays[shape] = place, replay
+        place, replay = self._replays[shape]
+        place.copy_(chosen, non_blocking=True)
+        replay()
+
+
+def cuda_graphs(generators: Sequence[torch.Generator]) -> Record:
+    """Records CUDA graphs that share one pool of memory and draw from ``generators``.
+
+    A graph's draws go on where its generators stand when it is replayed, as the step's own would.
+    """
+    pool = torch.cuda.graph_pool_handle()
+
+    def record(function: Callable[[], None]) -> Callable[[], None]:
+        graph = torch.cuda.CUDAGraph()
+        for generator in generators:
+            graph.register_generator_state(generator)
+        # The stream that the steps before ran on: autograd's leaves remember theirs.
+        with torch.cuda.graph(graph, pool=pool, stream=torch.cuda.current_stream()):
+            function()
+        return graph.replay
+
+    return record

@@ -1,0 +1,87 @@
+"""The stacked cross-entropy against torch's, run by run, with its gradients."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn import functional
+
+from embinit.losses import NOTHING, cross_entropy
+from embinit.model import StackedLinear
+
+DIM = 4
+
+
+def drawn(runs: int, count: int, words: int, copies: int, precision: str = "float32"):
+    generator = torch.Generator().manual_seed(runs + 7 * count + 31 * words)
+    layer = StackedLinear(runs, DIM, words, precision)
+    with torch.no_grad():
+        layer.weight.copy_(torch.randn(layer.weight.shape, generator=generator))
+        layer.bias.copy_(torch.randn(layer.bias.shape, generator=generator))
+    hidden = torch.randn(runs, count, DIM, generator=generator)
+    labels = torch.randint(0, words, (copies, count), generator=generator)
+    left_out = torch.rand(copies, count, generator=generator) < 0.3
+    return layer, hidden, labels.masked_fill(left_out, NOTHING)
+
+
+@given(
+    runs=st.integers(1, 5),
+    count=st.integers(1, 6),
+    words=st.integers(2, 7),
+    shared=st.booleans(),
+    most_bytes=st.sampled_from([1, 400, 10_000]),
+)
+def test_it_is_torchs_with_its_gradients(runs, count, words, shared, most_bytes):
+    """However many runs' logits are there at once, and however the losses are weighted."""
+    layer, hidden, labels = drawn(runs, count, words, 1 if shared else runs)
+    layer, hidden = layer.double(), hidden.double().requires_grad_()
+    weights = torch.arange(1.0, runs + 1, dtype=torch.float64)
+    inputs = (hidden, layer.weight, layer.bias)
+
+    losses, counted = cross_entropy(hidden, layer, labels, most_bytes)
+    ours = torch.autograd.grad((losses * weights).sum(), inputs)
+
+    logits = hidden @ layer.weight + layer.bias
+    theirs = torch.stack(
+        [
+            functional.cross_entropy(
+                logits[run], labels[0 if shared else run], ignore_index=NOTHING, reduction="sum"
+            )
+            for run in range(runs)
+        ]
+    )
+    assert counted.tolist() == [int((row != NOTHING).sum()) for row in labels]
+    torch.testing.assert_close(losses, theirs)
+    for own, wanted in zip(
+        ours, torch.autograd.grad((theirs * weights).sum(), inputs), strict=True
+    ):
+        torch.testing.assert_close(own, wanted)
+
+
+@pytest.mark.parametrize("kept", ["hidden", "layer"])
+def test_what_is_not_learnt_needs_no_gradient(kept):
+    layer, hidden, labels = drawn(2, 5, 4, 1)
+    hidden.requires_grad_(kept == "hidden")
+    layer.requires_grad_(kept == "layer")
+    cross_entropy(hidden, layer, labels)[0].sum().backward()
+    assert (hidden.grad is not None) == (kept == "hidden")
+    assert (layer.weight.grad is not None) == (kept == "layer")
+
+
+def test_bfloat16_is_for_the_products_alone():
+    """Loss and gradients come out float32, within what the narrow products lose."""
+    exact = drawn(3, 40, 9, 1)
+    narrow = drawn(3, 40, 9, 1, "bfloat16")
+    results = []
+    for layer, hidden, labels in (exact, narrow):
+        hidden.requires_grad_()
+        losses, _ = cross_entropy(hidden, layer, labels)
+        assert losses.dtype == torch.float32
+        gradients = torch.autograd.grad(losses.sum(), (hidden, layer.weight, layer.bias))
+        assert {one.dtype for one in gradients} == {torch.float32}
+        results.append((losses, *gradients))
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other, rtol=0.05, atol=0.1)
+        assert not torch.equal(one, other)

@@ -1,0 +1,129 @@
+"""A cohort is cut to what memory holds, and cut again where the estimate was wrong."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embinit import memory, session, training
+from embinit.errors import InputError
+from embinit.experiments import Cohort
+from embinit.memory import estimated_bytes, free_bytes, ran_out, runs_that_fit
+from embinit.model import ModelShape
+from embinit.training import CohortTraining, train
+from test_training import cohort
+
+SHAPE = ModelShape(7_800, 5_900, 5_900, 300, 10, 3, 512, 0.1)
+
+
+def test_the_estimate_is_near_what_was_used():
+    """Peak memory of five runs at Multi30k's sizes (``benchmarks/steps.py growth``, a CPU).
+
+    The benchmark keeps no best epoch, and a process has 0.4 GiB before it trains.
+    """
+    best = 4 * 5 * SHAPE.parameters
+    for batch, words, used in ((64, 15, 1.7), (128, 15, 3.6), (64, 32, 4.1), (64, 64, 7.2)):
+        expected = (estimated_bytes(SHAPE, 5, batch, words, words) - best) / 2**30 + 0.4
+        assert 0.6 < expected / used < 1.6
+
+
+@given(runs=st.integers(1, 20), batch=st.integers(1, 64), words=st.integers(1, 40))
+def test_more_of_anything_takes_more(runs, batch, words):
+    base = estimated_bytes(SHAPE, runs, batch, words, words)
+    assert estimated_bytes(SHAPE, runs + 1, batch, words, words) > base
+    assert estimated_bytes(SHAPE, runs, batch + 1, words, words) > base
+    assert estimated_bytes(SHAPE, runs, batch, words + 1, words) > base
+    assert base > 4 * memory.COPIES * runs * SHAPE.parameters
+
+
+@given(runs=st.integers(1, 12), free=st.floats(0, 10))
+def test_as_many_fit_as_the_estimate_allows(runs, free):
+    of_one = estimated_bytes(SHAPE, 1, 64, 15, 15)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "free_bytes", lambda *_: int(free * of_one))
+        fit = runs_that_fit(SHAPE, runs, 64, 15, 15, "cpu")
+    room = memory.SPARE * free * of_one
+    assert 1 <= fit <= runs
+    assert fit == 1 or estimated_bytes(SHAPE, fit, 64, 15, 15) <= room
+    assert fit == runs or estimated_bytes(SHAPE, fit + 1, 64, 15, 15) > room
+
+
+def test_the_machine_tells_what_is_free():
+    whole, half = free_bytes("cpu"), free_bytes("cpu", 2)
+    if whole is not None:
+        assert whole > 2**20
+        assert half == pytest.approx(whole / 2, rel=0.2)
+
+
+def test_torch_says_so_when_memory_runs_out():
+    with pytest.raises(RuntimeError) as raised:
+        torch.empty(2**60)
+    assert ran_out(raised.value)
+    assert ran_out(torch.OutOfMemoryError("CUDA out of memory"))
+    assert not ran_out(RuntimeError("another"))
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_what_does_not_fit_is_cut_and_comes_to_the_same(monkeypatch, most):
+    """The estimate lets six train at once; only ``most`` have room."""
+    runs = cohort("sentiment")
+    whole = train(Cohort(tuple(runs)))
+    sizes, shares = [], []
+    honest = CohortTraining.run
+
+    def tight(self, progress):
+        sizes.append(len(self.specs))
+        if len(self.specs) > most:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return honest(self, progress)
+
+    monkeypatch.setattr(CohortTraining, "run", tight)
+    results = train(Cohort(tuple(runs)), progress=shares.append)
+    assert [result.spec for result in results] == [result.spec for result in whole]
+    for one, other in zip(results, whole, strict=True):
+        assert one.measures["accuracy"] == pytest.approx(other.measures["accuracy"], abs=1)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    assert {1: [6, 3, 2, 1], 2: [6, 3, 2], 3: [6, 3]}[most] == sizes[: 5 - most]
+
+
+def test_the_estimate_cuts_before_memory_runs_out(monkeypatch):
+    sizes, honest = [], CohortTraining.run
+    monkeypatch.setattr(training, "runs_that_fit", lambda *_: 2)
+    monkeypatch.setattr(
+        CohortTraining,
+        "run",
+        lambda self, told: sizes.append(len(self.specs)) or honest(self, told),
+    )
+    train(Cohort(tuple(cohort("sentiment"))))
+    assert sizes == [2, 2, 2]
+
+
+def test_no_room_for_a_single_run_is_said(monkeypatch):
+    def full(self, progress):
+        raise MemoryError
+
+    monkeypatch.setattr(CohortTraining, "run", full)
+    with pytest.raises(InputError, match=r"cpu has too little memory for a single run of micro-"):
+        train(Cohort(tuple(cohort("sentiment")[:1])))
+
+
+def test_another_error_is_not_taken_for_it(monkeypatch):
+    def broken(self, progress):
+        raise RuntimeError("shapes differ")
+
+    monkeypatch.setattr(CohortTraining, "run", broken)
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        train(Cohort(tuple(cohort("sentiment")[:2])))
+
+
+@pytest.mark.parametrize(
+    ("device", "expected"),
+    [("cpu", ["cpu"] * 3), ("cuda", ["cuda:0", "cuda:1"]), ("cuda:1", ["cuda:1"])],
+)
+def test_each_core_or_gpu_is_a_place_to_train_in(monkeypatch, device, expected):
+    monkeypatch.setattr(session, "cores", lambda: 3)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert session.places(device) == expected
