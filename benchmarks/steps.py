@@ -11,7 +11,11 @@ of a seed), at its vocabularies, widths, layers and batch, times its steps, epoc
 Table 5's own minutes per epoch come to 197 GPU-hours. Lengths are the mean words of a side as the
 tier's tokenizers cut it; vocabulary, training pairs, epochs and batch are Table 5's.
 
+``share``: achieved FLOP/s of micro's and of those twelve settings' steps, over what the machine
+does in a large product, and where the time goes by a profile.
+
     python benchmarks/steps.py growth [--device cpu] [--json FILE]
+    python benchmarks/steps.py share [--device cpu] [--runs 1] [--json FILE]
     python benchmarks/steps.py bill --device cuda [--json FILE]
 """
 
@@ -19,24 +23,28 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import json
+import math
 import multiprocessing
 import resource
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.profiler import ProfilerActivity, profile
+from torch.utils.flop_counter import FlopCounterMode
 
 from embinit import positions
 from embinit.graphs import Replayed, cuda_graphs
 from embinit.losses import cross_entropy
 from embinit.memory import estimated_bytes
-from embinit.model import Embedding, ModelShape, Noise, StackedTransformer
+from embinit.model import PRECISIONS, Embedding, ModelShape, Noise, StackedTransformer
 from embinit.papers.kim2024 import CLASSES, DIM, numbers
 from embinit.results import device_name, versions
 from embinit.tiers import PAPER
@@ -67,6 +75,8 @@ class Work:
 
 
 BASE = Work(5, 300, 10, 3, 512, 7_800, 5_900, 0, 15, 14, 64)
+MICRO_WORK = Work(8, 64, 2, 1, 128, 740, 117, 0, 8, 9, 32)
+"""micro's translation: its vocabularies and mean lengths."""
 SWEEPS: dict[str, Sequence[int]] = {
     "runs": (1, 2, 4, 8, 16, 32, 64),
     "vocabulary": (5_000, 15_000, 40_000, 120_000),
@@ -107,8 +117,11 @@ def model_of(work: Work, device: str) -> StackedTransformer:
     return model.to(device)
 
 
-def seconds_of_a_step(work: Work, device: str) -> float:
-    """The median of a few steps after some to warm up."""
+Learn = Callable[[torch.Tensor, int, int], None]
+
+
+def step_of(work: Work, device: str) -> tuple[Learn, Sequence[torch.Generator]]:
+    """A training step on random ids, and the generators it draws from."""
     model = model_of(work, device)
     noise = Noise(
         [torch.Generator(device).manual_seed(0)],
@@ -136,7 +149,13 @@ def seconds_of_a_step(work: Work, device: str) -> float:
         (losses / counted).sum().backward()
         optimiser.step()
 
-    graphs = Replayed(step, cuda_graphs(noise.generators)) if device != "cpu" else step
+    return step, noise.generators
+
+
+def seconds_of_a_step(work: Work, device: str) -> float:
+    """The median of a few steps after some to warm up."""
+    step, generators = step_of(work, device)
+    graphs = Replayed(step, cuda_graphs(generators)) if device != "cpu" else step
     batch, times = torch.arange(work.batch, device=device)[None], []
     with torch.cuda.stream(torch.cuda.Stream(device)) if device != "cpu" else nullcontext():
         for _ in range(WARM + STEPS):
@@ -146,6 +165,74 @@ def seconds_of_a_step(work: Work, device: str) -> float:
             _wait(device)
             times.append(time.perf_counter() - started)
     return sorted(times[WARM:])[STEPS // 2]
+
+
+PARTS = {
+    "products": ("bmm", "addmm", "mm"),
+    "attention": ("scaled_dot_product", "flash", "efficient_attention", "fmha"),
+    "optimiser": ("adam", "foreach"),
+    "LayerNorm": ("layer_norm",),
+    "dropout": ("bernoulli",),
+}
+"""What the profile's names mean; whatever none of them is in is the rest."""
+
+
+def share_of_peak(work: Work, device: str) -> dict[str, Any]:
+    """A step's achieved FLOP/s beside the machine's rate, and its time by kind, from a profile."""
+    step, _ = step_of(work, device)
+    batch = torch.arange(work.batch, device=device)[None]
+    with FlopCounterMode(display=False) as counter:
+        step(batch, work.source, work.target)
+    flops = counter.get_total_flops()
+    seconds = seconds_of_a_step(work, device)
+    kinds = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device != "cpu" else [])]
+    with profile(activities=kinds) as profiled:
+        step(batch, work.source, work.target)
+        _wait(device)
+    times: dict[str, float] = dict.fromkeys([*PARTS, "rest"], 0.0)
+    for one in profiled.key_averages():
+        name = one.key.lower()
+        kind = next((part for part, of in PARTS.items() if any(x in name for x in of)), "rest")
+        times[kind] += one.self_cpu_time_total if device == "cpu" else one.self_device_time_total
+    peak = matrix_rate(device, work.precision)
+    return {
+        "seconds": round(seconds, 5),
+        "gflop": float(f"{flops / 1e9:.6g}"),
+        "gflop_per_second": round(flops / seconds / 1e9, 1),
+        "share_of_peak": round(flops / seconds / peak, 3),
+        "time": {kind: round(one / sum(times.values()), 3) for kind, one in times.items()},
+    }
+
+
+@functools.cache
+def matrix_rate(device: str, precision: str, size: int | None = None) -> float:
+    """FLOP/s of a large square product: what this device does at best."""
+    size = size or (2048 if device == "cpu" else 8192)
+    left, right = (torch.randn(size, size, device=device).to(PRECISIONS[precision]) for _ in "ab")
+    best = math.inf
+    for _ in range(5):
+        _wait(device)
+        started = time.perf_counter()
+        torch.mm(left, right)
+        _wait(device)
+        best = min(best, time.perf_counter() - started)
+    return 2 * size**3 / best
+
+
+def shares(device: str, precision: str, runs: int | None) -> dict[str, Any]:
+    """micro's translation, and each of the paper's twelve settings with ``runs`` runs."""
+    works = {"micro translation": (MICRO_WORK, 8)}
+    works |= {one.name: (one.work, one.work.runs) for one in settings()}
+    torch.set_num_threads(1)
+    peak = matrix_rate(device, precision)
+    print(f"a large product: {peak / 1e9:.0f} GFLOP/s in {precision}", flush=True)
+    rows = {}
+    for name, (work, arms) in works.items():
+        rows[name] = share_of_peak(replace(work, runs=runs or arms, precision=precision), device)
+        said = ", ".join(f"{kind} {100 * one:.0f} %" for kind, one in rows[name]["time"].items())
+        share = 100 * rows[name]["share_of_peak"]
+        print(f"{name:<18} {1000 * rows[name]['seconds']:9.1f} ms, {share:3.0f} % of it; {said}")
+    return {"gflop_per_second_at_best": round(peak / 1e9, 1), "settings": rows}
 
 
 def _wait(device: str) -> None:
@@ -284,14 +371,19 @@ def bill(device: str, precision: str) -> dict[str, Any]:
 def main() -> None:
     """Measure, print, write JSON."""
     parser = argparse.ArgumentParser(description="what a training step costs")
-    parser.add_argument("what", choices=("growth", "bill"))
+    parser.add_argument("what", choices=("growth", "bill", "share"))
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", default="float32")
     parser.add_argument("--most-gib", type=float, default=12.0, help="memory that may be used")
+    parser.add_argument(
+        "--runs", type=int, help="share: runs a cohort (default: all arms of a seed)"
+    )
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     if arguments.what == "growth":
         found = growth(arguments.device, arguments.most_gib)
+    elif arguments.what == "share":
+        found = shares(arguments.device, arguments.precision, arguments.runs)
     else:
         found = bill(arguments.device, arguments.precision)
     if arguments.json:

@@ -102,6 +102,20 @@ def test_a_step_can_be_taken_at_any_shape(steps):
     assert steps.grown("runs", 9).runs == 9
 
 
+def test_a_steps_work_is_counted(steps):
+    """Products of the layers, thrice over (forward, and two gradients), and of attention."""
+    tiny = replace(steps.BASE, runs=2, dim=20, heads=2, layers=1, feed_forward=30, batch=4)
+    tiny = replace(tiny, encoder_words=50, decoder_words=40, source=6, target=5)
+    found = steps.share_of_peak(tiny, "cpu")
+    encoder, decoder = 4 * 20 * 20 + 2 * 20 * 30, 6 * 20 * 20 + 2 * 20 * 30 + 20 * 40
+    memory = 2 * 20 * 20
+    products = 6 * 2 * 4 * (6 * (encoder + memory) + 5 * decoder)
+    assert 1 <= 1e9 * found["gflop"] / products <= 1.3
+    assert sum(found["time"].values()) == pytest.approx(1, abs=0.01)
+    assert found["time"]["products"] > 0.02
+    assert 0 < found["share_of_peak"] < 1.5
+
+
 def test_the_simulated_procedure_is_the_one_that_decides():
     """Calibration decides in numpy, for speed; it must come to what ``compare`` comes to."""
     load("calibration").agrees(40, 3)
