@@ -78,6 +78,28 @@ def test_the_plain_loop_leaves_padding_out(engines):
     assert float(pair) == pytest.approx(float(sum(alone)), rel=1e-5)
 
 
+# JoeyNMT passes its scheduler the epoch, and calls it before the optimiser.
+@pytest.mark.filterwarnings("ignore:.*scheduler:UserWarning")
+def test_joeynmt_trains_the_same_model(engines):
+    """After the same work about the same loss as the plain loop has."""
+    pytest.importorskip("joeynmt", reason="docs/speed.md says how to install JoeyNMT")
+    one = small(engines)
+    trained = engines.joeynmt(one, None, 1, 2)
+    assert trained.loss == pytest.approx(engines.plain(one, None, 1, 2).loss, rel=0.1)
+    assert len(trained.bleu) == 2
+
+
+def test_an_engine_that_is_not_installed_is_told_before_any_training(engines, monkeypatch, capsys):
+    """One message that says where its installation is described."""
+    monkeypatch.setattr(engines.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("sys.argv", ["engines.py", "--engines", "stacked,joeynmt"])
+    with pytest.raises(SystemExit):
+        engines.main()
+    captured = capsys.readouterr()
+    assert "needs JoeyNMT; docs/speed.md" in captured.err
+    assert not captured.out
+
+
 def test_the_papers_bill_is_197_gpu_hours(steps):
     """Table 5's minutes an epoch, times epochs, seeds and the arms of Tables 1 and 7."""
     found = steps.settings()
