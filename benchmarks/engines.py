@@ -471,7 +471,7 @@ def _joeynmt_settings(one: Experiment, data: PreparedData, to: Path, seed: int) 
             "keep_best_ckpts": 1,
         },
         # Its validation also translates; of no words, so that the loss is left as with the others.
-        "testing": {"batch_size": EVALUATION_BATCH, "max_output_length": 0},
+        "testing": {"batch_size": EVALUATION_BATCH["cpu"], "max_output_length": 0},
     }
 
 
