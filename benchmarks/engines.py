@@ -4,7 +4,7 @@ The same model, data, batch size, epochs and optimiser, one thread, one process,
 the other; each trains translation from Xavier tables with several seeds and then translates the
 test split greedily.
 
-- ``stacked``: embinit, ``--cohort`` runs at once.
+- ``stacked``: embinit, ``--cohort`` arms of a seed at once, as most cohorts of the suite are.
 - ``single``: embinit, cohorts of one.
 - ``plain``: ``torch.nn`` transformer layers in a loop as one would write it, batches of similar
   length, one run after the other.
@@ -89,17 +89,14 @@ def setting(size: str, epochs: int | None, train: int | None) -> Experiment:
 
 
 def stacked(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -> Outcome:
-    """embinit with ``runs`` runs a cohort: Xavier's seeds, and other starts to fill it up."""
-    wanted = [one.run("xavier", seed) for seed in range(seeds)]
-    groups = [wanted] if runs >= seeds else [[run] for run in wanted]
+    """embinit with ``runs`` runs a cohort: Xavier, and other arms of its seed to fill it up."""
+    groups = [[one.run("xavier", seed)] for seed in range(seeds)]
     # Sigma is part of a run alone, not of its shape, so these fill the cohort without more work.
-    for group in groups:
-        filler = (
+    for seed, group in enumerate(groups):
+        group += [
             one.with_sigma(0.05 + 0.01 * number).changed(training=one.training).run("xavier", seed)
-            for number in range(runs)
-            for seed in range(seeds)
-        )
-        group += [next(filler) for _ in range(max(0, runs - len(group)))]
+            for number in range(runs - 1)
+        ]
     seconds, results = 0.0, []
     for group in groups:
         training = CohortTraining(Cohort(tuple(group)), data_dir, "cpu")
@@ -111,7 +108,7 @@ def stacked(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -> Ou
         training.model.load_state_dict(training.best, strict=False)
         scores, _, _ = training._bleu(training.data.test)
         losses = torch.stack(training.curves.validation_loss).min(dim=0).values.tolist()
-        results += list(zip(losses, scores, strict=True))[: 1 if runs < seeds else seeds]
+        results.append((losses[0], scores[0]))
     trained = sum(map(len, groups))
     return Outcome(seconds / trained, [a for a, _ in results], [b for _, b in results], runs)
 
