@@ -51,7 +51,7 @@ from embinit.randomness import stream
 from embinit.results import versions
 from embinit.tasks import Cut
 from embinit.tiers import experiments
-from embinit.training import EVALUATION_BATCH, CohortTraining
+from embinit.training import EVALUATION_BATCH, CohortTraining, bleu_of
 from embinit.vocabulary import BOS, EOS, PAD, UNK
 
 SEEDS = 3
@@ -106,7 +106,8 @@ def stacked(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -> Ou
             training._keep_best(training._validate())
         seconds += time.perf_counter() - started
         training.model.load_state_dict(training.best, strict=False)
-        scores, _, _ = training._bleu(training.data.test)
+        outputs = training._translate(training.on_device["test"])
+        scores, _ = bleu_of(outputs, training.data.test.references)
         losses = torch.stack(training.curves.validation_loss).min(dim=0).values.tolist()
         results.append((losses[0], scores[0]))
     trained = sum(map(len, groups))

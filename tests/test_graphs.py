@@ -5,14 +5,21 @@ There is no GPU in CI: here a recorder that keeps the function stands for CUDA's
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embinit import training
 from embinit.experiments import Cohort
-from embinit.graphs import Replayed, cuda_graphs
-from embinit.training import CohortTraining
+from embinit.graphs import Replayed
+from embinit.tasks import Cut
+from embinit.tiers import experiments
+from embinit.training import CohortTraining, _sort, train
 from test_training import cohort
 
 
@@ -52,9 +59,9 @@ def test_recorded_training_is_training():
     recorder = Recorder()
     where = addresses(replayed)
     replayed.learn = Replayed(replayed._step, recorder)
-    for training in (eager, replayed):
+    for one in (eager, replayed):
         for epoch in range(2):
-            training._train_epoch(epoch)
+            one._train_epoch(epoch)
     assert recorder.recorded > 1
     assert addresses(replayed) == where
     for one, other in zip(eager.curves.train_loss, replayed.curves.train_loss, strict=True):
@@ -63,8 +70,88 @@ def test_recorded_training_is_training():
         assert torch.equal(one, other)
 
 
-def addresses(training):
-    kept = [*training.model.parameters(), *training.model.buffers(), training.total]
+@pytest.mark.parametrize("role", ["translation", "sentiment"])
+def test_a_cohort_takes_the_place_of_another(role):
+    """Of the same sort: it comes to what it comes to anew, and no tensor moves."""
+    first, second = (
+        Cohort(tuple(replace(run, seed=run.seed + by) for run in cohort(role))) for by in (0, 2)
+    )
+    used = CohortTraining(first, None, "cpu")
+    used.learn = Replayed(used._step, Recorder())
+    used.run(lambda share: None)
+    where = addresses(used)
+    used.restart(second)
+    again = used.run(lambda share: None)
+    assert addresses(used) == where
+    for one, other in zip(
+        again, CohortTraining(second, None, "cpu").run(lambda share: None), strict=True
+    ):
+        assert one.spec == other.spec
+        assert (one.measures, one.curves, one.outputs) == (
+            other.measures,
+            other.curves,
+            other.outputs,
+        )
+
+
+def test_only_what_is_of_one_sort_takes_anothers_place():
+    runs = cohort("sentiment")
+    sort = partial(_sort, data_dir=None, device="cuda")
+    base = sort(Cohort((runs[0], runs[1])))
+    assert sort(Cohort((runs[2], runs[3]))) == base  # another seed, the same arms
+    assert sort(Cohort((runs[0], runs[2]))) != base  # two seeds
+    assert sort(Cohort((runs[0], runs[4]))) != base  # one is frozen
+    assert sort(Cohort((runs[0],))) != base
+
+
+def test_the_newest_cohort_is_kept_for_its_sort_alone(monkeypatch):
+    """On a GPU; one that failed is not."""
+    made = []
+
+    class Training:
+        on_gpu = True
+
+        def __init__(self, runs, data_dir, device):
+            made.append(runs)
+
+        def restart(self, runs):
+            made.append(("again", runs))
+
+        def run(self, progress):
+            if broken:
+                raise RuntimeError("broken")
+            return []
+
+    runs, broken = cohort("sentiment"), False
+    monkeypatch.setattr(training, "CohortTraining", Training)
+    monkeypatch.setattr(training, "_kept", {})
+    one, like, other = (Cohort((runs[number],)) for number in (0, 2, 4))
+    for each in (one, like, other, one):
+        training._training_of(each, None, "cuda").run(None)
+    assert made == [one, ("again", like), other, one]
+    broken = True
+    with pytest.raises(RuntimeError, match="broken"):
+        train(one, device="cuda")
+    assert not training._kept
+
+
+def test_scores_may_come_later_than_their_epoch(monkeypatch):
+    """As on a GPU, which trains on meanwhile."""
+    [followed] = experiments("micro", ("glove",), ("translation",))
+    followed = replace(followed, training=replace(followed.training, epochs=2))
+    followed = replace(followed, data=replace(followed.data, cut=Cut(200, 30, 30)))
+    runs = Cohort((followed.run("xavier", 0),))
+    [at_once] = train(runs)
+    later = CohortTraining(runs, None, "cpu")
+    with ThreadPoolExecutor(1) as pool:
+        later._aside = pool.submit
+        [result] = later.run(lambda share: None)
+    assert result.curves == at_once.curves
+    assert len(result.curves["validation_bleu"]) == 2
+
+
+def addresses(of):
+    kept = [*of.model.parameters(), *of.model.buffers(), of.total]
     return [one.data_ptr() for one in kept]
 
 
@@ -74,10 +161,9 @@ def test_graphs_train_as_eager_steps_do():
     graphs, eager = (CohortTraining(runs, None, "cuda") for _ in range(2))
     eager.learn = eager._step
     assert isinstance(graphs.learn, Replayed)
-    for training in (graphs, eager):
-        with training._on_own_stream():
+    for each in (graphs, eager):
+        with each._on_own_stream():
             for epoch in range(3):
-                training._train_epoch(epoch)
+                each._train_epoch(epoch)
     for one, other in zip(graphs.curves.train_loss, eager.curves.train_loss, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
-    assert callable(cuda_graphs)

@@ -13,8 +13,10 @@ import contextlib
 import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -38,13 +40,18 @@ from embinit.model import (
     no_noise,
 )
 from embinit.preparation import PreparedData, Split, Table, prepare, start_tables
-from embinit.randomness import stream
+from embinit.randomness import stream, stream_seed
 from embinit.results import RunResult, provenance
 from embinit.tasks.base import Side
 from embinit.vocabulary import PAD
 
 Progress = Callable[[float], None]
 """Told the share of the work that is done, 0 to 1."""
+
+Outputs = list[list[str]]
+"""Each run's translations."""
+Scores = tuple[list[float], str]
+"""Each run's score, and the metric's signature."""
 
 EVALUATION_BATCH = {"cpu": 32, "cuda": 512}
 """Examples at once where nothing is learnt: a core is quicker with what its caches hold."""
@@ -88,13 +95,17 @@ def train(
     if that proves too many. InputError where not even one run has room.
     """
     results: list[RunResult] = []
-    at_once = _runs_that_fit(cohort, data_dir, device, sharers)
+    at_once = len(cohort.runs)
+    if _sort(cohort, data_dir, device) not in _kept:
+        _kept.clear()
+        at_once = _runs_that_fit(cohort, data_dir, device, sharers)
     while len(results) < len(cohort.runs):
         part = Cohort(cohort.runs[len(results) : len(results) + at_once])
         told = functools.partial(_tell, progress, cohort, part, len(results))
         try:
-            results += CohortTraining(part, data_dir, device).run(told)
+            results += _training_of(part, data_dir, device).run(told)
         except (RuntimeError, MemoryError) as error:
+            _kept.clear()
             if not ran_out(error):
                 raise
             if at_once == 1:
@@ -104,6 +115,30 @@ def train(
                 ) from error
             at_once = -(-at_once // 2)
     return results
+
+
+def _sort(cohort: Cohort, data_dir: Path | None, device: str) -> tuple[object, ...]:
+    """Cohorts of one sort have tensors of the same shapes, and learn the same ones of them."""
+    seeds = [run.seed for run in cohort.runs]
+    trained = {run.table.trained for run in cohort.runs}
+    pattern = tuple(sorted(set(seeds)).index(seed) for seed in seeds)
+    return (cohort.runs[0].cohort_key, pattern, frozenset(trained), data_dir, device)
+
+
+_kept: dict[tuple[object, ...], CohortTraining] = {}
+"""The newest cohort on a GPU: another of its sort takes its place, and uses its graphs again."""
+
+
+def _training_of(cohort: Cohort, data_dir: Path | None, device: str) -> CohortTraining:
+    sort = _sort(cohort, data_dir, device)
+    if sort in _kept:
+        _kept[sort].restart(cohort)
+        return _kept[sort]
+    _kept.clear()
+    training = CohortTraining(cohort, data_dir, device)
+    if training.on_gpu:
+        _kept[sort] = training
+    return training
 
 
 def _tell(progress: Progress, cohort: Cohort, part: Cohort, before: int, share: float) -> None:
@@ -149,29 +184,24 @@ class CohortTraining:
     """The state of one cohort in training."""
 
     def __init__(self, cohort: Cohort, data_dir: Path | None, device: str) -> None:
-        self.specs = cohort.runs
-        first = self.specs[0]
+        first = cohort.runs[0]
         assert first.model is not None
         assert isinstance(first.training, TrainingSpec)
-        self.training, self.device = first.training, device
+        self.training, self.data_dir, self.device = first.training, data_dir, device
         self.on_gpu = torch.device(device).type == "cuda"
         self.data = prepare(first.data, data_dir)
         self.on_device = {
             name: getattr(self.data, name).to(device) for name in ("train", "validation", "test")
         }
-        self.tables = [start_tables(spec, self.data, data_dir) for spec in self.specs]
-        self.places = {side: self._positions(side) for side in self.data.vocabularies}
+        train = self.data.train
+        self.buckets = Buckets(train.lengths, train.target_lengths, self.training.batch_size)
+        self._read(cohort)
         self.model = self._model()
-        self.seeds = sorted({spec.seed for spec in self.specs})
-        self.seed_of_run = torch.tensor([self.seeds.index(spec.seed) for spec in self.specs])
         self.noise = Noise(
             [stream(seed, "dropout", device) for seed in self.seeds],
             self.seed_of_run.to(device),
             first.model.dropout,
         )
-        self.orders = [stream(seed, "order") for seed in self.seeds]
-        train = self.data.train
-        self.buckets = Buckets(train.lengths, train.target_lengths, self.training.batch_size)
         self.optimiser = torch.optim.Adam(
             [parameter for parameter in self.model.parameters() if parameter.requires_grad],
             lr=self.training.lr,
@@ -184,9 +214,42 @@ class CohortTraining:
         self.learn = self._step
         if self.on_gpu:
             self.learn = Replayed(self._step, cuda_graphs(self.noise.generators))
+        self._begin()
+
+    def restart(self, cohort: Cohort) -> None:
+        """Take another cohort of the same sort: every tensor is filled anew where it lies."""
+        self._read(cohort)
+        self.model.load_state_dict(self._model().state_dict())
+        for state in self.optimiser.state.values():
+            for value in state.values():
+                value.zero_()
+        for generator, seed in zip(self.noise.generators, self.seeds, strict=True):
+            generator.manual_seed(stream_seed(seed, "dropout"))
+        self._begin()
+
+    def _read(self, cohort: Cohort) -> None:
+        """The runs, what their tables start from, and which seed is whose."""
+        self.specs = cohort.runs
+        self.tables = [start_tables(spec, self.data, self.data_dir) for spec in self.specs]
+        self.places = {side: self._positions(side) for side in self.data.vocabularies}
+        self.seeds = sorted({spec.seed for spec in self.specs})
+        self.seed_of_run = torch.tensor([self.seeds.index(spec.seed) for spec in self.specs])
+
+    def _begin(self) -> None:
+        """Nothing is learnt yet."""
+        self.orders = [stream(seed, "order") for seed in self.seeds]
         self.curves = Curves()
         self.best = {name: value.clone() for name, value in self._parameters()}
         self.answers = torch.full((len(self.specs), len(self.data.validation)), NOTHING)
+        self._bleu_of_epochs: list[Future[Scores]] = []
+
+    def _aside(self, score: Callable[[Outputs, Sequence[str]], Scores], *of: Any) -> Future[Scores]:
+        """Score while the GPU trains on; on a CPU, whose core is taken, at once."""
+        if self.on_gpu:
+            return _scorer().submit(score, *of)
+        done: Future[Scores] = Future()
+        done.set_result(score(*of))
+        return done
 
     def _positions(self, side: Side) -> Tensor:
         """Each run's positional encodings (R, L, D); L covers the longest sentence of any split."""
@@ -230,6 +293,9 @@ class CohortTraining:
                 self._train_epoch(epoch)
                 self._keep_best(self._validate())
                 progress((epoch + 1) / (self.training.epochs + 1))
+            self.curves.validation_bleu = [
+                torch.tensor(one.result()[0]) for one in self._bleu_of_epochs
+            ]
             measures, outputs, signature = self._score()
         # A run's share of the cohort's time, not what it would take alone.
         seconds = (time.perf_counter() - started) / len(self.specs)
@@ -303,8 +369,10 @@ class CohortTraining:
         if self.data.task.kind == "classification":
             self.curves.validation_accuracy.append(accuracy)
         if self.training.validation_bleu:
-            scores, _, _ = self._bleu(self.on_device["validation"])
-            self.curves.validation_bleu.append(torch.tensor(scores))
+            outputs = self._translate(self.on_device["validation"])
+            self._bleu_of_epochs.append(
+                self._aside(bleu_of, outputs, self.data.validation.references)
+            )
         if self.data.task.reports_test:
             self.curves.test_accuracy.append(self._evaluate(self.on_device["test"])[1])
         return answers
@@ -382,34 +450,26 @@ class CohortTraining:
         if self.data.task.kind == "classification":
             return measures, [[str(one) for one in run] for run in self.answers.tolist()], ""
         self.model.load_state_dict(self.best, strict=False)
-        scores, outputs, signature = self._bleu(self.on_device["test"])
+        outputs = self._translate(self.on_device["test"])
+        scores, signature = bleu_of(outputs, self.data.test.references)
         for values, bleu in zip(measures, scores, strict=True):
             if values:
                 values["bleu"] = bleu
         return measures, outputs, signature
 
-    def _bleu(self, split: Split) -> tuple[list[float], list[list[str]], str]:
-        """Each run's BLEU as its model stands, its outputs, and the metric's signature.
-
-        sacreBLEU takes it over the task's own tokens.
-        """
-        from sacrebleu.metrics.bleu import BLEU
-
+    def _translate(self, split: Split) -> Outputs:
+        """Each run's translations of the split as its model stands."""
         self.model.eval()
         vocabulary = self.data.vocabularies["decoder"]
         longest = self.places["decoder"].shape[1] - 1
-        outputs: list[list[str]] = [[""] * len(split) for _ in self.specs]
+        outputs: Outputs = [[""] * len(split) for _ in self.specs]
         for chosen in self._in_order(split):
             inputs = _cut(split.inputs, split.lengths, chosen)[0]
             decoded = greedy(self.model, inputs, longest).tolist()
             for run, sentences in enumerate(decoded):
                 for example, ids in zip(chosen.tolist(), sentences, strict=True):
                     outputs[run][example] = " ".join(vocabulary.decode(ids))
-        # Both sides are the same tokenizer's words already, so sacreBLEU must not cut them again.
-        metric = BLEU(tokenize="none", force=True)
-        references = [list(split.references)]
-        scores = [float(metric.corpus_score(output, references).score) for output in outputs]
-        return scores, outputs, str(metric.get_signature())
+        return outputs
 
     def _references(self) -> tuple[str, ...]:
         """What the outputs should be: translations, or the numbers of classes."""
@@ -455,6 +515,21 @@ class CohortTraining:
             failure=failure,
             provenance=provenance(self.device, seconds),
         )
+
+
+def bleu_of(outputs: Outputs, references: Sequence[str]) -> Scores:
+    """Each run's BLEU over the task's own tokens, and the metric's signature."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    # Both sides are the same tokenizer's words already, so sacreBLEU must not cut them again.
+    metric = BLEU(tokenize="none", force=True)
+    scores = [float(metric.corpus_score(one, [list(references)]).score) for one in outputs]
+    return scores, str(metric.get_signature())
+
+
+@functools.cache
+def _scorer() -> Executor:
+    return ThreadPoolExecutor(1, "embinit-bleu")
 
 
 def _cut(ids: Tensor, lengths: Tensor, chosen: Tensor) -> Tensor:
