@@ -14,7 +14,7 @@ import torch
 from embinit import cli, preparation
 from embinit.errors import InputError
 from embinit.experiments import Cohort
-from embinit.prepared import INDEX, Writer, directory
+from embinit.prepared import INDEX, PreparedSource, Writer, answer_key, directory
 from embinit.store import run_key
 from embinit.tasks import TASKS
 from embinit.tiers import experiments
@@ -112,6 +112,21 @@ def test_another_text_makes_other_files(ready, monkeypatch):
     index = json.loads((ready / INDEX).read_text())
     assert index["tasks"][one.data.task] == "changed"
     assert len(index["data"]) == 2
+
+
+def test_an_answer_is_that_of_one_source_to_one_vocabulary_in_its_order():
+    """Rows are told apart by their place, so other vectors or another order are other answers."""
+    about = {"dim": 2, "tokenizer": "whitespace", "languages": frozenset(), "directory": None}
+    source = PreparedSource(name="glove", print="as it was", **about)
+    keys = [
+        answer_key(source, ["a", "b"], None),
+        answer_key(source, ["b", "a"], None),
+        answer_key(source, ["a", "b"], "de"),
+        answer_key(replace(source, print="as it is"), ["a", "b"], None),
+        answer_key(replace(source, name="t5"), ["a", "b"], None),
+    ]
+    assert len(set(keys)) == 5
+    assert answer_key(replace(source), ["a", "b"], None) == keys[0]
 
 
 def spoil(path: Path) -> None:

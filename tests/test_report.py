@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embinit.errors import InputError
-from embinit.report import load_schema, render, write_report
+from embinit.report import load_schema, past, render, write_report
 from embinit.report.arms import gather, learning_curves
 from embinit.report.charts import Axis, forest, histograms
 from embinit.report.mechanism import doses, mechanisms, relations
@@ -894,3 +894,13 @@ def test_claims_stand_by_family_and_relations_leave_controls_out() -> None:
     ]
     [one] = relations(records)
     assert one.slides.rows[0].said == "80.0 → 4.0 %"
+
+
+def test_sessions_are_read_oldest_first_whichever_file_has_them(tmp_path: Path) -> None:
+    """A baseline's history may be older or newer than a report's own."""
+    days = ["2026-03-02", "2026-03-01", "2026-03-03"]
+    for place, day in enumerate(days):
+        session = {"started": day, "tier": "micro", "device": "cpu", "claims": {}}
+        (tmp_path / f"{place}.jsonl").write_text(json.dumps(session) + "\n")
+    found = past.read(tmp_path / f"{place}.jsonl" for place in (0, 1, 2, 0))
+    assert [session["started"] for session in found] == sorted(days)
