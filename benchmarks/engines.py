@@ -527,6 +527,7 @@ def main() -> None:
     if arguments.json:
         document = {
             "command": f"python benchmarks/engines.py --size {arguments.size}",
+            "cohort": arguments.cohort,
             "date": datetime.date.today().isoformat(),
             "versions": versions(),
             "threads": 1,

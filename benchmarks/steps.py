@@ -389,6 +389,7 @@ def main() -> None:
     if arguments.json:
         document = {
             "command": f"python benchmarks/steps.py {arguments.what} --device {arguments.device}",
+            "runs": arguments.runs,
             "date": datetime.date.today().isoformat(),
             "device": device_name(arguments.device),
             "versions": versions(),

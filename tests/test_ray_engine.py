@@ -29,11 +29,13 @@ from embinit.tiers import experiments
 CLAIMS = """
 from dataclasses import replace
 
+import embinit.experiments
 from embinit.claims import Family, claim
 from embinit.tasks import Cut
 from embinit.tiers import experiments
 
 MINE = Family("mine/finding", {"micro": 2})
+embinit.experiments.FEW_ARMS = 0  # a cohort for each seed, so that every node gets one
 
 
 def small(tier):
@@ -42,7 +44,7 @@ def small(tier):
             one,
             seeds=2,
             model=replace(one.model, layers=1, feed_forward=16),
-            training=replace(one.training, epochs=10),
+            training=replace(one.training, epochs=10, lr=1e-3),
             data=replace(one.data, cut=Cut(train=200, validation=50)),
         )
         for one in experiments(tier, ("glove", "t5"), ("sentiment",))
