@@ -144,6 +144,11 @@ class ArmsOfExperiment:
         said = f"with {layers} layer" + ("s" if layers > 1 else "")
         return self._changed(self._experiment.with_model(layers=layers), said)
 
+    def twice_as_deep(self) -> ArmsOfExperiment:
+        """The same arms with twice the tier's layers; a probe has none."""
+        assert self._experiment.model is not None
+        return self.with_layers(2 * self._experiment.model.layers)
+
     def with_sigma(self, sigma: float) -> ArmsOfExperiment:
         """The same arms with their tables standardised to ``sigma``."""
         return self._changed(self._experiment.with_sigma(sigma), f"at sigma {sigma:g}")
