@@ -421,6 +421,7 @@ def test_every_measure_has_its_unit(arms):
     [
         (lambda arms: arms.with_sigma(0.5), "at sigma 0.5", "table.sigma", 0.5),
         (lambda arms: arms.with_layers(6), "with 6 layers", "model.layers", 6),
+        (lambda arms: arms.with_layers(1), "with 1 layer", "model.layers", 1),
         (lambda arms: arms.twice_as_deep(), "with 2 layers", "model.layers", 2),
         (
             lambda arms: arms.with_norm_after_sum(),
