@@ -106,7 +106,7 @@ def stacked(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -> Ou
             training._keep_best(training._validate())
         seconds += time.perf_counter() - started
         training.model.load_state_dict(training.best, strict=False)
-        outputs = training._translate(training.on_device["test"])
+        outputs = training._translate(training.data.test)
         scores, _ = bleu_of(outputs, training.data.test.references)
         losses = torch.stack(training.curves.validation_loss).min(dim=0).values.tolist()
         results.append((losses[0], scores[0]))

@@ -380,13 +380,11 @@ class StackedTransformer(nn.Module):
             x = layer(x, batch, mask, noise)
         return x, mask
 
-    def classify(self, ids: Tensor, noise: NoiseFunction = no_noise) -> Tensor:
-        """(S, B, T) ids to logits (R, B, classes)."""
-        logits: Tensor = self.output(self.summary(ids, noise))
-        return logits
-
     def summary(self, ids: Tensor, noise: NoiseFunction = no_noise) -> Tensor:
-        """(S, B, T) ids to the mean of the encoder's output over the words, (R, B, D)."""
+        """(S, B, T) ids to the mean of the encoder's output over the words, (R, B, D).
+
+        The output layer makes a classifier's logits of it.
+        """
         _, batch, length = ids.shape
         x, _ = self.encode(ids, noise)
         real = (ids != PAD).float().unsqueeze(-1)
@@ -402,13 +400,8 @@ class StackedTransformer(nn.Module):
         )
         return Memory(tuple(pairs), mask, batch)
 
-    def translate(self, source: Tensor, target: Tensor, noise: NoiseFunction = no_noise) -> Tensor:
-        """Logits (R, B*T, words) of the word after each of ``target`` (S, B, T)."""
-        logits: Tensor = self.output(self.decode(source, target, noise))
-        return logits
-
     def decode(self, source: Tensor, target: Tensor, noise: NoiseFunction = no_noise) -> Tensor:
-        """The decoder's output (R, B*T, D) at each of ``target`` (S, B, T).
+        """What the output layer reads at each of ``target`` (S, B, T): (R, B*T, D).
 
         Padding follows the words, so order alone keeps it out of every real word's sight.
         """

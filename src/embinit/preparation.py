@@ -72,6 +72,15 @@ class PreparedData:
     validation: Split
     test: Split
 
+    def to(self, device: str) -> PreparedData:
+        """The same with its splits on the device."""
+        return replace(
+            self,
+            train=self.train.to(device),
+            validation=self.validation.to(device),
+            test=self.test.to(device),
+        )
+
 
 def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
     """What the run reads besides its spec: digests of the task's text and the source's vectors.

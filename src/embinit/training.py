@@ -189,10 +189,7 @@ class CohortTraining:
         assert isinstance(first.training, TrainingSpec)
         self.training, self.data_dir, self.device = first.training, data_dir, device
         self.on_gpu = torch.device(device).type == "cuda"
-        self.data = prepare(first.data, data_dir)
-        self.on_device = {
-            name: getattr(self.data, name).to(device) for name in ("train", "validation", "test")
-        }
+        self.data = prepare(first.data, data_dir).to(device)
         train = self.data.train
         self.buckets = Buckets(train.lengths, train.target_lengths, self.training.batch_size)
         self._read(cohort)
@@ -331,7 +328,7 @@ class CohortTraining:
 
     def _step(self, chosen: Tensor, source: int, target: int) -> None:
         """Learn the examples ``chosen`` (S, B) of the training split, cut to so many words."""
-        split = self.on_device["train"]
+        split = self.data.train
         targets = split.targets[chosen, :target] if split.targets is not None else None
         labels = split.labels[chosen] if split.labels is not None else None
         hidden, labels = self._forward(split.inputs[chosen, :source], targets, labels, self.noise)
@@ -364,17 +361,17 @@ class CohortTraining:
         Returns what each run answered to the validation split's examples, (R, n).
         """
         self.model.eval()
-        loss, accuracy, answers = self._evaluate(self.on_device["validation"])
+        loss, accuracy, answers = self._evaluate(self.data.validation)
         self.curves.validation_loss.append(loss)
         if self.data.task.kind == "classification":
             self.curves.validation_accuracy.append(accuracy)
         if self.training.validation_bleu:
-            outputs = self._translate(self.on_device["validation"])
+            outputs = self._translate(self.data.validation)
             self._bleu_of_epochs.append(
                 self._aside(bleu_of, outputs, self.data.validation.references)
             )
         if self.data.task.reports_test:
-            self.curves.test_accuracy.append(self._evaluate(self.on_device["test"])[1])
+            self.curves.test_accuracy.append(self._evaluate(self.data.test)[1])
         return answers
 
     def _evaluate(self, split: Split) -> tuple[Tensor, Tensor, Tensor]:
@@ -450,7 +447,7 @@ class CohortTraining:
         if self.data.task.kind == "classification":
             return measures, [[str(one) for one in run] for run in self.answers.tolist()], ""
         self.model.load_state_dict(self.best, strict=False)
-        outputs = self._translate(self.on_device["test"])
+        outputs = self._translate(self.data.test)
         scores, signature = bleu_of(outputs, self.data.test.references)
         for values, bleu in zip(measures, scores, strict=True):
             if values:
