@@ -1,8 +1,9 @@
 """Calibration: how often the procedure that decides claims errs, and how often it finds an effect.
 
-Simulates suites of one family of 20 claims, four of each kind (``<``, ``>=`` with its margin,
-``~``, a difference of differences, a rank correlation), lets them be decided as a session would (a
-paired t over seeds, each claim with its share of alpha, one look or several), and counts:
+Simulates suites of one family of 20 claims of several kinds (``<``, ``>=`` with its margin, ``~``, a
+difference of differences, a rank correlation, a trend over four widths), lets them be decided as a
+session would (a paired t over seeds, each claim with its share of alpha, one look or several), and
+counts:
 
 - *false SUPPORTED*: the truth lies at the edge of what the claim excludes (no difference for ``<``,
   a loss of exactly the margin for ``>=`` …), which is where erring is likeliest. Family-wise: at
@@ -32,20 +33,26 @@ from embinit.inference import Relation, Verdict, _sides, compare
 from embinit.looks import Look, schedule
 from embinit.results import versions
 
-ALPHA, SIZE = 0.05, 20
+ALPHA = 0.05
 KINDS = {
-    "<": Relation.BELOW,
-    ">=": Relation.NOT_BELOW,
-    "~": Relation.ALIKE,
-    "difference of differences": Relation.BELOW,
-    "rank correlation": Relation.ABOVE,
+    "<": (Relation.BELOW, 4),
+    ">=": (Relation.NOT_BELOW, 4),
+    "~": (Relation.ALIKE, 4),
+    "difference of differences": (Relation.BELOW, 3),
+    "rank correlation": (Relation.ABOVE, 2),
+    "trend": (Relation.ABOVE, 3),
 }
-PER_KIND = SIZE // len(KINDS)
+"""How each kind is compared, and how many of a suite's claims are of it."""
+
+SIZE = sum(count for _, count in KINDS.values())
 MARGIN = math.sqrt(2)
 """In standard deviations of a paired difference: two of one arm's, were the arms independent."""
 
 PAIRS = 8
 """Arms with their bases in a simulated rank correlation."""
+
+WIDTHS = (8, 32, 64, 256)
+"""The widths of a simulated trend."""
 
 SCHEDULES = {
     "3 seeds": schedule(3),
@@ -68,7 +75,7 @@ DISTRIBUTIONS: dict[str, Draw] = {
 
 def differences(kind: str, draw: Draw, rng: np.random.Generator, suites: int, n: int) -> np.ndarray:
     """(suites, claims of the kind, n) paired differences, where nothing is true but chance."""
-    shape = (suites, PER_KIND, n)
+    shape = (suites, KINDS[kind][1], n)
     if kind == "difference of differences":
         return (draw(rng, shape) - draw(rng, shape)) / math.sqrt(2)
     if kind == "rank correlation":
@@ -76,6 +83,11 @@ def differences(kind: str, draw: Draw, rng: np.random.Generator, suites: int, n:
         doses = np.arange(PAIRS)
         centred, spread = ranks - ranks.mean(-1, keepdims=True), ((doses - doses.mean()) ** 2).sum()
         return np.asarray((centred * (doses - doses.mean())).sum(-1) / spread)
+    if kind == "trend":
+        logs = np.log2(WIDTHS)
+        weights = logs - logs.mean()
+        slopes = draw(rng, (*shape, len(WIDTHS))) @ weights
+        return np.asarray(slopes / np.sqrt((weights**2).sum()))
     return draw(rng, shape)
 
 
@@ -123,7 +135,7 @@ def family_wise(name: str, draw: Draw, suites: int, seed: int) -> list[dict[str,
         rng = np.random.default_rng((seed, looks[-1].seeds, len(looks)))
         wrong = {1: np.zeros(suites, dtype=bool), -1: np.zeros(suites, dtype=bool)}
         by_kind: dict[str, dict[str, float]] = {}
-        for kind, relation in KINDS.items():
+        for kind, (relation, _) in KINDS.items():
             null = differences(kind, draw, rng, suites, looks[-1].seeds)
             by_kind[kind] = {}
             for sign, said, edge in zip(
@@ -156,7 +168,7 @@ def power(suites: int, seed: int) -> list[dict[str, object]]:
             found = decide(null - effect, Relation.BELOW, looks, ALPHA / SIZE) == 1
             row[f"{effect:g} sd"] = round(float(found.mean()), 3)
         for kind in (">=", "~"):
-            found = decide(null, KINDS[kind], looks, ALPHA / SIZE) == 1
+            found = decide(null, KINDS[kind][0], looks, ALPHA / SIZE) == 1
             row[f"{kind}, no difference"] = round(float(found.mean()), 3)
         rows.append(row)
     return rows

@@ -109,7 +109,11 @@ def test_a_setting_that_came_later_leaves_stored_runs_valid():
     run = one.run("pretrained", 0)
     before = run.as_dict()
     for part, names in (
-        ("model", ("norm_after_sum", "attention")),
+        ("data", ("most_words", "vocabulary")),
+        (
+            "model",
+            ("norm_after_sum", "attention", "activation", "input_width", "output_width", "coupled"),
+        ),
         ("training", ("validation_bleu",)),
         ("table", ("sigma",)),
     ):

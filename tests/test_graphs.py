@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from embinit import training
 from embinit.experiments import Cohort
-from embinit.graphs import Replayed
+from embinit.graphs import Replayed, own_stream
 from embinit.tasks import Cut
 from embinit.tiers import experiments
 from embinit.training import CohortTraining, _sort, train
@@ -162,7 +162,7 @@ def test_graphs_train_as_eager_steps_do():
     eager.learn = eager._step
     assert isinstance(graphs.learn, Replayed)
     for each in (graphs, eager):
-        with each._on_own_stream():
+        with own_stream(each.device):
             for epoch in range(3):
                 each._train_epoch(epoch)
     for one, other in zip(graphs.curves.train_loss, eager.curves.train_loss, strict=True):

@@ -20,6 +20,7 @@ from embinit.papers.kim2024 import printed_deviations
 from embinit.results import RunResult
 from embinit.tiers import TIERS, experiments
 
+ROLES = ("sentiment", "inference")
 FLOOR = Floor("micro", "t", 64, "bleu", "BLEU", 50.0, 2.0, 10, 1.0, "2026-11-21")
 
 
@@ -70,12 +71,12 @@ def made(one: Experiment, scores: list[float], monkeypatch: pytest.MonkeyPatch) 
     """Let training give these scores; returns which seeds were asked for, once they are."""
     asked: list[int] = []
 
-    def train(cohort, data_dir, device):
+    def results_of(cohort, data_dir, device):
         asked.extend(run.seed for run in cohort.runs)
         assert {run.table.init for run in cohort.runs} == {"xavier"}
         return [RunResult(spec={}, measures={one.metric: score}) for score in scores]
 
-    monkeypatch.setattr("embinit.training.train", train)
+    monkeypatch.setattr("embinit.session.results_of", results_of)
     return asked
 
 
@@ -83,7 +84,7 @@ def test_a_floor_is_the_spread_of_the_baseline(monkeypatch: pytest.MonkeyPatch) 
     """Over seeds of its own, with n - 1 below."""
     [one] = experiments("micro", ("glove",), ("sentiment",))
     asked = made(one, [70.0, 72.0, 77.0], monkeypatch)
-    floor = measure("micro", one, 3)
+    [floor] = measure("micro", one, 3)
     assert asked == [FIRST_SEED, FIRST_SEED + 1, FIRST_SEED + 2]
     assert (floor.mean, floor.sd) == (73.0, round(float(np.std([70, 72, 77], ddof=1)), 3))
     with pytest.raises(InputError, match="at least 2 seeds"):
@@ -95,16 +96,22 @@ def test_a_floor_is_the_spread_of_the_baseline(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_command_measures_proposes_and_writes(monkeypatch, tmp_path, capsys) -> None:
     """One line a task, and a file that is read again."""
-    monkeypatch.setattr(
-        noise_floor, "measure", lambda tier, one, *_: replace(FLOOR, task=one.data.task)
-    )
+
+    def measure(tier, one, seeds, data_dir, device, metrics):
+        found = (one.metric, *metrics)
+        return [replace(FLOOR, task=one.data.task, metric=metric) for metric in found]
+
+    monkeypatch.setattr(noise_floor, "measure", measure)
     path = tmp_path / "floor.json"
     assert cli.main(["noise-floor", "--effect", "8", "--json", str(path)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 3
+    assert len(lines) == 3 + 4
     assert all("margin 4; a difference of 8 takes at most" in line for line in lines)
     tasks = [entry["task"] for entry in json.loads(path.read_text())]
-    assert tasks == ["micro-translation", "micro-sentiment", "micro-inference"]
+    made = ["micro-translation", "micro-sentiment", "micro-inference"]
+    assert tasks == made + 4 * ["micro-two-languages"]
+    metrics = [entry["metric"] for entry in json.loads(path.read_text())][3:]
+    assert metrics == [f"{role}_{what}" for what in ("accuracy", "test") for role in ROLES]
     assert cli.main(["noise-floor", "--task", "chess"]) == 2
     assert "tier micro has no task 'chess'" in capsys.readouterr().err
     assert cli.main(["noise-floor", "--tier", "nano"]) == 2

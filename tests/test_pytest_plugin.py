@@ -391,3 +391,75 @@ def test_a_damaged_history_costs_no_report_where_warnings_are_errors(suite):
     result.assert_outcomes(passed=1)
     assert (latest / "index.html").exists()
     assert len((latest / "history.jsonl").read_text().splitlines()) == 1
+
+
+BUDGETS = """
+from embinit.claims import Family, claim
+from embinit.inference import Verdict
+from embinit.papers.chung2021 import USUAL, coupled, once, reinvested
+
+MINE = Family("mine/sizes", {"micro": 1})
+
+
+def stated(name, expects=None):
+    return claim(
+        f"mine/sizes/{name}", says=name, where="here", family=MINE, experiments=once,
+        expects=expects, equal="finetuning",
+    )
+
+
+@stated("caught", Verdict.NOT_RUN)
+def test_caught(experiment):
+    assert reinvested(experiment, too_many=1)[USUAL] > coupled(experiment)[USUAL]
+
+
+@stated("not-caught", Verdict.NOT_RUN)
+def test_not_caught(experiment):
+    assert experiment[USUAL] > coupled(experiment)[USUAL]
+
+
+@stated("unfair")
+def test_unfair(experiment):
+    assert reinvested(experiment, too_many=1)[USUAL] > coupled(experiment)[USUAL]
+"""
+
+
+def test_unequal_budgets_are_caught_before_anything_is_wanted(suite, monkeypatch, capsys):
+    """A control that is caught passes; a claim is NOT RUN; a control that isn't caught fails."""
+    wanted = []
+    monkeypatch.setattr(session.Session, "want", lambda self, runs: wanted.extend(runs))
+    monkeypatch.setattr(session.Session, "problem", lambda self, run: None)
+    monkeypatch.setattr(
+        session.Session,
+        "record",
+        lambda self, run: {"measures": {"sentiment_accuracy": 50.0 + (run.seed * 3) % 5}},
+    )
+    (suite.path / "claims/test_mine.py").write_text(BUDGETS)
+    result = suite.runpytest_inprocess("claims")
+    result.assert_outcomes(passed=1, failed=1, skipped=1)
+    assert {run.model.layers for run in wanted} == {2}
+    document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
+    jsonschema.validate(document, load_schema())
+    found = {one["statement"]: one for one in document["claims"]}
+    assert {name: one["as_expected"] for name, one in found.items()} == {
+        "caught": True,
+        "not-caught": False,
+        "unfair": None,
+    }
+    assert [found[name]["verdict"] for name in ("caught", "unfair")] == ["NOT RUN"] * 2
+    assert "unequal budgets" in found["unfair"]["reason"]
+    page = (suite.path / "reports/latest/index.html").read_text()
+    assert "controls 1 of 2 as expected" in page
+    assert cli.main(["check", str(suite.path / "reports/latest/verdicts.json")]) == 1
+    told = capsys.readouterr().out
+    assert "not-caught" in told
+
+
+def test_a_control_that_lacks_its_data_is_no_proof_of_the_budget_check(suite, monkeypatch):
+    """Whatever it expects, NOT RUN for want of data says nothing."""
+    monkeypatch.setattr(session.Session, "problem", lambda self, run: "no data here")
+    (suite.path / "claims/test_mine.py").write_text(BUDGETS)
+    suite.runpytest_inprocess("claims")
+    document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
+    found = {one["statement"]: one["as_expected"] for one in document["claims"]}
+    assert found == {"caught": True, "not-caught": None, "unfair": None}

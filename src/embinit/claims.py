@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from embinit.budgets import Budget
 from embinit.comparisons import Comparison, Quantity, Reader, Term, read_by
 from embinit.errors import InputError
 from embinit.experiments import Experiment, TrainingSpec
@@ -52,13 +53,15 @@ class Family:
 class Claim(Statement):
     """A directional statement, and the experiments in which it is tested.
 
-    ``experiments`` gives those of a tier. ``expects`` is set for controls alone: the verdict that
-    shows the machinery right.
+    ``experiments`` gives those of a tier. ``equal`` names what the arms have as many parameters
+    at; where they don't, the claim is not run. ``expects`` is set for controls alone: the verdict
+    that shows the machinery right, NOT RUN for arms whose unequal budget must be caught.
     """
 
     family: Family
     experiments: Callable[[str], Sequence[Experiment]]
     expects: Verdict | None = None
+    equal: Budget | None = None
 
 
 claim = Claim
@@ -97,6 +100,10 @@ class ArmsOfExperiment:
             margin=experiment.margin,
             seeds=experiment.seeds,
         )
+
+    def changed(self, said: str, change: Callable[[Experiment], Experiment]) -> ArmsOfExperiment:
+        """The same arms in a setting that ``change`` makes of theirs, called ``said``."""
+        return self._changed(change(self._experiment), said)
 
     def _changed(self, experiment: Experiment, said: str) -> ArmsOfExperiment:
         changes = f"{self._changes} {said}".strip()

@@ -166,34 +166,40 @@ def _add_noise_floor(commands: Any) -> None:
 def _noise_floor(parsed: argparse.Namespace) -> int:
     import torch
 
-    from embinit.noise_floor import as_json, measure
+    from embinit.noise_floor import Floor, as_json, measure
+    from embinit.papers import chung2021
     from embinit.papers.kim2024 import FINDING_1, printed_deviations
-    from embinit.tiers import experiments
+    from embinit.tiers import experiments, tier
 
     torch.set_num_threads(1)
-    wanted = [
-        one
-        for one in experiments(parsed.tier, sources=("glove",))
-        if parsed.task in (None, one.data.task)
+    tier(parsed.tier)
+    # One pre-training gives all scores of the second paper.
+    second = chung2021.experiments(parsed.tier)[0]
+    wanted = [(one, (), FINDING_1) for one in experiments(parsed.tier, sources=("glove",))] + [
+        (second, chung2021.metrics(parsed.tier)[1:], chung2021.DECOUPLING)
     ]
+    wanted = [one for one in wanted if parsed.task in (None, one[0].data.task)]
     if not wanted:
         raise InputError(f"tier {parsed.tier} has no task {parsed.task!r}")
-    alpha, floors = FINDING_1.share(parsed.tier), []
-    for one in wanted:
-        floor = measure(parsed.tier, one, parsed.seeds, parsed.data_dir, parsed.device)
-        floors.append(floor)
+    floors: list[Floor] = []
+    for one, metrics, family in wanted:
+        found = measure(parsed.tier, one, parsed.seeds, parsed.data_dir, parsed.device, metrics)
+        floors += found
         if parsed.json:
             parsed.json.write_text(as_json(floors), encoding="utf-8")
-        margin = floor.margin(printed_deviations(one) if parsed.tier != "micro" else ())
-        effect = parsed.effect if parsed.effect is not None else margin
-        seeds = floor.seeds_for(effect, alpha)
-        print(
-            f"{floor.task}, width {floor.width}: {floor.metric} mean {floor.mean:.2f}, "
-            f"sd {floor.sd:.2f} over {floor.seeds} seeds, margin {margin:g}; a difference of "
-            f"{effect:g} takes {'over 1000' if seeds is None else f'at most {seeds}'} seeds at "
-            f"alpha {alpha:.2g} ({floor.seconds_a_run} s a run)",
-            flush=True,
-        )
+        printed = printed_deviations(one) if parsed.tier != "micro" and one is not second else ()
+        alpha = family.share(parsed.tier)
+        for floor in found:
+            margin = floor.margin(printed)
+            effect = parsed.effect if parsed.effect is not None else margin
+            seeds = floor.seeds_for(effect, alpha)
+            print(
+                f"{floor.task}, width {floor.width}: {floor.metric} mean {floor.mean:.2f}, "
+                f"sd {floor.sd:.2f} over {floor.seeds} seeds, margin {margin:g}; a difference of "
+                f"{effect:g} takes {'over 1000' if seeds is None else f'at most {seeds}'} seeds at "
+                f"alpha {alpha:.2g} ({floor.seconds_a_run} s a run)",
+                flush=True,
+            )
     return 0
 
 
@@ -212,23 +218,27 @@ def _add_prepare(commands: Any) -> None:
 
 def _prepare(parsed: argparse.Namespace) -> int:
     from embinit.experiments import DataSpec
+    from embinit.papers import chung2021
     from embinit.preparation import write
     from embinit.prepared import Writer
     from embinit.sources import named_source, use_source
     from embinit.tiers import experiments
+    from embinit.transfer import labelled_data
 
     for given in parsed.source:
         use_source(*named_source(given))
     data_dir = parsed.data_dir.absolute() if parsed.data_dir else None
     wanted: dict[DataSpec, list[str]] = {}
-    for one in experiments(parsed.tier):
+    for one in (*experiments(parsed.tier), chung2021.experiments(parsed.tier)[0]):
         wanted.setdefault(one.data, []).append(one.source)
+        for data in labelled_data(one.training):
+            wanted.setdefault(data, [])
     to, ready = Writer(parsed.to.absolute()), 0
     for number, (spec, sources) in enumerate(wanted.items(), start=1):
-        for source in sources:
-            about = f"[{number}/{len(wanted)}] {spec.task} with {source}"
+        for source in sources or [None]:
+            about = f"[{number}/{len(wanted)}] {spec.task}" + (f" with {source}" if source else "")
             try:
-                write(spec, [source], data_dir, to)
+                write(spec, [source] if source else [], data_dir, to)
             except InputError as error:
                 print(f"{about}: left out, {error}", flush=True)
             else:

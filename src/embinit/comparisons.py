@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import math
+import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -27,6 +29,11 @@ UNITS = {
     "best_epoch": "epochs",
     "best_test_epoch": "epochs",
     "validation_loss": "nats a word",
+    "masked_loss": "nats a word",
+    "probe_last": "% right",
+    "probe_drop": "% right",
+    "retrieval_last": "% found",
+    "retrieval_drop": "% found",
     "sigma": "",
     "pe_share": "share of variance",
 }
@@ -38,9 +45,9 @@ Lookup = Callable[[RunSpec], Record | None]
 
 @dataclass(frozen=True)
 class Term:
-    """One arm's measure with a sign: part of a quantity."""
+    """One arm's measure with a weight: part of a quantity."""
 
-    sign: int
+    weight: float
     experiment: Experiment
     init: str
     measure: str
@@ -68,7 +75,7 @@ class Quantity:
 
     def __sub__(self, other: Quantity) -> Quantity:
         self._like(other)
-        flipped = tuple(replace(term, sign=-term.sign) for term in other.terms)
+        flipped = tuple(replace(term, weight=-term.weight) for term in other.terms)
         return replace(self, terms=self.terms + flipped, label=f"({self.label} − {other.label})")
 
     def __lt__(self, other: Quantity | float) -> Comparison:
@@ -107,10 +114,10 @@ class Quantity:
 
     def of(self, measure: str) -> Quantity:
         """The same arms by another measure (``sigma``, ``pe_share``, ``best_epoch`` …)."""
-        return replace(self._elsewhere(measure), unit=UNITS.get(measure, ""), margin=0.0)
+        return replace(self.elsewhere(measure), unit=UNITS.get(measure, ""), margin=0.0)
 
-    def _elsewhere(self, measure: str) -> Quantity:
-        """The same arms by the metric where else it is taken, so by its unit and margin."""
+    def elsewhere(self, measure: str) -> Quantity:
+        """The same arms by another measure of the metric's kind, so by its unit and margin."""
         terms = tuple(replace(term, measure=measure) for term in self.terms)
         return replace(self, terms=terms, measure=measure)
 
@@ -132,7 +139,7 @@ class Quantity:
     @property
     def mismatched(self) -> Quantity:
         """MNLI's mismatched accuracy, by the margin and unit of the matched."""
-        return self._elsewhere("test_accuracy")
+        return self.elsewhere("test_accuracy")
 
     def table(self, statistic: str) -> Quantity:
         """The encoder's starting table's ``minimum``, ``maximum``, ``mean`` or ``sigma``."""
@@ -145,12 +152,12 @@ class Quantity:
         """
         if epoch < 1:
             raise InputError(f"there is no epoch {epoch}; they count from 1")
-        return self._elsewhere(f"validation_bleu at {epoch}")
+        return self.elsewhere(f"validation_bleu at {epoch}")
 
     @property
     def over_epochs(self) -> Quantity:
         """Validation BLEU averaged over the epochs: how high the whole curve runs (Figure 1)."""
-        return self._elsewhere("validation_bleu mean")
+        return self.elsewhere("validation_bleu mean")
 
     def with_seeds(self, seeds: int) -> Quantity:
         """The same over another number of replicates."""
@@ -185,7 +192,7 @@ class Quantity:
             measured = None if record is None else measured_in(record, term.measure)
             if measured is None:
                 return None
-            total += term.sign * measured
+            total += term.weight * measured
         return total
 
 
@@ -244,6 +251,37 @@ class RankCorrelation(Quantity):
             doses.append(widths[0] / widths[1])  # type: ignore[operator]
             responses.append((scores[1] - scores[0]) / arm.margin)  # type: ignore[operator]
         return rank_correlation_of(doses, responses)
+
+
+def trend(arms: Sequence[tuple[float, Quantity]], over: str) -> Quantity:
+    """How steeply a measure rises as a width doubles: its least-squares slope over log2 of ``x``.
+
+    ``arms`` are pairs of x and an arm's measure, ``over`` says what x is. One slope a seed, a
+    weighted sum of the arms' measures, so that it is compared with 0, or with another trend, as
+    any quantity is. InputError for fewer than three x, for one that is not above 0, and for x that
+    repeat.
+    """
+    points = [x for x, _ in arms]
+    if len(points) < 3 or min(points) <= 0 or len(set(points)) < len(points):
+        said = ", ".join(f"{x:g}" for x in points)
+        raise InputError(f"a trend takes at least 3 different values above 0, not {said or 'none'}")
+    logs = [math.log2(x) for x in points]
+    middle = statistics.fmean(logs)
+    spread = sum((one - middle) ** 2 for one in logs)
+    first = arms[0][1]
+    terms: list[Term] = []
+    for log, (_, arm) in zip(logs, arms, strict=True):
+        first._like(arm)
+        weight = (log - middle) / spread
+        terms += (replace(term, weight=weight * term.weight) for term in arm.terms)
+    said = ", ".join(f"{x:g}" for x in points)
+    return replace(
+        first,
+        terms=tuple(terms),
+        label=f"slope over {over} = {said}",
+        unit=f"{first.unit} a doubling",
+        seeds=min(arm.seeds for _, arm in arms),
+    )
 
 
 def rank_correlation(pairs: Sequence[tuple[Quantity, Quantity]]) -> Quantity:
@@ -305,6 +343,10 @@ class Comparison:
     def runs(self) -> list[RunSpec]:
         """Every run that decides it."""
         return [*self.left.runs(), *self.right.runs()]
+
+    def arms(self) -> list[RunSpec]:
+        """One run of each arm that has a part in it."""
+        return [run for side in (self.left, self.right) for run in side.with_seeds(1).runs()]
 
     def with_seeds(self, seeds: int) -> Comparison:
         """The same over another number of replicates."""

@@ -17,15 +17,18 @@ from typing import Any
 
 from embinit.errors import InputError
 from embinit.init import INITS
+from embinit.positions import LEARNED
 from embinit.tasks import Cut
+
+LATER = {"later": True}
+"""Marks a setting that specs got later: at its default it is left out of a run's digest.
+
+So what was stored before the setting existed stays the same run.
+"""
 
 
 def _later(default: Any) -> Any:
-    """A setting that specs got later: at its default it is left out of a run's digest.
-
-    So what was stored before the setting existed stays the same run.
-    """
-    return field(default=default, metadata={"later": True})
+    return field(default=default, metadata=LATER)
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class DataSpec:
     """Which text, cut how, turned into ids how.
 
     ``tokenizers`` names the encoder's and the decoder's tokenizer (one for classification).
+    ``most_words`` is the size of the vocabulary, special words included, where it is fixed
+    beforehand; ``vocabulary`` is the text that it is counted on, where that is not the task's own.
     """
 
     task: str
@@ -40,6 +45,8 @@ class DataSpec:
     cut: Cut
     min_freq: int = 2
     max_length: int = 64
+    most_words: int | None = _later(None)
+    vocabulary: DataSpec | None = field(default=None, metadata=LATER)
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,10 @@ class ModelSpec:
     ``norm_after_sum`` puts a LayerNorm after table + positions, which the paper's model lacks;
     ``attention`` tells the positions inside self-attention: ``relative`` adds a learned bias for
     each distance to the scores, ``rotary`` turns queries and keys by their place.
+
+    ``input_width`` (E_in) and ``output_width`` (E_out) are the widths of the tables that a model
+    is pre-trained with, None being the model's own; a linear layer stands between where they
+    differ from it. ``coupled``: the input table is the output table too.
     """
 
     dim: int
@@ -58,6 +69,15 @@ class ModelSpec:
     dropout: float = 0.1
     norm_after_sum: bool = _later(False)
     attention: str = _later("plain")
+    activation: str = _later("relu")
+    input_width: int | None = _later(None)
+    output_width: int | None = _later(None)
+    coupled: bool = _later(False)
+
+    @property
+    def table_width(self) -> int:
+        """E_in, the width of the input table: the model's, unless another is given."""
+        return self.dim if self.input_width is None else self.input_width
 
 
 @dataclass(frozen=True)
@@ -95,6 +115,51 @@ class PretrainingSpec:
 
 
 @dataclass(frozen=True)
+class MaskingSpec:
+    """How a whole model is pre-trained by guessing hidden words (see ``transfer``).
+
+    Adam with a rate that rises over the first ``warm_up`` of the steps and falls to zero.
+    """
+
+    batch_size: int
+    epochs: int
+    lr: float
+    warm_up: float = 0.1
+    share: float = 0.15
+    betas: tuple[float, float] = (0.9, 0.98)
+    eps: float = 1e-9
+    precision: str = "float32"
+
+
+@dataclass(frozen=True)
+class DownstreamSpec:
+    """A labelled task for a pre-trained model.
+
+    ``role`` names its measures (``sentiment_accuracy``).
+    """
+
+    role: str
+    data: DataSpec
+    training: TrainingSpec
+
+
+@dataclass(frozen=True)
+class TransferSpec:
+    """Pre-train on a run's data, then fine-tune on each of ``tasks``, each time from there.
+
+    ``probes`` are classifications that a linear probe reads off each frozen layer.
+    """
+
+    pretraining: MaskingSpec
+    tasks: tuple[DownstreamSpec, ...]
+    probes: tuple[DataSpec, ...] = ()
+
+
+Training = TrainingSpec | PretrainingSpec | TransferSpec
+"""How a run's numbers come about; probes of tables train nothing."""
+
+
+@dataclass(frozen=True)
 class TableSpec:
     """How the embedding tables start, and whether they are trained on.
 
@@ -124,7 +189,7 @@ class RunSpec:
 
     data: DataSpec
     model: ModelSpec | None
-    training: TrainingSpec | PretrainingSpec | None
+    training: Training | None
     table: TableSpec
     positions: PositionSpec
     seed: int
@@ -140,13 +205,16 @@ class RunSpec:
     @property
     def cohort_key(self) -> tuple[object, ...]:
         """Runs with equal keys have tensors of the same shapes and train as one stacked model."""
-        return (self.data, self.model, self.training)
+        return (self.data, self.model, self.training, self.positions.kind == LEARNED)
+
+
+_LATER = {"data": DataSpec, "model": ModelSpec, "training": TrainingSpec, "table": TableSpec}
 
 
 def canonical(spec: Mapping[str, Any]) -> str:
     """A spec's (or a record's) dict as canonical JSON, later settings at their default left out."""
     plain = {name: dict(part) if isinstance(part, Mapping) else part for name, part in spec.items()}
-    for name, kind in (("model", ModelSpec), ("training", TrainingSpec), ("table", TableSpec)):
+    for name, kind in _LATER.items():
         part = plain.get(name) or {}
         for one in dataclasses.fields(kind):
             if one.metadata.get("later") and part.get(one.name) == one.default:
@@ -159,7 +227,8 @@ class Experiment:
     """A task x source x settings, in which arms are compared over ``seeds`` replicates.
 
     ``role`` is what the task stands for in the paper (``translation``, ``sentiment``,
-    ``inference``, ``analogies``); ``margin`` is the registered margin of ``metric``.
+    ``inference``, ``analogies``); ``margin`` is the registered margin of ``metric``, from the noise
+    of the arm ``baseline``.
     """
 
     name: str
@@ -168,7 +237,7 @@ class Experiment:
     source_label: str
     data: DataSpec
     model: ModelSpec | None
-    training: TrainingSpec | PretrainingSpec | None
+    training: Training | None
     metric: str
     unit: str
     seeds: int
@@ -176,6 +245,7 @@ class Experiment:
     positions: PositionSpec = field(default_factory=PositionSpec)
     trained: bool = True
     sigma: float | None = None
+    baseline: str = "xavier"
 
     def run(self, init: str, seed: int) -> RunSpec:
         """The spec of one replicate of the arm ``init``; InputError for an unknown init."""
@@ -225,6 +295,12 @@ class Experiment:
         assert self.model is not None
         return self.changed(model=replace(self.model, **changes))
 
+    def with_masking(self, **changes: Any) -> Experiment:
+        """The same pre-trained otherwise (see ``MaskingSpec``)."""
+        assert isinstance(self.training, TransferSpec)
+        pretraining = replace(self.training.pretraining, **changes)
+        return self.changed(training=replace(self.training, pretraining=pretraining))
+
     def for_times_the_epochs(self, times: int) -> Experiment:
         """The same trained ``times`` as long."""
         longer = self.changed()
@@ -262,10 +338,12 @@ class Cohort:
     def cost(self) -> float:
         """Rough relative cost (tokens x parameters), to train the longest first."""
         run = self.runs[0]
-        if run.model is None or not isinstance(run.training, TrainingSpec):
+        training = run.training
+        learnt = training.pretraining if isinstance(training, TransferSpec) else training
+        if run.model is None or not isinstance(learnt, TrainingSpec | MaskingSpec):
             return 1.0
         width = run.model.layers * run.model.dim * (4 * run.model.dim + 2 * run.model.feed_forward)
-        per_run = width * run.training.epochs * (run.data.cut.train or 30_000)
+        per_run = width * learnt.epochs * (run.data.cut.train or 30_000)
         return float(per_run * len(self.runs))
 
 

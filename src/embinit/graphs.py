@@ -9,7 +9,8 @@ indices change, and they are copied into the place that was recorded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -63,3 +64,16 @@ def cuda_graphs(generators: Sequence[torch.Generator]) -> Record:
         return graph.replay
 
     return record
+
+
+@contextlib.contextmanager
+def own_stream(device: str) -> Iterator[None]:
+    """On a GPU a stream of one's own: graphs are recorded on another than the default one."""
+    if torch.device(device).type != "cuda":
+        yield
+        return
+    stream = torch.cuda.Stream(device)
+    stream.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.device(device), torch.cuda.stream(stream):
+        yield
+    torch.cuda.current_stream(device).wait_stream(stream)

@@ -98,6 +98,16 @@ def xavier(shape: Shape, special: Tensor, generator: torch.Generator) -> Tensor:
     return pretrained(table, special, generator)
 
 
+NORMAL_SIGMA = 0.02
+"""BERT's (Devlin et al. 2019) and RemBERT's width of a table before pre-training."""
+
+
+def normal(shape: Shape, special: Tensor, generator: torch.Generator) -> Tensor:
+    """A normal of mean zero and sigma 0.02, whatever the table's shape."""
+    table = torch.randn(shape, generator=generator).mul_(NORMAL_SIGMA)
+    return pretrained(table, special, generator)
+
+
 def pretrained(vectors: Tensor, special: Tensor, generator: torch.Generator) -> Tensor:
     """The vectors (N, D) as they are; draws nothing."""
     return _with_special_rows(ordinary_rows(vectors, special).float(), special)
@@ -242,6 +252,7 @@ INITS: Registry[Init] = Registry("init", "embinit.inits")
 
 for _init in (
     Init("xavier", "Xavier", False, xavier),
+    Init("normal", "Normal", False, normal),
     Init("pretrained", "{source}", True, pretrained),
     Init("pretrained_xavier", "{source}_Xavier", True, pretrained_xavier),
     Init("pretrained_shuffled", "{source}_Shuffled", True, pretrained_shuffled),

@@ -7,7 +7,7 @@ layer's weights are taken while the logits are there, as the loss is a sum that 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,8 +22,19 @@ MOST_BYTES = {"cpu": 2**22, "cuda": 2**30}
 """How much logits may take at once, but for one run's: a core's caches, a part of a GPU."""
 
 
+class OutputLayer(NamedTuple):
+    """An output layer's weights (R, D, N) and bias (R, 1, N), wherever they lie."""
+
+    weight: Tensor
+    bias: Tensor
+    dtype: torch.dtype
+
+
 def cross_entropy(
-    hidden: Tensor, layer: StackedLinear, labels: Tensor, most_bytes: int | None = None
+    hidden: Tensor,
+    layer: StackedLinear | OutputLayer,
+    labels: Tensor,
+    most_bytes: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Each run's summed loss (R,), and over how many labels (S,).
 

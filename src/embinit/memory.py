@@ -22,9 +22,17 @@ SPARE = 0.8
 
 
 def estimated_bytes(
-    shape: ModelShape, runs: int, batch: int, source: int, target: int = 0, device: str = "cpu"
+    shape: ModelShape,
+    runs: int,
+    batch: int,
+    source: int,
+    target: int = 0,
+    device: str = "cpu",
+    answers: int = 1,
 ) -> int:
     """What training ``runs`` runs takes at the widest batch: B sentences of so many words.
+
+    A sentence has an output for each target word, or so many ``answers``.
 
     Each layer keeps, for each word, what its backward pass reads: in widths D of the model and F
     of the feed-forward, counted off ``model``'s layers, float32 all of it.
@@ -33,7 +41,7 @@ def estimated_bytes(
     encoder = 3 * dim + shape.layers * (14 * dim + inner)
     decoder = 4 * dim + shape.layers * (22 * dim + inner)
     kept = batch * (source * encoder + (target * decoder if shape.translates else 0))
-    outputs = batch * (target if shape.translates else 1) * shape.outputs
+    outputs = batch * (target if shape.translates else answers) * shape.outputs
     most_logits = max(MOST_BYTES[torch.device(device).type], 4 * outputs)
     return 4 * runs * (COPIES * shape.parameters + kept) + 2 * min(4 * runs * outputs, most_logits)
 
@@ -63,13 +71,16 @@ def runs_that_fit(
     target: int,
     device: str,
     sharers: int = 1,
+    answers: int = 1,
 ) -> int:
     """How many of ``runs`` runs may train at once, at least one."""
     free = free_bytes(device, sharers)
     if free is None:
         return runs
     fit = range(1, runs + 1)
-    sizes = (estimated_bytes(shape, number, batch, source, target, device) for number in fit)
+    sizes = (
+        estimated_bytes(shape, number, batch, source, target, device, answers) for number in fit
+    )
     return max(1, sum(size <= SPARE * free for size in sizes))
 
 

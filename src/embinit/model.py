@@ -31,6 +31,10 @@ from embinit.vocabulary import PAD
 NoiseFunction = Callable[[Tensor], Tensor]
 
 
+ACTIVATIONS: Registry[Callable[[Tensor], Tensor]] = Registry("activation", "embinit.activations")
+ACTIVATIONS.register("relu", torch.relu)
+ACTIVATIONS.register("gelu", F.gelu)
+
 PRECISIONS: Registry[torch.dtype] = Registry("precision", "embinit.precisions")
 PRECISIONS.register("float32", torch.float32)
 PRECISIONS.register("bfloat16", torch.bfloat16)
@@ -40,8 +44,9 @@ PRECISIONS.register("bfloat16", torch.bfloat16)
 class ModelShape:
     """Everything that fixes the tensors of a stacked model.
 
-    ``outputs`` is the decoder's vocabulary size for translation, the number of classes else;
-    ``decoder_words`` is 0 for a classifier.
+    ``outputs`` is the decoder's vocabulary size for translation, the number of classes else, and
+    0 for an encoder alone; ``decoder_words`` is 0 for a classifier. ``input_width`` is that of the
+    tables, where it is not the model's.
     """
 
     encoder_words: int
@@ -54,6 +59,8 @@ class ModelShape:
     dropout: float
     precision: str = "float32"
     attention: str = "plain"
+    activation: str = "relu"
+    input_width: int | None = None
 
     @property
     def translates(self) -> bool:
@@ -63,17 +70,17 @@ class ModelShape:
     @property
     def parameters(self) -> int:
         """How many parameters one model of this shape has (Table 5), its tables included."""
-        trained = torch.ones(1, dtype=torch.bool)
-        with torch.device("meta"):
-            one = torch.ones(1)
-            encoder, decoder = (
-                Embedding(
-                    torch.empty(1, words, self.dim), one, torch.empty(1, 1, self.dim), trained
-                )
-                for words in (self.encoder_words, self.decoder_words)
-            )
-            model = StackedTransformer(self, encoder, decoder if self.translates else None)
-        return sum(parameter.numel() for parameter in model.parameters())
+        encoder, decoder = (
+            Embedding.empty(words, self.input_width or self.dim, self.dim)
+            for words in (self.encoder_words, self.decoder_words)
+        )
+        model = StackedTransformer(self, encoder, decoder if self.translates else None)
+        return count(model)
+
+
+def count(module: nn.Module) -> int:
+    """How many parameters a module has."""
+    return sum(parameter.numel() for parameter in module.parameters())
 
 
 class Noise:
@@ -123,6 +130,13 @@ class StackedLinear(nn.Module):
         if self.dtype == torch.float32:
             return torch.baddbmm(bias, x, weight)
         return torch.bmm(x.to(self.dtype), weight.to(self.dtype)).float() + bias
+
+
+def draw_xavier(layer: StackedLinear, run: int, generator: torch.Generator) -> None:
+    """Draw one run's weights of a layer: each of its matrices Xavier-uniform."""
+    for part in layer.weight.detach()[run].chunk(layer.parts, dim=-1):
+        bound = math.sqrt(6 / sum(part.shape))
+        part.copy_(torch.rand(part.shape, generator=generator) * (2 * bound) - bound)
 
 
 class StackedLayerNorm(nn.Module):
@@ -234,15 +248,16 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Two linear layers with ReLU between."""
+    """Two linear layers with the activation between (Vaswani: ReLU)."""
 
     def __init__(self, shape: ModelShape, runs: int) -> None:
         super().__init__()
         self.inner = StackedLinear(runs, shape.dim, shape.feed_forward, shape.precision)
         self.outer = StackedLinear(runs, shape.feed_forward, shape.dim, shape.precision)
+        self.activation = ACTIVATIONS[shape.activation]
 
     def forward(self, x: Tensor) -> Tensor:
-        outer: Tensor = self.outer(torch.relu(self.inner(x)))
+        outer: Tensor = self.outer(self.activation(self.inner(x)))
         return outer
 
 
@@ -307,9 +322,11 @@ class DecoderLayer(nn.Module):
 class Embedding(nn.Module):
     """Table x multiplier + positions, each run with its own, always float32.
 
-    ``tables`` (R, N, D); ``multipliers`` (R,); ``positions`` (R, L, D); ``trained`` (R,) bool:
+    ``tables`` (R, N, E); ``multipliers`` (R,); ``positions`` (R, L, E); ``trained`` (R,) bool:
     a run whose table is frozen gets a zero gradient, and Adam's step from zero moments is zero.
-    ``norm`` puts a LayerNorm after the sum, which the paper's model lacks.
+    ``norm`` puts a LayerNorm after the sum, which Kim et al.'s model lacks; ``learned`` positions
+    are trained too. Where E is not the model's width ``dim``, a linear layer leads there, after
+    LayerNorm and dropout, as in RemBERT.
     """
 
     offsets: Tensor
@@ -324,26 +341,65 @@ class Embedding(nn.Module):
         positions: Tensor,
         trained: Tensor,
         norm: bool = False,
+        learned: bool = False,
+        dim: int | None = None,
+        precision: str = "float32",
     ) -> None:
         super().__init__()
-        runs, words, dim = tables.shape
-        self.norm = StackedLayerNorm(runs, dim) if norm else nn.Identity()
+        runs, words, width = tables.shape
+        self.norm = StackedLayerNorm(runs, width) if norm else nn.Identity()
+        self.projection: nn.Module = nn.Identity()
+        if dim not in (None, width):
+            self.projection = StackedLinear(runs, width, dim, precision)
         self.table = nn.Parameter(tables, requires_grad=bool(trained.any()))
         self.register_buffer("trained", trained.float().view(-1, 1, 1))
         if self.table.requires_grad and not bool(trained.all()):
             self.table.register_hook(lambda gradient: gradient * self.trained)
         self.register_buffer("offsets", (torch.arange(runs) * words).view(-1, 1, 1))
         self.register_buffer("multipliers", multipliers.float().view(-1, 1, 1, 1))
-        self.register_buffer("positions", positions)
+        if learned:
+            self.positions = nn.Parameter(positions)
+        else:
+            self.register_buffer("positions", positions)
+
+    @classmethod
+    def empty(
+        cls,
+        words: int,
+        width: int,
+        dim: int,
+        norm: bool = False,
+        learned: bool = False,
+        length: int = 1,
+    ) -> Embedding:
+        """One run's embedding whose values are not set, for counting: it takes up no memory."""
+        return cls(
+            torch.empty(1, words, width),
+            torch.ones(1),
+            torch.empty(1, length, width),
+            torch.ones(1, dtype=torch.bool),
+            norm,
+            learned,
+            dim,
+        )
 
     def forward(self, ids: Tensor, noise: NoiseFunction, start: int = 0) -> Tensor:
         """(S, B, T) ids, the first at position ``start``, to (R, B*T, D)."""
         _, batch, length = ids.shape
-        runs, _, dim = self.table.shape
+        runs, _, width = self.table.shape
         words = F.embedding(ids + self.offsets, self.table.flatten(0, 1))
         places = self.positions[:, None, start : start + length]
-        summed = (words * self.multipliers + places).reshape(runs, batch * length, dim)
-        return noise(self.norm(summed))
+        summed = (words * self.multipliers + places).reshape(runs, batch * length, width)
+        read: Tensor = self.projection(noise(self.norm(summed)))
+        return read
+
+
+def mean_over_words(x: Tensor, ids: Tensor) -> Tensor:
+    """The mean of x (R, B*T, D) over the words of ids (S, B, T), padding left out: (R, B, D)."""
+    _, batch, length = ids.shape
+    real = (ids != PAD).float().unsqueeze(-1)
+    total = (x.view(len(x), batch, length, -1) * real).sum(dim=2)
+    return total / real.sum(dim=2)
 
 
 class StackedTransformer(nn.Module):
@@ -371,25 +427,35 @@ class StackedTransformer(nn.Module):
 
     def encode(self, ids: Tensor, noise: NoiseFunction = no_noise) -> tuple[Tensor, Tensor]:
         """(S, B, T) ids to the encoder's output (R, B*T, D) and its mask (R*B, 1, 1, T)."""
+        for x in self.states(ids, noise):  # noqa: B007
+            pass
+        return x, self._mask(ids)
+
+    def states(self, ids: Tensor, noise: NoiseFunction = no_noise) -> Iterator[Tensor]:
+        """(S, B, T) ids to what the encoder holds: its embeddings, then after each layer.
+
+        Each is (R, B*T, D).
+        """
+        mask = self._mask(ids)
+        x = self.encoder_embedding(ids, noise)
+        yield x
+        for layer in self.encoder_layers:
+            x = layer(x, ids.shape[1], mask, noise)
+            yield x
+
+    def _mask(self, ids: Tensor) -> Tensor:
+        """What is added to scores, (R*B, 1, 1, T): minus infinity for padding."""
         copies, batch, length = ids.shape
         blocked = torch.zeros(ids.shape, device=ids.device).masked_fill_(ids == PAD, -torch.inf)
         mask = blocked.expand(self.runs, batch, length) if copies == 1 else blocked
-        mask = mask.reshape(-1, 1, 1, length)
-        x = self.encoder_embedding(ids, noise)
-        for layer in self.encoder_layers:
-            x = layer(x, batch, mask, noise)
-        return x, mask
+        return mask.reshape(-1, 1, 1, length)
 
     def summary(self, ids: Tensor, noise: NoiseFunction = no_noise) -> Tensor:
         """(S, B, T) ids to the mean of the encoder's output over the words, (R, B, D).
 
         The output layer makes a classifier's logits of it.
         """
-        _, batch, length = ids.shape
-        x, _ = self.encode(ids, noise)
-        real = (ids != PAD).float().unsqueeze(-1)
-        total = (x.view(self.runs, batch, length, -1) * real).sum(dim=2)
-        return total / real.sum(dim=2)
+        return mean_over_words(self.encode(ids, noise)[0], ids)
 
     def remember(self, ids: Tensor, noise: NoiseFunction = no_noise) -> Memory:
         """Encode the source once for all steps of the decoder."""
@@ -438,12 +504,13 @@ class StackedTransformer(nn.Module):
     def initialise(self, run: int, generator: torch.Generator) -> None:
         """Draw run ``run``'s weights: every matrix Xavier-uniform, biases 0, gains 1 (A.2).
 
-        The order of the draws is the order of the modules, and no table takes part, so the
-        weights of a seed are the same whatever the embeddings start from.
+        The order of the draws is the order of the modules, those of the embeddings last, and no
+        table takes part: so a seed's weights are the same whatever the embeddings start from, and
+        the layers' the same whatever the tables' widths.
         """
-        for module in self.modules():
-            if not isinstance(module, StackedLinear):
-                continue
-            for part in module.weight.detach()[run].chunk(module.parts, dim=-1):
-                bound = math.sqrt(6 / sum(part.shape))
-                part.copy_(torch.rand(part.shape, generator=generator) * (2 * bound) - bound)
+        embeddings = (self.encoder_embedding, self.decoder_embedding)
+        of_embeddings = [m for one in embeddings if one is not None for m in one.modules()]
+        rest = [module for module in self.modules() if module not in of_embeddings]
+        for module in (*rest, *of_embeddings):
+            if isinstance(module, StackedLinear):
+                draw_xavier(module, run, generator)

@@ -1,9 +1,10 @@
 """The noise floor: how far apart two trainings of the same arm come out by the seed alone.
 
-A margin is twice the standard deviation of the baseline arm (Xavier) over seeds that no claim uses,
-rounded up to half a unit: a difference that two trainings of the very same model show in one case
-of six is not one that a finding should rest on. Where the paper prints standard deviations of
-Xavier for the task, the margin is no less than twice the largest, rounded up likewise.
+A margin is twice the standard deviation of the baseline arm (Kim et al.'s: Xavier) over seeds that
+no claim uses, rounded up to half a unit: a difference that two trainings of the very same model
+show in one case of six is not one that a finding should rest on. Where the paper prints standard
+deviations of Xavier for the task, the margin is no less than twice the largest, rounded up
+likewise.
 
 ``noise_floor.json`` beside this module holds what was measured; a test holds every registered
 margin (``tiers``) against it.
@@ -71,38 +72,45 @@ def measure(
     seeds: int,
     data_dir: Path | None = None,
     device: str = "cpu",
-) -> Floor:
-    """Train the baseline arm on ``seeds`` seeds.
+    metrics: Sequence[str] = (),
+) -> list[Floor]:
+    """Train the baseline arm on ``seeds`` seeds: the floors of its metric and of further ones.
 
-    InputError for fewer than two, or where a run ended without a score or all have the same.
+    InputError for fewer than two seeds, or where a run ended without a score or all have the same.
     """
-    from embinit.training import train
+    from embinit.session import results_of
 
     if seeds < 2:
         raise InputError(f"a standard deviation needs at least 2 seeds, not {seeds}; 10 are usual")
     started = time.perf_counter()
-    runs = (experiment.run("xavier", FIRST_SEED + seed) for seed in range(seeds))
-    results = train(Cohort(tuple(runs)), data_dir, device)
-    found = [result.measures.get(experiment.metric) for result in results]
-    values = [value for value in found if value is not None]
-    if len(values) < seeds or len(set(values)) < 2:
-        raise InputError(
-            f"{experiment.data.task}: {len(values)} of {seeds} seeds gave a score, "
-            f"{len(set(values))} of them different; there is no noise to measure"
-        )
+    runs = (experiment.run(experiment.baseline, FIRST_SEED + seed) for seed in range(seeds))
+    results = results_of(Cohort(tuple(runs)), data_dir, device)
+    seconds = round((time.perf_counter() - started) / seeds, 1)
     assert experiment.model is not None
-    return Floor(
-        tier=tier,
-        task=experiment.data.task,
-        width=experiment.model.dim,
-        metric=experiment.metric,
-        unit=experiment.unit,
-        mean=round(float(np.mean(values)), 3),
-        sd=round(float(np.std(values, ddof=1)), 3),
-        seeds=seeds,
-        seconds_a_run=round((time.perf_counter() - started) / seeds, 1),
-        measured=time.strftime("%Y-%m-%d"),
-    )
+    floors = []
+    for metric in (experiment.metric, *metrics):
+        found = [result.measures.get(metric) for result in results]
+        values = [value for value in found if value is not None]
+        if len(values) < seeds or len(set(values)) < 2:
+            raise InputError(
+                f"{experiment.data.task}: {len(values)} of {seeds} seeds gave a score, "
+                f"{len(set(values))} of them different; there is no noise to measure"
+            )
+        floors.append(
+            Floor(
+                tier=tier,
+                task=experiment.data.task,
+                width=experiment.model.dim,
+                metric=metric,
+                unit=experiment.unit,
+                mean=round(float(np.mean(values)), 3),
+                sd=round(float(np.std(values, ddof=1)), 3),
+                seeds=seeds,
+                seconds_a_run=seconds,
+                measured=time.strftime("%Y-%m-%d"),
+            )
+        )
+    return floors
 
 
 def stored() -> list[Floor]:

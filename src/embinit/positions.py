@@ -46,6 +46,18 @@ def none(length: int, dim: int) -> Tensor:
     return torch.zeros(length, dim)
 
 
+LEARNED = "learned"
+"""The kind whose rows are trained."""
+
+LEARNED_SIGMA = 0.02
+"""BERT's (Devlin et al. 2019) width of its positions before they are trained."""
+
+
+def learned(length: int, dim: int, generator: torch.Generator) -> Tensor:
+    """Where rows that are trained like a table start: a normal of sigma 0.02."""
+    return torch.randn(length, dim, generator=generator) * LEARNED_SIGMA
+
+
 def shuffled(pe: Tensor, generator: torch.Generator) -> Tensor:
     """The rows of ``pe`` (L, D) permuted: each place still has its own row, but order is gone."""
     return pe[torch.randperm(len(pe), generator=generator)]
@@ -116,6 +128,12 @@ def _shuffled_sinusoidal(
     return shuffled(sinusoidal(length, dim), generator)
 
 
+def _learned(length: int, dim: int, generator: torch.Generator | None, _: Tensor | None) -> Tensor:
+    if generator is None:
+        raise InputError("positions 'learned' start from random rows: give them a generator")
+    return learned(length, dim, generator)
+
+
 def _apart(length: int, _: int, __: torch.Generator | None, rows: Tensor | None) -> Tensor:
     if rows is None:
         raise InputError("positions 'apart' keep out of a table's way: give them its rows")
@@ -127,6 +145,7 @@ KINDS.register("sinusoidal", lambda length, dim, *_: sinusoidal(length, dim))
 KINDS.register("equation-2", lambda length, dim, *_: equation_2(length, dim))
 KINDS.register("none", lambda length, dim, *_: none(length, dim))
 KINDS.register("shuffled", _shuffled_sinusoidal)
+KINDS.register(LEARNED, _learned)
 KINDS.register("apart", _apart)
 KINDS.register("faint", lambda length, dim, *_: faint(length, dim))
 

@@ -26,7 +26,9 @@ from embinit.sources import SOURCES, Coverage, Source, Vectors
 from embinit.tasks import TASKS, Example, Task
 from embinit.tasks.base import Side
 from embinit.tokenizers import Tokenizer, tokenizer
-from embinit.vocabulary import BOS, EOS, PAD, SEP, Vocabulary
+from embinit.vocabulary import BOS, EOS, MASK_WORD, PAD, SEP, SPECIAL_WORDS, Vocabulary
+
+SIDES: tuple[Side, ...] = ("encoder", "decoder")
 
 
 @dataclass(frozen=True)
@@ -87,10 +89,18 @@ def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
 
     InputError if a file is missing, so that nothing trains before all its data is there.
     """
-    parts = [text_fingerprint(run.data.task, data_dir)]
+    parts = [data_fingerprint(run.data, data_dir)]
     if run.table.source is not None:
         parts.append(source(run.table.source, data_dir).fingerprint())
     return "/".join(parts)
+
+
+def data_fingerprint(spec: DataSpec, data_dir: Path | None) -> str:
+    """The digest of what ``spec`` reads: the task's text, and what its vocabulary is counted on."""
+    own = text_fingerprint(spec.task, data_dir)
+    if spec.vocabulary is None:
+        return own
+    return f"{own}/{data_fingerprint(spec.vocabulary, data_dir)}"
 
 
 def text_fingerprint(task: str, data_dir: Path | None) -> str:
@@ -106,48 +116,59 @@ def source(name: str, data_dir: Path | None) -> Source:
     return (ready and ready.source(name)) or SOURCES[name](data_dir)
 
 
-@functools.lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=16)
 def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:
     """Load, tokenise, count and encode the text of ``spec``; kept for the process."""
     task, ready = TASKS[spec.task], prepared.directory(data_dir)
-    if ready and (fingerprint := ready.text(spec.task)):
-        return _read(spec, *ready.load("data", text_key(spec, fingerprint), f"{spec.task} text"))
+    if ready and ready.text(spec.task):
+        key = text_key(spec, data_fingerprint(spec, data_dir))
+        return _read(spec, *ready.load("data", key, f"{spec.task} text"))
     splits = task.load(data_dir, spec.cut)
-    sides: tuple[Side, ...] = ("encoder", "decoder") if task.kind == "translation" else ("encoder",)
+    sides: tuple[Side, ...] = ("encoder",) if task.kind == "classification" else SIDES
     tokenizers = {
         side: tokenizer(_located(name, data_dir), task.languages[side])
         for side, name in zip(sides, spec.tokenizers, strict=True)
     }
-    words = {
-        name: _Words.of(examples, tokenizers)
-        for name, examples in (
-            ("train", splits.train),
-            ("validation", splits.validation),
-            ("test", splits.test),
-        )
-    }
-    kept = words["train"].no_longer_than(spec.max_length)
-    if not kept.encoder:
+    train, validation, test = (
+        _Words.of(examples, tokenizers)
+        for examples in (splits.train, splits.validation, splits.test)
+    )
+    train = train.no_longer_than(spec.max_length)
+    if not train.encoder:
         raise InputError(
             f"no training example of {spec.task} has at most {spec.max_length} tokens a side; "
             "raise max_length"
         )
-    vocabularies = {side: Vocabulary.build(kept.side(side), spec.min_freq) for side in sides}
+    if task.kind == "text":
+        train, validation, test = train.pooled(), validation.pooled(), test.side_by_side()
+    vocabularies = _vocabularies(spec, train, data_dir)
     return PreparedData(
         spec,
         task,
         vocabularies,
-        kept.encode(vocabularies, spec.max_length),
-        words["validation"].encode(vocabularies, spec.max_length),
-        words["test"].encode(vocabularies, spec.max_length),
+        train.encode(vocabularies, spec.max_length),
+        validation.encode(vocabularies, spec.max_length),
+        test.encode(vocabularies, spec.max_length),
     )
+
+
+def _vocabularies(spec: DataSpec, train: _Words, data_dir: Path | None) -> dict[Side, Vocabulary]:
+    """Each side's, counted on the training text; one that hides words has a word for that."""
+    if spec.vocabulary is not None:
+        return prepare(spec.vocabulary, data_dir).vocabularies
+    kind = TASKS[spec.task].kind
+    special = (*SPECIAL_WORDS, MASK_WORD) if kind == "text" else SPECIAL_WORDS
+    sides: tuple[Side, ...] = SIDES if kind == "translation" else ("encoder",)
+    return {
+        side: Vocabulary.build(train.side(side), spec.min_freq, spec.most_words, special)
+        for side in sides
+    }
 
 
 def write(spec: DataSpec, sources: Sequence[str], data_dir: Path | None, to: Writer) -> None:
     """Prepare ``spec``'s text and what ``sources`` have for its vocabularies, if not there yet."""
-    fingerprint = text_fingerprint(spec.task, data_dir)
-    key, data = text_key(spec, fingerprint), prepare(spec, data_dir)
-    to.index["tasks"][spec.task] = fingerprint
+    key, data = text_key(spec, data_fingerprint(spec, data_dir)), prepare(spec, data_dir)
+    to.index["tasks"][spec.task] = text_fingerprint(spec.task, data_dir)
     if not to.has("data", key):
         to.add("data", key, *_written(data))
     for name in sources:
@@ -235,6 +256,20 @@ class _Words:
         sentences = self.encoder if side == "encoder" else self.decoder
         return [[word for word in sentence if word != _SEPARATOR] for sentence in sentences]
 
+    def pooled(self) -> _Words:
+        """Sentences of both languages, each example in one: none is met with its translation."""
+        pairs = zip(self.encoder, self.decoder, strict=True)
+        there = ([sentence for sentence in pair if sentence] for pair in pairs)
+        return self._alone([pair[n % len(pair)] for n, pair in enumerate(there)])
+
+    def side_by_side(self) -> _Words:
+        """The sentences that have a translation, then their translations."""
+        pairs = [pair for pair in zip(self.encoder, self.decoder, strict=True) if pair[1]]
+        return self._alone([pair[side] for side in (0, 1) for pair in pairs])
+
+    def _alone(self, sentences: list[list[str]]) -> _Words:
+        return _Words(sentences, [], [])
+
     def no_longer_than(self, most: int) -> _Words:
         """Only the examples of which no side has more than ``most`` words."""
         kept = [
@@ -299,7 +334,7 @@ def start_tables(run: RunSpec, data: PreparedData, data_dir: Path | None) -> dic
     """
     assert run.model is not None
     return {
-        side: start_table(run, side, vocabulary, data, run.model.dim, data_dir)
+        side: start_table(run, side, vocabulary, data, run.model.table_width, data_dir)
         for side, vocabulary in data.vocabularies.items()
     }
 
@@ -329,7 +364,9 @@ def _table_of_init(
 ) -> Table:
     init, shape, special = INITS[run.table.init], (len(vocabulary.words), dim), vocabulary.special
     generator = stream(run.seed, f"embedding/{side}")
-    if run.table.source is None or not covers(run.table.source, data.task, side, data_dir):
+    if run.table.source is None:
+        return Table(init(shape, special, generator), special, None)
+    if not covers(run.table.source, data.task, side, data_dir):
         return Table(INITS["xavier"](shape, special, generator), special, None)
     found = _lookup(run.table.source, data.spec, side, data_dir)
     _check_width(run.table.source, found.values.shape[1], dim)
@@ -342,8 +379,8 @@ def _table_of_init(
 def _check_width(name: str, width: int, dim: int) -> None:
     if width != dim:
         raise InputError(
-            f"source {name!r} has vectors of width {width}, the model is {dim} wide; "
-            "use the source's width as the model's"
+            f"source {name!r} has vectors of width {width}, the model's table is {dim} wide; "
+            "use the source's width as the table's"
         )
 
 
@@ -364,7 +401,9 @@ def check(run: RunSpec, data_dir: Path | None) -> None:
             f"({', '.join(data.task.languages.values())})"
         )
     if run.model is not None:
-        _check_width(run.table.source, source(run.table.source, data_dir).dim, run.model.dim)
+        _check_width(
+            run.table.source, source(run.table.source, data_dir).dim, run.model.table_width
+        )
     for side in covered:
         _lookup(run.table.source, run.data, side, data_dir)
 

@@ -167,4 +167,5 @@ def answer_key(source: Source, words: Sequence[str], language: str | None) -> st
 
 def text_key(spec: DataSpec, fingerprint: str) -> str:
     """The key of a task's text as ``spec`` has it cut, tokenised and counted."""
-    return hashlib.sha256(f"{fingerprint}/{canonical(asdict(spec))}".encode()).hexdigest()
+    plain = canonical({"data": asdict(spec)})
+    return hashlib.sha256(f"{fingerprint}/{plain}".encode()).hexdigest()

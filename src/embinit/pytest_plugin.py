@@ -26,6 +26,7 @@ import pytest
 from embinit import baseline, progress
 from embinit.audit import Audit, Finding, finding_of
 from embinit.baseline import Change, changes
+from embinit.budgets import unequal
 from embinit.claims import ArmsOfExperiment, Claim, comparisons_of
 from embinit.comparisons import OTHER_SEEDS, Comparison, Decider, Decision, read_by, verdict_of
 from embinit.errors import InputError
@@ -43,6 +44,7 @@ SESSION: pytest.StashKey[Session] = pytest.StashKey()
 VERDICTS: pytest.StashKey[list[dict[str, Any]]] = pytest.StashKey()
 AUDITS: pytest.StashKey[list[dict[str, Any]]] = pytest.StashKey()
 COMPARISONS: pytest.StashKey[list[Comparison]] = pytest.StashKey()
+UNEQUAL: pytest.StashKey[str | None] = pytest.StashKey()
 STARTED: pytest.StashKey[float] = pytest.StashKey()
 CLUSTER: pytest.StashKey[str] = pytest.StashKey()
 PROPERTY = "embinit.verdict"
@@ -325,11 +327,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if not isinstance(item, pytest.Function) or Statement.of(item.function) is None:
             continue
         item.user_properties.append((MARK, ""))
-        if Claim.of(item.function) is None:
+        claim = Claim.of(item.function)
+        if claim is None:
             continue
         one = _experiment_of(item)
         comparisons = comparisons_of(item.function, _arms(one, config))
         item.stash[COMPARISONS] = comparisons
+        item.stash[UNEQUAL] = unequal(comparisons, claim.equal) if claim.equal else None
+        if item.stash[UNEQUAL]:
+            continue
         wanted.append([run for comparison in comparisons for run in comparison.runs()])
     if wanted and not config.option.collectonly:
         session = _session(config)
@@ -350,7 +356,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     config, comparisons = pyfuncitem.config, pyfuncitem.stash[COMPARISONS]
     session = _session(config)
     runs = [run for comparison in comparisons for run in comparison.runs()]
-    problems = sorted({problem for run in runs if (problem := session.problem(run))})
+    caught = pyfuncitem.stash[UNEQUAL]
+    problems = [caught] if caught else sorted(filter(None, map(session.problem, runs)))
+    problems = list(dict.fromkeys(problems))
     alpha = claim.family.share(config.getoption("tier"))
     one, place = _experiment_of(pyfuncitem), (pyfuncitem.nodeid, config.getoption("tier"))
     looks = schedule(one.seeds, config.getoption("max_seeds"))
@@ -367,10 +375,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
             lambda more: _may_go_on(config, more),
         )
     verdict = verdict_of(decisions)
-    entry = claim_entry(claim, one, *place, looks, decisions, alpha, session.key, session.record)
+    entry = claim_entry(
+        claim, one, *place, looks, decisions, alpha, session.key, session.record, bool(caught)
+    )
     pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
     pyfuncitem.user_properties.extend(properties(entry))
-    _settle(pyfuncitem, claim, verdict, decisions, bool(config.getini("strict")))
+    if not (caught and claim.expects is Verdict.NOT_RUN):
+        _settle(pyfuncitem, claim, verdict, decisions, bool(config.getini("strict")))
     return True
 
 

@@ -24,7 +24,8 @@ class RunResult:
 
     ``measures`` are the run's numbers by name (``bleu`` and ``accuracy`` in percent, ``sigma`` in
     the table's units, ``pe_share`` 0 to 1, ``best_epoch`` counted from 1; ``test_accuracy`` and
-    ``best_test_epoch`` where the task reports its test split); they lack the task's metric if the
+    ``best_test_epoch`` where the task reports its test split, and ``test_accuracy_then``, that of
+    the best epoch on validation); they lack the task's metric if the
     run failed in its first epoch, and ``failure`` says why a run ended early. ``tables`` are the
     starting tables by side, ``positions`` the encodings that are added to them. ``outputs`` are
     what the model put out for each example that the metric is taken on, at its best epoch (a

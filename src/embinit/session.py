@@ -21,9 +21,17 @@ from typing import Any
 
 import torch
 
-from embinit import preparation, probing
+from embinit import preparation, probing, transfer
 from embinit.errors import InputError
-from embinit.experiments import MOST_RUNS, Cohort, PretrainingSpec, RunSpec, plan
+from embinit.experiments import (
+    MOST_RUNS,
+    Cohort,
+    PretrainingSpec,
+    RunSpec,
+    TrainingSpec,
+    TransferSpec,
+    plan,
+)
 from embinit.pretraining import runs as pretrained_tables
 from embinit.results import RunResult
 from embinit.sources import use_source
@@ -107,8 +115,9 @@ class Session:
             return str(error)
         if not self.may_train:
             return f"the store {self.store.root} lacks runs; without --no-train they are trained"
-        recipe = run.training if isinstance(run.training, PretrainingSpec) else None
-        what = (run.data, run.table.source, recipe)
+        recipe = None if isinstance(run.training, TrainingSpec) else run.training
+        width = run.model and (run.model.table_width, run.model.coupled, run.model.output_width)
+        what = (run.data, run.table.source, recipe, width)
         if what not in self._checked:
             try:
                 _reads(run).check(run, self.data_dir)
@@ -260,7 +269,8 @@ def results_of(
         return [probing.probe(run, data_dir) for run in cohort.runs]
     if isinstance(training, PretrainingSpec):
         return [pretrained_tables.pretrain(run) for run in cohort.runs]
-    return train(cohort, data_dir, device, progress, sharers=cores() if device == "cpu" else 1)
+    made = transfer.train if isinstance(training, TransferSpec) else train
+    return made(cohort, data_dir, device, progress, sharers=cores() if device == "cpu" else 1)
 
 
 def end_with(parent: int) -> None:
@@ -295,4 +305,6 @@ def _reads(run: RunSpec) -> ModuleType:
     """The module that knows what a run reads: probes, pre-training and training differ."""
     if run.training is None:
         return probing
+    if isinstance(run.training, TransferSpec):
+        return transfer
     return pretrained_tables if isinstance(run.training, PretrainingSpec) else preparation

@@ -9,10 +9,9 @@ A run whose loss stops being a number ends there with its reason; the others go 
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,28 +20,23 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from embinit import positions
 from embinit.batching import Buckets, in_order
 from embinit.decoding import greedy
-from embinit.diagnostics import pe_share, table_statistics
+from embinit.diagnostics import table_statistics
 from embinit.errors import InputError
-from embinit.experiments import Cohort, RunSpec, TrainingSpec
-from embinit.graphs import Replayed, cuda_graphs
-from embinit.init import ordinary_rows
+from embinit.experiments import Cohort, TrainingSpec
+from embinit.graphs import Replayed, cuda_graphs, own_stream
 from embinit.losses import NOTHING, cross_entropy
 from embinit.memory import ran_out, runs_that_fit
 from embinit.model import (
-    Embedding,
-    ModelShape,
     Noise,
     NoiseFunction,
-    StackedTransformer,
     no_noise,
 )
-from embinit.preparation import PreparedData, Split, Table, prepare, start_tables
+from embinit.preparation import Split, prepare
 from embinit.randomness import stream, stream_seed
 from embinit.results import RunResult, provenance
-from embinit.tasks.base import Side
+from embinit.starting import Start, model_shape, table_measures
 from embinit.vocabulary import PAD
 
 Progress = Callable[[float], None]
@@ -94,16 +88,36 @@ def train(
     As many at once as the device has memory for, where ``sharers`` processes train on it; fewer
     if that proves too many. InputError where not even one run has room.
     """
-    results: list[RunResult] = []
     at_once = len(cohort.runs)
     if _sort(cohort, data_dir, device) not in _kept:
         _kept.clear()
         at_once = _runs_that_fit(cohort, data_dir, device, sharers)
+    return in_parts(
+        cohort,
+        at_once,
+        lambda part, told: _training_of(part, data_dir, device).run(told),
+        device,
+        progress,
+    )
+
+
+def in_parts(
+    cohort: Cohort,
+    at_once: int,
+    work: Callable[[Cohort, Progress], list[RunResult]],
+    device: str,
+    progress: Progress,
+) -> list[RunResult]:
+    """``work`` on the cohort, ``at_once`` runs at a time, on half as many if memory runs out.
+
+    InputError where it runs out with one.
+    """
+    results: list[RunResult] = []
     while len(results) < len(cohort.runs):
         part = Cohort(cohort.runs[len(results) : len(results) + at_once])
         told = functools.partial(_tell, progress, cohort, part, len(results))
         try:
-            results += _training_of(part, data_dir, device).run(told)
+            results += work(part, told)
         except (RuntimeError, MemoryError) as error:
             _kept.clear()
             if not ran_out(error):
@@ -161,29 +175,17 @@ def _runs_that_fit(cohort: Cohort, data_dir: Path | None, device: str, sharers: 
     )
 
 
-def model_shape(spec: RunSpec, data: PreparedData) -> ModelShape:
-    """The shape of the run's model over its data's vocabularies."""
-    assert spec.model is not None
-    assert isinstance(spec.training, TrainingSpec)
-    words = {side: len(vocabulary.words) for side, vocabulary in data.vocabularies.items()}
-    return ModelShape(
-        encoder_words=words["encoder"],
-        decoder_words=words.get("decoder", 0),
-        outputs=words.get("decoder", data.task.classes),
-        dim=spec.model.dim,
-        heads=spec.model.heads,
-        layers=spec.model.layers,
-        feed_forward=spec.model.feed_forward,
-        dropout=spec.model.dropout,
-        precision=spec.training.precision,
-        attention=spec.model.attention,
-    )
-
-
 class CohortTraining:
     """The state of one cohort in training."""
 
-    def __init__(self, cohort: Cohort, data_dir: Path | None, device: str) -> None:
+    def __init__(
+        self,
+        cohort: Cohort,
+        data_dir: Path | None,
+        device: str,
+        carried: Mapping[str, Tensor] | None = None,
+    ) -> None:
+        """``carried`` are parameters and buffers to go on from, where there are such."""
         first = cohort.runs[0]
         assert first.model is not None
         assert isinstance(first.training, TrainingSpec)
@@ -192,11 +194,13 @@ class CohortTraining:
         self.data = prepare(first.data, data_dir).to(device)
         train = self.data.train
         self.buckets = Buckets(train.lengths, train.target_lengths, self.training.batch_size)
-        self._read(cohort)
-        self.model = self._model()
+        self.start = Start(cohort, self.data, data_dir)
+        self.model = self.start.model()
+        self.model.load_state_dict(carried or {}, strict=False)
+        self.model.to(device)
         self.noise = Noise(
-            [stream(seed, "dropout", device) for seed in self.seeds],
-            self.seed_of_run.to(device),
+            [stream(seed, "dropout", device) for seed in self.start.seeds],
+            self.start.seed_of_run.to(device),
             first.model.dropout,
         )
         self.optimiser = torch.optim.Adam(
@@ -207,7 +211,7 @@ class CohortTraining:
             fused=True,
             capturable=self.on_gpu,
         )
-        self.total = torch.zeros(len(self.specs), device=device)
+        self.total = torch.zeros(len(self.start.specs), device=device)
         self.learn = self._step
         if self.on_gpu:
             self.learn = Replayed(self._step, cuda_graphs(self.noise.generators))
@@ -215,29 +219,21 @@ class CohortTraining:
 
     def restart(self, cohort: Cohort) -> None:
         """Take another cohort of the same sort: every tensor is filled anew where it lies."""
-        self._read(cohort)
-        self.model.load_state_dict(self._model().state_dict())
+        self.start = Start(cohort, self.data, self.data_dir)
+        self.model.load_state_dict(self.start.model().state_dict())
         for state in self.optimiser.state.values():
             for value in state.values():
                 value.zero_()
-        for generator, seed in zip(self.noise.generators, self.seeds, strict=True):
+        for generator, seed in zip(self.noise.generators, self.start.seeds, strict=True):
             generator.manual_seed(stream_seed(seed, "dropout"))
         self._begin()
 
-    def _read(self, cohort: Cohort) -> None:
-        """The runs, what their tables start from, and which seed is whose."""
-        self.specs = cohort.runs
-        self.tables = [start_tables(spec, self.data, self.data_dir) for spec in self.specs]
-        self.places = {side: self._positions(side) for side in self.data.vocabularies}
-        self.seeds = sorted({spec.seed for spec in self.specs})
-        self.seed_of_run = torch.tensor([self.seeds.index(spec.seed) for spec in self.specs])
-
     def _begin(self) -> None:
         """Nothing is learnt yet."""
-        self.orders = [stream(seed, "order") for seed in self.seeds]
+        self.orders = [stream(seed, "order") for seed in self.start.seeds]
         self.curves = Curves()
         self.best = {name: value.clone() for name, value in self._parameters()}
-        self.answers = torch.full((len(self.specs), len(self.data.validation)), NOTHING)
+        self.answers = torch.full((len(self.start.specs), len(self.data.validation)), NOTHING)
         self._bleu_of_epochs: list[Future[Scores]] = []
 
     def _aside(self, score: Callable[[Outputs, Sequence[str]], Scores], *of: Any) -> Future[Scores]:
@@ -248,44 +244,10 @@ class CohortTraining:
         done.set_result(score(*of))
         return done
 
-    def _positions(self, side: Side) -> Tensor:
-        """Each run's positional encodings (R, L, D); L covers the longest sentence of any split."""
-        splits = (self.data.train, self.data.validation, self.data.test)
-        longest = max(
-            int((split.lengths if side == "encoder" else split.target_lengths).max())
-            for split in splits
-        )
-        return torch.stack(
-            [
-                place_table(spec, longest + 1, tables[side])
-                for spec, tables in zip(self.specs, self.tables, strict=True)
-            ]
-        )
-
-    def _model(self) -> StackedTransformer:
-        """The stacked model with every run's tables, positions and weights in place."""
-        shape = model_shape(self.specs[0], self.data)
-        decoder = self._embedding("decoder") if shape.translates else None
-        model = StackedTransformer(shape, self._embedding("encoder"), decoder)
-        for run, spec in enumerate(self.specs):
-            model.initialise(run, stream(spec.seed, "weights"))
-        return model.to(self.device)
-
-    def _embedding(self, side: Side) -> Embedding:
-        first = self.specs[0].model
-        assert first is not None
-        return Embedding(
-            torch.stack([tables[side].values for tables in self.tables]),
-            torch.tensor([multiplier(spec) for spec in self.specs]),
-            self.places[side],
-            torch.tensor([spec.table.trained for spec in self.specs]),
-            first.norm_after_sum,
-        )
-
     def run(self, progress: Progress) -> list[RunResult]:
         """Train all epochs, keep each run's best, and score it."""
         started = time.perf_counter()
-        with self._on_own_stream():
+        with own_stream(self.device):
             for epoch in range(self.training.epochs):
                 self._train_epoch(epoch)
                 self._keep_best(self._validate())
@@ -295,24 +257,12 @@ class CohortTraining:
             ]
             measures, outputs, signature = self._score()
         # A run's share of the cohort's time, not what it would take alone.
-        seconds = (time.perf_counter() - started) / len(self.specs)
+        seconds = (time.perf_counter() - started) / len(self.start.specs)
         progress(1.0)
         return [
             self._result(run, values, outputs[run], signature, seconds)
             for run, values in enumerate(measures)
         ]
-
-    @contextlib.contextmanager
-    def _on_own_stream(self) -> Iterator[None]:
-        """CUDA graphs are recorded on another stream than the default one."""
-        if not self.on_gpu:
-            yield
-            return
-        stream = torch.cuda.Stream(self.device)
-        stream.wait_stream(torch.cuda.current_stream(self.device))
-        with torch.cuda.device(self.device), torch.cuda.stream(stream):
-            yield
-        torch.cuda.current_stream(self.device).wait_stream(stream)
 
     def _train_epoch(self, epoch: int) -> None:
         self.model.train()
@@ -321,8 +271,8 @@ class CohortTraining:
         for batch in self.buckets.schedule(epoch):
             group = self.buckets.groups[batch.group]
             chosen = torch.stack([order[batch.group][batch.low : batch.high] for order in orders])
-            if len(self.seeds) > 1:
-                chosen = chosen[self.seed_of_run]
+            if len(self.start.seeds) > 1:
+                chosen = chosen[self.start.seed_of_run]
             self.learn(chosen.to(self.device), group.source, group.target)
         self.curves.train_loss.append((self.total / self.buckets.steps).cpu())
 
@@ -379,9 +329,9 @@ class CohortTraining:
 
         The classes are NOTHING, and none is right, where the task has none.
         """
-        shape = (len(self.specs), len(split))
+        shape = (len(self.start.specs), len(split))
         answers = torch.full(shape, NOTHING, device=self.device)
-        loss = torch.zeros(len(self.specs), device=self.device)
+        loss = torch.zeros(len(self.start.specs), device=self.device)
         right, total = torch.zeros_like(loss), torch.zeros(1, device=self.device)
         for part in self._in_order(split):
             inputs, targets = _cut(split.inputs, split.lengths, part), None
@@ -420,7 +370,7 @@ class CohortTraining:
     def _finite_epochs(self) -> Tensor:
         """How many epochs each run finished before its loss stopped being a number, (R,)."""
         losses = torch.stack([*self.curves.train_loss, *self.curves.validation_loss])
-        finite = losses.isfinite().view(2, -1, len(self.specs)).all(dim=0)
+        finite = losses.isfinite().view(2, -1, len(self.start.specs)).all(dim=0)
         return finite.long().cumprod(dim=0).sum(dim=0)
 
     def _score(self) -> tuple[list[dict[str, float]], list[list[str]], str]:
@@ -443,6 +393,7 @@ class CohortTraining:
                 test = torch.stack(self.curves.test_accuracy)[:finished, run]
                 values["test_accuracy"] = float(test.max())
                 values["best_test_epoch"] = float(test.argmax() + 1)
+                values["test_accuracy_then"] = float(test[best])
             measures.append(values)
         if self.data.task.kind == "classification":
             return measures, [[str(one) for one in run] for run in self.answers.tolist()], ""
@@ -458,8 +409,8 @@ class CohortTraining:
         """Each run's translations of the split as its model stands."""
         self.model.eval()
         vocabulary = self.data.vocabularies["decoder"]
-        longest = self.places["decoder"].shape[1] - 1
-        outputs: Outputs = [[""] * len(split) for _ in self.specs]
+        longest = self.start.places["decoder"].shape[1] - 1
+        outputs: Outputs = [[""] * len(split) for _ in self.start.specs]
         for chosen in self._in_order(split):
             inputs = _cut(split.inputs, split.lengths, chosen)[0]
             decoded = greedy(self.model, inputs, longest).tolist()
@@ -483,17 +434,17 @@ class CohortTraining:
         signature: str,
         seconds: float,
     ) -> RunResult:
-        spec, tables = self.specs[run], self.tables[run]
+        spec, tables = self.start.specs[run], self.start.tables[run]
         epochs = int(self._finite_epochs()[run])
         failure = None
         if epochs < self.training.epochs:
             failure = f"the loss stopped being a number in epoch {epochs + 1}"
         encoder = tables["encoder"]
         added = spec.positions.kind != "none"
-        places = {side: rows[run] for side, rows in self.places.items()} if added else {}
+        places = {side: rows[run] for side, rows in self.start.places.items()} if added else {}
         return RunResult(
             spec=spec.as_dict(),
-            measures=measures | table_measures(spec, encoder, self.places["encoder"][run]),
+            measures=measures | table_measures(spec, encoder, self.start.places["encoder"][run]),
             curves=self.curves.of(run, epochs),
             tables={side: table_statistics(t.values, t.special) for side, t in tables.items()},
             positions={side: table_statistics(rows) for side, rows in places.items()},
@@ -532,28 +483,3 @@ def _scorer() -> Executor:
 def _cut(ids: Tensor, lengths: Tensor, chosen: Tensor) -> Tensor:
     """The chosen examples as one batch for all runs, (1, B, T), no wider than they need."""
     return ids[chosen, : int(lengths[chosen].max())].unsqueeze(0)
-
-
-def place_table(spec: RunSpec, length: int, table: Table) -> Tensor:
-    """A run's positional encodings (length, D) for one side, whose table it is."""
-    assert spec.model is not None
-    if spec.positions.pe_scale != "one":
-        raise InputError(f"PE × {spec.positions.pe_scale} is for probes; a model adds PE as it is")
-    generator = stream(spec.seed, "positions")
-    rows = ordinary_rows(table.values, table.special)
-    return positions.table(spec.positions.kind, length, spec.model.dim, generator, rows)
-
-
-def multiplier(spec: RunSpec) -> float:
-    """What the run's tables are multiplied by before the positions are added."""
-    assert spec.model is not None
-    return positions.multiplier(spec.positions.multiplier, spec.model.dim)
-
-
-def table_measures(spec: RunSpec, table: Table, places: Tensor) -> dict[str, float]:
-    """The starting table's width, and the PE's share of the variance of the encoder's input."""
-    values = table.values * multiplier(spec)
-    return {
-        "sigma": table_statistics(table.values, table.special).sigma,
-        "pe_share": pe_share(values, places, table.special),
-    }

@@ -26,12 +26,16 @@ def claim_entry(
     alpha: float,
     key: Callable[[RunSpec], str],
     lookup: Lookup,
+    caught: bool = False,
 ) -> dict[str, Any]:
     """The claim as it came out in an experiment; Holm's p is added when all are known.
 
-    ``key`` names a run in the store, ``lookup`` finds its record there.
+    ``key`` names a run in the store, ``lookup`` finds its record there; ``caught``: its arms'
+    budgets were found unequal.
     """
     verdict = verdict_of(decisions)
+    # A control that lacks its data says nothing; one that was caught says that the check works.
+    idle = verdict is Verdict.NOT_RUN and not caught
     reasons = "; ".join(dict.fromkeys(d.reason for d in decisions if d.reason))
     return {
         "id": f"{claim.id}[{one.name}]",
@@ -39,9 +43,7 @@ def claim_entry(
         "verdict": str(verdict),
         "control": claim.expects is not None,
         "expects": None if claim.expects is None else str(claim.expects),
-        "as_expected": None
-        if claim.expects is None or verdict is Verdict.NOT_RUN
-        else verdict is claim.expects,
+        "as_expected": None if claim.expects is None or idle else verdict is claim.expects,
         "statement": claim.says,
         "paper": claim.paper,
         "place": claim.where,

@@ -17,6 +17,8 @@ from torch import Tensor
 
 PAD, UNK, BOS, EOS, SEP = range(5)
 SPECIAL_WORDS = ("<pad>", "<unk>", "<bos>", "<eos>", "<sep>")
+MASK, MASK_WORD = 5, "<mask>"
+"""What hides a word in pre-training; only its vocabularies have it, after the special words."""
 
 
 @dataclass(frozen=True)
@@ -27,17 +29,26 @@ class Vocabulary:
     counts: tuple[int, ...]
 
     @classmethod
-    def build(cls, sentences: Iterable[Sequence[str]], min_freq: int) -> Vocabulary:
-        """Words that occur at least ``min_freq`` times, by falling count, ties alphabetical."""
+    def build(
+        cls,
+        sentences: Iterable[Sequence[str]],
+        min_freq: int,
+        most: int | None = None,
+        special: tuple[str, ...] = SPECIAL_WORDS,
+    ) -> Vocabulary:
+        """Words that occur at least ``min_freq`` times, by falling count, ties alphabetical.
+
+        The first ``most`` of them, ``special`` words included.
+        """
         counted = Counter(word for sentence in sentences for word in sentence)
-        for word in SPECIAL_WORDS:
+        for word in special:
             counted.pop(word, None)
         kept = sorted(
             (item for item in counted.items() if item[1] >= min_freq),
             key=lambda item: (-item[1], item[0]),
-        )
-        words = (*SPECIAL_WORDS, *(word for word, _ in kept))
-        return cls(words, (*(0 for _ in SPECIAL_WORDS), *(count for _, count in kept)))
+        )[: None if most is None else max(0, most - len(special))]
+        words = (*special, *(word for word, _ in kept))
+        return cls(words, (*(0 for _ in special), *(count for _, count in kept)))
 
     @cached_property
     def ids(self) -> dict[str, int]:

@@ -12,6 +12,8 @@ Why it has the properties it has:
 - *Two word orders*: the source language puts the verb last, adjectives before the noun and the
   negation before what it negates; the target language puts the verb second and adjectives and
   negation behind. So positions are needed for more than counting words.
+- *A related language*: the source with other words for half of its classes, so that a model of
+  both has something in common from which to find what the other half means.
 
 Nothing is downloaded and nothing knows about inits. Everything follows from ``SEED``; the text is
 the same on every machine. Each sentence belongs to one ``Share`` by its checksum, so training,
@@ -26,6 +28,7 @@ from embinit.microcosm.grammar import (
     Report,
     Sentence,
     holds_good,
+    in_related,
     in_source,
     in_target,
 )
@@ -42,10 +45,12 @@ from embinit.microcosm.lexicon import (
 from embinit.microcosm.writer import Share, Writer, share, unlabelled
 
 SOURCE_LANGUAGE, TARGET_LANGUAGE = "micro-source", "micro-target"
+RELATED_LANGUAGE = "micro-related"
 
 __all__ = [
     "CLASSES",
     "FUNCTION_WORDS",
+    "RELATED_LANGUAGE",
     "SOURCE_LANGUAGE",
     "TARGET_LANGUAGE",
     "Action",
@@ -61,6 +66,7 @@ __all__ = [
     "favourable",
     "generator",
     "holds_good",
+    "in_related",
     "in_source",
     "in_target",
     "lexicon",

@@ -117,9 +117,20 @@ class _Tongue:
         return subject + self.order(adverb, predicate)
 
 
+SHARED = 4
+"""In the related language, of each so many classes the first two share the source's words."""
+
+
 @cache
-def _tongues() -> tuple[_Tongue, _Tongue]:
+def _tongues() -> tuple[_Tongue, _Tongue, _Tongue]:
     words = lexicon()
+
+    def related(word: Word) -> str:
+        # Two by two, since adjectives of opposite polarity are neighbours.
+        if word.group % SHARED < 2:
+            return words.source[word.part][word.group][0]
+        return words.target[word.part][word.group]
+
     return (
         _Tongue(
             lambda word: words.source[word.part][word.group][word.synonym],
@@ -131,6 +142,7 @@ def _tongues() -> tuple[_Tongue, _Tongue]:
             words.target_function,
             head_final=False,
         ),
+        _Tongue(related, words.source_function, head_final=True),
     )
 
 
@@ -142,3 +154,13 @@ def in_source(sentence: Sentence) -> str:
 def in_target(sentence: Sentence) -> str:
     """The sentence in the target language: verb second, adjective and negation behind."""
     return " ".join(_tongues()[1].sentence(sentence))
+
+
+def in_related(sentence: Sentence) -> str:
+    """The sentence in a language related to the source, as near as two dialects.
+
+    Grammar and function words are the source's. Half of the classes are named by the source's
+    commonest word for them, half by a word of the target: what these mean can be learnt from their
+    neighbours alone.
+    """
+    return " ".join(_tongues()[2].sentence(sentence))

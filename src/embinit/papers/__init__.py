@@ -2,7 +2,8 @@
 
 A paper is a package here, named as its claims' ids begin. Its ``printed`` says what the paper has
 for the two sides of a comparison; ``beside`` in its module of that name gives its tables, so that
-reports can set both beside what was measured.
+reports can set both beside what was measured, and ``methods`` there how its models are made, where
+that is its own.
 """
 
 from __future__ import annotations
@@ -22,13 +23,15 @@ if TYPE_CHECKING:
 class Beside:
     """One of a paper's tables with ours beside it: ``rows`` of cells under the ``head``.
 
-    ``curves`` of a figure: validation BLEU by epoch of each arm here, one list a seed.
+    ``curves`` of a figure: a ``measure`` of each arm here ``by`` epoch or layer, one list a seed.
     """
 
     title: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     curves: tuple[tuple[str, tuple[Sequence[float], ...]], ...] = ()
+    measure: str = "validation_bleu"
+    by: str = "epoch"
 
 
 def citation(paper: str) -> str:
@@ -51,6 +54,13 @@ def beside(paper: str, tier: str, records: Iterable[Mapping[str, Any]]) -> list[
     """The paper's tables, with what the runs in ``records`` measured on ``tier``."""
     module = _module(paper, ".beside")
     found: list[Beside] = module.beside(tier, records) if module else []
+    return found
+
+
+def methods(paper: str, tier: str) -> str:
+    """The paper's own methods text on ``tier``, where it is not what all papers share; else ""."""
+    module = _module(paper, ".beside")
+    found: str = module.methods(tier) if module and hasattr(module, "methods") else ""
     return found
 
 

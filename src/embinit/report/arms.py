@@ -18,7 +18,13 @@ from embinit.report.numbers import MISSING, count, plain
 
 Record = Mapping[str, Any]
 
-CURVES = ("validation_bleu", "validation_accuracy", "validation_loss", "train_loss")
+CURVES = (
+    "validation_bleu",
+    "validation_accuracy",
+    "validation_loss",
+    "train_loss",
+    "masked_loss",
+)
 """What the learning curves show: the first of these that most of a claim's arms have."""
 
 
@@ -226,6 +232,10 @@ SAID = {
     ("table.sigma", None): "as it is",
     ("positions.kind", "none"): "without positions",
     ("positions.kind", "sinusoidal"): "with positions",
+    ("model.coupled", True): "coupled",
+    ("model.coupled", False): "two tables",
+    ("model.input_width", None): "E_in as the model",
+    ("model.output_width", None): "E_out as the model",
     ("model.norm_after_sum", True): "LayerNorm after the sum",
     ("model.norm_after_sum", False): "no LayerNorm after the sum",
 }

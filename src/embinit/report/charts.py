@@ -107,12 +107,13 @@ class Series:
 
 @dataclass(frozen=True)
 class Curves:
-    """Learning curves of several arms with common axes. ``left`` is where the y axis stands."""
+    """Curves of several arms with common axes. ``left`` is where the y axis stands."""
 
     height: float
     floor: float
     left: float
     name: str
+    by: str
     horizontal: tuple[Tick, ...]
     vertical: tuple[Tick, ...]
     series: tuple[Series, ...]
@@ -386,21 +387,28 @@ def forest(comparison: Mapping[str, Any]) -> Forest | None:
     )
 
 
-def curves(name: str, arms: Sequence[tuple[str, Sequence[Sequence[object]]]]) -> Curves | None:
-    """Learning curves ``name`` of arms (label, one list of values per seed); None without any."""
-    summaries = [(label, _over_seeds(seeds)) for label, seeds in arms]
+def curves(
+    name: str, arms: Sequence[tuple[str, Sequence[Sequence[object]]]], by: str = "epoch"
+) -> Curves | None:
+    """Curves ``name`` of arms (label, one list of values per seed); None without any.
+
+    ``by`` epoch, counted from 1, or by layer, from 0.
+    """
+    first = 0.0 if by == "layer" else 1.0
+    summaries = [(label, _over_seeds(seeds, first)) for label, seeds in arms]
     points = [point for _, summary in summaries for point in summary]
     if not points:
         return None
     floor, left = 176.0, 50.0
     vertical = Axis(*padded([value for point in points for value in point[1:]]), floor, 10.0)
     last = max(point[0] for point in points)
-    horizontal = Axis(1.0, max(2.0, last), left + 6, WIDTH - SIDE)
+    horizontal = Axis(first, max(first + 1, last), left + 6, WIDTH - SIDE)
     return Curves(
         height=floor + 37,
         floor=floor,
         left=left,
         name=name.replace("_", " ").replace("bleu", "BLEU"),
+        by=by,
         horizontal=horizontal.ticks(6, whole=True),
         vertical=vertical.ticks(4),
         series=tuple(_series(label, part, horizontal, vertical) for label, part in summaries),
@@ -468,8 +476,10 @@ def _swarm(places: Sequence[float], top: float) -> tuple[str, int]:
     return "".join(path), used
 
 
-def _over_seeds(seeds: Sequence[Sequence[object]]) -> list[tuple[float, float, float, float]]:
-    """(epoch from 1, mean, least, greatest) over the seeds that got that far."""
+def _over_seeds(
+    seeds: Sequence[Sequence[object]], first: float
+) -> list[tuple[float, float, float, float]]:
+    """(epoch from ``first``, mean, least, greatest) over the seeds that got that far."""
     longest = max((len(values) for values in seeds), default=0)
     step = max(1, -(-longest // MOST_POINTS))
     # The last epoch is kept whatever the step: it is the one that gets read off.
@@ -479,7 +489,7 @@ def _over_seeds(seeds: Sequence[Sequence[object]]) -> list[tuple[float, float, f
         known = drawable(values[epoch] for values in seeds if epoch < len(values))
         if known:
             mean = math.fsum(known) / len(known)
-            summary.append((epoch + 1.0, mean, min(known), max(known)))
+            summary.append((epoch + first, mean, min(known), max(known)))
     return summary
 
 

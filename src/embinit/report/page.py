@@ -24,7 +24,8 @@ from markupsafe import Markup
 
 from embinit.baseline import VERDICTS
 from embinit.errors import InputError
-from embinit.papers import beside, citation
+from embinit.papers import Beside, beside, citation
+from embinit.papers import methods as paper_methods
 from embinit.report import numbers, past
 from embinit.report.arms import (
     Arm,
@@ -183,7 +184,7 @@ def _page(
     used = _used(document["claims"], records)
     not_run: dict[str, list[Card]] = {}
     for card in cards:
-        if card.claim["verdict"] == "NOT RUN":
+        if card.claim["verdict"] == "NOT RUN" and not card.claim["as_expected"]:
             not_run.setdefault(card.claim["reason"], []).append(card)
     script = resources.files("embinit.report").joinpath("summary.js").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -207,11 +208,7 @@ def _page(
         "relations": relations(used),
         "doses": doses(used),
         "calibration": _calibration(),
-        "beside": [
-            (table, curves("validation_bleu", table.curves) if table.curves else None)
-            for paper in _papers(document)
-            for table in beside(paper, document["session"]["tier"], used)
-        ],
+        "sections": _sections(document, used),
         "seeds": _seeds(document["claims"])
         + "".join(
             f", then {seeds}"
@@ -236,6 +233,34 @@ def _page(
     }
 
 
+@dataclass(frozen=True)
+class Section:
+    """A paper's own part of the page: how its models are made, and its tables beside ours."""
+
+    paper: str
+    methods: str
+    tables: tuple[tuple[Beside, Curves | None], ...]
+
+    @property
+    def anchor(self) -> str:
+        """Where it begins."""
+        return "paper-" + _slug(self.paper)
+
+
+def _sections(document: Mapping[str, Any], used: Sequence[Record]) -> list[Section]:
+    """One for each paper that has something of its own to show."""
+    tier = document["session"]["tier"]
+    found = []
+    for paper in _papers(document):
+        tables = tuple(
+            (table, curves(table.measure, table.curves, table.by) if table.curves else None)
+            for table in beside(paper, tier, used)
+        )
+        if tables:
+            found.append(Section(paper, paper_methods(paper, tier), tables))
+    return found
+
+
 def methods(document: Mapping[str, Any], records: Sequence[Record]) -> str:
     """How this was done, as a methods section has it: design, test, levels, measures, versions."""
     session, claims = document["session"], document["claims"]
@@ -248,8 +273,8 @@ def methods(document: Mapping[str, Any], records: Sequence[Record]) -> str:
         f"trained with {_seeds(claims)} seeds. Arms of a seed share the order of the data, dropout "
         "masks and all weights but the embedding tables, so arms were compared by a one-sided "
         "paired t test over seeds. 'Not worse' and 'alike' allow a margin that was registered "
-        "before any run that it judges: at least twice the standard deviation of Xavier over "
-        f"seeds. The claims belong to {many}; each shares out a level of 5 % evenly over its "
+        "before any run that it judges: at least twice the standard deviation of the baseline arm "
+        f"over seeds. The claims belong to {many}; each shares out a level of 5 % evenly over its "
         "claims, counted beforehand. A claim is supported if all of its comparisons are, and "
         "refuted if the opposite of one is shown at the same level."
     ]

@@ -3,6 +3,7 @@
 from embinit.tasks import labelled as labelled
 from embinit.tasks import microcosm as microcosm
 from embinit.tasks import parallel as parallel
+from embinit.tasks import text as text
 from embinit.tasks.base import TASKS, Cut, Example, Splits, Task
 
 __all__ = ["TASKS", "Cut", "Example", "Splits", "Task"]

@@ -10,14 +10,16 @@ from typing import Literal, NamedTuple, Protocol
 from embinit.registry import Registry
 
 Side = Literal["encoder", "decoder"]
+Kind = Literal["translation", "classification", "text"]
+"""Text is to be pre-trained on: in two languages, with translations for its test."""
 
 
 class Example(NamedTuple):
     """One example as text.
 
     ``text`` goes into the encoder; ``pair`` is its second segment where a task has two (MNLI's
-    hypothesis), else "". Exactly one of ``target`` (translation) and ``label`` (classification)
-    is given.
+    hypothesis), else "". Exactly one of ``target`` (translation, and text to pre-train on, "" where
+    a sentence has no translation) and ``label`` (classification) is given.
     """
 
     text: str
@@ -57,8 +59,8 @@ class Task(Protocol):
         """The name in specs and reports (``mnli``, ``iwslt2017-de-en``, ``micro-sentiment``)."""
 
     @property
-    def kind(self) -> Literal["translation", "classification"]:
-        """Decides the model (encoder-decoder, encoder-classifier) and the metric."""
+    def kind(self) -> Kind:
+        """Decides the model (encoder-decoder, encoder-classifier, encoder) and the metric."""
 
     @property
     def languages(self) -> Mapping[Side, str]:

@@ -1,4 +1,4 @@
-"""Labelled English text as in GLUE: SST-2 and MNLI.
+"""Labelled English text as in GLUE: SST-2 and MNLI, and XNLI with its test in German.
 
 SST-2 (Socher et al. 2013): is a phrase of a film review favourable? Test labels are not public, so
 validation stands for the test (the paper's section 4).
@@ -6,6 +6,9 @@ validation stands for the test (the paper's section 4).
 MNLI (Williams et al. 2018): what does a premise say of a hypothesis? Validation is the matched
 development set (the training text's genres), test the mismatched one (other genres); the paper
 reports the best accuracy on each.
+
+XNLI (Conneau et al. 2018): MNLI's training text and an English validation split, with the test
+translated into German: what was learnt in one language is asked in another.
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ class LabelledText:
     """Classification of English text or pairs of texts, from tab-separated files.
 
     ``files`` gives a split's file names, of which the first that is there counts; without a split
-    ``test``, validation stands for it. ``hub_splits`` gives the names that differ on the Hub.
+    ``test``, validation stands for it. ``hub_splits`` gives the names that differ on the Hub, and
+    ``hub_of`` the splits that are elsewhere there.
     ``columns`` names the columns of ``label``, ``text`` and perhaps ``pair``, the Hub's name
     first; ``headerless`` gives the columns of files that lack a header. Rows labelled as in
     ``unlabelled`` are left out of training.
@@ -40,6 +44,7 @@ class LabelledText:
     labels: Mapping[str, int]
     hub_splits: Mapping[str, str] = field(default_factory=dict)
     headerless: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    hub_of: Mapping[str, Hub] = field(default_factory=dict)
     unlabelled: tuple[str, ...] = ()
     reports_test: bool = False
     kind: Literal["translation", "classification"] = "classification"
@@ -53,7 +58,7 @@ class LabelledText:
     def fingerprint(self, data_dir: Path | None) -> str:
         """The files' digests, or the data set's place on the Hub."""
         if data_dir is None:
-            return str(self.hub)
+            return "/".join(map(str, dict.fromkeys((self.hub, *self.hub_of.values()))))
         return "/".join(digest(self._file(data_dir, split)) for split in self.files)
 
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
@@ -80,10 +85,10 @@ class LabelledText:
         return examples
 
     def _hub(self, split: str) -> Iterator[tuple[str, dict[str, str]]]:
-        split = self.hub_splits.get(split, split)
-        for number, row in enumerate(hub_rows(self.hub, split)):
+        hub, split = self.hub_of.get(split, self.hub), self.hub_splits.get(split, split)
+        for number, row in enumerate(hub_rows(hub, split)):
             columns = {key: str(row[names[0]]) for key, names in self.columns.items()}
-            yield f"{self.hub}, split {split}, row {number}", columns
+            yield f"{hub}, split {split}, row {number}", columns
 
     def _file(self, data_dir: Path, split: str) -> Path:
         names = [
@@ -124,6 +129,16 @@ for _task in (
         },
         labels={"entailment": 0, "neutral": 1, "contradiction": 2, "0": 0, "1": 1, "2": 2},
         unlabelled=("-", "-1"),
+        reports_test=True,
+    ),
+    LabelledText(
+        name="xnli",
+        title="XNLI",
+        hub=Hub("facebook/xnli", config="en"),
+        hub_of={"test": Hub("facebook/xnli", config="de")},
+        files={"train": ("train.en",), "validation": ("validation.en",), "test": ("test.de",)},
+        columns={"label": ("label",), "text": ("premise",), "pair": ("hypothesis",)},
+        labels={"entailment": 0, "neutral": 1, "contradiction": 2, "0": 0, "1": 1, "2": 2},
         reports_test=True,
     ),
 ):

@@ -1,9 +1,12 @@
-"""Three tasks in the microcosm's made language: translation, opinion and inference.
+"""Tasks in the microcosm's made language: translation, opinion and inference.
 
 They stand in for the paper's Multi30k, SST-2 and MNLI where nothing may be downloaded and a model
 must train in seconds: the tier ``micro``. The text comes from ``embinit.microcosm``, drawn anew on
 each machine from fixed seeds; a rare word's meaning is its class's, so it can be known from
 unlabelled text, and word order decides labels and translations.
+
+For pre-trained models there are text in two related languages, the two classifications with a test
+in the other language, and one more to probe layers by.
 """
 
 from __future__ import annotations
@@ -11,26 +14,29 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import Literal
 
 from embinit.microcosm import (
+    CLASSES,
+    RELATED_LANGUAGE,
     SOURCE_LANGUAGE,
     TARGET_LANGUAGE,
     Action,
+    Sentence,
     Share,
     Word,
     Writer,
     antonym_group,
     generator,
     holds_good,
+    in_related,
     in_source,
     in_target,
     share,
 )
-from embinit.tasks.base import TASKS, Cut, Example, Side, Splits
+from embinit.tasks.base import TASKS, Cut, Example, Kind, Side, Splits
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = range(3)
 """MNLI's labels, in its order."""
@@ -39,19 +45,29 @@ INFERENCE_VERBS = 10
 """How many of the verb classes premises have: a data set has its subjects, and so fewer nouns."""
 
 
-def translate(writer: Writer) -> Example:
+Tongue = Callable[[Sentence], str]
+"""Puts a sentence into words."""
+
+
+def translate(writer: Writer, into: Tongue = in_target) -> Example:
     """A sentence and its translation."""
     sentence = writer.sentence()
-    return Example(in_source(sentence), target=in_target(sentence))
+    return Example(in_source(sentence), target=into(sentence))
 
 
-def judge(writer: Writer) -> Example:
+def judge(writer: Writer, tongue: Tongue = in_source) -> Example:
     """An opinion; label 1 where what it says (not what it denies) is favourable, else 0."""
     opinion = writer.opinion()
-    return Example(in_source(opinion), label=int(holds_good(opinion)))
+    return Example(tongue(opinion), label=int(holds_good(opinion)))
 
 
-def infer(writer: Writer) -> Example:
+def name_verb(writer: Writer) -> Example:
+    """An action, labelled by the class of its verb."""
+    action = writer.action()
+    return Example(in_source(action), label=action.verb.group)
+
+
+def infer(writer: Writer, tongue: Tongue = in_source) -> Example:
     """A premise and a hypothesis; entailment, neutral and contradiction, evenly.
 
     The hypothesis repeats the premise, perhaps with a synonym. By label:
@@ -74,7 +90,7 @@ def infer(writer: Writer) -> Example:
         hypothesis = swap_roles(changed) if one_of_two else describe_object(changed, writer)
     else:
         hypothesis = negate(changed) if one_of_two else oppose(changed, writer)
-    return Example(in_source(premise), pair=in_source(hypothesis), label=label)
+    return Example(tongue(premise), pair=tongue(hypothesis), label=label)
 
 
 def _premise(writer: Writer) -> Action:
@@ -135,19 +151,24 @@ def oppose(action: Action, writer: Writer) -> Action:
 
 @dataclass(frozen=True)
 class MicrocosmTask:
-    """A task in the made language. Lengths of the splits are (train, validation, test)."""
+    """A task in the made language. Lengths of the splits are (train, validation, test).
+
+    ``write_test`` puts what ``write`` would say into another language, for the test.
+    """
 
     name: str
-    kind: Literal["translation", "classification"]
+    kind: Kind
     classes: int
     write: Callable[[Writer], Example]
     sizes: tuple[int, int, int]
     reports_test: bool = False
+    write_test: Callable[[Writer], Example] | None = None
 
     @property
     def languages(self) -> Mapping[Side, str]:
         """The encoder reads the source language; a decoder writes the target language."""
-        return {"encoder": SOURCE_LANGUAGE, "decoder": TARGET_LANGUAGE}
+        other = RELATED_LANGUAGE if self.kind == "text" else TARGET_LANGUAGE
+        return {"encoder": SOURCE_LANGUAGE, "decoder": other}
 
     def fingerprint(self, data_dir: Path | None) -> str:
         """A digest of the whole text; ``data_dir`` plays no part."""
@@ -167,21 +188,24 @@ class MicrocosmTask:
 
 
 def _examples(task: MicrocosmTask, part: Share) -> Iterator[Example]:
-    """Different examples whose text belongs to one share, without end."""
-    writer = Writer(generator(task.name, part))
+    """Different examples whose text, in the source language, is of one share; without end."""
+    elsewhere = task.write_test if part == "test" else None
+    writer, other = (Writer(generator(task.name, part)) for _ in range(2))
     drawn: set[Example] = set()
     while True:
         example = task.write(writer)
+        shown = elsewhere(other) if elsewhere else example
         if share(example.text) == part and example not in drawn:
             drawn.add(example)
-            yield example
+            yield shown
 
 
 @cache
 def _splits(task: MicrocosmTask) -> Splits:
     train, validation, test = task.sizes
+    learnt_from: Share = "unlabelled" if task.kind == "text" else "train"
     return Splits(
-        train=tuple(islice(_examples(task, "train"), train)),
+        train=tuple(islice(_examples(task, learnt_from), train)),
         validation=tuple(islice(_examples(task, "validation"), validation)),
         test=tuple(islice(_examples(task, "test"), test)),
     )
@@ -198,5 +222,27 @@ for _task in (
     MicrocosmTask("micro-translation", "translation", 0, translate, (1200, 200, 200)),
     MicrocosmTask("micro-sentiment", "classification", 2, judge, (1200, 400, 400)),
     MicrocosmTask("micro-inference", "classification", 3, infer, (1500, 400, 400)),
+    MicrocosmTask(
+        "micro-two-languages", "text", 0, partial(translate, into=in_related), (8000, 400, 300)
+    ),
+    MicrocosmTask(
+        "micro-sentiment-across",
+        "classification",
+        2,
+        judge,
+        (1200, 400, 400),
+        reports_test=True,
+        write_test=partial(judge, tongue=in_related),
+    ),
+    MicrocosmTask(
+        "micro-inference-across",
+        "classification",
+        3,
+        infer,
+        (1500, 400, 400),
+        reports_test=True,
+        write_test=partial(infer, tongue=in_related),
+    ),
+    MicrocosmTask("micro-verb", "classification", CLASSES["verb"][0], name_verb, (1000, 400, 400)),
 ):
     TASKS.register(_task.name, _task)

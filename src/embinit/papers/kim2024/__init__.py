@@ -141,7 +141,7 @@ def _printed_sum(side: Quantity, task: str) -> float | None:
     values = [_printed_value(term, task) for term in side.terms]
     if not values or None in values:
         return None
-    return sum(term.sign * (value or 0.0) for term, value in zip(side.terms, values, strict=True))
+    return sum(term.weight * (value or 0.0) for term, value in zip(side.terms, values, strict=True))
 
 
 def _printed_value(term: Term, task: str) -> float | None:

@@ -1,0 +1,400 @@
+"""Chung et al. (2021), *Rethinking embedding coupling in pre-trained language models*.
+
+ICLR 2021, arXiv 2010.12821. The experiments of each tier, the settings that its claims compare,
+and the families that they belong to, with their sizes: a claim's share of alpha stands here before
+anything is trained.
+
+An experiment is a task that a pre-trained encoder is fine-tuned on. Its usual arm is decoupled:
+input and output table are two, each as wide as the model. All of a tier's experiments share their
+runs, since one pre-training is fine-tuned on every task.
+
+- ``micro``: 8,000 sentences of two related made languages, models 64 wide with 2 layers; fine-tuned
+  on the made opinion and inference tasks in one language, tested in the other.
+- ``sample``: English and German text of the data directory (Multi30k, IWSLT2017, SST-2, MNLI),
+  fine-tuned on SST-2 and MNLI. It has no labelled German: transfer is seen by retrieval alone.
+- ``paper``: English and German Wikipedia through ``datasets``, BERT-base's sizes, fine-tuned on
+  XNLI's English and tested on its German, and on SST-2; for a GPU.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from embinit.claims import ArmsOfExperiment, Family
+from embinit.comparisons import Comparison, Quantity, trend
+from embinit.errors import InputError
+from embinit.experiments import (
+    DataSpec,
+    DownstreamSpec,
+    Experiment,
+    MaskingSpec,
+    ModelSpec,
+    PositionSpec,
+    TrainingSpec,
+    TransferSpec,
+)
+from embinit.tasks import Cut
+from embinit.transfer.model import reinvested as reinvested_model
+
+USUAL = "normal"
+"""The init of every arm that is not about inits: BERT's and RemBERT's."""
+
+DECOUPLING = Family(
+    "chung2021/decoupling",
+    {"micro": 6, "sample": 4, "paper": 5},
+    says="Decoupling: two tables are no worse than one, and better in a wider model",
+)
+REINVESTMENT = Family(
+    "chung2021/reinvestment",
+    {"micro": 4, "sample": 2, "paper": 3},
+    says="Reinvestment: a narrow input table and more layers beat the coupled model",
+)
+OUTPUT_WIDTH = Family(
+    "chung2021/output-width",
+    {"micro": 6, "sample": 4, "paper": 5},
+    says="Output width: a wider output table helps, though it is thrown away",
+)
+GENERALITY = Family(
+    "chung2021/generality",
+    {"micro": 4, "sample": 4, "paper": 4},
+    says="Generality: a wider output table keeps the last layers general",
+)
+INITS = Family(
+    "chung2021/inits",
+    {"micro": 8, "sample": 8, "paper": 8},
+    says="Inits under pre-training: does the first paper's finding 1 hold for the input table?",
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task of a tier, by role, with its margin.
+
+    ``transfer_margin`` is that of its score in the other language, None where it has none.
+    """
+
+    role: str
+    data: str
+    train: int | None
+    training: TrainingSpec
+    margin: float
+    transfer_margin: float | None = None
+
+    @property
+    def transfers(self) -> bool:
+        """Whether it has a test in the other language."""
+        return self.transfer_margin is not None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A tier's setting.
+
+    ``widths`` are those of the trends, the model's own among them; ``narrow`` is the input width
+    whose savings are reinvested; the source's vectors are ``source_width`` wide.
+    """
+
+    text: DataSpec
+    tokenizer: str
+    model: ModelSpec
+    pretraining: MaskingSpec
+    tasks: tuple[Task, ...]
+    probes: tuple[tuple[str, int | None], ...]
+    widths: tuple[int, ...]
+    narrow: int
+    source: str
+    source_label: str
+    source_width: int
+    seeds: int = 5
+
+
+_PAPER_TUNING = TrainingSpec(32, 3, 2e-5, precision="bfloat16")
+
+SETTINGS = {
+    "micro": Setting(
+        text=DataSpec(
+            "micro-two-languages",
+            ("whitespace", "whitespace"),
+            Cut(train=8000),
+            min_freq=1,
+            max_length=32,
+            most_words=700,
+        ),
+        tokenizer="whitespace",
+        model=ModelSpec(64, 2, 2, 128, 0.0, norm_after_sum=True, activation="gelu"),
+        # Hiding twice BERT's share learns as much from half the sentences.
+        pretraining=MaskingSpec(batch_size=64, epochs=5, lr=2e-3, share=0.3),
+        tasks=(
+            Task("sentiment", "micro-sentiment-across", 800, TrainingSpec(32, 6, 1e-3), 7.5, 7.0),
+            Task("inference", "micro-inference-across", 1200, TrainingSpec(32, 4, 1e-3), 4.5, 7.5),
+        ),
+        probes=(("micro-sentiment-across", 800), ("micro-verb", None)),
+        widths=(8, 32, 64, 256),
+        narrow=16,
+        source="micro-glove",
+        source_label="GloVe",
+        source_width=64,
+    ),
+    "sample": Setting(
+        text=DataSpec(
+            "en-de-text",
+            ("spacy", "spacy"),
+            Cut(train=20_000, validation=500, test=500),
+            max_length=40,
+            most_words=8000,
+        ),
+        tokenizer="spacy",
+        model=ModelSpec(128, 4, 2, 256, 0.0, norm_after_sum=True, activation="gelu"),
+        pretraining=MaskingSpec(batch_size=64, epochs=2, lr=1e-3),
+        tasks=(
+            Task("sentiment", "sst2", 4000, TrainingSpec(32, 3, 5e-4), 3.0),
+            Task("inference", "mnli", 5000, TrainingSpec(32, 3, 5e-4), 4.0),
+        ),
+        probes=(("sst2", 4000), ("mnli", 5000)),
+        widths=(16, 64, 128, 512),
+        narrow=64,
+        source="glove",
+        source_label="GloVe",
+        source_width=300,
+    ),
+    "paper": Setting(
+        text=DataSpec(
+            "wikipedia-en-de",
+            ("hf:mt5", "hf:mt5"),
+            Cut(train=2_000_000, validation=800, test=1000),
+            max_length=127,
+            most_words=100_000,
+        ),
+        tokenizer="hf:mt5",
+        model=ModelSpec(768, 12, 12, 3072, 0.1, norm_after_sum=True, activation="gelu"),
+        pretraining=MaskingSpec(batch_size=256, epochs=4, lr=2e-4, precision="bfloat16"),
+        tasks=(
+            Task("sentiment", "sst2", None, _PAPER_TUNING, 2.0),
+            Task("inference", "xnli", None, _PAPER_TUNING, 2.0, 2.0),
+        ),
+        probes=(("sst2", 20_000), ("xnli", 20_000)),
+        widths=(128, 384, 768, 3072),
+        narrow=128,
+        source="mt5",
+        source_label="mT5",
+        source_width=768,
+        seeds=3,
+    ),
+}
+
+
+@cache
+def experiments(tier: str) -> tuple[Experiment, ...]:
+    """The tier's experiments, one for each task that the encoder is fine-tuned on."""
+    setting = SETTINGS[tier]
+
+    def labelled(name: str, train: int | None) -> DataSpec:
+        return DataSpec(
+            name,
+            (setting.tokenizer,),
+            Cut(train=train),
+            min_freq=setting.text.min_freq,
+            max_length=setting.text.max_length,
+            vocabulary=setting.text,
+        )
+
+    transfer = TransferSpec(
+        setting.pretraining,
+        tuple(
+            DownstreamSpec(task.role, labelled(task.data, task.train), task.training)
+            for task in setting.tasks
+        ),
+        tuple(labelled(*probe) for probe in setting.probes),
+    )
+    return tuple(
+        Experiment(
+            name=f"{setting.text.task}-{task.role}",
+            role=task.role,
+            source=setting.source,
+            source_label=setting.source_label,
+            data=setting.text,
+            model=setting.model,
+            training=transfer,
+            metric=f"{task.role}_accuracy",
+            unit="% accuracy",
+            seeds=setting.seeds,
+            margin=task.margin,
+            positions=PositionSpec("learned", "one"),
+            baseline=USUAL,
+        )
+        for task in setting.tasks
+    )
+
+
+def metrics(tier: str) -> list[str]:
+    """All scores that have a margin on the tier, the first experiment's first."""
+    found = [one.metric for one in experiments(tier)]
+    return found + [f"{one.role}_test" for one in transferring(tier)]
+
+
+def transferring(tier: str) -> list[Experiment]:
+    """The experiments whose task has a test in the other language."""
+    able = {task.role for task in SETTINGS[tier].tasks if task.transfers}
+    return [one for one in experiments(tier) if one.role in able]
+
+
+def from_vectors(tier: str) -> list[Experiment]:
+    """The experiments with an input table as wide as the source's vectors."""
+    width = SETTINGS[tier].source_width
+    return [one.with_model(input_width=_or_own(one, width)) for one in experiments(tier)]
+
+
+def once_from_vectors(tier: str) -> list[Experiment]:
+    """One of those."""
+    return from_vectors(tier)[:1]
+
+
+def once(tier: str) -> list[Experiment]:
+    """One experiment, for what is asked of the encoder before it is fine-tuned."""
+    return list(experiments(tier)[:1])
+
+
+Measured = Callable[[ArmsOfExperiment], Quantity]
+"""What of a setting's usual arm is compared."""
+
+
+def accuracy(arms: ArmsOfExperiment) -> Quantity:
+    """Its accuracy on the task that it was fine-tuned on."""
+    return arms[USUAL]
+
+
+def transfer(arms: ArmsOfExperiment) -> Quantity:
+    """Its accuracy in the other language, fine-tuned in the first alone, by a margin of its own.
+
+    InputError for a task that has no test there.
+    """
+    role = arms.setting.role
+    [task] = [task for task in _setting_of(arms).tasks if task.role == role]
+    if task.transfer_margin is None:
+        raise InputError(f"{task.data} has no test in the other language")
+    return arms[USUAL].elsewhere(f"{role}_test").within(task.transfer_margin)
+
+
+def before_fine_tuning(measure: str) -> Measured:
+    """A measure of the encoder (``probe_drop``, ``retrieval_last``, ``masked_loss``)."""
+    return lambda arms: arms[USUAL].of(measure)
+
+
+masked_loss = before_fine_tuning("masked_loss")
+"""How well hidden words are guessed, in nats a word."""
+
+
+def _setting_of(arms: ArmsOfExperiment) -> Setting:
+    return next(one for one in SETTINGS.values() if one.text == arms.setting.data)
+
+
+def coupled(arms: ArmsOfExperiment) -> ArmsOfExperiment:
+    """The same arms with one table for input and output."""
+    return arms.changed("coupled", lambda one: one.with_model(coupled=True))
+
+
+def wider(arms: ArmsOfExperiment) -> ArmsOfExperiment:
+    """The same arms in a model twice as wide, tables, heads and feed-forward with it."""
+
+    def change(one: Experiment) -> Experiment:
+        assert one.model is not None
+        model = one.model
+        return one.with_model(
+            dim=2 * model.dim, heads=2 * model.heads, feed_forward=2 * model.feed_forward
+        )
+
+    return arms.changed("twice as wide", change)
+
+
+def reinvested(arms: ArmsOfExperiment, too_many: int = 0) -> ArmsOfExperiment:
+    """The same arms with a narrow input table and what that frees in layers.
+
+    ``too_many`` layers break the budget, for the control that must be caught.
+    """
+    setting = _setting_of(arms)
+
+    def change(one: Experiment) -> Experiment:
+        assert one.model is not None
+        assert one.data.most_words is not None
+        words, length = one.data.most_words, one.data.max_length + 1
+        model = reinvested_model(one.model, words, length, setting.narrow)
+        return one.changed(model=replace(model, layers=model.layers + too_many))
+
+    said = f"E_in {setting.narrow}, reinvested"
+    return arms.changed(said + (" and one layer more" if too_many else ""), change)
+
+
+def with_output_width(arms: ArmsOfExperiment, width: int) -> ArmsOfExperiment:
+    """The same arms with an output table ``width`` wide."""
+    return arms.changed(
+        f"E_out {width}", lambda one: one.with_model(output_width=_or_own(one, width))
+    )
+
+
+def with_input_width(arms: ArmsOfExperiment, width: int) -> ArmsOfExperiment:
+    """The same arms with an input table ``width`` wide."""
+    return arms.changed(
+        f"E_in {width}", lambda one: one.with_model(input_width=_or_own(one, width))
+    )
+
+
+def _or_own(one: Experiment, width: int) -> int | None:
+    """The model's own width is written as None, so that the usual arm is one run for all."""
+    assert one.model is not None
+    return None if width == one.model.dim else width
+
+
+def pretrained_for(arms: ArmsOfExperiment, epochs: int) -> ArmsOfExperiment:
+    """The same arms pre-trained for another number of epochs."""
+    said = f"{epochs} epoch{'' if epochs == 1 else 's'} of pre-training"
+    return arms.changed(said, lambda one: one.with_masking(epochs=epochs))
+
+
+def over_output_widths(arms: ArmsOfExperiment, of: Measured = accuracy) -> Quantity:
+    """How steeply what an arm is measured by rises with E_out."""
+    widths = _setting_of(arms).widths
+    return trend([(width, of(with_output_width(arms, width))) for width in widths], "E_out")
+
+
+def over_input_widths(arms: ArmsOfExperiment, of: Measured = accuracy) -> Quantity:
+    """How steeply what an arm is measured by rises with E_in."""
+    widths = _setting_of(arms).widths
+    return trend([(width, of(with_input_width(arms, width))) for width in widths], "E_in")
+
+
+@cache
+def numbers() -> dict[str, Any]:
+    """What is known of the paper's numbers: its models' scores as listed by Papers with Code."""
+    text = resources.files("embinit.papers.chung2021").joinpath("numbers.json").read_text("utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def printed(comparison: Comparison) -> list[dict[str, str | float]]:
+    """XNLI's zero-shot accuracy of the paper's coupled and decoupled model, where these meet."""
+    sides = [_as_listed(side) for side in (comparison.left, comparison.right)]
+    if set(sides) != {"coupled", "decoupled"}:
+        return []
+    left, right = (float(numbers()["xtreme"]["xnli"][side]) for side in sides)
+    return [{"task": "XNLI", "left": left, "right": right, "difference": round(left - right, 4)}]
+
+
+def _as_listed(side: Quantity) -> str:
+    """Which of the paper's two models an arm is, by transfer on inference; "" for none."""
+    usual = {
+        (one.with_model(coupled=is_coupled).model, one.training): name
+        for tier in SETTINGS
+        for one in experiments(tier)
+        for is_coupled, name in ((True, "coupled"), (False, "decoupled"))
+    }
+    if len(side.terms) != 1 or side.measure != "inference_test":
+        return ""
+    [term] = side.terms
+    if (term.init, term.offset) != (USUAL, 0):
+        return ""
+    return usual.get((term.experiment.model, term.experiment.training), "")

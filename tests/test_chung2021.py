@@ -1,0 +1,137 @@
+"""The second paper's experiments, settings and tables."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from embinit.claims import ArmsOfExperiment
+from embinit.errors import InputError
+from embinit.noise_floor import stored
+from embinit.papers import beside, methods, printed
+from embinit.papers.chung2021 import (
+    SETTINGS,
+    USUAL,
+    coupled,
+    experiments,
+    from_vectors,
+    numbers,
+    over_output_widths,
+    pretrained_for,
+    reinvested,
+    transfer,
+    transferring,
+    wider,
+    with_output_width,
+)
+from embinit.tiers import TIERS
+
+
+def arms(tier="micro", role="inference"):
+    [one] = [one for one in experiments(tier) if one.role == role]
+    return ArmsOfExperiment(one)
+
+
+@pytest.mark.parametrize("tier", sorted(TIERS))
+def test_a_tiers_experiments_are_one_set_of_runs(tier):
+    """One pre-training serves every task, and every width of a trend that is the model's own."""
+    first, *others = experiments(tier)
+    assert others
+    runs = {one.run(USUAL, 0) for one in (first, *others)}
+    assert len(runs) == 1
+    setting, everything = SETTINGS[tier], ArmsOfExperiment(first)
+    assert setting.model.dim in setting.widths
+    usual = with_output_width(everything, setting.model.dim)[USUAL].runs()[0]
+    assert usual == everything[USUAL].runs()[0]
+    assert len({run.model for run in over_output_widths(everything).runs()}) >= 4
+    assert {one.model.table_width for one in from_vectors(tier)} == {setting.source_width}
+
+
+def test_margins_come_from_the_noise_floor():
+    """Those of micro's two tasks; a trend and a drop have none."""
+    floors = {one.metric: one for one in stored() if one.task == SETTINGS["micro"].text.task}
+    for one in experiments("micro"):
+        assert floors[one.metric].width == one.model.dim
+        assert one.margin == floors[one.metric].margin()
+        assert one.baseline == USUAL
+        across = transfer(ArmsOfExperiment(one))
+        assert across.margin == floors[across.measure].margin()
+
+
+def test_transfer_is_the_tasks_own_in_the_other_language():
+    arm = arms()
+    assert transfer(arm).measure == "inference_test"
+    with pytest.raises(InputError, match="sst2 has no test in the other language"):
+        transfer(arms("sample", "sentiment"))
+    assert [one.role for one in transferring("sample")] == []
+    assert [one.role for one in transferring("paper")] == ["inference"]
+
+
+def test_the_papers_two_models_are_printed_where_they_meet():
+    arm, scores = arms(), numbers()["xtreme"]["xnli"]
+    [row] = printed("chung2021", transfer(arm) >= transfer(coupled(arm)))
+    assert (row["left"], row["right"]) == (scores["decoupled"], scores["coupled"])
+    assert row["difference"] == pytest.approx(0.6)
+    for other in (
+        arm[USUAL] >= coupled(arm)[USUAL],
+        transfer(wider(arm)) >= transfer(coupled(wider(arm))),
+        transfer(reinvested(arm)) > transfer(coupled(arm)),
+        transfer(arm) > transfer(arm).on_other_seeds(),
+        over_output_widths(arm) > 0,
+    ):
+        assert printed("chung2021", other) == []
+
+
+def record(quantity, seed, **measures):
+    run = quantity.terms[0].run(seed)
+    counts = {"pretraining_parameters": 1200.0, "finetuning_parameters": 900.0}
+    return {
+        "spec": json.loads(json.dumps(run.as_dict())),
+        "measures": counts | measures,
+        "curves": {"probe_by_layer": [50.0, 60.0, 40.0 + seed]},
+        "tables": {},
+    }
+
+
+def test_arms_stand_in_words_with_their_counts_and_scores():
+    arm = arms()
+    quantities = [
+        pretrained_for(arm, 0)[USUAL],
+        arm["pretrained"],
+        with_output_width(arm, 256)[USUAL],
+        coupled(wider(arm))[USUAL],
+        arm[USUAL],
+        reinvested(arm)[USUAL],
+    ]
+    records = [
+        record(one, seed, inference_accuracy=70.0 + seed) for one in quantities for seed in (0, 1)
+    ]
+    records.append(record(arm[USUAL].on_other_seeds(), 0, inference_accuracy=0.0))
+    budgets, scores, layers = beside("chung2021", "micro", records)
+    names = [row[0] for row in budgets.rows]
+    assert names == [
+        "usual: two tables as wide as the model",
+        "coupled, 128 wide",
+        "3 layers, E_in 16",
+        "E_out 256",
+        "not pre-trained",
+        "GloVe",
+    ]
+    assert budgets.rows[0][1:] == ("1,200", "900")
+    place = scores.head.index("inference, %, here")
+    assert {row[place] for row in scores.rows} == {"70.5 ± 0.7 (2)"}
+    assert [row[0] for row in layers.rows] == ["E_out 64", "E_out 256"]
+    assert layers.rows[0][1:] == ("50.0", "60.0", "40.5")
+    assert layers.by == "layer"
+
+
+@pytest.mark.parametrize("tier", sorted(TIERS))
+def test_methods_are_those_of_the_tier(tier):
+    said, setting = methods("chung2021", tier), SETTINGS[tier]
+    assert f"{setting.text.cut.train:,} sentences" in said
+    assert f"guessing {setting.pretraining.share:.0%}" in said
+    assert ("other language's score" in said) == any(task.transfers for task in setting.tasks)
+    assert methods("kim2024", tier) == ""
+    assert methods("mine", tier) == ""
+    assert beside("chung2021", tier, []) == []

@@ -1,0 +1,496 @@
+"""Pre-training, the discarded output table, fine-tuning, and what is read off layers between."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from embinit.errors import InputError
+from embinit.experiments import (
+    Cohort,
+    DataSpec,
+    DownstreamSpec,
+    MaskingSpec,
+    ModelSpec,
+    PositionSpec,
+    RunSpec,
+    TableSpec,
+    TrainingSpec,
+    TransferSpec,
+)
+from embinit.losses import NOTHING
+from embinit.model import Embedding, ModelShape, StackedTransformer
+from embinit.preparation import prepare
+from embinit.starting import Start
+from embinit.tasks import Cut
+from embinit.training import CohortTraining
+from embinit.transfer import check, parameters_of, train
+from embinit.transfer.layers import (
+    last_and_drop,
+    probe_accuracy,
+    retrieval_accuracy,
+    sentence_vectors,
+)
+from embinit.transfer.masking import hide_words
+from embinit.transfer.model import (
+    MaskedLanguageModel,
+    count_parameters,
+    output_width,
+    reinvested,
+)
+from embinit.transfer.pretraining import Pretraining, rate_at
+from embinit.vocabulary import EOS, MASK, PAD, SEP
+
+WORDS, LENGTH, DIM, HEADS, LAYERS, INNER, RUNS = 23, 9, 16, 4, 2, 24, 2
+
+
+def masked_model(input_width: int, output_width: int | None) -> MaskedLanguageModel:
+    generator = torch.Generator().manual_seed(4)
+    embedding = Embedding(
+        torch.randn(RUNS, WORDS, input_width, generator=generator),
+        torch.ones(RUNS),
+        torch.randn(RUNS, LENGTH, input_width, generator=generator),
+        torch.ones(RUNS, dtype=torch.bool),
+        norm=True,
+        learned=True,
+        dim=DIM,
+    )
+    shape = ModelShape(
+        WORDS, 0, 0, DIM, HEADS, LAYERS, INNER, 0.0, activation="gelu", input_width=input_width
+    )
+    model = MaskedLanguageModel(StackedTransformer(shape, embedding), output_width, "float32")
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator) / 3)
+    return model.double()
+
+
+def theirs_of(model: MaskedLanguageModel, run: int) -> torch.nn.Module:
+    """The same run's weights in transformers' BERT or RemBERT."""
+    transformers = pytest.importorskip("transformers")
+    sizes = {
+        "vocab_size": WORDS,
+        "hidden_size": DIM,
+        "num_hidden_layers": LAYERS,
+        "num_attention_heads": HEADS,
+        "intermediate_size": INNER,
+        "max_position_embeddings": LENGTH,
+        "layer_norm_eps": 1e-5,
+        "pad_token_id": PAD,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+    }
+    encoder = model.encoder
+    embedding = encoder.encoder_embedding
+    if model.output_table is None:
+        theirs = transformers.BertForMaskedLM(transformers.BertConfig(**sizes))
+        body = theirs.bert
+        head, decoder = theirs.cls.predictions.transform, theirs.cls.predictions.decoder
+    else:
+        widths = {
+            "input_embedding_size": embedding.table.shape[-1],
+            "output_embedding_size": model.output_table.shape[-1],
+        }
+        theirs = transformers.RemBertForMaskedLM(transformers.RemBertConfig(**sizes, **widths))
+        body = theirs.rembert
+        head, decoder = theirs.cls.predictions, theirs.cls.predictions.decoder
+        linear(body.encoder.embedding_hidden_mapping_in, embedding.projection, run)
+    theirs = theirs.double().eval()
+    with torch.no_grad():
+        places = body.embeddings
+        places.word_embeddings.weight.copy_(embedding.table[run])
+        places.position_embeddings.weight.copy_(embedding.positions[run])
+        places.token_type_embeddings.weight.zero_()
+        norm(places.LayerNorm, embedding.norm, run)
+        for layer, ours in zip(body.encoder.layer, encoder.encoder_layers, strict=True):
+            split = layer.attention.self
+            parts = ours.attention.projection.weight[run].chunk(3, dim=-1)
+            biases = ours.attention.projection.bias[run, 0].chunk(3)
+            for part, weight, bias in zip(
+                (split.query, split.key, split.value), parts, biases, strict=True
+            ):
+                part.weight.copy_(weight.T)
+                part.bias.copy_(bias)
+            linear(layer.attention.output.dense, ours.attention.output, run)
+            norm(layer.attention.output.LayerNorm, ours.attention_norm, run)
+            linear(layer.intermediate.dense, ours.feed_forward.inner, run)
+            linear(layer.output.dense, ours.feed_forward.outer, run)
+            norm(layer.output.LayerNorm, ours.feed_forward_norm, run)
+        linear(head.dense, model.dense, run)
+        norm(head.LayerNorm, model.norm, run)
+        if model.output_table is not None:
+            decoder.weight.copy_(model.output_table[run])
+        decoder.bias.copy_(model.bias[run, 0])
+    return theirs
+
+
+def linear(theirs: torch.nn.Linear, ours: torch.nn.Module, run: int) -> None:
+    theirs.weight.data.copy_(ours.weight[run].T)
+    theirs.bias.data.copy_(ours.bias[run, 0])
+
+
+def norm(theirs: torch.nn.LayerNorm, ours: torch.nn.Module, run: int) -> None:
+    theirs.weight.data.copy_(ours.weight[run, 0])
+    theirs.bias.data.copy_(ours.bias[run, 0])
+
+
+@pytest.mark.parametrize(
+    ("input_width", "output"), [(12, 20), (20, 8), (12, 16), (16, None)], ids=str
+)
+def test_the_forward_pass_is_rembert_s_and_coupled_bert_s(input_width, output):
+    """Layer by layer and in the logits, with padding, for every run of the stack."""
+    model = masked_model(input_width, output)
+    ids = torch.tensor([[6, 7, 5, 9, 22, EOS], [5, 12, EOS, PAD, PAD, PAD]])
+    places = torch.tensor([[0, 2, 4], [0, 1, 1]])
+    states = list(model.encoder.states(ids[None]))
+    read, out = model(ids[None], places[None]), model.output()
+    logits = read @ out.weight + out.bias
+    for run in range(RUNS):
+        theirs = theirs_of(model, run)
+        found = theirs(ids, attention_mask=(ids != PAD).long(), output_hidden_states=True)
+        wanted = torch.stack([row[at] for row, at in zip(found.logits, places, strict=True)])
+        torch.testing.assert_close(logits[run].view(2, 3, -1), wanted)
+        real = ids != PAD
+        for ours, state in zip(states[1:], found.hidden_states[1:], strict=True):
+            torch.testing.assert_close(ours[run].view(2, 6, -1)[real], state[real])
+
+
+@pytest.mark.parametrize(("input_width", "output"), [(12, 20), (16, None)], ids=str)
+def test_parameters_are_counted_as_theirs_are(input_width, output):
+    """But for the two token types, which our models lack; fine-tuning has the encoder alone."""
+    theirs = theirs_of(masked_model(input_width, output), 0)
+    spec = ModelSpec(
+        DIM,
+        HEADS,
+        LAYERS,
+        INNER,
+        norm_after_sum=True,
+        input_width=input_width,
+        output_width=output,
+        coupled=output is None,
+    )
+    counts = count_parameters(spec, WORDS, LENGTH)
+    assert counts.pretraining == theirs.num_parameters() - 2 * input_width
+    body = theirs.base_model
+    assert counts.finetuning == sum(p.numel() for p in body.parameters()) - 2 * input_width
+
+
+@given(
+    words=st.integers(50, 3000),
+    narrow=st.integers(2, 30),
+    layers=st.integers(1, 4),
+    inner=st.integers(16, 80),
+)
+def test_reinvesting_keeps_the_budget_of_fine_tuning(words, narrow, layers, inner):
+    """To within half a step of the feed-forward widths, at any sizes; or it says why not."""
+    coupled = ModelSpec(32, 4, layers, inner, norm_after_sum=True, coupled=True)
+    budget = count_parameters(coupled, words, 20).finetuning
+    deeper = replace(coupled, coupled=False, input_width=narrow, layers=layers + 1)
+    if count_parameters(deeper, words, 20).finetuning > budget:
+        with pytest.raises(InputError, match="choose a narrower table, or smaller layers"):
+            reinvested(coupled, words, 20, narrow)
+        return
+    deep = reinvested(coupled, words, 20, narrow)
+    assert deep.layers > layers
+    assert (deep.input_width, deep.coupled, deep.dim) == (narrow, False, 32)
+    assert deep.feed_forward >= inner
+    apart = count_parameters(deep, words, 20).finetuning - budget
+    assert abs(apart) <= deep.layers * (2 * 32 + 1) / 2
+
+
+def test_a_coupled_model_has_no_output_width():
+    assert output_width(ModelSpec(16, 4, 1, 8)) == 16
+    assert output_width(ModelSpec(16, 4, 1, 8, output_width=5)) == 5
+    assert output_width(ModelSpec(16, 4, 1, 8, coupled=True)) is None
+    with pytest.raises(InputError, match="leave output_width out"):
+        output_width(ModelSpec(16, 4, 1, 8, coupled=True, output_width=5))
+
+
+def sentences(copies: int, batch: int, length: int, seed: int) -> Tensor:
+    """Ids with marks and padding behind, some sentences without a word."""
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.randint(MASK + 1, WORDS, (copies, batch, length), generator=generator)
+    ends = torch.randint(0, length, (copies, batch, 1), generator=generator)
+    place = torch.arange(length).expand_as(ids)
+    ids = ids.where(place < ends, PAD).where(place != ends, EOS)
+    ids[:, 0, length // 2] = SEP
+    return ids
+
+
+@given(
+    copies=st.integers(1, 3),
+    batch=st.integers(1, 6),
+    length=st.integers(1, 20),
+    share=st.floats(0.05, 1.0),
+    seed=st.integers(0, 99),
+)
+def test_words_are_hidden_as_they_should_be(copies, batch, length, share, seed):
+    """Marks never; of n words max(1, round(share n)); labels are what stood there."""
+    ids = sentences(copies, batch, length, seed)
+    generators = [torch.Generator().manual_seed(number) for number in range(copies)]
+    seen, places, labels = hide_words(ids, WORDS, share, generators)
+    labels = labels.view(copies, batch, -1)
+    guessed = torch.zeros_like(ids, dtype=torch.bool)
+    guessed.scatter_(-1, places, labels != NOTHING)
+    assert bool((seen == ids)[~guessed].all())
+    assert bool((ids > MASK)[guessed].all())
+    assert bool(((seen >= MASK) & (seen < WORDS))[guessed].all())
+    assert torch.equal(ids.gather(-1, places)[labels != NOTHING], labels[labels != NOTHING])
+    words = (ids > MASK).sum(dim=-1)
+    wanted = (share * words).round().clamp(min=1).where(words > 0, 0)
+    assert torch.equal((labels != NOTHING).sum(dim=-1), wanted.long())
+
+
+def test_a_seed_hides_the_same_whoever_else_is_there():
+    ids = sentences(1, 5, 12, 0)
+    alone = hide_words(ids, WORDS, 0.3, [torch.Generator().manual_seed(7)])
+    both = hide_words(
+        ids.expand(2, -1, -1), WORDS, 0.3, [torch.Generator().manual_seed(n) for n in (3, 7)]
+    )
+    for one, two in zip(alone, both, strict=True):
+        assert torch.equal(one[0], two[1])
+    assert not torch.equal(both.seen[0], both.seen[1])
+
+
+def test_most_hidden_words_are_masked_few_replaced_or_left():
+    """80, 10 and 10 % of 60,000; a random word is the right one in one of 1,000."""
+    ids = torch.randint(MASK + 1, 1006, (1, 2000, 100))
+    seen, places, labels = hide_words(ids, 1006, 0.3, [torch.Generator().manual_seed(0)])
+    shown = seen.gather(-1, places).flatten(1)
+    masked, left = (shown == MASK).float().mean(), (shown == labels).float().mean()
+    assert float(masked) == pytest.approx(0.8, abs=0.01)
+    assert float(left) == pytest.approx(0.1, abs=0.01)
+
+
+def test_the_rate_rises_then_falls():
+    rates = [rate_at(step, 100, 0.1) for step in range(100)]
+    assert rates[:10] == sorted(rates[:10])
+    assert max(rates) == pytest.approx(1.0, abs=0.02)
+    assert rates[9:] == sorted(rates[9:], reverse=True)
+    assert 0 < rates[-1] < 0.05
+    assert all(0 < rate <= 1 for rate in rates)
+    assert rate_at(0, 1, 0.1) > 0
+    with pytest.raises(InputError, match="0 to below 1"):
+        rate_at(0, 10, 1.0)
+
+
+@given(seed=st.integers(0, 50))
+def test_a_probe_is_ridge_regression(seed):
+    """Numpy's least squares over features standardised, with the penalty as further rows."""
+    rng = np.random.default_rng(seed)
+    train, test = rng.normal(3, 2, (40, 5)), rng.normal(3, 2, (30, 5))
+    labels = rng.integers(0, 3, 40)
+    answers = rng.integers(0, 3, 30)
+    mean, sigma = train.mean(axis=0), train.std(axis=0, ddof=1)
+    scaled, asked = (train - mean) / sigma, (test - mean) / sigma
+    wanted = np.eye(3)[labels]
+    rows = np.vstack((scaled, np.eye(5)))
+    outputs = np.vstack((wanted - wanted.mean(axis=0), np.zeros((5, 3))))
+    weights = np.linalg.lstsq(rows, outputs, rcond=None)[0]
+    right = (asked @ weights + wanted.mean(axis=0)).argmax(axis=1) == answers
+    found = probe_accuracy(
+        torch.tensor(train)[None, None],
+        torch.tensor(labels),
+        torch.tensor(test)[None, None],
+        torch.tensor(answers),
+        3,
+    )
+    assert found.shape == (1, 1)
+    assert float(found) == pytest.approx(100 * right.mean())
+
+
+def test_a_probe_reads_what_is_linear_and_spares_a_broken_run():
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(3, 200, 6, generator=generator)
+    labels = (x[0, :, 2] > 0).long()
+    x[1] = x[0] * torch.tensor([1e-3, 1, 1e3, 0, 1, 1]) + 5
+    x[2] = torch.nan
+    found = probe_accuracy(x[:, :150], labels[:150], x[:, 150:], labels[150:], 2)
+    assert float(found[0]) > 90
+    assert float(found[1]) > 90
+    assert float(found[2]) < 80
+    with pytest.raises(InputError, match="two classes"):
+        probe_accuracy(x, torch.zeros(200, dtype=torch.long), x, labels, 2)
+
+
+def test_translations_are_found_by_what_languages_share():
+    """Whatever each language adds to all of its sentences; noise finds one in n."""
+    generator = torch.Generator().manual_seed(0)
+    meaning, noise = torch.randn(2, 100, 30, generator=generator)
+    near = torch.cat((meaning + 50, 2 * meaning - 7 + 0.1 * noise))
+    far = torch.cat((meaning, noise))
+    found = retrieval_accuracy(torch.stack((near, far)))
+    assert found[0] == 100
+    assert found[1] < 8
+
+
+def test_the_drop_is_from_the_best_layer_to_the_last():
+    assert last_and_drop([3.0, 9.0, 4.0]) == (4.0, 5.0)
+    assert last_and_drop([3.0, 4.0, 9.0]) == (9.0, 0.0)
+
+
+TEXT = DataSpec(
+    "micro-two-languages",
+    ("whitespace", "whitespace"),
+    Cut(train=300),
+    min_freq=1,
+    max_length=24,
+    most_words=200,
+)
+
+
+def labelled(task: str) -> DataSpec:
+    return DataSpec(
+        task, ("whitespace",), Cut(train=60), min_freq=1, max_length=24, vocabulary=TEXT
+    )
+
+
+TRANSFER = TransferSpec(
+    MaskingSpec(batch_size=32, epochs=2, lr=2e-3, share=0.3),
+    (DownstreamSpec("sentiment", labelled("micro-sentiment-across"), TrainingSpec(32, 2, 1e-3)),),
+    (labelled("micro-verb"), labelled("micro-sentiment-across")),
+)
+MODEL = ModelSpec(16, 4, 2, 24, 0.1, norm_after_sum=True, activation="gelu")
+
+
+def run_of(seed: int = 0, init: str = "normal", training=TRANSFER, **model) -> RunSpec:
+    source = None if init in ("normal", "xavier") else "micro-glove"
+    positions = PositionSpec("learned", "one")
+    spec = replace(MODEL, **model)
+    return RunSpec(TEXT, spec, training, TableSpec(init, source), positions, seed)
+
+
+@pytest.mark.parametrize(
+    "model", [{}, {"coupled": True}, {"input_width": 8, "output_width": 40}], ids=str
+)
+def test_stacked_equals_single(model):
+    """Arms and seeds together come out as each alone: losses, layers, scores."""
+    runs = [run_of(0, **model), run_of(0, "xavier", **model), run_of(1, **model)]
+    together = train(Cohort(tuple(runs)))
+    for run, one in zip(runs, together, strict=True):
+        [alone] = train(Cohort((run,)))
+        assert one.failure is None
+        assert one.spec == run.as_dict()
+        assert one.measures == pytest.approx(alone.measures, abs=2.1, rel=1e-3)
+        for name in ("masked_train_loss", "masked_loss"):
+            assert one.curves[name] == pytest.approx(alone.curves[name], rel=1e-4)
+    assert together[0].measures["masked_loss"] != together[2].measures["masked_loss"]
+
+
+def test_a_result_tells_all_that_claims_ask_of_it():
+    [result] = train(Cohort((run_of(output_width=40),)))
+    counts = parameters_of(run_of(output_width=40))
+    assert result.measures["pretraining_parameters"] == counts.pretraining
+    assert result.measures["finetuning_parameters"] == counts.finetuning
+    assert 0 < result.measures["sentiment_accuracy"] <= 100
+    assert 0 <= result.measures["sentiment_test"] <= 100
+    probe, each = result.curves["probe_by_layer"], TRANSFER.probes
+    assert len(probe) == MODEL.layers + 1
+    singly = [result.curves[f"probe-{one.task}_by_layer"] for one in each]
+    assert probe == pytest.approx(np.mean(singly, axis=0))
+    assert result.measures["probe_drop"] == pytest.approx(max(probe) - probe[-1])
+    assert result.measures["retrieval_last"] == result.curves["retrieval_by_layer"][-1]
+    assert len(result.curves["sentiment_validation_accuracy"]) == 2
+    assert result.examples == {"train": 300, "validation": 400}
+
+
+def test_fine_tuning_starts_where_pre_training_ended():
+    """With the encoder as it was left, an output layer of its own, and no output table."""
+    cohort = Cohort((run_of(0, output_width=40),))
+    data = prepare(TEXT, None)
+    pretraining = Pretraining(Start(cohort, data, None), "cpu")
+    before = {name: value.clone() for name, value in pretraining.model.named_parameters()}
+    pretraining.run(lambda share: None)
+    carried = pretraining.model.encoder.state_dict()
+    assert not torch.equal(
+        before["encoder.encoder_embedding.positions"], carried["encoder_embedding.positions"]
+    )
+    task = TRANSFER.tasks[0]
+    tuned = replace(cohort.runs[0], data=task.data, training=task.training)
+    state = {name: value for name, value in carried.items() if not name.startswith("output.")}
+    model = CohortTraining(Cohort((tuned,)), None, "cpu", state).model
+    own = dict(model.named_parameters())
+    assert own["output.weight"].shape == (1, 16, 2)
+    shared = set(own) - {"output.weight", "output.bias"}
+    assert shared == {name for name, _ in pretraining.model.encoder.named_parameters()} - {
+        "output.weight",
+        "output.bias",
+    }
+    assert all(torch.equal(own[name], carried[name]) for name in shared)
+
+
+def test_arms_of_a_seed_share_all_but_what_they_differ_in():
+    """The layers start alike whatever the tables' widths; the order and the masks are the same."""
+    data = prepare(TEXT, None)
+    first, second = (
+        Pretraining(Start(Cohort((run,)), data, None), "cpu")
+        for run in (run_of(3), run_of(3, input_width=8, output_width=40))
+    )
+    layers = dict(second.model.encoder.encoder_layers.named_parameters())
+    for name, value in first.model.encoder.encoder_layers.named_parameters():
+        assert torch.equal(value, layers[name])
+    assert [one.initial_seed() for one in first.hiding] == [
+        one.initial_seed() for one in second.hiding
+    ]
+
+
+def test_pre_training_lowers_the_loss_from_what_a_guess_costs():
+    """Of no epochs there is the loss at the start: a guess among the vocabulary's words."""
+    none = replace(TRANSFER, pretraining=replace(TRANSFER.pretraining, epochs=0))
+    longer = replace(TRANSFER, pretraining=replace(TRANSFER.pretraining, epochs=6))
+    [bare], [taught] = (train(Cohort((run_of(training=one),))) for one in (none, longer))
+    assert bare.measures["masked_loss"] == pytest.approx(math.log(200), abs=0.1)
+    assert bare.curves["masked_train_loss"] == []
+    losses = taught.curves["masked_loss"]
+    assert len(losses) == 6
+    assert losses[-1] < losses[0] - 0.3 < math.log(200)
+
+
+def test_a_run_that_breaks_in_pre_training_ends_alone(monkeypatch):
+    runs = (run_of(0), run_of(0, "xavier"))
+    honest = Pretraining.run
+
+    def spoiled(self, progress):
+        honest(self, progress)
+        self.validation_loss[-1] = torch.tensor([torch.nan, self.validation_loss[-1][1]])
+
+    healthy = train(Cohort(runs))
+    monkeypatch.setattr(Pretraining, "run", spoiled)
+    broken, other = train(Cohort(runs))
+    assert "pre-training" in broken.failure
+    assert "sentiment_accuracy" not in broken.measures
+    assert other.measures == healthy[1].measures
+
+
+def test_bad_specs_are_named_before_anything_trains():
+    check(run_of(), None)
+    check(run_of(0, "pretrained", dim=64, heads=4), None)
+    unsized = replace(TEXT, most_words=None)
+    for spec, said in (
+        (replace(run_of(), data=unsized), "must fix its vocabulary"),
+        (replace(run_of(), data=replace(TEXT, most_words=5000)), "has .* words where the spec has"),
+        (replace(run_of(), data=labelled("micro-verb")), "not text to pre-train on"),
+        (run_of(0, coupled=True, output_width=9), "leave output_width out"),
+        (run_of(0, "pretrained"), "vectors of width 64, the model's table is 16 wide"),
+    ):
+        with pytest.raises(InputError, match=said):
+            check(spec, None)
+    other = replace(TRANSFER, probes=(replace(labelled("micro-verb"), max_length=20),))
+    with pytest.raises(InputError, match="must have the vocabulary and the max_length"):
+        check(run_of(training=other), None)
+
+
+def test_sentences_are_means_over_words_whatever_the_batch():
+    data = prepare(TEXT, None)
+    start = Start(Cohort((run_of(0), run_of(1))), data, None)
+    model = start.model()
+    one, many = (sentence_vectors(model, data.test, batch) for batch in (1, 64))
+    assert one.shape == (3, 2, len(data.test), 16)
+    torch.testing.assert_close(one, many, atol=1e-5, rtol=1e-4)
