@@ -27,11 +27,12 @@ from embinit.experiments import (
 )
 from embinit.losses import NOTHING
 from embinit.model import Embedding, ModelShape, StackedTransformer
-from embinit.preparation import prepare
+from embinit.preparation import prepare, write
+from embinit.prepared import Writer
 from embinit.starting import Start
 from embinit.tasks import Cut
 from embinit.training import CohortTraining
-from embinit.transfer import check, parameters_of, train
+from embinit.transfer import check, fingerprint, labelled_data, parameters_of, train
 from embinit.transfer.layers import (
     last_and_drop,
     probe_accuracy,
@@ -494,3 +495,17 @@ def test_sentences_are_means_over_words_whatever_the_batch():
     one, many = (sentence_vectors(model, data.test, batch) for batch in (1, 64))
     assert one.shape == (3, 2, len(data.test), 16)
     torch.testing.assert_close(one, many, atol=1e-5, rtol=1e-4)
+
+
+def test_a_run_is_the_same_from_prepared_files(tmp_path):
+    """Its name in the store, and what comes of it; the vocabulary's text has to be there too."""
+    run = run_of(0, "pretrained", dim=64)
+    writer = Writer(tmp_path)
+    write(TEXT, ["micro-glove"], None, writer)
+    for data in labelled_data(TRANSFER):
+        write(data, [], None, writer)
+    assert fingerprint(run, tmp_path) == fingerprint(run, None)
+    check(run, tmp_path)
+    [ours], [theirs] = (train(Cohort((run,)), where) for where in (tmp_path, None))
+    assert ours.measures == theirs.measures
+    assert ours.curves == theirs.curves

@@ -228,14 +228,14 @@ def _prepare(parsed: argparse.Namespace) -> int:
     for given in parsed.source:
         use_source(*named_source(given))
     data_dir = parsed.data_dir.absolute() if parsed.data_dir else None
-    wanted: dict[DataSpec, list[str]] = {}
+    wanted: dict[DataSpec, list[str | None]] = {}
     for one in (*experiments(parsed.tier), chung2021.experiments(parsed.tier)[0]):
         wanted.setdefault(one.data, []).append(one.source)
         for data in labelled_data(one.training):
-            wanted.setdefault(data, [])
+            wanted.setdefault(data, [None])
     to, ready = Writer(parsed.to.absolute()), 0
     for number, (spec, sources) in enumerate(wanted.items(), start=1):
-        for source in sources or [None]:
+        for source in sources:
             about = f"[{number}/{len(wanted)}] {spec.task}" + (f" with {source}" if source else "")
             try:
                 write(spec, [source] if source else [], data_dir, to)
