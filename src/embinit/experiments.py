@@ -337,14 +337,22 @@ class Cohort:
     @property
     def cost(self) -> float:
         """Rough relative cost (tokens x parameters), to train the longest first."""
-        run = self.runs[0]
-        training = run.training
-        learnt = training.pretraining if isinstance(training, TransferSpec) else training
-        if run.model is None or not isinstance(learnt, TrainingSpec | MaskingSpec):
-            return 1.0
-        width = run.model.layers * run.model.dim * (4 * run.model.dim + 2 * run.model.feed_forward)
-        per_run = width * learnt.epochs * (run.data.cut.train or 30_000)
-        return float(per_run * len(self.runs))
+        return _cost(self.runs[0]) * len(self.runs)
+
+
+def _cost(run: RunSpec) -> float:
+    model, training = run.model, run.training
+    if model is None or training is None or isinstance(training, PretrainingSpec):
+        return 1.0
+    width = float(model.layers * model.dim * (4 * model.dim + 2 * model.feed_forward))
+    if isinstance(training, TrainingSpec):
+        return width * training.epochs * (run.data.cut.train or 30_000)
+    masking = training.pretraining
+    outputs = model.table_width if model.coupled else model.output_width or model.dim
+    guessing = masking.share * outputs * (run.data.most_words or 30_000)
+    of_text = (width + guessing) * masking.epochs * (run.data.cut.train or 30_000)
+    tuning = (task.training.epochs * (task.data.cut.train or 30_000) for task in training.tasks)
+    return of_text + width * sum(tuning)
 
 
 MOST_RUNS = 16

@@ -40,6 +40,12 @@ def citation(paper: str) -> str:
     return str(module.numbers()["citation"]) if module else paper
 
 
+def short(paper: str) -> str:
+    """Authors and year, or the key of a paper that embinit doesn't know."""
+    module = _module(paper)
+    return str(module.numbers()["short"]) if module else paper
+
+
 def printed(paper: str, comparison: Comparison) -> list[dict[str, str | float]]:
     """What ``paper`` prints for a comparison: for each of its tasks ``left`` and ``right``.
 

@@ -24,7 +24,7 @@ from markupsafe import Markup
 
 from embinit.baseline import VERDICTS
 from embinit.errors import InputError
-from embinit.papers import Beside, beside, citation
+from embinit.papers import Beside, beside, citation, short
 from embinit.papers import methods as paper_methods
 from embinit.report import numbers, past
 from embinit.report.arms import (
@@ -235,10 +235,11 @@ def _page(
 
 @dataclass(frozen=True)
 class Section:
-    """A paper's own part of the page: how its models are made, and its tables beside ours."""
+    """A paper's own part: paragraphs on how its models are made, and its tables beside ours."""
 
     paper: str
-    methods: str
+    short: str
+    methods: tuple[str, ...]
     tables: tuple[tuple[Beside, Curves | None], ...]
 
     @property
@@ -257,7 +258,8 @@ def _sections(document: Mapping[str, Any], used: Sequence[Record]) -> list[Secti
             for table in beside(paper, tier, used)
         )
         if tables:
-            found.append(Section(paper, paper_methods(paper, tier), tables))
+            said = tuple(filter(None, paper_methods(paper, tier).split("\n\n")))
+            found.append(Section(paper, short(paper), said, tables))
     return found
 
 

@@ -37,11 +37,13 @@ def methods(tier: str) -> str:
         "linear layer leads from E_in to the model's width where they differ, and a dense layer "
         "with GELU and LayerNorm leads to E_out. The output table and that layer are thrown away, "
         f"and the rest is fine-tuned, with a linear layer on the mean over words, on {tasks}; each "
-        "score is that of the epoch that was best on the task's validation split.",
-        f"The other language's score on {' and '.join(across)} is taken at that epoch, which was "
-        "chosen without it."
-        if across
-        else "No task has labels in the other language here: transfer shows in retrieval alone.",
+        "score is that of the epoch that was best on the task's validation split. "
+        + (
+            f"The other language's score on {' and '.join(across)} is taken at that epoch, which "
+            "was chosen without it."
+            if across
+            else "No task has labels in the other language: transfer shows in retrieval alone."
+        ),
         "Before fine-tuning each layer's mean over a sentence's words was read: by ridge "
         f"regression on {' and '.join(name for name, _ in setting.probes)}, and by looking up each "
         "sentence's translation by cosine among all, both ways, each language's mean taken off. A "
@@ -54,7 +56,7 @@ def methods(tier: str) -> str:
         "claim is not run; what a narrow input table frees is reinvested in whole layers, and the "
         "rest in feed-forward width.",
     ]
-    return " ".join(said)
+    return "\n\n".join(said)
 
 
 def beside(tier: str, records: Iterable[Record]) -> list[Beside]:
