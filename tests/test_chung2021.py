@@ -48,13 +48,15 @@ def test_a_tiers_experiments_are_one_set_of_runs(tier):
     assert {one.model.table_width for one in from_vectors(tier)} == {setting.source_width}
 
 
-def test_margins_come_from_the_noise_floor():
-    """Those of micro's two tasks; a trend and a drop have none."""
-    floors = {one.metric: one for one in stored() if one.task == SETTINGS["micro"].text.task}
-    for one in experiments("micro"):
+@pytest.mark.parametrize("tier", ["micro", "sample"])
+def test_margins_come_from_the_noise_floor(tier):
+    """Each task's, and that of its score in the other language; a trend and a drop have none."""
+    floors = {one.metric: one for one in stored() if one.task == SETTINGS[tier].text.task}
+    for one in experiments(tier):
         assert floors[one.metric].width == one.model.dim
         assert one.margin == floors[one.metric].margin()
         assert one.baseline == USUAL
+    for one in transferring(tier):
         across = transfer(ArmsOfExperiment(one))
         assert across.margin == floors[across.measure].margin()
 

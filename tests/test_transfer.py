@@ -400,6 +400,9 @@ def test_a_result_tells_all_that_claims_ask_of_it():
     assert result.measures["retrieval_last"] == result.curves["retrieval_by_layer"][-1]
     assert len(result.curves["sentiment_validation_accuracy"]) == 2
     assert result.examples == {"train": 300, "validation": 400}
+    # Told of the start, though positions are trained: both are drawn from N(0, .02).
+    assert result.measures["pe_share"] == pytest.approx(0.5, abs=0.1)
+    assert result.positions["encoder"].sigma == pytest.approx(0.02, rel=0.15)
 
 
 def test_fine_tuning_starts_where_pre_training_ended():

@@ -358,7 +358,7 @@ class Embedding(nn.Module):
         self.register_buffer("offsets", (torch.arange(runs) * words).view(-1, 1, 1))
         self.register_buffer("multipliers", multipliers.float().view(-1, 1, 1, 1))
         if learned:
-            self.positions = nn.Parameter(positions)
+            self.positions = nn.Parameter(positions.clone())
         else:
             self.register_buffer("positions", positions)
 

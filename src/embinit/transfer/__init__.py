@@ -125,6 +125,7 @@ def _train(
     pretraining.run(lambda share: progress(PRETRAINING_SHARE * share))
     encoder = pretraining.model.encoder
     found = [_pretrained(run, start, pretraining) for run in range(len(cohort.runs))]
+    del pretraining  # its moments and gradients take three times the room of the model
     for name, values in _by_layer(encoder, first, data_dir, device).items():
         for run, one in enumerate(found):
             one.add_layers(name, values[:, run].tolist())

@@ -153,7 +153,7 @@ SETTINGS = {
         pretraining=MaskingSpec(batch_size=32, epochs=3, lr=1e-3),
         tasks=(
             Task("sentiment", "sst2", 3000, TrainingSpec(32, 3, 5e-4), 3.0),
-            Task("inference", "mnli", 3000, TrainingSpec(32, 3, 5e-4), 4.0),
+            Task("inference", "mnli", 3000, TrainingSpec(32, 3, 5e-4), 1.0),
         ),
         probes=(("sst2", 3000), ("mnli", 3000)),
         widths=(12, 48, 96, 384),
