@@ -24,12 +24,15 @@ from embinit.experiments import (
     TableSpec,
     TrainingSpec,
     TransferSpec,
+    plan,
 )
 from embinit.losses import NOTHING
 from embinit.model import Embedding, ModelShape, StackedTransformer
 from embinit.preparation import prepare, write
 from embinit.prepared import Writer
+from embinit.session import Session
 from embinit.starting import Start
+from embinit.store import Store
 from embinit.tasks import Cut
 from embinit.training import CohortTraining
 from embinit.transfer import check, fingerprint, labelled_data, parameters_of, train
@@ -512,3 +515,21 @@ def test_a_run_is_the_same_from_prepared_files(tmp_path):
     [ours], [theirs] = (train(Cohort((run,)), where) for where in (tmp_path, None))
     assert ours.measures == theirs.measures
     assert ours.curves == theirs.curves
+
+
+def test_a_transfer_is_a_run_like_others(tmp_path):
+    """Planned by shape, trained, stored, and found again by whoever asks for it."""
+    session = Session(Store(tmp_path), None, "cpu")
+    wanted = [run_of(0), run_of(1), run_of(0, coupled=True)]
+    session.want(wanted)
+    assert [session.problem(run) for run in wanted] == [None] * 3
+    assert "leave output_width out" in session.problem(run_of(0, coupled=True, output_width=9))
+    session.ensure(wanted)
+    assert session.trained == 3
+    again = Session(Store(tmp_path), None, "cpu", may_train=False)
+    found = [again.record(run) for run in wanted]
+    assert all("sentiment_accuracy" in one["measures"] for one in found)
+    assert found[0]["measures"] != found[2]["measures"]
+    assert again.problem(run_of(2)) is not None
+    groups = [{run.model.coupled for run in one.runs} for one in plan(wanted)]
+    assert sorted(map(len, groups)) == [1, 1]
