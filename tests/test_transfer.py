@@ -443,9 +443,43 @@ def test_arms_of_a_seed_share_all_but_what_they_differ_in():
     layers = dict(second.model.encoder.encoder_layers.named_parameters())
     for name, value in first.model.encoder.encoder_layers.named_parameters():
         assert torch.equal(value, layers[name])
-    assert [one.initial_seed() for one in first.hiding] == [
-        one.initial_seed() for one in second.hiding
-    ]
+    hidden = [[one.initial_seed() for one in each.hiding] for each in (first, second)]
+    assert hidden[0] == hidden[1]
+    both = Pretraining(Start(Cohort((run_of(3), run_of(4))), data, None), "cpu").hiding
+    assert [one.initial_seed() for one in both][0] == hidden[0][0]
+    assert both[0].initial_seed() != both[1].initial_seed()
+
+
+def test_validation_hides_the_same_words_in_every_epoch():
+    start = Start(Cohort((run_of(0),)), prepare(TEXT, None), None)
+    pretraining = Pretraining(start, "cpu")
+    before = pretraining._validate()
+    pretraining.train_loss.append(before)
+    assert torch.equal(pretraining._validate(), before)
+
+
+def test_every_task_goes_on_from_the_pre_trained_encoder(monkeypatch):
+    """What fine-tuning is given is what pre-training left, whichever task comes first."""
+    left, given = [], []
+    honest = Pretraining.run
+
+    def run(self, progress):
+        honest(self, progress)
+        left.append(self.model.encoder.encoder_embedding.table.detach().clone())
+
+    class Spied(CohortTraining):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            given.append(self.model.encoder_embedding.table.detach().clone())
+
+    monkeypatch.setattr(Pretraining, "run", run)
+    monkeypatch.setattr("embinit.transfer.CohortTraining", Spied)
+    first = TRANSFER.tasks[0]
+    two = replace(TRANSFER, tasks=(first, replace(first, role="again")))
+    [result] = train(Cohort((run_of(0, training=two),)))
+    assert len(given) == 2
+    assert all(torch.equal(one, left[0]) for one in given)
+    assert result.measures["again_accuracy"] == result.measures["sentiment_accuracy"]
 
 
 def test_pre_training_lowers_the_loss_from_what_a_guess_costs():
