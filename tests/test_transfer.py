@@ -446,7 +446,7 @@ def test_arms_of_a_seed_share_all_but_what_they_differ_in():
     hidden = [[one.initial_seed() for one in each.hiding] for each in (first, second)]
     assert hidden[0] == hidden[1]
     both = Pretraining(Start(Cohort((run_of(3), run_of(4))), data, None), "cpu").hiding
-    assert [one.initial_seed() for one in both][0] == hidden[0][0]
+    assert both[0].initial_seed() == hidden[0][0]
     assert both[0].initial_seed() != both[1].initial_seed()
 
 
