@@ -28,7 +28,7 @@ from embinit.experiments import (
 )
 from embinit.losses import NOTHING
 from embinit.model import Embedding, ModelShape, StackedTransformer
-from embinit.preparation import prepare, write
+from embinit.preparation import data_fingerprint, prepare, write
 from embinit.prepared import Writer
 from embinit.session import Session
 from embinit.starting import Start
@@ -545,6 +545,8 @@ def test_a_run_is_the_same_from_prepared_files(tmp_path):
     for data in labelled_data(TRANSFER):
         write(data, [], None, writer)
     assert fingerprint(run, tmp_path) == fingerprint(run, None)
+    for data in labelled_data(TRANSFER):
+        assert data_fingerprint(data, None) in fingerprint(run, None)
     check(run, tmp_path)
     [ours], [theirs] = (train(Cohort((run,)), where) for where in (tmp_path, None))
     assert ours.measures == theirs.measures
@@ -567,3 +569,16 @@ def test_a_transfer_is_a_run_like_others(tmp_path):
     assert again.problem(run_of(2)) is not None
     groups = [{run.model.coupled for run in one.runs} for one in plan(wanted)]
     assert sorted(map(len, groups)) == [1, 1]
+
+
+def test_the_other_languages_score_is_that_of_the_best_epoch_here():
+    """Whatever it would have been later: the epoch is chosen in the first language."""
+    task = TRANSFER.tasks[0]
+    run = replace(run_of(), data=task.data, training=task.training)
+    tuning = CohortTraining(Cohort((run,)), None, "cpu")
+    curves = tuning.curves
+    curves.train_loss = curves.validation_loss = [torch.tensor([1.0])] * 2
+    curves.validation_accuracy = [torch.tensor([60.0]), torch.tensor([50.0])]
+    curves.test_accuracy = [torch.tensor([40.0]), torch.tensor([70.0])]
+    [measures], *_ = tuning._score()
+    assert (measures["test_accuracy_then"], measures["test_accuracy"]) == (40.0, 70.0)
