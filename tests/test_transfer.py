@@ -26,6 +26,7 @@ from embinit.experiments import (
     TransferSpec,
     plan,
 )
+from embinit.graphs import Replayed
 from embinit.losses import NOTHING
 from embinit.model import Embedding, ModelShape, StackedTransformer
 from embinit.preparation import data_fingerprint, prepare, write
@@ -582,3 +583,27 @@ def test_the_other_languages_score_is_that_of_the_best_epoch_here():
     curves.test_accuracy = [torch.tensor([40.0]), torch.tensor([70.0])]
     [measures], *_ = tuning._score()
     assert (measures["test_accuracy_then"], measures["test_accuracy"]) == (40.0, 70.0)
+
+
+def test_recorded_pre_training_is_pre_training():
+    """The rate, the hidden words and the sums change where they lie, as a CUDA graph needs."""
+    cohort = Cohort((run_of(0), run_of(1)))
+    eager, replayed = (
+        Pretraining(Start(cohort, prepare(TEXT, None), None), "cpu") for _ in range(2)
+    )
+    recorded = []
+
+    def record(function):
+        recorded.append(function)
+        return function
+
+    tensors = (replayed.rate, replayed.total, *replayed.model.parameters())
+    where = [one.data_ptr() for one in tensors]
+    replayed.learn = Replayed(replayed._step, record)
+    for one in (eager, replayed):
+        one.run(lambda share: None)
+    assert recorded
+    assert [one.data_ptr() for one in tensors] == where
+    for one, other in zip(eager.train_loss, replayed.train_loss, strict=True):
+        assert torch.equal(one, other)
+    assert 0 < float(replayed.rate) < TRANSFER.pretraining.lr
