@@ -1,9 +1,9 @@
 """Calibration: how often the procedure that decides claims errs, and how often it finds an effect.
 
-Simulates suites of one family of 20 claims of several kinds (``<``, ``>=`` with its margin, ``~``, a
-difference of differences, a rank correlation, a trend over four widths), lets them be decided as a
-session would (a paired t over seeds, each claim with its share of alpha, one look or several), and
-counts:
+Simulates suites of one family of 20 claims of several kinds (``<``, ``>=`` with its margin, ``~``,
+a difference of differences, a rank correlation, a trend over four widths), lets them be decided as
+a session would (a paired t over seeds, each claim with its share of alpha, one look or several),
+and counts:
 
 - *false SUPPORTED*: the truth lies at the edge of what the claim excludes (no difference for ``<``,
   a loss of exactly the margin for ``>=`` …), which is where erring is likeliest. Family-wise: at
