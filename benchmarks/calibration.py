@@ -15,7 +15,7 @@ and counts:
 Differences are normal, skewed (exponential, to either side) or heavy-tailed (t with 3 degrees of
 freedom). All is done in numpy for speed; a sample of it is held against ``inference.compare``.
 
-    python benchmarks/calibration.py [--suites 20000] [--json src/embinit/calibration.json]
+    python benchmarks/calibration.py [--suites 20000] [--json src/embinit/claims/calibration.json]
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from embinit.inference import Relation, Verdict, _sides, compare
-from embinit.looks import Look, schedule
-from embinit.results import versions
+from embinit.claims.looks import Look, schedule
+from embinit.claims.paired_tests import Relation, Verdict, _sides, compare
+from embinit.runs.results import versions
 
 ALPHA = 0.05
 KINDS = {

@@ -42,17 +42,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embinit import positions
-from embinit.batching import Buckets, in_order
-from embinit.experiments import Cohort, Experiment
-from embinit.init import INITS
-from embinit.preparation import PreparedData, Split, prepare
+from embinit.claims.experiments import Experiment
+from embinit.data.batching import Buckets, in_order
+from embinit.data.preparation import PreparedData, Split, prepare
+from embinit.data.vocabulary import BOS, EOS, PAD, UNK
+from embinit.papers.kim2024.experiments import experiments
 from embinit.randomness import stream
-from embinit.results import versions
-from embinit.tasks import Cut
-from embinit.tiers import experiments
-from embinit.training import EVALUATION_BATCH, CohortTraining, bleu_of
-from embinit.vocabulary import BOS, EOS, PAD, UNK
+from embinit.runs.plan import Cohort
+from embinit.runs.results import versions
+from embinit.runs.training import EVALUATION_BATCH, CohortTraining, bleu_of
+from embinit.specs import Cut
+from embinit.tables import positions
+from embinit.tables.inits import INITS
 
 SEEDS = 3
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from embinit.report import write_report
 from embinit.report.past import NAME, line_of
-from embinit.results import versions
+from embinit.runs.results import versions
 
 EPOCHS = 17
 

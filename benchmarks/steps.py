@@ -40,14 +40,14 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
-from embinit import positions
-from embinit.graphs import Replayed, cuda_graphs
-from embinit.losses import cross_entropy
-from embinit.memory import estimated_bytes
-from embinit.model import PRECISIONS, Embedding, ModelShape, Noise, StackedTransformer
+from embinit.models.graphs import Replayed, cuda_graphs
+from embinit.models.losses import cross_entropy
+from embinit.models.memory import estimated_bytes
+from embinit.models.transformer import PRECISIONS, Embedding, ModelShape, Noise, StackedTransformer
 from embinit.papers.kim2024 import CLASSES, DIM, numbers
-from embinit.results import device_name, versions
-from embinit.tiers import PAPER
+from embinit.papers.kim2024.experiments import PAPER
+from embinit.runs.results import device_name, versions
+from embinit.tables import positions
 
 LENGTHS = {"sst2": (11, 0), "mnli": (35, 0), "multi30k": (15, 14), "iwslt2017": (25, 25)}
 """Mean words of the encoder's and the decoder's side, BOS and EOS counted."""

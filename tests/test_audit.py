@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embinit.audit import (
+from embinit.claims.audit import (
     Check,
     Finding,
     agrees,
@@ -90,7 +90,7 @@ def test_an_audit_needs_a_whole_id():
 
 
 AUDITS = """
-from embinit.audit import agrees, audited, exactly
+from embinit.claims.audit import agrees, audited, exactly
 
 
 @audited("mine/audit/sum", says="A sum <b>is</b> right", where="here")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from embinit.preparation import prepare
+from embinit.data.preparation import prepare
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from embinit.budgets import TOLERANCE, unequal
-from embinit.claims import ArmsOfExperiment
+from embinit.claims.budgets import TOLERANCE, unequal
+from embinit.claims.claim import ArmsOfExperiment
 from embinit.papers.chung2021 import (
     SETTINGS,
     USUAL,
@@ -16,7 +16,7 @@ from embinit.papers.chung2021 import (
     reinvested,
     wider,
 )
-from embinit.transfer import parameters_of
+from embinit.runs.transfer import parameters_of
 
 
 @pytest.fixture(params=sorted(SETTINGS))

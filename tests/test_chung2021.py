@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from embinit.claims import ArmsOfExperiment
+from embinit.claims.claim import ArmsOfExperiment
+from embinit.claims.noise_floor import stored
 from embinit.errors import InputError
-from embinit.noise_floor import stored
 from embinit.papers import beside, methods, printed
 from embinit.papers.chung2021 import (
     SETTINGS,
@@ -25,7 +25,7 @@ from embinit.papers.chung2021 import (
     wider,
     with_output_width,
 )
-from embinit.tiers import TIERS
+from embinit.papers.kim2024.experiments import TIERS
 
 
 def arms(tier="micro", role="inference"):

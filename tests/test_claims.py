@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from embinit.audit import Audit
-from embinit.claims import ArmsOfExperiment, Claim, Family, claim, comparisons_of
-from embinit.comparisons import Decider, rank_correlation, read_by, trend, verdict_of
+from embinit.claims.audit import Audit
+from embinit.claims.claim import ArmsOfExperiment, Claim, Family, claim, comparisons_of
+from embinit.claims.comparisons import Decider, rank_correlation, read_by, trend, verdict_of
+from embinit.claims.paired_tests import Verdict
 from embinit.errors import InputError
-from embinit.experiments import PositionSpec
-from embinit.inference import Verdict
-from embinit.tiers import TIERS, experiments, pretrainings, probes
+from embinit.papers.kim2024.experiments import TIERS, experiments, pretrainings, probes
+from embinit.specs import PositionSpec
 
 CLAIMS = Path(__file__).parents[1] / "claims"
 

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from embinit import diagnostics
-from embinit.diagnostics import (
+from embinit.errors import InputError
+from embinit.tables import diagnostics
+from embinit.tables.diagnostics import (
     HISTOGRAM,
     AnalogyScore,
     Question,
@@ -31,9 +32,8 @@ from embinit.diagnostics import (
     read_questions,
     table_statistics,
 )
-from embinit.errors import InputError
-from embinit.init import pretrained_xavier
-from embinit.positions import sinusoidal
+from embinit.tables.inits import pretrained_xavier
+from embinit.tables.positions import sinusoidal
 
 modest = settings(max_examples=30)
 seeds = st.integers(0, 2**31)

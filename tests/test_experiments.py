@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embinit.errors import InputError
-from embinit.experiments import FEW_ARMS, Cohort, plan
 from embinit.papers.kim2024 import DIM, FEED_FORWARD, LAYERS, heads, numbers
-from embinit.tiers import arm_label, experiments, probes
+from embinit.papers.kim2024.experiments import arm_label, experiments, probes
+from embinit.runs.plan import FEW_ARMS, Cohort, plan
 
 TASKS = experiments("micro", ("glove", "t5"))
 INITS = ("xavier", "pretrained", "pretrained_xavier", "xavier_pretrained")

@@ -14,12 +14,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embinit import training
-from embinit.experiments import Cohort
-from embinit.graphs import Replayed, own_stream
-from embinit.tasks import Cut
-from embinit.tiers import experiments
-from embinit.training import CohortTraining, _sort, train
+from embinit.models.graphs import Replayed, own_stream
+from embinit.papers.kim2024.experiments import experiments
+from embinit.runs import training
+from embinit.runs.plan import Cohort
+from embinit.runs.training import CohortTraining, _sort, train
+from embinit.specs import Cut
 from test_training import cohort
 
 

@@ -12,8 +12,7 @@ from scipy import stats
 from statsmodels.stats.power import TTestPower
 from statsmodels.stats.weightstats import ttost_paired
 
-from embinit.errors import InputError
-from embinit.inference import (
+from embinit.claims.paired_tests import (
     Outcome,
     Relation,
     Verdict,
@@ -22,6 +21,7 @@ from embinit.inference import (
     rank_correlation,
     seeds_for,
 )
+from embinit.errors import InputError
 
 SCORES = st.floats(-50, 50).map(lambda score: round(score, 6))
 PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=3, max_size=10).filter(

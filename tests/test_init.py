@@ -13,7 +13,7 @@ from scipy import stats
 from torch import Tensor
 
 from embinit.errors import InputError
-from embinit.init import (
+from embinit.tables.inits import (
     INITS,
     Init,
     complete,

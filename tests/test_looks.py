@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embinit.claims import ArmsOfExperiment
-from embinit.comparisons import verdict_of
+from embinit.claims.claim import ArmsOfExperiment
+from embinit.claims.comparisons import verdict_of
+from embinit.claims.looks import Look, look, schedule
+from embinit.claims.paired_tests import Verdict
 from embinit.errors import InputError
-from embinit.inference import Verdict
-from embinit.looks import Look, look, schedule
-from embinit.tiers import experiments
+from embinit.papers.kim2024.experiments import experiments
 
 [ONE] = experiments("micro", ("glove",), ("sentiment",))
 
@@ -134,7 +134,7 @@ def test_one_of_several_comparisons_refutes_at_its_part_alone():
 
 def test_every_kind_of_quantity_takes_more_seeds():
     """Differences of differences, constants, other seeds and rank correlations."""
-    from embinit.comparisons import rank_correlation
+    from embinit.claims.comparisons import rank_correlation
 
     arms = ArmsOfExperiment(ONE)
     other = ArmsOfExperiment(replace(ONE, source="micro-t5"))

@@ -7,12 +7,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embinit import memory, session, training
 from embinit.errors import InputError
-from embinit.experiments import Cohort
-from embinit.memory import estimated_bytes, free_bytes, ran_out, runs_that_fit
-from embinit.model import ModelShape
-from embinit.training import CohortTraining, train
+from embinit.models import memory
+from embinit.models.memory import estimated_bytes, free_bytes, ran_out, runs_that_fit
+from embinit.models.transformer import ModelShape
+from embinit.runs import machine, training
+from embinit.runs.plan import Cohort
+from embinit.runs.training import CohortTraining, train
 from test_training import cohort
 
 SHAPE = ModelShape(7_800, 5_900, 5_900, 300, 10, 3, 512, 0.1)
@@ -124,6 +125,6 @@ def test_another_error_is_not_taken_for_it(monkeypatch):
     [("cpu", ["cpu"] * 3), ("cuda", ["cuda:0", "cuda:1"]), ("cuda:1", ["cuda:1"])],
 )
 def test_each_core_or_gpu_is_a_place_to_train_in(monkeypatch, device, expected):
-    monkeypatch.setattr(session, "cores", lambda: 3)
+    monkeypatch.setattr(machine, "cores", lambda: 3)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    assert session.places(device) == expected
+    assert machine.training_devices(device) == expected

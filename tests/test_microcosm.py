@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embinit.errors import InputError
-from embinit.microcosm import (
+from embinit.data.microcosm import (
     CLASSES,
     Judgement,
     Opinion,
@@ -30,8 +29,10 @@ from embinit.microcosm import (
     synonym_groups,
     unlabelled,
 )
-from embinit.tasks.base import TASKS, Cut, Splits
-from embinit.tasks.microcosm import CONTRADICTION, ENTAILMENT, NEUTRAL
+from embinit.data.tasks.base import TASKS, Splits
+from embinit.data.tasks.microcosm import CONTRADICTION, ENTAILMENT, NEUTRAL
+from embinit.errors import InputError
+from embinit.specs import Cut
 
 NAMES = ("micro-translation", "micro-sentiment", "micro-inference")
 seeds = st.integers(0, 2**32 - 1).map(str)
@@ -57,8 +58,8 @@ def reworded(sentence: object, synonym: int) -> object:
 def test_text_is_the_same_in_another_process() -> None:
     """Only fixed seeds and checksums draw the text, so hash randomisation can't change it."""
     program = (
-        "from embinit.tasks.base import TASKS; import embinit.tasks.microcosm;"
-        "from embinit.microcosm import unlabelled;"
+        "from embinit.data.tasks.base import TASKS; import embinit.data.tasks.microcosm;"
+        "from embinit.data.microcosm import unlabelled;"
         f"print([TASKS[name].fingerprint(None) for name in {NAMES}], unlabelled(3))"
     )
     here = f"{[TASKS[name].fingerprint(None) for name in NAMES]} {unlabelled(3)}\n"

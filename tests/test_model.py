@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+from embinit.data.vocabulary import PAD
 from embinit.errors import InputError
-from embinit.model import (
+from embinit.models.transformer import (
     REACH,
     Attention,
     Embedding,
@@ -18,7 +19,6 @@ from embinit.model import (
     StackedTransformer,
     rotated,
 )
-from embinit.vocabulary import PAD
 
 DIM, HEADS, LAYERS, INNER, RUNS = 16, 4, 2, 24, 3
 SOURCE_WORDS, TARGET_WORDS = 13, 11

@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.power import TTestPower
 
-from embinit import cli, noise_floor
+from embinit import cli
+from embinit.claims import noise_floor
+from embinit.claims.experiments import Experiment
+from embinit.claims.noise_floor import FIRST_SEED, Floor, margin_for, measure, stored
 from embinit.errors import InputError
-from embinit.experiments import Experiment
-from embinit.noise_floor import FIRST_SEED, Floor, margin_for, measure, stored
 from embinit.papers.kim2024 import printed_deviations
-from embinit.results import RunResult
-from embinit.tiers import TIERS, experiments
+from embinit.papers.kim2024.experiments import TIERS, experiments
+from embinit.runs.results import RunResult
 
 ROLES = ("sentiment", "inference")
 FLOOR = Floor("micro", "t", 64, "bleu", "BLEU", 50.0, 2.0, 10, 1.0, "2026-11-21")
@@ -76,7 +77,7 @@ def made(one: Experiment, scores: list[float], monkeypatch: pytest.MonkeyPatch) 
         assert {run.table.init for run in cohort.runs} == {"xavier"}
         return [RunResult(spec={}, measures={one.metric: score}) for score in scores]
 
-    monkeypatch.setattr("embinit.session.results_of", results_of)
+    monkeypatch.setattr("embinit.runs.session.results_of", results_of)
     return asked
 
 

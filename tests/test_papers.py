@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from embinit.claims import ArmsOfExperiment
+from embinit.claims.claim import ArmsOfExperiment
 from embinit.papers import beside, printed
-from embinit.tiers import TIERS, experiments, probes
+from embinit.papers.kim2024.experiments import TIERS, experiments, probes
 
 
 def arms(tier, source, task):

@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embinit.errors import InputError
-from embinit.positions import APART, apart, equation_2, multiplier, shuffled, sinusoidal, table
+from embinit.tables.positions import (
+    APART,
+    apart,
+    equation_2,
+    multiplier,
+    shuffled,
+    sinusoidal,
+    table,
+)
 
 modest = settings(max_examples=40)
 lengths = st.integers(1, 200)

@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from embinit import cli, preparation
+from embinit import cli
+from embinit.data import preparation
+from embinit.data.cache import INDEX, PreparedSource, Writer, answer_key, directory
+from embinit.data.tasks import TASKS
 from embinit.errors import InputError
-from embinit.experiments import Cohort
-from embinit.prepared import INDEX, PreparedSource, Writer, answer_key, directory
-from embinit.store import run_key
-from embinit.tasks import TASKS
-from embinit.tiers import experiments
-from embinit.training import train
+from embinit.papers.kim2024.experiments import experiments
+from embinit.runs.plan import Cohort
+from embinit.runs.store import run_key
+from embinit.runs.training import train
 
 
 @pytest.fixture(autouse=True)

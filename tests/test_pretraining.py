@@ -13,11 +13,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embinit.data.microcosm import synonym_groups, unlabelled
+from embinit.data.sources.base import SOURCES
+from embinit.data.tasks.base import TASKS
 from embinit.errors import InputError
-from embinit.microcosm import synonym_groups, unlabelled
-from embinit.pretraining import Corpus, Table, load_table, neighbour_purity, save_table
-from embinit.pretraining.encoder import relative_buckets
-from embinit.pretraining.glove import (
+from embinit.papers.kim2024.experiments import pretrainings
+from embinit.runs.table_pretraining import Corpus, Table, load_table, neighbour_purity, save_table
+from embinit.runs.table_pretraining.encoder import relative_buckets
+from embinit.runs.table_pretraining.glove import (
     ALPHA,
     MAXIMUM,
     GloveParameters,
@@ -25,23 +28,21 @@ from embinit.pretraining.glove import (
     loss,
     train_glove,
 )
-from embinit.pretraining.masked_language_model import (
+from embinit.runs.table_pretraining.masked_language_model import (
     MASKED_SHARE,
     UNMASKED,
     MaskedLanguageModel,
     mask_words,
     train_masked_language_model,
 )
-from embinit.pretraining.optimizers import OPTIMIZERS
-from embinit.pretraining.runs import check, fingerprint, pretrain
-from embinit.pretraining.span_corruption import (
+from embinit.runs.table_pretraining.optimizers import OPTIMIZERS
+from embinit.runs.table_pretraining.runs import check, fingerprint, pretrain
+from embinit.runs.table_pretraining.span_corruption import (
     SpanCorruptionModel,
     cut_spans,
     train_span_corruption,
 )
-from embinit.sources.base import SOURCES
-from embinit.tasks.base import TASKS, Cut
-from embinit.tiers import pretrainings
+from embinit.specs import Cut
 
 SOURCE_NAMES = ("micro-glove", "micro-bert", "micro-t5")
 some = settings(max_examples=40)
@@ -88,7 +89,7 @@ def test_glove_loss_equals_a_naive_double_loop(size: int, dim: int, seed: int) -
 
 def test_glove_steps_follow_the_gradient_of_its_loss() -> None:
     """From AdaGrad's squares of 1, a first step on a pair is -rate x half the loss's gradient."""
-    from embinit.pretraining.glove import RATE, _step, weights
+    from embinit.runs.table_pretraining.glove import RATE, _step, weights
 
     generator = torch.Generator().manual_seed(0)
     start = GloveParameters.start(2, 3, generator)

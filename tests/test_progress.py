@@ -14,15 +14,16 @@ from types import SimpleNamespace
 import pytest
 from _pytest._io import TerminalWriter
 
-from embinit import progress
-from embinit.progress import BELOW, ERASE, Line, Runs, State, alive, in_training, sweep
+from embinit.pytest_plugin import progress_line
+from embinit.pytest_plugin.progress_line import BELOW, ERASE, Line
+from embinit.runs.progress import Runs, State, alive, in_training, sweep
 
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 NOBODY = 2**22 + 1
 """More than the largest number of a process."""
 
 CLAIMS = """
-from embinit.claims import Family, claim
+from embinit.claims.claim import Family, claim
 from embinit.papers.kim2024 import TRANSLATION, table1
 
 MINE = Family("mine/finding", {"micro": 2})
@@ -49,8 +50,8 @@ import sys
 import time
 from pathlib import Path
 
-from embinit import progress
-from embinit.session import Session
+from embinit.pytest_plugin import progress_line as progress
+from embinit.runs.session import Session
 
 SHOWN = Path("shown")
 show = progress.Line.show
@@ -190,8 +191,8 @@ def test_a_continuous_integration_job_is_told_seldom(monkeypatch, value, quiet):
     monkeypatch.delenv("CI", raising=False)
     if value is not None:
         monkeypatch.setenv("CI", value)
-    assert progress.quiet() is quiet
-    assert progress._seconds() == (300 if quiet else 30)
+    assert progress_line.quiet() is quiet
+    assert progress_line._seconds() == (300 if quiet else 30)
 
 
 def test_rich_is_imported_where_it_is_used_alone():
@@ -361,4 +362,4 @@ def test_the_line_needs_a_terminal_of_its_own(monkeypatch, changed, live):
     config = SimpleNamespace(
         pluginmanager=SimpleNamespace(get_plugin=lambda name: reporter), getoption=given.get
     )
-    assert progress._live(config) is live
+    assert progress_line._live(config) is live

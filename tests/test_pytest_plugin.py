@@ -8,13 +8,14 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from embinit import cli, session
+from embinit import cli
 from embinit.report import load_schema
 from embinit.report.past import DamagedHistoryWarning
+from embinit.runs import session
 
 CLAIMS = """
-from embinit.claims import Family, claim
-from embinit.inference import Verdict
+from embinit.claims.claim import Family, claim
+from embinit.claims.paired_tests import Verdict
 from embinit.papers.kim2024 import TRANSLATION, table1
 
 MINE = Family("mine/finding", {"micro": 4})
@@ -116,7 +117,8 @@ def test_a_claim_without_an_experiment_on_the_tier_is_left_out(suite):
     path = suite.path / "claims/test_mine.py"
     path.write_text(
         CLAIMS.replace(
-            "from embinit.claims", "from embinit.papers.kim2024 import only_on\nfrom embinit.claims"
+            "from embinit.claims.claim",
+            "from embinit.papers.kim2024 import only_on\nfrom embinit.claims.claim",
         ).replace(
             "experiments=ONE,", 'experiments=only_on(ONE, "paper") if name == "open" else ONE,'
         )
@@ -326,7 +328,7 @@ def test_bad_options_end_the_session_before_it_starts(suite, arguments, message)
 
 
 PROBE = """
-from embinit.claims import Family, claim
+from embinit.claims.claim import Family, claim
 from embinit.papers.kim2024 import table4
 
 MINE = Family("mine/table", {"sample": 1})
@@ -394,8 +396,8 @@ def test_a_damaged_history_costs_no_report_where_warnings_are_errors(suite):
 
 
 BUDGETS = """
-from embinit.claims import Family, claim
-from embinit.inference import Verdict
+from embinit.claims.claim import Family, claim
+from embinit.claims.paired_tests import Verdict
 from embinit.papers.chung2021 import USUAL, coupled, once, reinvested
 
 MINE = Family("mine/sizes", {"micro": 1})

@@ -18,24 +18,24 @@ import pytest
 
 pytest.importorskip("ray", reason="the cluster engine needs Ray: pip install 'embinit[ray]'")
 
-from embinit import ray_engine
 from embinit.errors import InputError
-from embinit.experiments import Cohort, RunSpec
-from embinit.ray_engine import RaySession, connect, disconnect, work
-from embinit.store import Store
-from embinit.tasks import Cut
-from embinit.tiers import experiments
+from embinit.papers.kim2024.experiments import experiments
+from embinit.runs import ray_engine
+from embinit.runs.plan import Cohort
+from embinit.runs.ray_engine import RaySession, connect, disconnect, work
+from embinit.runs.store import Store
+from embinit.specs import Cut, RunSpec
 
 CLAIMS = """
 from dataclasses import replace
 
-import embinit.experiments
-from embinit.claims import Family, claim
-from embinit.tasks import Cut
-from embinit.tiers import experiments
+import embinit.runs.plan
+from embinit.claims.claim import Family, claim
+from embinit.data.tasks import Cut
+from embinit.papers.kim2024.experiments import experiments
 
 MINE = Family("mine/finding", {"micro": 2})
-embinit.experiments.FEW_ARMS = 0  # a cohort for each seed, so that every node gets one
+embinit.runs.plan.FEW_ARMS = 0  # a cohort for each seed, so that every node gets one
 
 
 def small(tier):
@@ -61,8 +61,8 @@ RUNS = 4 * (1 + 1 + 1)
 WATCH = """
 from pathlib import Path
 
-from embinit import session
-from embinit.store import Store
+from embinit.runs import session
+from embinit.runs.store import Store
 
 put = Store.put
 
@@ -141,7 +141,7 @@ def wait_for(condition: Any, seconds: float = 120) -> None:
 @pytest.fixture(autouse=True)
 def seeds_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cohort for each seed, however few its arms."""
-    monkeypatch.setattr("embinit.experiments.FEW_ARMS", 0)
+    monkeypatch.setattr("embinit.runs.plan.FEW_ARMS", 0)
 
 
 def small_runs(epochs: int = 1, seeds: tuple[int, ...] = (0, 1)) -> list[RunSpec]:

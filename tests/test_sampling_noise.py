@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from embinit.claims import ArmsOfExperiment
-from embinit.comparisons import Comparison
-from embinit.sampling_noise import sampling_noise
-from embinit.tiers import experiments
+from embinit.claims.claim import ArmsOfExperiment
+from embinit.claims.comparisons import Comparison
+from embinit.claims.sampling_noise import sampling_noise
+from embinit.papers.kim2024.experiments import experiments
 
 outcomes = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60)
 

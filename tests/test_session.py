@@ -16,21 +16,21 @@ from pathlib import Path
 
 import pytest
 
-from embinit import session as sessions
+from embinit.data.sources import SOURCES
 from embinit.errors import InputError
-from embinit.experiments import plan
-from embinit.session import Session
-from embinit.sources import SOURCES
-from embinit.store import DamagedRecordWarning, Store
-from embinit.tasks import Cut
-from embinit.tiers import experiments, pretrainings, probes
+from embinit.papers.kim2024.experiments import experiments, pretrainings, probes
+from embinit.runs import session as sessions
+from embinit.runs.plan import plan
+from embinit.runs.session import Session
+from embinit.runs.store import DamagedRecordWarning, Store
+from embinit.specs import Cut
 
 CLAIMS = """
 from dataclasses import replace
 
-from embinit.claims import Family, claim
-from embinit.tasks import Cut
-from embinit.tiers import experiments
+from embinit.claims.claim import Family, claim
+from embinit.data.tasks import Cut
+from embinit.papers.kim2024.experiments import experiments
 
 MINE = Family("mine/finding", {"micro": 4})
 
@@ -74,7 +74,7 @@ def small_runs(arms=("xavier", "pretrained"), seeds=(0, 1)):
 @pytest.fixture
 def seeds_apart(monkeypatch):
     """A cohort for each seed, however few its arms."""
-    monkeypatch.setattr("embinit.experiments.FEW_ARMS", 0)
+    monkeypatch.setattr("embinit.runs.plan.FEW_ARMS", 0)
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_any_number_of_workers_comes_to_the_same_verdicts(suite):
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
 def test_progress_is_told_while_models_train(suite, workers):
     """Into a file as on a terminal, though pytest captures what tests print."""
-    often = "from embinit import progress\n\nprogress.TELL_SECONDS = 0.05\n"
+    often = "from embinit.pytest_plugin import progress_line\n\nprogress_line.TELL_SECONDS = 0.05\n"
     (suite / "conftest.py").write_text(often)
     done = subprocess.run(
         command("claims", "-k", "test_b", *workers),
@@ -329,7 +329,7 @@ def test_a_stored_run_says_nothing_of_the_others_data(tmp_path, monkeypatch):
     def gone(run, data_dir):
         raise InputError("the data is gone")
 
-    monkeypatch.setattr("embinit.preparation.check", gone)
+    monkeypatch.setattr("embinit.tables.start.check", gone)
     again = Session(store, None, "cpu")
     assert again.problem(runs[0]) is None
     assert again.problem(runs[1]) == "the data is gone"
@@ -347,7 +347,7 @@ def test_nothing_is_trained_for_a_claim_that_lacks_a_run(suite):
         + """
 
 def elsewhere(experiment):
-    from embinit.claims import ArmsOfExperiment
+    from embinit.claims.claim import ArmsOfExperiment
 
     return ArmsOfExperiment(replace(experiment.setting, source="glove"))
 """

@@ -15,12 +15,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embinit import files
+from embinit.data import files
+from embinit.data.sources import SOURCES, ByLanguage, open_source, use_source
+from embinit.data.sources.huggingface import HuggingFaceTable
+from embinit.data.sources.text import TextVectors
+from embinit.data.sources.word2vec import Word2VecBinary
 from embinit.errors import InputError
-from embinit.sources import SOURCES, ByLanguage, open_source, use_source
-from embinit.sources.huggingface import HuggingFaceTable
-from embinit.sources.text import TextVectors
-from embinit.sources.word2vec import Word2VecBinary
 
 DATA = os.environ.get("EMBINIT_DATA")
 WORDS = ("the", ". . .", "Straße", "at name@domain.com", "dog", "cat")
@@ -319,7 +319,7 @@ def test_a_side_is_looked_up_in_its_own_language(data_dir, monkeypatch):
     """The encoder's words are English, the decoder's German."""
     from types import SimpleNamespace
 
-    from embinit import preparation
+    from embinit.data import preparation
 
     words = SimpleNamespace(words=("die",))
     task = SimpleNamespace(languages={"encoder": "en", "decoder": "de"})

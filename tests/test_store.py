@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embinit import store as store_module
+from embinit.data import files
+from embinit.data.files import write_atomically
 from embinit.errors import InputError
-from embinit.store import DamagedRecordWarning, Store, write_atomically
+from embinit.runs.store import DamagedRecordWarning, Store
 
 VALUES = st.recursive(
     st.none()
@@ -69,7 +70,7 @@ def test_an_interrupted_write_leaves_the_old_record(tmp_path, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(store_module.os, "replace", interrupted)
+    monkeypatch.setattr(files.os, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
         store.put("ab12", {"bleu": 2})
     assert store.get("ab12") == {"bleu": 1}
@@ -84,7 +85,7 @@ def test_a_full_disk_is_one_clear_error(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(store_module.os, "fsync", full)
+    monkeypatch.setattr(files.os, "fsync", full)
     with pytest.raises(InputError, match=r"No space left.*--store"):
         store.put("ab34", {"bleu": 2})
     assert store.get("ab12") == {"bleu": 1}
@@ -102,7 +103,7 @@ def test_a_lock_has_one_holder_and_dies_with_it(tmp_path):
     """A worker that is killed frees its cohort."""
     store = Store(tmp_path)
     code = (
-        "import sys, time; from pathlib import Path; from embinit.store import Store\n"
+        "import sys, time; from pathlib import Path; from embinit.runs.store import Store\n"
         "with Store(Path(sys.argv[1])).claim('cohort') as held:\n"
         "    print(held, flush=True); time.sleep(60)"
     )

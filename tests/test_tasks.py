@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embinit.data.preparation import prepare
+from embinit.data.tasks import TASKS, Example, rows
+from embinit.data.tokenizers import tokenizer
+from embinit.data.vocabulary import EOS, MASK, MASK_WORD, SPECIAL_WORDS, UNK, Vocabulary
 from embinit.errors import InputError
-from embinit.experiments import DataSpec
-from embinit.preparation import prepare
-from embinit.tasks import TASKS, Cut, Example, rows
-from embinit.tokenizers import tokenizer
-from embinit.vocabulary import EOS, MASK, MASK_WORD, SPECIAL_WORDS, UNK, Vocabulary
+from embinit.specs import Cut, DataSpec
 
 DATA = os.environ.get("EMBINIT_DATA")
 real = pytest.mark.skipif(not DATA, reason="EMBINIT_DATA names no directory with real text")

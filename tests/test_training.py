@@ -12,13 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
-from embinit import starting, training
-from embinit.experiments import Cohort, RunSpec
-from embinit.init import INITS
-from embinit.results import RunResult
-from embinit.tasks import Cut
-from embinit.tiers import experiments
-from embinit.training import CohortTraining, train
+from embinit.models import starting
+from embinit.papers.kim2024.experiments import experiments
+from embinit.runs import training
+from embinit.runs.plan import Cohort
+from embinit.runs.results import RunResult
+from embinit.runs.training import CohortTraining, train
+from embinit.specs import Cut, RunSpec
+from embinit.tables.inits import INITS
 
 
 def small(role: str, epochs: int = 2):

@@ -12,46 +12,45 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from embinit.data.cache import Writer
+from embinit.data.preparation import data_fingerprint, prepare, write
+from embinit.data.vocabulary import EOS, MASK, PAD, SEP
 from embinit.errors import InputError
-from embinit.experiments import (
-    Cohort,
-    DataSpec,
-    DownstreamSpec,
-    MaskingSpec,
-    ModelSpec,
-    PositionSpec,
-    RunSpec,
-    TableSpec,
-    TrainingSpec,
-    TransferSpec,
-    plan,
-)
-from embinit.graphs import Replayed
-from embinit.losses import NOTHING
-from embinit.model import Embedding, ModelShape, StackedTransformer
-from embinit.preparation import data_fingerprint, prepare, write
-from embinit.prepared import Writer
-from embinit.session import Session
-from embinit.starting import Start
-from embinit.store import Store
-from embinit.tasks import Cut
-from embinit.training import CohortTraining
-from embinit.transfer import check, fingerprint, labelled_data, parameters_of, train
-from embinit.transfer.layers import (
+from embinit.models.graphs import Replayed
+from embinit.models.layer_probes import (
     last_and_drop,
     probe_accuracy,
     retrieval_accuracy,
     sentence_vectors,
 )
-from embinit.transfer.masking import hide_words
-from embinit.transfer.model import (
+from embinit.models.losses import NOTHING
+from embinit.models.masked_language_model import (
     MaskedLanguageModel,
     count_parameters,
     output_width,
     reinvested,
 )
-from embinit.transfer.pretraining import Pretraining, rate_at
-from embinit.vocabulary import EOS, MASK, PAD, SEP
+from embinit.models.masking import hide_words
+from embinit.models.starting import Start
+from embinit.models.transformer import Embedding, ModelShape, StackedTransformer
+from embinit.runs.plan import Cohort, plan
+from embinit.runs.session import Session
+from embinit.runs.store import Store
+from embinit.runs.training import CohortTraining
+from embinit.runs.transfer import check, fingerprint, labelled_data, parameters_of, train
+from embinit.runs.transfer.pretraining import Pretraining, rate_at
+from embinit.specs import (
+    Cut,
+    DataSpec,
+    DownstreamSpec,
+    ModelSpec,
+    PositionSpec,
+    PretrainingSpec,
+    RunSpec,
+    TableSpec,
+    TrainingSpec,
+    TransferSpec,
+)
 
 WORDS, LENGTH, DIM, HEADS, LAYERS, INNER, RUNS = 23, 9, 16, 4, 2, 24, 2
 
@@ -358,7 +357,7 @@ def labelled(task: str) -> DataSpec:
 
 
 TRANSFER = TransferSpec(
-    MaskingSpec(batch_size=32, epochs=2, lr=2e-3, share=0.3),
+    PretrainingSpec(batch_size=32, epochs=2, lr=2e-3, share=0.3),
     (DownstreamSpec("sentiment", labelled("micro-sentiment-across"), TrainingSpec(32, 2, 1e-3)),),
     (labelled("micro-verb"), labelled("micro-sentiment-across")),
 )
@@ -413,7 +412,7 @@ def test_fine_tuning_starts_where_pre_training_ended():
     """With the encoder as it was left, an output layer of its own, and no output table."""
     cohort = Cohort((run_of(0, output_width=40),))
     data = prepare(TEXT, None)
-    pretraining = Pretraining(Start(cohort, data, None), "cpu")
+    pretraining = Pretraining(Start(cohort.runs, data, None), "cpu")
     before = {name: value.clone() for name, value in pretraining.model.named_parameters()}
     pretraining.run(lambda share: None)
     carried = pretraining.model.encoder.state_dict()
@@ -438,7 +437,7 @@ def test_arms_of_a_seed_share_all_but_what_they_differ_in():
     """The layers start alike whatever the tables' widths; the order and the masks are the same."""
     data = prepare(TEXT, None)
     first, second = (
-        Pretraining(Start(Cohort((run,)), data, None), "cpu")
+        Pretraining(Start((run,), data, None), "cpu")
         for run in (run_of(3), run_of(3, input_width=8, output_width=40))
     )
     layers = dict(second.model.encoder.encoder_layers.named_parameters())
@@ -446,13 +445,13 @@ def test_arms_of_a_seed_share_all_but_what_they_differ_in():
         assert torch.equal(value, layers[name])
     hidden = [[one.initial_seed() for one in each.hiding] for each in (first, second)]
     assert hidden[0] == hidden[1]
-    both = Pretraining(Start(Cohort((run_of(3), run_of(4))), data, None), "cpu").hiding
+    both = Pretraining(Start((run_of(3), run_of(4)), data, None), "cpu").hiding
     assert both[0].initial_seed() == hidden[0][0]
     assert both[0].initial_seed() != both[1].initial_seed()
 
 
 def test_validation_hides_the_same_words_in_every_epoch():
-    start = Start(Cohort((run_of(0),)), prepare(TEXT, None), None)
+    start = Start((run_of(0),), prepare(TEXT, None), None)
     pretraining = Pretraining(start, "cpu")
     before = pretraining._validate()
     pretraining.train_loss.append(before)
@@ -474,7 +473,7 @@ def test_every_task_goes_on_from_the_pre_trained_encoder(monkeypatch):
             given.append(self.model.encoder_embedding.table.detach().clone())
 
     monkeypatch.setattr(Pretraining, "run", run)
-    monkeypatch.setattr("embinit.transfer.CohortTraining", Spied)
+    monkeypatch.setattr("embinit.runs.transfer.CohortTraining", Spied)
     first = TRANSFER.tasks[0]
     two = replace(TRANSFER, tasks=(first, replace(first, role="again")))
     [result] = train(Cohort((run_of(0, training=two),)))
@@ -531,7 +530,7 @@ def test_bad_specs_are_named_before_anything_trains():
 
 def test_sentences_are_means_over_words_whatever_the_batch():
     data = prepare(TEXT, None)
-    start = Start(Cohort((run_of(0), run_of(1))), data, None)
+    start = Start((run_of(0), run_of(1)), data, None)
     model = start.model()
     one, many = (sentence_vectors(model, data.test, batch) for batch in (1, 64))
     assert one.shape == (3, 2, len(data.test), 16)
@@ -589,7 +588,7 @@ def test_recorded_pre_training_is_pre_training():
     """The rate, the hidden words and the sums change where they lie, as a CUDA graph needs."""
     cohort = Cohort((run_of(0), run_of(1)))
     eager, replayed = (
-        Pretraining(Start(cohort, prepare(TEXT, None), None), "cpu") for _ in range(2)
+        Pretraining(Start(cohort.runs, prepare(TEXT, None), None), "cpu") for _ in range(2)
     )
     recorded = []
 

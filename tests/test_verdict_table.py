@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from embinit.verdict_table import clean, verdict_lines
+from embinit.report.verdict_table import clean, verdict_lines
 
 LONG = "kim2024/table-3/positions-gain-less-for-frozen-glove[glove-micro-translation]"
 COLOUR = re.compile(r"\x1b\[[\d;]*m")

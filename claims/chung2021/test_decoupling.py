@@ -5,8 +5,8 @@ The arms have as many parameters at fine-tuning, since the output table is throw
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit.inference import Verdict
+from embinit.claims.claim import claim
+from embinit.claims.paired_tests import Verdict
 from embinit.papers.chung2021 import (
     DECOUPLING,
     USUAL,

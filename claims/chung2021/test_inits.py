@@ -7,8 +7,8 @@ language model, with learned positions and a LayerNorm after the sum.
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit.inference import Verdict
+from embinit.claims.claim import claim
+from embinit.claims.paired_tests import Verdict
 from embinit.papers.chung2021 import (
     INITS,
     USUAL,

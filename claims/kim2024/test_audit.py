@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from embinit.audit import (
+from embinit.claims.audit import (
     Check,
     agrees,
     audited,
@@ -19,11 +19,11 @@ from embinit.audit import (
     printed,
     root,
 )
-from embinit.init import INITS
-from embinit.model import ModelShape
+from embinit.models.transformer import ModelShape
 from embinit.papers.kim2024 import CLASSES, DIM, FEED_FORWARD, LAYERS, TASKS, heads, numbers
-from embinit.positions import table
-from embinit.tiers import LABELS, SOURCES
+from embinit.papers.kim2024.experiments import LABELS, SOURCES
+from embinit.tables.inits import INITS
+from embinit.tables.positions import table
 
 ENDS = ("min", "max")
 

@@ -6,8 +6,8 @@ from those that don't.
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit.inference import Verdict
+from embinit.claims.claim import claim
+from embinit.claims.paired_tests import Verdict
 from embinit.papers.kim2024 import BEYOND, TRANSLATION, only_on, table1, table4
 
 SIGMAS = (0.01, 0.05, 0.25, 1.25, 6.25)

@@ -5,9 +5,9 @@ BERT's table, whose width is near Xavier's, does not fare worse (section 1, Tabl
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit.comparisons import rank_correlation
-from embinit.inference import Verdict
+from embinit.claims.claim import claim
+from embinit.claims.comparisons import rank_correlation
+from embinit.claims.paired_tests import Verdict
 from embinit.papers.kim2024 import FINDING_1, TRANSLATION, once, table1
 
 

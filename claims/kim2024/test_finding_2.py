@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit.inference import Verdict
+from embinit.claims.claim import claim
+from embinit.claims.paired_tests import Verdict
 from embinit.papers.kim2024 import FINDING_2, TRANSLATION, once, table1
 
 

@@ -6,8 +6,8 @@ makes another table.
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit.inference import Verdict
+from embinit.claims.claim import claim
+from embinit.claims.paired_tests import Verdict
 from embinit.papers.kim2024 import TABLE_2, TRANSLATION, numbers, only_on, stands_for, table1
 
 

@@ -6,8 +6,8 @@ those of a sequence of 64 words; with longer ones less survives.
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit.inference import Verdict
+from embinit.claims.claim import claim
+from embinit.claims.paired_tests import Verdict
 from embinit.papers.kim2024 import TABLE_4, table4
 
 

@@ -8,10 +8,10 @@ trains neither. The sigma of the table is what is measured.
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit.inference import Verdict
+from embinit.claims.claim import claim
+from embinit.claims.paired_tests import Verdict
 from embinit.papers.kim2024 import WIDTH, pretraining
-from embinit.tiers import T5_RATE
+from embinit.papers.kim2024.experiments import T5_RATE
 
 T5_START, BERT_START = 1.0, 0.02
 

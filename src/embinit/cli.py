@@ -19,11 +19,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embinit.baseline import VERDICTS, changes, read, wrong_controls
+from embinit.claims.paired_tests import VERDICTS
 from embinit.errors import InputError
+from embinit.report.baseline import changes, read, wrong_controls
 
 if TYPE_CHECKING:
-    from embinit.store import Store
+    from embinit.runs.store import Store
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -80,7 +81,7 @@ def _add_bless(commands: Any) -> None:
 
 
 def _bless(parsed: argparse.Namespace) -> int:
-    from embinit.baseline import bless
+    from embinit.report.baseline import bless
 
     bless(parsed.report, parsed.to, parsed.anyway)
     print(f"{parsed.to} is the baseline now; commit it")
@@ -101,7 +102,7 @@ def _add_report(commands: Any) -> None:
 
 
 def _report(parsed: argparse.Namespace) -> int:
-    from embinit.store import Store
+    from embinit.runs.store import Store
 
     for path in parsed.store:
         if not (path / "runs").is_dir():
@@ -117,7 +118,7 @@ def _judge(merged: Store, parsed: argparse.Namespace) -> int:
     """Merge and judge; a refuted claim is a result, so pytest's 1 is no failure here."""
     import pytest
 
-    from embinit.store import Store
+    from embinit.runs.store import Store
 
     apart: dict[str, float] = {}
     for path in parsed.store:
@@ -166,10 +167,10 @@ def _add_noise_floor(commands: Any) -> None:
 def _noise_floor(parsed: argparse.Namespace) -> int:
     import torch
 
-    from embinit.noise_floor import Floor, as_json, measure
+    from embinit.claims.noise_floor import Floor, as_json, measure
     from embinit.papers import chung2021
     from embinit.papers.kim2024 import FINDING_1, printed_deviations
-    from embinit.tiers import experiments, tier
+    from embinit.papers.kim2024.experiments import experiments, tier
 
     torch.set_num_threads(1)
     tier(parsed.tier)
@@ -217,13 +218,13 @@ def _add_prepare(commands: Any) -> None:
 
 
 def _prepare(parsed: argparse.Namespace) -> int:
-    from embinit.experiments import DataSpec
+    from embinit.data.cache import Writer
+    from embinit.data.preparation import write
+    from embinit.data.sources import named_source, use_source
     from embinit.papers import chung2021
-    from embinit.preparation import write
-    from embinit.prepared import Writer
-    from embinit.sources import named_source, use_source
-    from embinit.tiers import experiments
-    from embinit.transfer import labelled_data
+    from embinit.papers.kim2024.experiments import experiments
+    from embinit.runs.transfer import labelled_data
+    from embinit.specs import DataSpec
 
     for given in parsed.source:
         use_source(*named_source(given))

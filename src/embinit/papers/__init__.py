@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from embinit.comparisons import Comparison
+    from embinit.claims.comparisons import Comparison
 
 
 @dataclass(frozen=True)

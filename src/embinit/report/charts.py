@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from embinit.diagnostics import HISTOGRAM
 from embinit.report.numbers import MINUS, finite, number, plain
+from embinit.tables.diagnostics import HISTOGRAM
 
 WIDTH = 400.0
 RADIUS = 4.0

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from embinit.comparisons import OTHER_SEEDS
-from embinit.positions import multiplier
+from embinit.claims.comparisons import OTHER_SEEDS
 from embinit.report.arms import Record, setting
 from embinit.report.charts import Histograms, Scatter, Slides, histograms, scatter, slides
 from embinit.report.numbers import MISSING, finite
+from embinit.tables.positions import multiplier
 
 SHOWN = ("xavier", "pretrained", "pretrained_xavier")
 """The arms that tell the mechanism; shuffled ones have the distribution of their originals."""

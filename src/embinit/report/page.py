@@ -22,10 +22,12 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from embinit.baseline import VERDICTS
+from embinit.claims.paired_tests import VERDICTS
+from embinit.data.files import write_atomically
 from embinit.errors import InputError
 from embinit.papers import Beside, beside, citation, short
 from embinit.papers import methods as paper_methods
+from embinit.papers.kim2024.experiments import TIERS
 from embinit.report import numbers, past
 from embinit.report.arms import (
     Arm,
@@ -39,8 +41,6 @@ from embinit.report.arms import (
 from embinit.report.charts import Curves, Forest, History, curves, forest
 from embinit.report.mechanism import doses, mechanisms, relations
 from embinit.report.numbers import finite
-from embinit.store import write_atomically
-from embinit.tiers import TIERS
 
 SCHEMA_VERSION = 1
 
@@ -363,7 +363,7 @@ def headline(claims: Sequence[Mapping[str, Any]]) -> str:
 @cache
 def _calibration() -> dict[str, Any]:
     """How often a verdict errs, as ``benchmarks/calibration.py`` measured it."""
-    text = resources.files("embinit").joinpath("calibration.json").read_text("utf-8")
+    text = resources.files("embinit.claims").joinpath("calibration.json").read_text("utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
 

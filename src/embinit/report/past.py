@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.report.charts import History, history
-from embinit.store import DamagedWarning
+from embinit.runs.store import DamagedWarning
 
 NAME = "history.jsonl"
 

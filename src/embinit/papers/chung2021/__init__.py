@@ -25,21 +25,21 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from embinit.claims import ArmsOfExperiment, Family
-from embinit.comparisons import Comparison, Quantity, trend
+from embinit.claims.claim import ArmsOfExperiment, Family
+from embinit.claims.comparisons import Comparison, Quantity, trend
+from embinit.claims.experiments import Experiment
 from embinit.errors import InputError
-from embinit.experiments import (
+from embinit.models.masked_language_model import reinvested as reinvested_model
+from embinit.specs import (
+    Cut,
     DataSpec,
     DownstreamSpec,
-    Experiment,
-    MaskingSpec,
     ModelSpec,
     PositionSpec,
+    PretrainingSpec,
     TrainingSpec,
     TransferSpec,
 )
-from embinit.tasks import Cut
-from embinit.transfer.model import reinvested as reinvested_model
 
 USUAL = "normal"
 """The init of every arm that is not about inits: BERT's and RemBERT's."""
@@ -102,7 +102,7 @@ class Setting:
     text: DataSpec
     tokenizer: str
     model: ModelSpec
-    pretraining: MaskingSpec
+    pretraining: PretrainingSpec
     tasks: tuple[Task, ...]
     probes: tuple[tuple[str, int | None], ...]
     widths: tuple[int, ...]
@@ -128,7 +128,7 @@ SETTINGS = {
         tokenizer="whitespace",
         model=ModelSpec(64, 2, 2, 128, 0.0, norm_after_sum=True, activation="gelu"),
         # Hiding twice BERT's share learns as much from half the sentences.
-        pretraining=MaskingSpec(batch_size=64, epochs=5, lr=2e-3, share=0.3),
+        pretraining=PretrainingSpec(batch_size=64, epochs=5, lr=2e-3, share=0.3),
         tasks=(
             Task("sentiment", "micro-sentiment-across", 800, TrainingSpec(32, 6, 1e-3), 7.5, 7.0),
             Task("inference", "micro-inference-across", 1200, TrainingSpec(32, 4, 1e-3), 4.5, 7.5),
@@ -150,7 +150,7 @@ SETTINGS = {
         ),
         tokenizer="spacy",
         model=ModelSpec(96, 4, 2, 192, 0.0, norm_after_sum=True, activation="gelu"),
-        pretraining=MaskingSpec(batch_size=32, epochs=3, lr=1e-3),
+        pretraining=PretrainingSpec(batch_size=32, epochs=3, lr=1e-3),
         tasks=(
             Task("sentiment", "sst2", 3000, TrainingSpec(32, 3, 5e-4), 3.0),
             Task("inference", "mnli", 3000, TrainingSpec(32, 3, 5e-4), 1.0),
@@ -172,7 +172,7 @@ SETTINGS = {
         ),
         tokenizer="hf:mt5",
         model=ModelSpec(768, 12, 12, 3072, 0.1, norm_after_sum=True, activation="gelu"),
-        pretraining=MaskingSpec(batch_size=256, epochs=4, lr=2e-4, precision="bfloat16"),
+        pretraining=PretrainingSpec(batch_size=256, epochs=4, lr=2e-4, precision="bfloat16"),
         tasks=(
             Task("sentiment", "sst2", None, _PAPER_TUNING, 2.0),
             Task("inference", "xnli", None, _PAPER_TUNING, 2.0, 2.0),

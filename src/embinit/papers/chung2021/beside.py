@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from embinit.comparisons import OTHER_SEEDS, measured_in
-from embinit.experiments import canonical
+from embinit.claims.comparisons import OTHER_SEEDS, measured_in
 from embinit.papers import Beside
 from embinit.papers.chung2021 import SETTINGS, Setting
-from embinit.tiers import arm_label
+from embinit.papers.kim2024.experiments import arm_label
+from embinit.specs import canonical
 
 Record = Mapping[str, Any]
 

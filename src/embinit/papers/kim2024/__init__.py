@@ -12,10 +12,11 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from embinit.claims import Family
-from embinit.comparisons import Comparison, Constant, Quantity, Term
-from embinit.experiments import Experiment, PositionSpec
-from embinit.tiers import SOURCES, TIERS, experiments, pretrainings, probes
+from embinit.claims.claim import Family
+from embinit.claims.comparisons import Comparison, Constant, Quantity, Term
+from embinit.claims.experiments import Experiment
+from embinit.papers.kim2024.experiments import SOURCES, TIERS, experiments, pretrainings, probes
+from embinit.specs import PositionSpec
 
 HEADS = {"glove": 10}
 LAYERS = 3

@@ -6,12 +6,13 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from embinit.comparisons import OTHER_SEEDS, measured_in
-from embinit.experiments import Experiment, canonical
+from embinit.claims.comparisons import OTHER_SEEDS, measured_in
+from embinit.claims.experiments import Experiment
 from embinit.papers import Beside
 from embinit.papers.kim2024 import TASKS, TITLES, numbers, stands_for
-from embinit.positions import multiplier
-from embinit.tiers import LABELS, SOURCES, experiments, probes
+from embinit.papers.kim2024.experiments import LABELS, SOURCES, experiments, probes
+from embinit.specs import canonical
+from embinit.tables.positions import multiplier
 
 ARMS = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled", "xavier_pretrained")
 """The paper's arms in the order of its tables."""

@@ -1,0 +1,124 @@
+"""Audits: a paper's printed numbers against its own formulas and its other numbers.
+
+Nothing is trained. A printed number stands for every value that rounds to it, so both sides are
+intervals (``mpmath.iv``), and they are CONSISTENT if the two meet: rounding alone never makes a
+paper INCONSISTENT.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+from mpmath import iv
+
+from embinit.claims.statements import Statement
+from embinit.errors import InputError
+
+UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
+_PRINTED = re.compile(r"(-?\d+(?:\.\d+)?)([kM]?)")
+
+Interval = Any
+"""``mpmath.iv.mpf``: has ``a`` and ``b``, its ends, and arithmetic."""
+
+
+class Finding(StrEnum):
+    """What an audit comes to."""
+
+    CONSISTENT = "CONSISTENT"
+    INCONSISTENT = "INCONSISTENT"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One printed number, what it should be, and the arithmetic between."""
+
+    what: str
+    printed: str
+    computed: str
+    arithmetic: str
+    consistent: bool
+
+    def __str__(self) -> str:
+        verb = "agrees with" if self.consistent else "DISAGREES with"
+        return f"{self.what}: printed {self.printed} {verb} {self.computed} ({self.arithmetic})"
+
+
+def printed(text: str) -> Interval:
+    """Every value that rounds to ``text`` (``"0.016"``, ``"7.8k"``).
+
+    InputError if it is no such number.
+    """
+    return iv.mpf([str(end) for end in _ends(text)])
+
+
+def _ends(text: str) -> tuple[Decimal, Decimal]:
+    """``text`` less and plus half a unit of its last digit."""
+    match = _PRINTED.fullmatch(text)
+    if match is None:
+        raise InputError(f"{text!r} is not a number as papers print it (1.20, -3, 7.8k, 11M)")
+    digits, unit = Decimal(match[1]), UNITS[match[2]]
+    exponent = digits.as_tuple().exponent
+    assert isinstance(exponent, int)
+    half = Decimal(5).scaleb(exponent - 1)
+    return (digits - half) * unit, (digits + half) * unit
+
+
+def exactly(value: float) -> Interval:
+    """A number that is not rounded (a width, a count)."""
+    return iv.mpf(value)
+
+
+def between(low: float, high: float) -> Interval:
+    """Every value from ``low`` to ``high``."""
+    return iv.mpf([low, high])
+
+
+def root(value: Interval) -> Interval:
+    """The square root of an interval."""
+    return iv.sqrt(value)
+
+
+def agrees(what: str, text: str, computed: Interval, arithmetic: str) -> Check:
+    """Whether the printed ``text`` can be a rounding of a value in ``computed``."""
+    stated = printed(text)
+    meet = bool(stated.a <= computed.b) and bool(computed.a <= stated.b)
+    return Check(what, text, _said(computed), arithmetic, meet)
+
+
+def mean_of_whole_numbers(what: str, text: str, count: int) -> Check:
+    """Whether ``text`` can be a mean of ``count`` whole numbers (Brown and Heathers' GRIM test)."""
+    low, high = (end * count for end in _ends(text))
+    whole = math.ceil(low)
+    near = (
+        f"{whole / count:.4g}"
+        if whole <= high
+        else f"{(whole - 1) / count:.4g}, {whole / count:.4g}"
+    )
+    return Check(what, text, near, f"whole numbers / {count}", whole <= high)
+
+
+def _said(computed: Interval) -> str:
+    low, high = (f"{float(end):.4g}" for end in (computed.a, computed.b))
+    return low if low == high else f"{low} to {high}"
+
+
+class Audit(Statement):
+    """What is checked of a paper; the test that it decorates returns the checks."""
+
+
+audited = Audit
+"""The decorator's name, as an audit reads."""
+
+
+def finding_of(checks: Sequence[Check]) -> Finding:
+    """CONSISTENT if every check is; InputError where there is none: nothing passes by default."""
+    if not checks:
+        raise InputError("an audit must make at least one check")
+    good = all(check.consistent for check in checks)
+    return Finding.CONSISTENT if good else Finding.INCONSISTENT

@@ -1,0 +1,125 @@
+"""The noise floor: how far apart two trainings of the same arm come out by the seed alone.
+
+A margin is twice the standard deviation of the baseline arm (Kim et al.'s: Xavier) over seeds that
+no claim uses, rounded up to half a unit: a difference that two trainings of the very same model
+show in one case of six is not one that a finding should rest on. Where the paper prints standard
+deviations of Xavier for the task, the margin is no less than twice the largest, rounded up
+likewise.
+
+``noise_floor.json`` beside this module holds what was measured; a test holds every registered
+margin (``tiers``) against it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from embinit.claims.experiments import Experiment
+from embinit.claims.paired_tests import seeds_for
+from embinit.errors import InputError
+from embinit.runs.plan import Cohort
+
+FIRST_SEED = 5000
+"""No claim goes so far, nor does an A/A control's second half."""
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What the seeds alone do to a task's metric, in its ``unit``; ``sd`` has n - 1 below."""
+
+    tier: str
+    task: str
+    width: int
+    metric: str
+    unit: str
+    mean: float
+    sd: float
+    seeds: int
+    seconds_a_run: float | None
+    measured: str
+
+    def margin(self, printed: Iterable[float] = ()) -> float:
+        """The task's margin, given the standard deviations that the paper prints for it."""
+        return margin_for([self.sd, *printed])
+
+    def seeds_for(self, effect: float, alpha: float) -> int | None:
+        """How many seeds show a difference of ``effect`` with 90 % power; None: over 1000.
+
+        Two arms are taken to vary independently, so a difference has √2 of one's deviation; common
+        random numbers can only make it less. InputError for an effect that is not above 0.
+        """
+        if not effect > 0:
+            raise InputError(f"an effect of {effect:g} can't be found; name one above 0")
+        return seeds_for(effect / (math.sqrt(2) * self.sd), alpha)
+
+
+def margin_for(deviations: Sequence[float]) -> float:
+    """Twice the largest standard deviation, rounded up to half a unit."""
+    # A hair off, so that 2 x 0.75 in floating point is no more than 1.5.
+    return math.ceil(4 * max(deviations) - 1e-9) / 2
+
+
+def measure(
+    tier: str,
+    experiment: Experiment,
+    seeds: int,
+    data_dir: Path | None = None,
+    device: str = "cpu",
+    metrics: Sequence[str] = (),
+) -> list[Floor]:
+    """Train the baseline arm on ``seeds`` seeds: the floors of its metric and of further ones.
+
+    InputError for fewer than two seeds, or where a run ended without a score or all have the same.
+    """
+    from embinit.runs.session import results_of
+
+    if seeds < 2:
+        raise InputError(f"a standard deviation needs at least 2 seeds, not {seeds}; 10 are usual")
+    started = time.perf_counter()
+    runs = (experiment.run(experiment.baseline, FIRST_SEED + seed) for seed in range(seeds))
+    results = results_of(Cohort(tuple(runs)), data_dir, device)
+    seconds = round((time.perf_counter() - started) / seeds, 1)
+    assert experiment.model is not None
+    floors = []
+    for metric in (experiment.metric, *metrics):
+        found = [result.measures.get(metric) for result in results]
+        values = [value for value in found if value is not None]
+        if len(values) < seeds or len(set(values)) < 2:
+            raise InputError(
+                f"{experiment.data.task}: {len(values)} of {seeds} seeds gave a score, "
+                f"{len(set(values))} of them different; there is no noise to measure"
+            )
+        floors.append(
+            Floor(
+                tier=tier,
+                task=experiment.data.task,
+                width=experiment.model.dim,
+                metric=metric,
+                unit=experiment.unit,
+                mean=round(float(np.mean(values)), 3),
+                sd=round(float(np.std(values, ddof=1)), 3),
+                seeds=seeds,
+                seconds_a_run=seconds,
+                measured=time.strftime("%Y-%m-%d"),
+            )
+        )
+    return floors
+
+
+def stored() -> list[Floor]:
+    """What was measured for the registered margins."""
+    text = resources.files("embinit.claims").joinpath("noise_floor.json").read_text("utf-8")
+    return [Floor(**entry) for entry in json.loads(text)]
+
+
+def as_json(floors: Iterable[Floor]) -> str:
+    """Floors as ``stored`` reads them."""
+    return json.dumps([asdict(floor) for floor in floors], indent=1, ensure_ascii=False) + "\n"

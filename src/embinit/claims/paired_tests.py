@@ -1,0 +1,276 @@
+"""From paired differences to a decision: thin wrappers of scipy and statsmodels.
+
+The verdict is a paired t over seeds, which keeps its level at three to ten seeds where a
+percentile or BCa bootstrap does not. Three kinds of statement are tested, each one-sided at the
+claim's own share of alpha:
+
+- ``<`` and ``>``: the mean difference lies beyond 0;
+- ``<=`` and ``>=``: it does not lie beyond the margin on the wrong side (non-inferiority);
+- ``~``: it lies within the margin on both sides (two one-sided tests).
+
+A statement is REFUTED when its opposite is shown, and UNDECIDED when neither is. A claim of several
+comparisons needs all of them but falls with one, so each refutes at its part of the level alone.
+What no seed can change (statistics of tables) is compared as numbers. Where training gives every
+seed the same difference (best epochs often), a t says nothing and the sign test decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from embinit.errors import InputError
+
+POWER_WANTED = 0.9
+MOST_SEEDS = 1000
+
+
+class Verdict(StrEnum):
+    """What the numbers say of a claim."""
+
+    SUPPORTED = "SUPPORTED"
+    REFUTED = "REFUTED"
+    UNDECIDED = "UNDECIDED"
+    NOT_RUN = "NOT RUN"
+
+
+VERDICTS = tuple(map(str, Verdict))
+"""In the order that counts are told in."""
+
+
+class Relation(StrEnum):
+    """How a claim says that two quantities stand to one another."""
+
+    BELOW = "<"
+    ABOVE = ">"
+    NOT_ABOVE = "<="
+    NOT_BELOW = ">="
+    ALIKE = "~"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A comparison's numbers.
+
+    ``difference`` is the mean of left - right and ``interval`` its two-sided interval at
+    ``level`` = 1 - 2 alpha, so that the one-sided decision can be read off it. ``p`` is the
+    one-sided p of the statement, ``p_against`` of its opposite; ``power`` the chance that as many
+    seeds support the statement if the truth lies one margin inside it; ``seeds_needed`` how many
+    would decide with 90 % power if the observed mean and spread were true (None: over 1000).
+    ``exact`` says that no randomness was involved.
+    """
+
+    verdict: Verdict
+    n: int
+    difference: float
+    interval: tuple[float, float]
+    level: float
+    margin: float
+    p: float
+    p_against: float
+    power: float | None
+    seeds_needed: int | None
+    exact: bool
+
+
+def compare(
+    left: Sequence[float],
+    right: Sequence[float],
+    relation: Relation,
+    alpha: float,
+    margin: float = 0.0,
+    random: bool = True,
+    against: float | None = None,
+) -> Outcome:
+    """Decide ``left relation right`` from values paired by seed.
+
+    SUPPORTED at ``alpha``, REFUTED at ``against`` (None: the same).
+
+    ``margin`` (in the metric's units, at least 0) widens ``<=``, ``>=`` and ``~``; ``<`` and
+    ``>`` test against 0 and use it for their power alone. ``random`` says that seeds could have
+    changed the values, though perhaps none did. InputError for fewer than two pairs, for
+    unequal lengths or values that are not finite.
+    """
+    differences, against = _differences(left, right), alpha if against is None else against
+    from scipy import stats  # takes most of a second, and collecting claims decides none
+
+    spread = float(np.std(differences, ddof=1))
+    mean = float(np.mean(differences))
+    if spread <= 1e-12 * max(1.0, float(np.max(np.abs(differences)))):
+        if random:
+            return _tied(mean, len(differences), relation, alpha, margin, against)
+        return _exact(mean, len(differences), relation, alpha, margin)
+    supporting, opposing = _sides(relation, margin)
+    p = max(_p(differences, bound, side) for bound, side in supporting)
+    p_against = min(_p(differences, bound, side) for bound, side in opposing)
+    verdict = _verdict(p, p_against, alpha, against)
+    error = spread / math.sqrt(len(differences))
+    reach = float(stats.t.ppf(1 - alpha, len(differences) - 1)) * error
+    return Outcome(
+        verdict=verdict,
+        n=len(differences),
+        difference=mean,
+        interval=(mean - reach, mean + reach),
+        level=1 - 2 * alpha,
+        margin=margin,
+        p=p,
+        p_against=p_against,
+        power=_power(margin / spread, len(differences), alpha) if margin > 0 else None,
+        seeds_needed=_seeds_needed(mean, spread, relation, alpha, margin)
+        if verdict is Verdict.UNDECIDED
+        else None,
+        exact=False,
+    )
+
+
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Spearman's rho; 0 where one of the two is constant and so ranks nothing."""
+    from scipy import stats
+
+    if len(set(first)) < 2 or len(set(second)) < 2:
+        return 0.0
+    return float(stats.spearmanr(first, second).statistic)
+
+
+def _differences(left: Sequence[float], right: Sequence[float]) -> np.ndarray:
+    if len(left) != len(right):
+        raise InputError(f"{len(left)} values can't be paired with {len(right)}")
+    if len(left) < 2:
+        raise InputError(
+            f"a paired test needs at least 2 seeds, not {len(left)}; ask for more with --seeds"
+        )
+    differences = np.asarray(left, dtype=float) - np.asarray(right, dtype=float)
+    if not np.isfinite(differences).all():
+        raise InputError("a measure is not finite, so the seeds can't be compared")
+    return np.asarray(differences)
+
+
+Side = tuple[float, str]
+
+
+def _sides(relation: Relation, margin: float) -> tuple[list[Side], list[Side]]:
+    """Bounds on the mean difference and the side of each: for the statement, for its opposite."""
+    match relation:
+        case Relation.BELOW:
+            return [(0.0, "less")], [(0.0, "greater")]
+        case Relation.ABOVE:
+            return [(0.0, "greater")], [(0.0, "less")]
+        case Relation.NOT_BELOW:
+            return [(-margin, "greater")], [(-margin, "less")]
+        case Relation.NOT_ABOVE:
+            return [(margin, "less")], [(margin, "greater")]
+        case Relation.ALIKE:
+            return (
+                [(-margin, "greater"), (margin, "less")],
+                [(-margin, "less"), (margin, "greater")],
+            )
+
+
+def _p(differences: np.ndarray, bound: float, side: str) -> float:
+    from scipy import stats
+
+    bounds = np.full_like(differences, bound)
+    # scipy divides by the mean to look for cancellation, and the mean may be next to nothing.
+    with np.errstate(over="ignore"):
+        return float(stats.ttest_rel(differences, bounds, alternative=side).pvalue)
+
+
+def _verdict(p: float, p_against: float, alpha: float, against: float) -> Verdict:
+    if p <= alpha:
+        return Verdict.SUPPORTED
+    return Verdict.REFUTED if p_against <= against else Verdict.UNDECIDED
+
+
+def _exact(mean: float, n: int, relation: Relation, alpha: float, margin: float) -> Outcome:
+    """Every seed shows the same difference: a comparison of two numbers."""
+    holds = {
+        Relation.BELOW: mean < 0,
+        Relation.ABOVE: mean > 0,
+        Relation.NOT_BELOW: mean >= -margin,
+        Relation.NOT_ABOVE: mean <= margin,
+        Relation.ALIKE: abs(mean) <= margin,
+    }[relation]
+    # No difference at all decides nothing about which of the two is the larger.
+    strict = relation in (Relation.BELOW, Relation.ABOVE)
+    verdict = Verdict.SUPPORTED if holds else Verdict.REFUTED
+    if strict and mean == 0:
+        verdict = Verdict.UNDECIDED
+    p = {Verdict.SUPPORTED: 0.0, Verdict.REFUTED: 1.0, Verdict.UNDECIDED: 0.5}[verdict]
+    return Outcome(
+        verdict, n, mean, (mean, mean), 1 - 2 * alpha, margin, p, 1 - p, None, None, exact=True
+    )
+
+
+def _tied(
+    mean: float, n: int, relation: Relation, alpha: float, margin: float, against: float
+) -> Outcome:
+    """Every seed happens to show the same difference: n equal signs have p = 1 / 2^n."""
+    exact = _exact(mean, n, relation, alpha, margin)
+    signs = 0.5**n
+    p = {Verdict.SUPPORTED: signs, Verdict.REFUTED: 1.0, Verdict.UNDECIDED: 1.0}[exact.verdict]
+    p_against = signs if exact.verdict is Verdict.REFUTED else 1.0
+    verdict = _verdict(p, p_against, alpha, against)
+    needed = None
+    if verdict is Verdict.UNDECIDED and min(p, p_against) < 1:
+        needed = math.ceil(-math.log2(alpha))
+    return replace(
+        exact,
+        verdict=verdict,
+        interval=(-math.inf, math.inf),
+        p=p,
+        p_against=p_against,
+        seeds_needed=needed,
+        exact=False,
+    )
+
+
+def _power(effect: float, n: int, alpha: float) -> float:
+    """Power of the one-sided paired t against ``effect`` standard deviations of the difference."""
+    from scipy import stats
+    from statsmodels.stats.power import TTestPower
+
+    power = float(TTestPower().power(effect, n, alpha, alternative="larger"))
+    if math.isnan(power):
+        # scipy's noncentral t gives up far out, where the normal is as good.
+        power = float(stats.norm.cdf(effect * math.sqrt(n) - stats.t.ppf(1 - alpha, n - 1)))
+    return power
+
+
+def _seeds_needed(
+    mean: float, spread: float, relation: Relation, alpha: float, margin: float
+) -> int | None:
+    """The fewest seeds with 90 % power for whichever side the observed mean lies on."""
+    supporting, opposing = _sides(relation, margin)
+    inside = [mean - bound if side == "greater" else bound - mean for bound, side in supporting]
+    if min(inside) > 0:
+        effect = min(inside) / spread
+    else:
+        effect = max(mean - b if side == "greater" else b - mean for b, side in opposing) / spread
+    return seeds_for(effect, alpha)
+
+
+def seeds_for(effect: float, alpha: float) -> int | None:
+    """The fewest seeds that show ``effect`` deviations with 90 % power; None: over 1000."""
+    if effect <= 0 or _power(effect, MOST_SEEDS, alpha) < POWER_WANTED:
+        return None
+    low, high = 2, MOST_SEEDS
+    while low < high:
+        middle = (low + high) // 2
+        if _power(effect, middle, alpha) >= POWER_WANTED:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """Holm-adjusted p of each of a family's comparisons; shown beside, never decides."""
+    from statsmodels.stats.multitest import multipletests
+
+    if not ps:
+        return []
+    return [float(p) for p in multipletests(list(ps), method="holm")[1]]

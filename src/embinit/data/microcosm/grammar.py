@@ -1,0 +1,166 @@
+"""Sentences as trees, and how the two languages put them into words.
+
+The languages differ in one parameter that turns every phrase round (Greenberg 1963, universals 2 to
+5 and 17): the source is head-final (subject, object, verb; adjective, noun), the target
+head-initial (subject, verb, object; noun, adjective).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from embinit.data.microcosm.lexicon import Word, favourable, lexicon
+
+
+@dataclass(frozen=True)
+class NounPhrase:
+    """'the (A) N', or with an owner 'the O's (A) N'."""
+
+    noun: Word
+    definite: bool
+    adjective: Word | None = None
+    owner: NounPhrase | None = None
+
+
+@dataclass(frozen=True)
+class Action:
+    """Who does (or doesn't do) what to whom, perhaps how."""
+
+    subject: NounPhrase
+    verb: Word
+    object: NounPhrase
+    negated: bool = False
+    adverb: Word | None = None
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One adjective said, or denied, of a subject."""
+
+    adjective: Word
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """A subject is A; not A; A and B; not A but B; B but not A."""
+
+    subject: NounPhrase
+    judgements: tuple[Judgement, ...]
+    link: Literal["and", "but"] = "but"
+    adverb: Word | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """Somebody says that somebody does something."""
+
+    speaker: NounPhrase
+    verb: Word
+    content: Action
+
+
+Sentence = Action | Opinion | Report
+
+
+def holds_good(opinion: Opinion) -> bool:
+    """Whether an opinion is favourable: the polarity of what it says, not of what it denies."""
+    judgement = opinion.judgements[0]
+    return favourable(judgement.adjective) != judgement.negated
+
+
+@dataclass(frozen=True)
+class _Tongue:
+    """One language's words; where ``head_final``, what depends on a word stands before it."""
+
+    content: Callable[[Word], str]
+    function: Mapping[str, str]
+    head_final: bool
+
+    def order(self, dependent: list[str], head: list[str]) -> list[str]:
+        return dependent + head if self.head_final else head + dependent
+
+    def word(self, word: Word | None) -> list[str]:
+        return [self.content(word)] if word else []
+
+    def sign(self, name: str, present: bool = True) -> list[str]:
+        return [self.function[name]] if present else []
+
+    def phrase(self, phrase: NounPhrase) -> list[str]:
+        article = self.sign("definite" if phrase.definite else "indefinite")
+        named = article + self.order(self.word(phrase.adjective), self.word(phrase.noun))
+        if phrase.owner is None:
+            return named
+        return self.order(self.order(self.phrase(phrase.owner), self.sign("of")), named)
+
+    def judgements(self, opinion: Opinion) -> list[str]:
+        words: list[str] = []
+        for judgement in opinion.judgements:
+            negation = self.sign("not", judgement.negated)
+            words += self.sign(opinion.link, bool(words))
+            words += self.order(negation, self.word(judgement.adjective))
+        return words
+
+    def sentence(self, sentence: Sentence) -> list[str]:
+        if isinstance(sentence, Report):
+            content = self.order(self.sentence(sentence.content), self.sign("that"))
+            return self.phrase(sentence.speaker) + self.order(content, self.word(sentence.verb))
+        subject, adverb = self.phrase(sentence.subject), self.word(sentence.adverb)
+        if isinstance(sentence, Opinion):
+            opinion = subject + self.order(self.judgements(sentence), self.sign("is"))
+            return self.order(adverb, opinion)
+        verb = self.order(self.sign("not", sentence.negated), self.word(sentence.verb))
+        predicate = self.order(self.phrase(sentence.object), verb)
+        return subject + self.order(adverb, predicate)
+
+
+SHARED = 4
+"""In the related language, of each so many classes the first two share the source's words."""
+
+
+@cache
+def _tongues() -> tuple[_Tongue, _Tongue, _Tongue]:
+    words = lexicon()
+
+    def related(word: Word) -> str:
+        # Two by two, since adjectives of opposite polarity are neighbours.
+        if word.group % SHARED < 2:
+            return words.source[word.part][word.group][0]
+        return words.target[word.part][word.group]
+
+    return (
+        _Tongue(
+            lambda word: words.source[word.part][word.group][word.synonym],
+            words.source_function,
+            head_final=True,
+        ),
+        _Tongue(
+            lambda word: words.target[word.part][word.group],
+            words.target_function,
+            head_final=False,
+        ),
+        _Tongue(related, words.source_function, head_final=True),
+    )
+
+
+def in_source(sentence: Sentence) -> str:
+    """The sentence in the source language: verb last, adjective and negation in front."""
+    return " ".join(_tongues()[0].sentence(sentence))
+
+
+def in_target(sentence: Sentence) -> str:
+    """The sentence in the target language: verb second, adjective and negation behind."""
+    return " ".join(_tongues()[1].sentence(sentence))
+
+
+def in_related(sentence: Sentence) -> str:
+    """The sentence in a language related to the source, as near as two dialects.
+
+    Grammar and function words are the source's. Half of the classes are named by the source's
+    commonest word for them, half by a word of the target: what these mean can be learnt from their
+    neighbours alone.
+    """
+    return " ".join(_tongues()[2].sentence(sentence))

@@ -1,0 +1,21 @@
+"""Sources: where pre-trained vectors come from.
+
+A source answers one question: given a vocabulary, which of its words have a vector, and which
+vectors? What becomes of them (scaled, shuffled, completed) is an init's business.
+"""
+
+from embinit.data.sources import huggingface as huggingface
+from embinit.data.sources import microcosm as microcosm
+from embinit.data.sources.base import SOURCES, ByLanguage, Coverage, Source, Vectors
+from embinit.data.sources.opening import named_source, open_source, use_source
+
+__all__ = [
+    "SOURCES",
+    "ByLanguage",
+    "Coverage",
+    "Source",
+    "Vectors",
+    "named_source",
+    "open_source",
+    "use_source",
+]

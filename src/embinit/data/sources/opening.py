@@ -1,0 +1,104 @@
+"""Sources by path, and the published word vectors by where they lie in the data directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from embinit.data.files import find
+from embinit.data.sources.base import SOURCES, ByLanguage, Known, Source
+from embinit.data.sources.huggingface import HuggingFaceTable
+from embinit.data.sources.text import TextVectors
+from embinit.data.sources.word2vec import Word2VecBinary
+from embinit.errors import InputError
+
+ENGLISH = frozenset({"en"})
+
+
+def open_source(name: str, path: Path, languages: frozenset[str] = ENGLISH) -> Source:
+    """The source at ``path``, by what it is.
+
+    A directory is a Hugging Face model, .bin and .bin.gz are word2vec's binary format, all else is
+    text vectors. InputError for a path that isn't there.
+    """
+    if path.is_dir():
+        return HuggingFaceTable(name, str(path), languages)
+    if not path.exists():
+        raise InputError(
+            f"source {name!r}: {path} doesn't exist; name a file of vectors, or the directory of "
+            "a Hugging Face model"
+        )
+    binary = path.name.endswith((".bin", ".bin.gz"))
+    return (Word2VecBinary if binary else TextVectors)(name, path, languages)
+
+
+def use_source(name: str, path: Path) -> None:
+    """Let ``name`` stand for the source at ``path`` in this process.
+
+    A name that is known keeps its languages; a new one is English.
+    """
+    languages = getattr(SOURCES[name], "languages", ENGLISH) if name in SOURCES else ENGLISH
+    SOURCES.replace(name, Known(lambda _: open_source(name, path, languages), languages))
+
+
+def named_source(given: str) -> tuple[str, Path]:
+    """The name and the path in ``NAME=PATH``; InputError for another form or no such path."""
+    name, _, path = given.partition("=")
+    if not name or not path:
+        raise InputError(f"--source {given}: write NAME=PATH, as in glove=glove.txt")
+    where = Path(path).expanduser().absolute()
+    if not where.exists():
+        raise InputError(
+            f"--source {given}: {where} doesn't exist; name a file of vectors, or the directory "
+            "of a Hugging Face model"
+        )
+    return name, where
+
+
+def _published(name: str, language: str, what: str, *candidates: str) -> None:
+    languages = frozenset({language})
+
+    def make(data_dir: Path | None) -> Source:
+        return open_source(name, find(data_dir, *candidates, what=what), languages)
+
+    SOURCES.register(name, Known(make, languages))
+
+
+_published(
+    "glove",
+    "en",
+    "GloVe (840B, 300d)",
+    *(f"vectors/glove.840B.300d{ending}" for ending in (".zip", ".txt", ".txt.gz")),
+    "vectors/glove.840B.300d.subset.txt.gz",
+)
+_published(
+    "glove-de",
+    "de",
+    "German GloVe (deepset's vectors.txt)",
+    *(f"vectors/glove-de{ending}" for ending in (".zip", ".txt", ".txt.gz")),
+)
+_published(
+    "word2vec",
+    "en",
+    "word2vec (Google News, 300d)",
+    "vectors/GoogleNews-vectors-negative300.bin.gz",
+    "vectors/GoogleNews-vectors-negative300.bin",
+    *(f"vectors/word2vec{ending}" for ending in (".txt", ".txt.gz", ".bin")),
+)
+_published(
+    "fasttext",
+    "en",
+    "fastText (crawl, 300d)",
+    "vectors/crawl-300d-2M.vec.zip",
+    "vectors/crawl-300d-2M.vec",
+    "vectors/fasttext.vec.gz",
+    "vectors/fasttext.vec",
+)
+
+
+def _glove_de_en(data_dir: Path | None) -> Source:
+    """What the paper translates with (section 3.2): each side has the GloVe of its language."""
+    parts = {"de": SOURCES["glove-de"](data_dir), "en": SOURCES["glove"](data_dir)}
+    return ByLanguage("glove-de-en", parts)
+
+
+SOURCES.register("glove-de-en", Known(_glove_de_en, frozenset({"de", "en"})))

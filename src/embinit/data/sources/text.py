@@ -1,0 +1,184 @@
+"""Text vectors: one word a line with its numbers, as GloVe, word2vec and fastText are published.
+
+GloVe's files have no header and their words may hold spaces, so the numbers are split off from the
+right (GloVe 840B has such words). word2vec's and fastText's begin with a line ``N D``. Read in one
+streaming pass of constant memory; only the wanted words' numbers are parsed.
+"""
+
+from __future__ import annotations
+
+import abc
+import ast
+import itertools
+import re
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from embinit.data.files import digest, open_lines, told
+from embinit.data.sources.base import Vectors
+from embinit.errors import InputError
+
+FIRST_LINES = 20
+_NUMERIC = b"0123456789 .eE+-"
+# A word may hold spaces, but one that ends in a decimal number has taken it from the vector.
+_TOO_WIDE = re.compile(rb" -?\d*\.\d+([eE][-+]?\d+)?$")
+_HEADER = re.compile(rb"(\d+) (\d+) *")
+_LITERAL = re.compile(rb"b(['\"]).*\1")
+
+
+@dataclass(frozen=True)
+class WordVectors(abc.ABC):
+    """Vectors of words in a file (N words of width D), in any format."""
+
+    name: str
+    path: Path
+    languages: frozenset[str] = frozenset({"en"})
+    tokenizer: str = "spacy"
+
+    @property
+    @abc.abstractmethod
+    def dim(self) -> int:
+        """D, the width of a vector."""
+
+    @abc.abstractmethod
+    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, torch.Tensor | None]]:
+        """Every word in the file's order, in UTF-8, with its numbers (D,) if it is wanted.
+
+        Each is checked, wanted or not; InputError with the place for one that is broken.
+        """
+
+    def fingerprint(self) -> str:
+        """The file's digest."""
+        return digest(self.path)
+
+    def words(self, most: int) -> tuple[str, ...]:
+        """The file's first ``most`` words, each once."""
+        first = itertools.islice(self._read(()), most)
+        return tuple(dict.fromkeys(word.decode() for word, _ in first))
+
+    def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
+        """The vectors of ``words``; of a word that the file has twice, the first counts.
+
+        InputError, with the place, for whatever in the file is broken, wanted or not.
+        """
+        wanted = {word.encode(): row for row, word in enumerate(words)}
+        values = torch.zeros(len(words), self.dim)
+        found = torch.zeros(len(words), dtype=torch.bool)
+        for word, numbers in self._read(wanted):
+            if numbers is not None and not found[row := wanted[word]]:
+                values[row] = numbers
+                found[row] = True
+        return Vectors(values, found)
+
+    def _word(self, raw: bytes, place: str) -> str:
+        try:
+            return raw.decode()
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{self.path}{place}: the word is not UTF-8 ({error.reason}); "
+                "save the file as UTF-8"
+            ) from None
+
+
+class TextVectors(WordVectors):
+    """Vectors in a text file (.txt or .vec, alone or in .gz or .zip)."""
+
+    @cached_property
+    def dim(self) -> int:
+        """D: the header's, else the first lines': spaces in a word widen one, none narrows it."""
+        fields = [line.count(b" ") for _, line in self._first]
+        if not fields:
+            raise InputError(f"{self.path} is empty; fetch the vectors again")
+        if self._header is not None and self._header[1] > 0:
+            return self._header[1]
+        if min(fields) == 0:
+            number = self._first[fields.index(0)][0]
+            raise InputError(f"{self.path}:{number}: no numbers; a line is a word and its numbers")
+        return min(fields)
+
+    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, torch.Tensor | None]]:
+        """See the base; a line that is too short or too wide is an InputError too."""
+        dim, header, literal = self.dim, self._header, self._literal
+        count = 0
+        for number, line in told(self.path, self._lines(), "lines"):
+            parts = line.rsplit(b" ", dim)
+            if len(parts) <= dim:
+                raise InputError(
+                    f"{self.path}:{number}: {len(parts) - 1} numbers where {dim} are due; "
+                    "the file is cut short or not of one width: fetch it again"
+                )
+            if (b" " in parts[0]) if header else _TOO_WIDE.search(parts[0]):
+                raise InputError(
+                    f"{self.path}:{number}: more than the {dim} numbers that are due; "
+                    "the file is not of one width: fetch it again"
+                )
+            word = self._unquoted(parts[0], number) if literal else parts[0]
+            self._word(word, f":{number}")
+            count += 1
+            if word in wanted:
+                yield word, self._numbers(parts, number)
+            else:
+                if line[len(parts[0]) :].translate(None, _NUMERIC):
+                    self._numbers(parts, number)
+                yield word, None
+        if header is not None and count != header[0]:
+            raise InputError(
+                f"{self.path}:1: the header says {header[0]} words, {count} follow; "
+                "the file is cut short or put together of several: fetch it again"
+            )
+
+    @cached_property
+    def _header(self) -> tuple[int, int] | None:
+        """N and D, if the file begins with two integers."""
+        match = _HEADER.fullmatch(next(open_lines(self.path), b""))
+        return (int(match[1]), int(match[2])) if match else None
+
+    @cached_property
+    def _first(self) -> list[tuple[int, bytes]]:
+        return list(itertools.islice(self._lines(), FIRST_LINES))
+
+    @cached_property
+    def _literal(self) -> bool:
+        """Whether words are written as Python's bytes literals, as in some of deepset's files."""
+        return all(_LITERAL.fullmatch(line.rsplit(b" ", self.dim)[0]) for _, line in self._first)
+
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        """Numbered lines, without the header."""
+        skipped = 1 if self._header else 0
+        for number, line in enumerate(open_lines(self.path), 1):
+            if number > skipped:
+                yield number, line.rstrip(b" ")
+
+    def _unquoted(self, raw: bytes, number: int) -> bytes:
+        r"""The word of a literal such as b'stra\xc3\x9fe'; a word without quotes is itself."""
+        if not raw.startswith((b"b'", b'b"')):
+            return raw
+        if _LITERAL.fullmatch(raw) and b"\\" not in raw:
+            return raw[2:-1]
+        try:
+            word = ast.literal_eval(self._word(raw, f":{number}"))
+        except (ValueError, SyntaxError):
+            word = None
+        if not isinstance(word, bytes):
+            raise InputError(
+                f"{self.path}:{number}: {raw.decode()} is no bytes literal, as the file's other "
+                "words are; mend or leave out the line"
+            )
+        return word
+
+    def _numbers(self, parts: list[bytes], number: int) -> torch.Tensor:
+        where = f"{self.path}:{number}: word {self._word(parts[0], f':{number}')!r}"
+        try:
+            row = np.array(parts[1:], dtype=np.float32)
+        except ValueError:
+            raise InputError(
+                f"{where} has something that is no number; mend or leave out the line"
+            ) from None
+        if not np.isfinite(row).all():
+            raise InputError(f"{where} has a NaN or an infinity; mend or leave out the line")
+        return torch.from_numpy(row)

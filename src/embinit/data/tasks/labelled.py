@@ -1,0 +1,146 @@
+"""Labelled English text as in GLUE: SST-2 and MNLI, and XNLI with its test in German.
+
+SST-2 (Socher et al. 2013): is a phrase of a film review favourable? Test labels are not public, so
+validation stands for the test (the paper's section 4).
+
+MNLI (Williams et al. 2018): what does a premise say of a hypothesis? Validation is the matched
+development set (the training text's genres), test the mismatched one (other genres); the paper
+reports the best accuracy on each.
+
+XNLI (Conneau et al. 2018): MNLI's training text and an English validation split, with the test
+translated into German: what was learnt in one language is asked in another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from embinit.data.files import digest, find
+from embinit.data.tasks.base import TASKS, Example, Side, Splits
+from embinit.data.tasks.rows import Hub, hub_rows, sample, tsv_rows
+from embinit.errors import InputError
+from embinit.specs import Cut
+
+
+@dataclass(frozen=True)
+class LabelledText:
+    """Classification of English text or pairs of texts, from tab-separated files.
+
+    ``files`` gives a split's file names, of which the first that is there counts; without a split
+    ``test``, validation stands for it. ``hub_splits`` gives the names that differ on the Hub, and
+    ``hub_of`` the splits that are elsewhere there.
+    ``columns`` names the columns of ``label``, ``text`` and perhaps ``pair``, the Hub's name
+    first; ``headerless`` gives the columns of files that lack a header. Rows labelled as in
+    ``unlabelled`` are left out of training.
+    """
+
+    name: str
+    title: str
+    hub: Hub
+    files: Mapping[str, tuple[str, ...]]
+    columns: Mapping[str, tuple[str, ...]]
+    labels: Mapping[str, int]
+    hub_splits: Mapping[str, str] = field(default_factory=dict)
+    headerless: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    hub_of: Mapping[str, Hub] = field(default_factory=dict)
+    unlabelled: tuple[str, ...] = ()
+    reports_test: bool = False
+    kind: Literal["translation", "classification"] = "classification"
+    languages: Mapping[Side, str] = field(default_factory=lambda: {"encoder": "en"})
+
+    @property
+    def classes(self) -> int:
+        """How many labels there are."""
+        return len(set(self.labels.values()))
+
+    def fingerprint(self, data_dir: Path | None) -> str:
+        """The files' digests, or the data set's place on the Hub."""
+        if data_dir is None:
+            return "/".join(map(str, dict.fromkeys((self.hub, *self.hub_of.values()))))
+        return "/".join(digest(self._file(data_dir, split)) for split in self.files)
+
+    def load(self, data_dir: Path | None, cut: Cut) -> Splits:
+        """Texts with their labels."""
+        validation = self._examples(data_dir, "validation")[: cut.validation]
+        test = validation
+        if "test" in self.files:
+            test = self._examples(data_dir, "test")[: cut.test]
+        return Splits(sample(self._examples(data_dir, "train"), cut.train), validation, test)
+
+    def _examples(self, data_dir: Path | None, split: str) -> Sequence[Example]:
+        left_out = self.unlabelled if split == "train" else ()
+        examples = []
+        for place, row in self._hub(split) if data_dir is None else self._read(data_dir, split):
+            label = row["label"]
+            if label in left_out:
+                continue
+            if label not in self.labels:
+                raise InputError(
+                    f"{place}: the label is {label!r}, not {' or '.join(self.labels)}; "
+                    "mend or leave out the row"
+                )
+            examples.append(Example(row["text"], row.get("pair", ""), label=self.labels[label]))
+        return examples
+
+    def _hub(self, split: str) -> Iterator[tuple[str, dict[str, str]]]:
+        hub, split = self.hub_of.get(split, self.hub), self.hub_splits.get(split, split)
+        for number, row in enumerate(hub_rows(hub, split)):
+            columns = {key: str(row[names[0]]) for key, names in self.columns.items()}
+            yield f"{hub}, split {split}, row {number}", columns
+
+    def _file(self, data_dir: Path, split: str) -> Path:
+        names = [
+            f"{self.name}/{name}.tsv{end}" for name in self.files[split] for end in (".gz", "")
+        ]
+        return find(data_dir, *names, what=f"{self.title}'s {split} split")
+
+    def _read(self, data_dir: Path, split: str) -> Iterator[tuple[str, dict[str, str]]]:
+        path = self._file(data_dir, split)
+        return tsv_rows(path, self.columns, self.headerless.get(path.name.partition(".")[0]))
+
+
+for _task in (
+    LabelledText(
+        name="sst2",
+        title="SST-2",
+        hub=Hub("stanfordnlp/sst2"),
+        files={"train": ("train",), "validation": ("dev",)},
+        columns={"label": ("label",), "text": ("sentence", "content")},
+        labels={"0": 0, "1": 1},
+    ),
+    LabelledText(
+        name="mnli",
+        title="MNLI",
+        hub=Hub("nyu-mll/glue", config="mnli"),
+        hub_splits={"validation": "validation_matched", "test": "validation_mismatched"},
+        files={
+            "train": ("train", "train_subset"),
+            "validation": ("dev_matched", "dev_matched_subset"),
+            "test": ("dev_mismatched", "dev_mismatched_textfooler"),
+        },
+        headerless={"dev_mismatched_textfooler": ("label", "premise", "hypothesis")},
+        columns={
+            # GLUE's own files have the second names.
+            "label": ("label", "gold_label"),
+            "text": ("premise", "sentence1"),
+            "pair": ("hypothesis", "sentence2"),
+        },
+        labels={"entailment": 0, "neutral": 1, "contradiction": 2, "0": 0, "1": 1, "2": 2},
+        unlabelled=("-", "-1"),
+        reports_test=True,
+    ),
+    LabelledText(
+        name="xnli",
+        title="XNLI",
+        hub=Hub("facebook/xnli", config="en"),
+        hub_of={"test": Hub("facebook/xnli", config="de")},
+        files={"train": ("train.en",), "validation": ("validation.en",), "test": ("test.de",)},
+        columns={"label": ("label",), "text": ("premise",), "pair": ("hypothesis",)},
+        labels={"entailment": 0, "neutral": 1, "contradiction": 2, "0": 0, "1": 1, "2": 2},
+        reports_test=True,
+    ),
+):
+    TASKS.register(_task.name, _task)

@@ -1,0 +1,1 @@
+"""Models: R transformers of one shape, stacked along a leading run axis."""

@@ -1,0 +1,142 @@
+"""A stacked masked language model: the stacked encoder with an output table on top.
+
+After BERT (Devlin et al. 2019) and RemBERT (Chung et al. 2021): a dense layer to the output
+table's width, GELU, LayerNorm, and the table's transpose with a bias. The output table is the input
+table (coupled) or one of its own, of a width of its own (decoupled), which fine-tuning throws away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from embinit.errors import InputError
+from embinit.models.losses import OutputLayer
+from embinit.models.starting import shape_of
+from embinit.models.transformer import (
+    PRECISIONS,
+    Embedding,
+    NoiseFunction,
+    StackedLayerNorm,
+    StackedLinear,
+    StackedTransformer,
+    count,
+    draw_xavier,
+    no_noise,
+)
+from embinit.randomness import stream
+from embinit.specs import ModelSpec
+from embinit.tables.inits import NORMAL_SIGMA
+
+
+class MaskedLanguageModel(nn.Module):
+    """R encoders that guess hidden words.
+
+    ``output_width`` is E_out; None couples the output table to the encoder's.
+    """
+
+    def __init__(
+        self, encoder: StackedTransformer, output_width: int | None, precision: str
+    ) -> None:
+        super().__init__()
+        runs, words, width = encoder.encoder_embedding.table.shape
+        self.encoder = encoder
+        self.dense = StackedLinear(runs, encoder.shape.dim, output_width or width, precision)
+        self.norm = StackedLayerNorm(runs, output_width or width)
+        self.bias = nn.Parameter(torch.zeros(runs, 1, words))
+        self.output_table = None
+        if output_width is not None:
+            self.output_table = nn.Parameter(torch.empty(runs, words, output_width))
+        self.dtype = PRECISIONS[precision]
+
+    def forward(self, ids: Tensor, places: Tensor, noise: NoiseFunction = no_noise) -> Tensor:
+        """What the output table is multiplied by, (R, B * K, E_out), for ids (S, B, T).
+
+        ``places`` (S, B, K) are where words are guessed.
+        """
+        x, _ = self.encoder.encode(ids, noise)
+        runs, (_, batch, most) = self.encoder.runs, places.shape
+        index = places.expand(runs, batch, most).unsqueeze(-1).expand(-1, -1, -1, x.shape[-1])
+        hidden = x.view(runs, batch, -1, x.shape[-1]).gather(2, index).flatten(1, 2)
+        read: Tensor = self.norm(F.gelu(self.dense(hidden)))
+        return read
+
+    def output(self) -> OutputLayer:
+        """The output layer: the table's transpose (R, E_out, N) and its bias."""
+        table = self.encoder.encoder_embedding.table
+        if self.output_table is not None:
+            table = self.output_table
+        return OutputLayer(table.transpose(1, 2), self.bias, self.dtype)
+
+    def initialise(self, run: int, seed: int) -> None:
+        """Draw what the encoder lacks, each part from a stream of its own."""
+        draw_xavier(self.dense, run, stream(seed, "weights/head"))
+        if self.output_table is not None:
+            own = self.output_table.detach()[run]
+            drawn = torch.randn(own.shape, generator=stream(seed, "embedding/output"))
+            own.copy_(drawn * NORMAL_SIGMA)
+
+
+def output_width(model: ModelSpec) -> int | None:
+    """E_out of a decoupled model, None of a coupled one; InputError if that is given a width."""
+    if not model.coupled:
+        return model.dim if model.output_width is None else model.output_width
+    if model.output_width is not None:
+        raise InputError(
+            f"a coupled model's output table is its input table, {model.table_width} wide: "
+            "leave output_width out"
+        )
+    return None
+
+
+class Parameters(NamedTuple):
+    """How many parameters one model has while it is pre-trained, and when it is fine-tuned.
+
+    Fine-tuning has neither the output table nor the layers that lead to it; a task's own output
+    layer, the same in all arms of a width, is counted in neither.
+    """
+
+    pretraining: int
+    finetuning: int
+
+
+def count_parameters(model: ModelSpec, words: int, length: int) -> Parameters:
+    """The counts for a vocabulary of ``words`` rows and learned positions up to ``length``."""
+    embedding = Embedding.empty(
+        words, model.table_width, model.dim, model.norm_after_sum, learned=True, length=length
+    )
+    whole = MaskedLanguageModel(
+        StackedTransformer(shape_of(model, words), embedding), output_width(model), "float32"
+    )
+    return Parameters(count(whole), count(whole.encoder))
+
+
+def reinvested(model: ModelSpec, words: int, length: int, input_width: int) -> ModelSpec:
+    """A decoupled model with a narrower input table and what that frees in layers.
+
+    As many whole layers as fit, and what is left over in all layers' feed-forward widths: at
+    fine-tuning it has as many parameters as ``model`` to within one step of that width, which is
+    2 D + 1 in each layer. InputError where not even one layer is freed.
+    """
+    narrow = replace(model, input_width=input_width, coupled=False)
+    budget = count_parameters(model, words, length).finetuning
+
+    def cost(layers: int, feed_forward: int) -> int:
+        sized = replace(narrow, layers=layers, feed_forward=feed_forward)
+        return count_parameters(sized, words, length).finetuning
+
+    of_layer = cost(model.layers + 1, model.feed_forward) - cost(model.layers, model.feed_forward)
+    freed = budget - cost(model.layers, model.feed_forward)
+    layers = model.layers + freed // of_layer
+    if layers <= model.layers:
+        raise InputError(
+            f"an input table {input_width} wide frees {freed:,} parameters, and a layer has "
+            f"{of_layer:,}: choose a narrower table, or smaller layers"
+        )
+    step = layers * (2 * model.dim + 1)
+    wider = round((budget - cost(layers, model.feed_forward)) / step)
+    return replace(narrow, layers=layers, feed_forward=model.feed_forward + wider)

@@ -1,0 +1,90 @@
+"""How much memory a cohort takes in training, and how many of its runs fit at once.
+
+An estimate from shapes alone, so that a cohort is cut before it fails; what it leaves out (the
+libraries' own, fragments) is what ``SPARE`` is for. ``benchmarks/steps.py growth`` sets it beside
+what was used.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from embinit.models.losses import MOST_BYTES
+from embinit.models.transformer import ModelShape
+
+COPIES = 5
+"""Of each parameter: itself, its gradient, Adam's two moments, the best epoch's."""
+
+SPARE = 0.8
+"""The share of the free memory that a cohort may be estimated to take."""
+
+
+def estimated_bytes(
+    shape: ModelShape,
+    runs: int,
+    batch: int,
+    source: int,
+    target: int = 0,
+    device: str = "cpu",
+    answers: int = 1,
+) -> int:
+    """What training ``runs`` runs takes at the widest batch: B sentences of so many words.
+
+    A sentence has an output for each target word, or so many ``answers``.
+
+    Each layer keeps, for each word, what its backward pass reads: in widths D of the model and F
+    of the feed-forward, counted off ``model``'s layers, float32 all of it.
+    """
+    dim, inner = shape.dim, 2 * shape.feed_forward
+    encoder = 3 * dim + shape.layers * (14 * dim + inner)
+    decoder = 4 * dim + shape.layers * (22 * dim + inner)
+    kept = batch * (source * encoder + (target * decoder if shape.translates else 0))
+    outputs = batch * (target if shape.translates else answers) * shape.outputs
+    most_logits = max(MOST_BYTES[torch.device(device).type], 4 * outputs)
+    return 4 * runs * (COPIES * shape.parameters + kept) + 2 * min(4 * runs * outputs, most_logits)
+
+
+def free_bytes(device: str, sharers: int = 1) -> int | None:
+    """What is free on a GPU, or of the machine's memory for one of ``sharers`` processes.
+
+    None where the system doesn't tell.
+    """
+    if torch.device(device).type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        return int(free)
+    try:
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+    except OSError:
+        return None  # macOS
+    # What files are cached in would be given up, so it counts as free here.
+    [available] = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
+    return int(available) * 1024 // sharers
+
+
+def runs_that_fit(
+    shape: ModelShape,
+    runs: int,
+    batch: int,
+    source: int,
+    target: int,
+    device: str,
+    sharers: int = 1,
+    answers: int = 1,
+) -> int:
+    """How many of ``runs`` runs may train at once, at least one."""
+    free = free_bytes(device, sharers)
+    if free is None:
+        return runs
+    fit = range(1, runs + 1)
+    sizes = (
+        estimated_bytes(shape, number, batch, source, target, device, answers) for number in fit
+    )
+    return max(1, sum(size <= SPARE * free for size in sizes))
+
+
+def ran_out(error: BaseException) -> bool:
+    """Whether an error says that memory was not enough, on a GPU or on a CPU."""
+    known = isinstance(error, torch.OutOfMemoryError | MemoryError)
+    return known or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))

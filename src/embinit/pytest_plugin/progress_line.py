@@ -1,0 +1,194 @@
+"""A session's progress on the terminal, or in a log.
+
+On a terminal it is one line below pytest's own output; into a pipe or a log a plain line is written
+now and then, and seldom where ``CI`` is set.
+
+pytest writes a test's letter on an open line, which rich's own ``Live`` would overwrite: it takes
+whole lines, and takes the cursor for its own. So rich only draws the line. It is placed below the
+cursor, which stays where pytest left it, and whatever pytest writes next first erases all that
+follows the cursor. Nothing here has to know where on the screen that is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import pytest
+
+from embinit.runs.progress import Runs, State
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LOOK_SECONDS = 1.0
+TELL_SECONDS = 30.0
+CI_SECONDS = 300.0
+"""So seldom where nobody watches, and often enough that no job is taken for hung."""
+
+ERASE = "\x1b[J"
+"""Everything behind the cursor, to the end of the screen."""
+
+BELOW = "\x1bD\x1b[A\x1b7\r\n{}\x1b8"
+"""Text on the line below: make sure that there is one, keep the cursor, write, take it back."""
+
+
+@contextlib.contextmanager
+def shown(config: pytest.Config, folder: Path) -> Iterator[None]:
+    """Meanwhile show how far this session is; nothing of it stays on a terminal's screen."""
+    runs, done = Runs(folder, os.getpid()), threading.Event()
+    with _line(config) if _live(config) else contextlib.nullcontext() as line:
+        show, every = (line.show, 0.0) if line else (_teller(config), _seconds())
+        watcher = threading.Thread(target=_watch, args=(runs, show, every, done), daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
+            for path in folder.glob(f"plan-{os.getpid()}-*.json"):
+                path.unlink(missing_ok=True)
+
+
+def _watch(runs: Runs, show: Callable[[State], None], every: float, done: threading.Event) -> None:
+    """Look often, so that the estimate is good; show what is new ``every`` so many seconds."""
+    shown = time.monotonic()
+    while not done.wait(min(LOOK_SECONDS, every or LOOK_SECONDS)):
+        state = runs.look()
+        if state is not None and time.monotonic() - shown >= every:
+            shown = time.monotonic()
+            show(state)
+
+
+def quiet() -> bool:
+    """Whether nobody watches: ``CI`` is set, as the services that run jobs do."""
+    return os.environ.get("CI", "").lower() not in ("", "0", "false")
+
+
+def _seconds() -> float:
+    return CI_SECONDS if quiet() else TELL_SECONDS
+
+
+def _teller(config: pytest.Config) -> Callable[[State], None]:
+    """Writes plain lines, through pytest."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    capture = config.pluginmanager.get_plugin("capturemanager")
+
+    def show(state: State) -> None:
+        if reporter is None or state.done == state.wanted:
+            return
+        # Without workers the tests' output is captured, and this line is none of it.
+        with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
+            left = state.time if state.seconds is None else f"{state.time} left"
+            reporter.ensure_newline()
+            if config.get_terminal_writer().width_of_current_line:
+                reporter.line("")  # xdist's letters have no file's name before them
+            reporter.line(f"embinit: {state.done} of {state.wanted} runs stored, {left}")
+            reporter.flush()  # into a file, lines would wait for the next test's end
+
+    return show
+
+
+def _live(config: pytest.Config) -> bool:
+    """Whether the session has a terminal that can show a line, and keeps it for itself.
+
+    With ``-s`` or a debugger others write to it, which can't be waited for.
+    """
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    return (
+        reporter is not None
+        and bool(reporter.isatty)
+        and not quiet()
+        and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
+        and config.getoption("capture") in ("fd", "sys")
+        and not (config.getoption("usepdb", False) or config.getoption("trace", False))
+    )
+
+
+@contextlib.contextmanager
+def _line(config: pytest.Config) -> Iterator[Line]:
+    capture = config.pluginmanager.get_plugin("capturemanager")
+    with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
+        # Of its own, since without workers standard output is captured while tests run.
+        terminal = os.dup(sys.stdout.fileno())
+        encoding = sys.stdout.encoding
+    with open(terminal, "w", encoding=encoding, errors="replace") as file:
+        line = Line(config.get_terminal_writer(), file)
+        try:
+            yield line
+        finally:
+            line.close()
+
+
+class Line:
+    """The line below pytest's output, from the first time that there is something to show."""
+
+    def __init__(self, writer: Any, terminal: TextIO) -> None:
+        self._writer, self._terminal = writer, terminal
+        self._write = writer.write_raw
+        self._lock = threading.Lock()
+        self._below, self._visible = "", False
+        self._console: Console | None = None
+
+    def show(self, state: State) -> None:
+        """Draw it anew; when all runs are done there is nothing to wait for, and no line."""
+        with self._lock, contextlib.suppress(OSError):
+            self._writer.write_raw = self._write_above
+            self._below = "" if state.done == state.wanted else BELOW.format(self._drawn(state))
+            self._terminal.write(self._erased() + self._placed())
+            self._terminal.flush()
+
+    def close(self) -> None:
+        """Leave the screen to pytest."""
+        with self._lock, contextlib.suppress(OSError):
+            self._terminal.write(self._erased())
+            self._terminal.flush()
+            self._writer.write_raw = self._write
+
+    def _write_above(self, text: str, *, flush: bool = False) -> None:
+        """What pytest writes goes where its cursor stands; flushed, so that nothing parts it."""
+        with self._lock:
+            self._write(self._erased() + text + self._placed(), flush=True)
+
+    def _erased(self) -> str:
+        return ERASE if self._visible else ""
+
+    def _placed(self) -> str:
+        """The line, unless pytest's is full: what comes next goes on the line that this takes."""
+        written = self._writer.width_of_current_line
+        self._visible = bool(self._below) and not (written and written % self._columns() == 0)
+        return self._below if self._visible else ""
+
+    def _columns(self) -> int:
+        """The terminal's width; some tell none, as in containers."""
+        return os.get_terminal_size(self._terminal.fileno()).columns or 80
+
+    def _drawn(self, state: State) -> str:
+        """One line, a column narrower than the terminal, so that it never wraps."""
+        from rich.console import Console
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        width = max(1, self._columns() - 1)
+        if self._console is None:
+            self._console = Console(
+                file=self._terminal,
+                force_terminal=True,
+                color_system="auto" if self._writer.hasmarkup else None,
+                highlight=False,
+            )
+        said = f"{state.done} runs done, {state.running} running, {state.left} left, {state.time}"
+        bar = ProgressBar(total=1.0, completed=state.share, width=min(40, width - len(said) - 10))
+        row = Table.grid(padding=(0, 1))
+        row.add_row(*(("embinit", bar) if bar.width and bar.width >= 4 else ()), Text(said))
+        row.columns[-1].no_wrap = True
+        with self._console.capture() as drawn:
+            self._console.print(row, width=width)
+        return drawn.get().partition("\n")[0]

@@ -1,0 +1,172 @@
+"""Holding a suite's verdicts against a blessed one: what was lost, and what moved.
+
+A baseline is a ``verdicts.json`` that somebody looked at and blessed. A finding is lost when a
+claim that was SUPPORTED is REFUTED or NOT RUN now, or a control that ran no longer does. Moved is
+whatever else has another verdict now, or a mean difference outside the interval that it had.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from embinit.data.files import write_atomically
+from embinit.errors import InputError
+
+LOST = ("REFUTED", "NOT RUN")
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A claim that no longer is what it was; ``lost`` is a fault, the rest a warning."""
+
+    id: str
+    lost: bool
+    said: str
+    before: str
+    now: str
+
+    def __str__(self) -> str:
+        return f"{self.id} {self.said}\n    before: {self.before}\n    now:    {self.now}"
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A verdicts document; InputError if it is missing or not one."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist; run pytest claims/ first") from None
+    except OSError as error:
+        raise InputError(f"{path} can't be read ({error.strerror}); name a verdicts.json") from None
+    except ValueError as error:
+        raise InputError(f"{path} is no JSON ({error}); run pytest claims/ again") from None
+    if not isinstance(document, dict) or document.get("schema_version") != 1:
+        raise InputError(f"{path} is no verdicts document of schema_version 1")
+    if not {"session", "claims"} <= document.keys() or "tier" not in document["session"]:
+        raise InputError(f"{path} lacks its session or its claims; run pytest claims/ again")
+    return document
+
+
+def wrong_controls(document: Document) -> list[str]:
+    """Controls that ran and came out other than they should."""
+    return [
+        f"control {claim['id']} is {claim['verdict']}, not {claim['expects']}"
+        for claim in document["claims"]
+        if claim["as_expected"] is False
+    ]
+
+
+def changes(latest: Document, baseline: Document) -> list[Change]:
+    """What became of the baseline's findings, the lost ones first; claims not asked for are left.
+
+    InputError if the two are of different tiers, which can't be compared.
+    """
+    tiers = [document["session"]["tier"] for document in (latest, baseline)]
+    if tiers[0] != tiers[1]:
+        raise InputError(f"tier {tiers[0]} can't be compared with tier {tiers[1]}")
+    now = {claim["id"]: claim for claim in latest["claims"]}
+    found = [
+        change
+        for claim in baseline["claims"]
+        if claim["id"] in now
+        for change in _changes(claim, now[claim["id"]])
+    ]
+    return sorted(found, key=lambda change: not change.lost)
+
+
+def _changes(old: Document, new: Document) -> list[Change]:
+    was, is_now = old["verdict"], new["verdict"]
+    numbers = (_numbers(old), _numbers(new))
+    if is_now != was:
+        lost = was == "SUPPORTED" and is_now in LOST
+        if new["control"]:
+            lost = is_now == "NOT RUN"
+        return [Change(new["id"], lost, f"was {was} and is {is_now}", *numbers)]
+    moved = [
+        said
+        for before, after in zip(old["comparisons"], new["comparisons"], strict=False)
+        if before["arms"] == after["arms"] and (said := _moved(before, after))
+    ]
+    return [Change(new["id"], False, said, *numbers) for said in moved]
+
+
+def _moved(before: Document, after: Document) -> str:
+    low, high = before["interval"]
+    mean, arms = after["difference"], f"{after['arms']['left']} − {after['arms']['right']}"
+    if before["exact"]:
+        # Statistics of tables have no spread, but their last digits are the machine's.
+        same = math.isclose(mean or 0, before["difference"] or 0, rel_tol=0.01, abs_tol=1e-4)
+        return "" if same else f"has another difference ({arms})"
+    inside = mean is None or ((low is None or low <= mean) and (high is None or mean <= high))
+    return "" if inside else f"has a difference outside the interval that it had ({arms})"
+
+
+def _numbers(claim: Document) -> str:
+    told = [
+        f"{_plain(one['difference'])} {one['unit']} "
+        f"[{_plain(one['interval'][0])}, {_plain(one['interval'][1])}], {one['n']} seeds"
+        for one in claim["comparisons"]
+    ]
+    return "; ".join([claim["verdict"], *told]) if told else f"{claim['verdict']} {claim['reason']}"
+
+
+def _plain(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.4g}"
+
+
+def bless(report: Path, to: Path, anyway: bool = False) -> None:
+    """Make a suite's report (a folder with both its files) the baseline in ``to``.
+
+    The baseline says when it was blessed and at which revision, beside the session's own record of
+    machine and versions. InputError if a control misbehaved, nothing was run or a file is missing;
+    and, unless ``anyway``, if the baseline that it replaces has another tier, or claims that the
+    report lacks, which nothing would guard then.
+    """
+    from embinit.report import past
+
+    document, page = read(report / "verdicts.json"), report / "index.html"
+    if not page.exists():
+        raise InputError(f"{page} does not exist; run pytest claims/ again")
+    if wrong := wrong_controls(document):
+        raise InputError(f"not blessed: {'; '.join(wrong)}")
+    if not any(claim["verdict"] != "NOT RUN" for claim in document["claims"]):
+        raise InputError(f"not blessed: nothing in {report} was run")
+    if (to / "verdicts.json").exists() and not anyway:
+        old = read(to / "verdicts.json")
+        changes(document, old)  # refuses another tier
+        have = {claim["id"] for claim in document["claims"]}
+        gone = [claim["id"] for claim in old["claims"] if claim["id"] not in have]
+        if gone:
+            raise InputError(
+                f"not blessed: {len(gone)} claims of {to} are not in {report}, such as {gone[0]}; "
+                "run them all, or bless --anyway"
+            )
+    document["blessed"] = {
+        "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "revision": _revision(),
+    }
+    to.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    known = past.read([to / past.NAME, report / past.NAME])
+    write_atomically(to / past.NAME, past.lines([*known, past.line_of(document)]))
+    write_atomically(to / "index.html", page.read_text(encoding="utf-8"))
+    write_atomically(to / "verdicts.json", text + "\n")
+
+
+def _revision() -> str | None:
+    """The commit that is checked out, with a plus where files differ from it; None without git."""
+    try:
+        head, changed = (
+            subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout
+            for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return head.strip() + ("+" if changed.strip() else "")

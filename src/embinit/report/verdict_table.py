@@ -1,0 +1,210 @@
+"""The verdicts at a session's end, as text: a table by family, what could not run, and the sum.
+
+Everything here may come from a third-party claim, so nothing of it is markup, and no control
+character of it reaches the terminal. An id is never cut nor broken: where the table is wider than
+the terminal, a claim's numbers stand below its id. Into a pipe the table is as wide as it must be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+from embinit.claims.paired_tests import VERDICTS
+from embinit.report.numbers import MINUS, finite, number, p_value
+from embinit.report.page import family_rank
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.text import Text
+
+STYLES = {
+    "SUPPORTED": "green",
+    "REFUTED": "red",
+    "UNDECIDED": "yellow",
+    "NOT RUN": "cyan",
+    "CONSISTENT": "green",
+    "INCONSISTENT": "yellow",
+}
+HEADINGS = ("claim", "verdict", "effect", "", "p", "")
+WIDEST = 100_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the table tells of one claim or audit."""
+
+    id: str
+    verdict: str
+    effect: str
+    unit: str
+    p: str
+    note: str
+    style: str
+    """Of the verdict and the note: a control's REFUTED is as it should be, and so not red."""
+
+
+def verdict_lines(
+    claims: Sequence[Mapping[str, Any]],
+    audits: Sequence[Mapping[str, Any]],
+    width: int | None,
+    coloured: bool,
+) -> list[str]:
+    """The lines for a terminal of ``width`` columns (None: no terminal)."""
+    from rich.console import Console
+
+    console = Console(
+        file=StringIO(),
+        width=WIDEST,
+        force_terminal=coloured,
+        color_system="standard" if coloured else None,
+        legacy_windows=False,
+    )
+    groups = _groups(claims, audits)
+    table = _table(groups)
+    natural = console.measure(table).maximum
+    with console.capture() as said:
+        if width is None or natural <= width:
+            console.print(table, width=natural)
+        else:
+            _stacked(console, groups)
+        for reason in _reasons(claims):
+            console.print(reason, soft_wrap=True)
+        console.print(_sum(claims, audits), width=width)
+    return [line.rstrip() for line in said.get().splitlines()]
+
+
+def clean(text: object) -> str:
+    """``text`` on one line, without control characters and other signs that nobody sees."""
+    seen = (" " if sign.isspace() else sign for sign in str(text))
+    return "".join(sign for sign in seen if sign.isprintable())
+
+
+def _groups(
+    claims: Sequence[Mapping[str, Any]], audits: Sequence[Mapping[str, Any]]
+) -> dict[str, list[Row]]:
+    """The rows of each family by what it says, its controls last; audits after all families."""
+    groups: dict[str, list[Row]] = {}
+    ordered = sorted(claims, key=lambda claim: (family_rank(claim["family"]), claim["control"]))
+    for claim in ordered:
+        title = clean(claim["family_says"] or claim["family"])
+        groups.setdefault(title, []).append(_claim_row(claim))
+    if audits:
+        groups["Printed numbers, audited"] = [_audit_row(audit) for audit in audits]
+    return groups
+
+
+def _claim_row(claim: Mapping[str, Any]) -> Row:
+    verdict, parts = claim["verdict"], claim["comparisons"]
+    notes, style = [], STYLES.get(verdict, "")
+    if claim["control"]:
+        wrong = claim["as_expected"] is False
+        right = "control, as expected" if claim["as_expected"] else "control"
+        notes = [f"control, expects {claim['expects']}" if wrong else right]
+        style = "bold red" if wrong else "dim"
+    effect = unit = p = ""
+    # The verdict is that of all; where they are several, the one that speaks for it the least.
+    deciding = [part for part in parts if part["verdict"] == verdict]
+    if deciding:
+        part = max(deciding, key=lambda part: finite(part["p"]) or 0.0)
+        effect, unit = number(part["difference"]).replace(MINUS, "-"), clean(part["unit"])
+        p = "exact" if part["exact"] else p_value(part["p"])
+        notes += [f"the deciding one of {len(parts)}"] if len(parts) > 1 else []
+    return Row(clean(claim["id"]), clean(verdict), effect, unit, p, "; ".join(notes), style)
+
+
+def _audit_row(audit: Mapping[str, Any]) -> Row:
+    agree, checks = sum(check["consistent"] for check in audit["checks"]), len(audit["checks"])
+    verdict, counted = clean(audit["verdict"]), f"{agree} of {checks}"
+    return Row(clean(audit["id"]), verdict, counted, "agree", "", "", STYLES.get(verdict, ""))
+
+
+def _table(groups: Mapping[str, Iterable[Row]]) -> RenderableType:
+    """All of it as one table, whose columns are as wide as they need."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for heading in HEADINGS:
+        right = heading in ("effect", "p")
+        table.add_column(heading, no_wrap=True, justify="right" if right else "left")
+    for title, rows in groups.items():
+        table.add_row()
+        table.add_row(Text(title, "bold"))
+        for row in rows:
+            table.add_row(
+                Text(row.id),
+                Text(row.verdict, row.style),
+                Text(row.effect),
+                Text(row.unit),
+                Text(row.p),
+                Text(row.note, row.style),
+            )
+    return table
+
+
+def _stacked(console: Console, groups: Mapping[str, Iterable[Row]]) -> None:
+    """The same with a claim's numbers below its id, for a terminal that is too narrow."""
+    from rich.text import Text
+
+    every = [row for rows in groups.values() for row in rows]
+    wide = max(len(row.effect) for row in every)
+    long = max(len(row.unit) for row in every)
+    for title, rows in groups.items():
+        console.print()
+        console.print(Text(title, "bold"), soft_wrap=True)
+        for row in rows:
+            console.print(Text(row.id), soft_wrap=True)
+            told = Text(f"  {row.verdict:<12}  ", row.style)
+            p = row.p if row.p in ("", "exact") else f"p {row.p}"
+            told.append(f"{row.effect:>{wide}}  {row.unit:<{long}}  {p:>10}  ", "default")
+            console.print(told.append(row.note), soft_wrap=True)
+
+
+def _reasons(claims: Iterable[Mapping[str, Any]]) -> list[Text]:
+    """Why claims were not run, each reason once."""
+    from rich.text import Text
+
+    reasons: dict[str, int] = {}
+    for claim in claims:
+        if claim["verdict"] == "NOT RUN" and not claim["as_expected"]:
+            reason = clean(claim["reason"])
+            reasons[reason] = reasons.get(reason, 0) + 1
+    said = [
+        Text.assemble((f"NOT RUN ({count}): ", STYLES["NOT RUN"]), reason)
+        for reason, count in reasons.items()
+    ]
+    return [Text(""), *said] if said else []
+
+
+def _sum(claims: Sequence[Mapping[str, Any]], audits: Sequence[Mapping[str, Any]]) -> Text:
+    """How many got each verdict, and whether the controls did as they should."""
+    from rich.text import Text
+
+    found = [claim["verdict"] for claim in claims if not claim["control"]]
+    said = Text("\n")
+    said.append_text(_counted(found, VERDICTS))
+    outcomes = [claim["as_expected"] for claim in claims if claim["control"]]
+    if outcomes:
+        ran = len(outcomes) - outcomes.count(None)
+        said.append("; controls ")
+        wrong = outcomes.count(False)
+        said.append(f"{outcomes.count(True)} of {ran} as expected", "bold red" if wrong else "")
+        said.append(f" ({outcomes.count(None)} not run)" if None in outcomes else "")
+    if audits:
+        said.append("; audits ")
+        said.append_text(
+            _counted([audit["verdict"] for audit in audits], ("CONSISTENT", "INCONSISTENT"))
+        )
+    return said
+
+
+def _counted(found: Sequence[str], verdicts: Iterable[str]) -> Text:
+    from rich.text import Text
+
+    counts = [(found.count(verdict), verdict) for verdict in verdicts]
+    return Text(", ").join(
+        Text(f"{count} {verdict}", STYLES[verdict] if count else "") for count, verdict in counts
+    )

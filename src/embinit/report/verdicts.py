@@ -1,0 +1,146 @@
+"""The entries of ``verdicts.json``: a claim decided, an audit made (see ``docs/verdicts.md``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from embinit.claims.audit import Audit, Check, finding_of
+from embinit.claims.claim import Claim
+from embinit.claims.comparisons import Decision, Lookup, verdict_of
+from embinit.claims.experiments import Experiment
+from embinit.claims.looks import Look
+from embinit.claims.paired_tests import Verdict, holm
+from embinit.claims.sampling_noise import sampling_noise
+from embinit.papers import printed
+from embinit.specs import RunSpec
+
+
+def claim_entry(
+    claim: Claim,
+    one: Experiment,
+    nodeid: str,
+    tier: str,
+    looks: Sequence[Look],
+    decisions: Sequence[Decision],
+    alpha: float,
+    key: Callable[[RunSpec], str],
+    lookup: Lookup,
+    caught: bool = False,
+) -> dict[str, Any]:
+    """The claim as it came out in an experiment; Holm's p is added when all are known.
+
+    ``key`` names a run in the store, ``lookup`` finds its record there; ``caught``: its arms'
+    budgets were found unequal.
+    """
+    verdict = verdict_of(decisions)
+    # A control that lacks its data says nothing; one that was caught says that the check works.
+    idle = verdict is Verdict.NOT_RUN and not caught
+    reasons = "; ".join(dict.fromkeys(d.reason for d in decisions if d.reason))
+    return {
+        "id": f"{claim.id}[{one.name}]",
+        "nodeid": nodeid,
+        "verdict": str(verdict),
+        "control": claim.expects is not None,
+        "expects": None if claim.expects is None else str(claim.expects),
+        "as_expected": None if claim.expects is None or idle else verdict is claim.expects,
+        "statement": claim.says,
+        "paper": claim.paper,
+        "place": claim.where,
+        "tier": tier,
+        "task": one.data.task,
+        "source": one.source,
+        "experiment": one.name,
+        "family": claim.family.name,
+        "family_says": claim.family.says,
+        "alpha": alpha,
+        "looks": [asdict(one) for one in looks],
+        "reason": reasons,
+        "comparisons": [
+            _comparison(decision, claim.paper, key, lookup)
+            for decision in decisions
+            if decision.outcome
+        ],
+    }
+
+
+def _comparison(
+    decision: Decision, paper: str, key: Callable[[RunSpec], str], lookup: Lookup
+) -> dict[str, Any]:
+    comparison, outcome = decision.comparison, decision.outcome
+    assert outcome is not None
+    noise = sampling_noise(comparison, lookup)
+    return {
+        "relation": str(comparison.relation),
+        "arms": {"left": comparison.left.label, "right": comparison.right.label},
+        "metric": comparison.left.measure,
+        "unit": comparison.left.unit,
+        "alpha": decision.alpha,
+        "n": outcome.n,
+        "seeds": list(range(comparison.left.seeds)),
+        "left_values": list(decision.left),
+        "right_values": list(decision.right),
+        "difference": outcome.difference,
+        "interval": list(outcome.interval),
+        "level": outcome.level,
+        "margin": outcome.margin,
+        "p": outcome.p,
+        "p_against": outcome.p_against,
+        "holm_p": None,
+        "power": outcome.power,
+        "seeds_needed": outcome.seeds_needed,
+        "exact": outcome.exact,
+        "verdict": str(outcome.verdict),
+        "test_set": None if noise is None else asdict(noise),
+        "printed": printed(paper, comparison),
+        "runs": list(dict.fromkeys(key(run) for run in comparison.runs())),
+    }
+
+
+def properties(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """A claim's numbers one by one, as JUnit's properties have them: names and strings."""
+    told = [("verdict", entry["verdict"])]
+    for number, one in enumerate(entry["comparisons"], start=1):
+        low, high = one["interval"]
+        arms = one["arms"]
+        told += [
+            (f"{number}.{name}", str(value))
+            for name, value in (
+                ("statement", f"{arms['left']} {one['relation']} {arms['right']}"),
+                ("verdict", one["verdict"]),
+                ("difference", one["difference"]),
+                ("low", low),
+                ("high", high),
+                ("unit", one["unit"]),
+                ("p", one["p"]),
+                ("alpha", one["alpha"]),
+                ("seeds", one["n"]),
+            )
+        ]
+    return told
+
+
+def audit_entry(audit: Audit, nodeid: str, checks: Sequence[Check]) -> dict[str, Any]:
+    """The audit with its checks."""
+    return {
+        "id": audit.id,
+        "nodeid": nodeid,
+        "verdict": str(finding_of(checks)),
+        "statement": audit.says,
+        "paper": audit.paper,
+        "place": audit.where,
+        "checks": [asdict(check) for check in checks],
+    }
+
+
+def add_holm(claims: list[dict[str, Any]]) -> None:
+    """Holm's p over what was run of each family: shown beside, never decides."""
+    families: dict[str, list[dict[str, Any]]] = {}
+    for entry in claims:
+        if not entry["control"]:
+            tested = [one for one in entry["comparisons"] if not one["exact"]]
+            families.setdefault(entry["family"], []).extend(tested)
+    for tested in families.values():
+        for one, adjusted in zip(tested, holm([one["p"] for one in tested]), strict=True):
+            one["holm_p"] = adjusted

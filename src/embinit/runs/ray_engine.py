@@ -1,0 +1,296 @@
+"""Many machines: the same plan, its cohorts trained as tasks of a Ray cluster (``--engine ray``).
+
+The session plans, holds the locks and stores, as it does where it trains by itself; only the
+training happens elsewhere. A task carries the specs of its cohort and the names under which the
+session will store them. Its node reads the data by the same paths, sees by those names whether it
+is the same data, and needs no store. A task that is lost with its node or its process is run
+again by Ray; one that fails otherwise fails the claims that want its runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import logging
+import os
+import platform
+import socket
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import torch
+
+from embinit.data.files import write_atomically
+from embinit.data.sources import use_source
+from embinit.errors import InputError
+from embinit.runs.machine import cores
+from embinit.runs.plan import Cohort
+from embinit.runs.session import WAIT_SECONDS, Session, key_of, results_of
+from embinit.specs import RunSpec
+
+RETRIES = 5
+"""How often a cohort is begun again that was lost with its node: some are rented by the hour."""
+
+CONNECT_SECONDS = 10.0
+"""Ray itself asks for minutes whether a cluster is there."""
+
+OBJECT_BYTES = 100 * 2**20
+"""Room for results in transit, where this machine is all there is; Ray would take a third of it."""
+
+
+def connect(address: str | None, device: str = "cpu") -> str:
+    """Join the cluster at ``address``, or start one of this machine; where others can join it.
+
+    InputError if Ray is not installed, nothing answers, or no node has the device.
+    """
+    ray = _ray()
+    settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address is None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing leaves this machine
+        settings |= {"num_cpus": cores(), "include_dashboard": False}
+        settings |= {"object_store_memory": OBJECT_BYTES}
+    else:
+        _reach(address)
+    try:
+        ray.init(address or "local", **settings)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InputError(_unreachable(address, error)) from error
+    if device != "cpu" and not ray.cluster_resources().get("GPU"):
+        ray.shutdown()
+        raise InputError(f"--device {device}: no node of the Ray cluster has a GPU; try cpu")
+    return str(address or ray.get_runtime_context().gcs_address)
+
+
+def disconnect() -> None:
+    """Leave the cluster, and end it if it was started here."""
+    _ray().shutdown()
+
+
+def _ray() -> Any:
+    try:
+        return importlib.import_module("ray")
+    except ImportError:
+        raise InputError(
+            "--engine ray needs Ray, which isn't installed; pip install 'embinit[ray]'"
+        ) from None
+
+
+def _reach(address: str) -> None:
+    """InputError if nothing listens at ``address``."""
+    named = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
+    try:
+        where = urlsplit(named if "://" in named else f"//{named}")
+        if where.hostname and where.port:
+            socket.create_connection((where.hostname, where.port), CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise InputError(_unreachable(address, error)) from None
+
+
+def _unreachable(address: str | None, error: Exception) -> str:
+    reason = next(iter(str(error).splitlines()), type(error).__name__)
+    if address is None:
+        return f"--engine ray: Ray can't be started on this machine ({reason})"
+    return (
+        f"--ray-address {address}: no Ray cluster can be joined there ({reason}); name the "
+        "host:port that `ray start --head` told, and start Ray on this machine as one of its "
+        "nodes; without --ray-address this machine alone is used"
+    )
+
+
+def work(
+    cohort: Cohort,
+    keys: Sequence[str],
+    data_dir: Path | None,
+    device: str,
+    sources: Sequence[tuple[str, Path]],
+) -> list[dict[str, Any]] | InputError:
+    """The task: the records of the cohort's runs, or what its input is at fault for.
+
+    An InputError is returned, not raised, so that it arrives as what it is.
+    """
+    torch.set_num_threads(1)
+    try:
+        for name, path in sources:
+            use_source(name, path)
+        if [key_of(run, data_dir) for run in cohort.runs] != list(keys):
+            raise InputError(
+                "it has other data, vectors or another version of embinit than the session; have "
+                "the same at the same paths on every node"
+            )
+        return [result.as_record() for result in results_of(cohort, data_dir, device)]
+    except InputError as error:
+        return InputError(f"node {platform.node()}: {error}")
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A cohort on its way: the names of its runs, and the locks that are held on them."""
+
+    keys: tuple[str, ...]
+    locks: contextlib.ExitStack
+
+
+class RaySession(Session):
+    """A session whose cohorts are trained by a Ray cluster.
+
+    Results are stored as they arrive, whoever waits for them: a thread goes on while claims are
+    decided. It and the session take turns.
+    """
+
+    def __init__(self, *where: Any, gpu_share: float = 1.0) -> None:
+        """As a session, and how much of a GPU a cohort takes."""
+        super().__init__(*where)
+        self.gpu_share = gpu_share
+        self._turn = threading.Lock()
+        self._tasks: dict[Any, _Task] = {}
+        self._failed: dict[str, Exception] = {}
+        self._helper: threading.Thread | None = None
+        self._marked: list[str] = []
+
+    def want(self, runs: Iterable[RunSpec]) -> None:
+        """Fix the plan, between two turns."""
+        with self._turn:
+            super().want(runs)
+
+    def ensure(self, runs: Iterable[RunSpec]) -> None:
+        """Return when all ``runs`` are stored."""
+        with self.helped():
+            super().ensure(runs)
+
+    @contextlib.contextmanager
+    def helped(self) -> Iterator[None]:
+        """Meanwhile cohorts are handed out and results stored, also while claims are decided.
+
+        At the end what is still in training is waited for, since others may count on it; where
+        the session was interrupted it is cancelled, and what has arrived is stored.
+        """
+        if self._helper is not None or not self.may_train:
+            yield
+            return
+        over = threading.Event()
+
+        def help_on() -> None:
+            # The session meets again any error that ends this.
+            with contextlib.suppress(Exception):
+                while not over.is_set():
+                    if not self._train_one([]):
+                        over.wait(WAIT_SECONDS)
+
+        self._helper = threading.Thread(target=help_on, daemon=True)
+        self._helper.start()
+        whole = False
+        try:
+            yield
+            whole = True
+        finally:
+            over.set()
+            self._helper.join()
+            self._helper = None
+            try:
+                while whole and self._gather(WAIT_SECONDS):
+                    pass
+            finally:
+                self._cancel()
+
+    def _train_one(self, missing: list[RunSpec]) -> bool:
+        """Hand out what the cluster has place for and store what arrives; False if none is out."""
+        with self._turn:
+            self._submit(self._order(missing))
+            out = self._gather(WAIT_SECONDS)
+        for run in missing:
+            if self.key(run) in self._failed:
+                raise self._failed[self.key(run)]
+        return out
+
+    def _submit(self, cohorts: Iterable[Cohort]) -> None:
+        """Hand out cohorts that nobody trains, twice as many as the cluster has places.
+
+        So no place is idle, and a cluster that grows by demand sees some.
+        """
+        ray = _ray()
+        taken = {key for task in self._tasks.values() for key in task.keys} | self._failed.keys()
+        places = self._places()
+        for cohort in cohorts:
+            if len(self._tasks) >= 2 * places:
+                break
+            if all(self.key(run) in taken for run in cohort.runs):
+                continue
+            with contextlib.ExitStack() as locks:
+                held = locks.enter_context(self._held(cohort))
+                left = tuple(run for run in held if self.key(run) not in taken)
+                if left:
+                    keys = tuple(map(self.key, left))
+                    device = "cpu" if self.device == "cpu" else "cuda"  # the task sees its own GPU
+                    where = (self.data_dir, device, self.sources)
+                    task = ray.remote(**self._needs())(work).remote(Cohort(left), keys, *where)
+                    self._tasks[task] = _Task(keys, locks.pop_all())
+        self._mark(places)
+
+    def _needs(self) -> dict[str, Any]:
+        """What a task takes of its node, and how often it is begun again."""
+        gpus = {} if self.device == "cpu" else {"num_gpus": self.gpu_share}
+        return {"num_cpus": 1, **gpus, "max_retries": RETRIES, "scheduling_strategy": "SPREAD"}
+
+    def _places(self) -> int:
+        """How many cohorts the cluster trains at once, as large as it is now."""
+        has = _ray().cluster_resources()
+        share = has.get("CPU", 0) if self.device == "cpu" else has.get("GPU", 0) / self.gpu_share
+        return max(1, int(share))
+
+    def _gather(self, seconds: float) -> bool:
+        """Store what arrives within ``seconds``, or what had; False if nothing was out."""
+        if not self._tasks:
+            return False
+        ray = _ray()
+        ray.wait(list(self._tasks), num_returns=1, timeout=seconds)
+        arrived, _ = ray.wait(list(self._tasks), num_returns=len(self._tasks), timeout=0)
+        for one in arrived:
+            task = self._tasks.pop(one)
+            with task.locks:
+                try:
+                    self._store(task.keys, ray.get(one))
+                except ray.exceptions.RayTaskError as error:
+                    self._failed |= dict.fromkeys(task.keys, error)
+                except ray.exceptions.RayError as error:
+                    reason = next(iter(str(error).splitlines()), type(error).__name__)
+                    lost = InputError(
+                        f"a cohort was lost {RETRIES + 1} times with its node: {reason}"
+                    )
+                    self._failed |= dict.fromkeys(task.keys, lost)
+                except InputError as error:
+                    self._failed |= dict.fromkeys(task.keys, error)
+        return True
+
+    def _store(self, keys: Sequence[str], records: list[dict[str, Any]] | InputError) -> None:
+        if isinstance(records, InputError):
+            raise records
+        for key, record in zip(keys, records, strict=True):
+            self.store.put(key, record)
+        self.trained += len(keys)
+
+    def _cancel(self) -> None:
+        """Store what has arrived, and let go of the rest."""
+        self._gather(0)
+        for one, task in self._tasks.items():
+            _ray().cancel(one, force=True)
+            task.locks.close()
+        self._tasks.clear()
+        self._mark(0)
+
+    def _mark(self, places: int) -> None:
+        """Leave a mark of what is in training, as far as the session can know: the first of it."""
+        running = [key for task in list(self._tasks.values())[:places] for key in task.keys]
+        if running == self._marked:
+            return
+        mark = self.store.root / "sessions" / f"{os.getpid()}.json"
+        with contextlib.suppress(OSError):
+            if running:
+                write_atomically(mark, json.dumps({"share": 0.0, "runs": running}))
+            else:
+                mark.unlink(missing_ok=True)
+            self._marked = running

@@ -1,0 +1,150 @@
+"""The run store: results by content, safe against everything that can interrupt a session.
+
+A record is found by the digest of what decided it (spec, data, vectors, ``RESULTS_VERSION``). It
+lands by write-to-temporary and atomic rename, carries its own checksum, and a damaged one is set
+aside, reported and made again. Locks belong to the operating system, so that they end with the
+process that held them, however it ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from embinit.data.files import write_atomically
+from embinit.errors import InputError
+
+RESULTS_VERSION = 1
+"""Part of every key: raised when the code changes what a spec trains to."""
+
+
+class DamagedWarning(UserWarning):
+    """Something that embinit keeps was damaged and left out; never an error, or more is lost."""
+
+
+class DamagedRecordWarning(DamagedWarning):
+    """A stored record could not be read; it was set aside and its run will be trained again."""
+
+
+def run_key(spec_digest: str, fingerprint: str) -> str:
+    """The name of a run's record: its spec, the data it reads, and the version of the results."""
+    text = f"{RESULTS_VERSION}/{spec_digest}/{fingerprint}"
+    return hashlib.sha256(text.encode()).hexdigest()[:40]
+
+
+class Store:
+    """A directory of run records, shared by the workers of one machine."""
+
+    def __init__(self, root: Path) -> None:
+        """Open (and make) the store at ``root``; InputError if it can't be written."""
+        self.root = root.absolute()
+        try:
+            for name in ("runs", "locks", "sessions"):
+                (self.root / name).mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.root):
+                pass
+        except OSError as error:
+            raise InputError(
+                f"the store {self.root} can't be written: {error.strerror or error}; "
+                "name another directory with --store"
+            ) from error
+
+    def path(self, key: str) -> Path:
+        """Where the record of ``key`` lies, or would."""
+        return self.root / "runs" / key[:2] / f"{key}.json"
+
+    def __contains__(self, key: str) -> bool:
+        return self.path(key).exists()
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """The record of ``key``; None if there is none, or none that can be trusted."""
+        path = self.path(key)
+        try:
+            envelope = json.loads(path.read_bytes())
+            record = envelope["record"]
+            if envelope["checksum"] == _checksum(record):
+                return dict(record)
+            reason = "its checksum does not match"
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError) as error:
+            reason = f"{type(error).__name__}: {error}"
+        aside = path.with_suffix(".damaged")
+        with contextlib.suppress(FileNotFoundError):
+            path.replace(aside)
+        warnings.warn(
+            f"run record {path} is damaged ({reason}); it was moved to {aside.name} and the run "
+            "will be trained again",
+            DamagedRecordWarning,
+            stacklevel=2,
+        )
+        return None
+
+    def put(self, key: str, record: Mapping[str, Any]) -> None:
+        """Keep ``record``; a reader sees all of it or nothing."""
+        path = self.path(key)
+        envelope = {"checksum": _checksum(record), "record": record}
+        try:
+            path.parent.mkdir(exist_ok=True)
+            write_atomically(path, json.dumps(envelope, allow_nan=False))
+        except OSError as error:
+            raise InputError(
+                f"run {key} could not be kept in {path.parent}: {error.strerror or error}; what "
+                "was stored before is safe: make room, or name another directory with --store"
+            ) from error
+
+    def __iter__(self) -> Iterator[str]:
+        """The keys of all runs that are kept, in order."""
+        return iter(sorted(path.stem for path in self.root.glob("runs/*/*.json")))
+
+    def take(self, other: Store) -> dict[str, float]:
+        """Take over the runs of ``other`` that are not here, and compare those that both have.
+
+        For each of the latter the largest difference between two measures: 0 where the two
+        machines agree, infinity where one has a measure that the other lacks.
+        """
+        apart: dict[str, float] = {}
+        for key in other:
+            theirs = other.get(key)
+            if theirs is None:
+                continue
+            ours = self.get(key)
+            if ours is None:
+                self.put(key, theirs)
+            else:
+                apart[key] = _apart(ours["measures"], theirs["measures"])
+        return apart
+
+    @contextlib.contextmanager
+    def claim(self, name: str) -> Iterator[bool]:
+        """Hold the lock ``name`` if nobody else does: yields whether it is held."""
+        # A lock is its process's, not a thread's: another thread may be the one to release it.
+        lock = FileLock(self.root / "locks" / f"{name}.lock", thread_local=False)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            lock.release()
+
+
+def _checksum(record: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+
+
+def _apart(ours: Mapping[str, float], theirs: Mapping[str, float]) -> float:
+    if ours.keys() != theirs.keys():
+        return math.inf
+    return max((abs(ours[name] - theirs[name]) for name in ours), default=0.0)

@@ -1,0 +1,262 @@
+"""Pre-train, throw the output table away, fine-tune: what a pre-trained model is worth.
+
+A run pre-trains an encoder on text of two languages by guessing hidden words, reads each frozen
+layer by linear probes and by looking translations up, and fine-tunes it on each of its tasks, every
+time from where pre-training ended. All of a run's numbers are in one result, so that one
+pre-training serves every claim.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from embinit.data.preparation import data_fingerprint, prepare
+from embinit.data.tasks import TASKS
+from embinit.errors import InputError
+from embinit.models.layer_probes import (
+    last_and_drop,
+    probe_accuracy,
+    retrieval_accuracy,
+    sentence_vectors,
+)
+from embinit.models.masked_language_model import Parameters, count_parameters, output_width
+from embinit.models.memory import runs_that_fit
+from embinit.models.starting import Start, shape_of, table_measures
+from embinit.models.transformer import StackedTransformer
+from embinit.runs.plan import Cohort
+from embinit.runs.results import RunResult, provenance
+from embinit.runs.training import EVALUATION_BATCH, CohortTraining, Progress, in_parts
+from embinit.runs.transfer.pretraining import Pretraining
+from embinit.specs import DataSpec, DownstreamSpec, RunSpec, Training, TransferSpec
+from embinit.tables import start
+from embinit.tables.diagnostics import table_statistics
+
+PRETRAINING_SHARE = 0.6
+"""About how much of a run's time is pre-training, for telling progress."""
+
+
+def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
+    """What the run reads besides its spec: every text, and the source's vectors."""
+    parts = [start.fingerprint(run, data_dir)]
+    parts += [data_fingerprint(data, data_dir) for data in _data_of(run)]
+    return "/".join(parts)
+
+
+def check(run: RunSpec, data_dir: Path | None) -> None:
+    """Read text and vectors, so that bad input is an InputError before any training."""
+    assert run.model is not None
+    output_width(run.model)
+    if TASKS[run.data.task].kind != "text":
+        raise InputError(
+            f"{run.data.task} is not text to pre-train on; tasks of the kind 'text' are"
+        )
+    start.check(run, data_dir)
+    found, wanted = len(prepare(run.data, data_dir).vocabularies["encoder"].words), words_of(run)
+    if found != wanted:
+        raise InputError(
+            f"the vocabulary of {run.data.task} has {found} words where the spec has {wanted}, by "
+            "which parameters are counted: give it more text, or set most_words to what it has"
+        )
+    for data in _data_of(run):
+        if (data.vocabulary, data.max_length) != (run.data, run.data.max_length):
+            raise InputError(
+                f"{data.task} must have the vocabulary and the max_length of {run.data.task}, "
+                "whose model it is read by"
+            )
+        prepare(data, data_dir)
+
+
+def words_of(run: RunSpec) -> int:
+    """How many rows the run's tables have, special words included, known before any text."""
+    if run.data.most_words is None:
+        raise InputError(f"the spec of {run.data.task} must fix its vocabulary by most_words")
+    return run.data.most_words
+
+
+def parameters_of(run: RunSpec) -> Parameters:
+    """How many parameters the run's model has at pre-training and at fine-tuning."""
+    assert run.model is not None
+    return count_parameters(run.model, words_of(run), run.data.max_length + 1)
+
+
+def train(
+    cohort: Cohort,
+    data_dir: Path | None = None,
+    device: str = "cpu",
+    progress: Progress = lambda share: None,
+    sharers: int = 1,
+) -> list[RunResult]:
+    """Make the cohort's runs together; their results, in the cohort's order.
+
+    InputError where not even one run has room.
+    """
+    first = cohort.runs[0]
+    data = prepare(first.data, data_dir)
+    masking, longest = _transfer(first).pretraining, int(data.train.lengths.max())
+    assert first.model is not None
+    words = words_of(first)
+    fit = runs_that_fit(
+        shape_of(first.model, words, outputs=words),
+        len(cohort.runs),
+        min(masking.batch_size, len(data.train)),
+        longest,
+        0,
+        device,
+        sharers,
+        answers=math.ceil(masking.share * longest),
+    )
+    return in_parts(
+        cohort, fit, lambda part, told: _train(part, data_dir, device, told), device, progress
+    )
+
+
+def _train(
+    cohort: Cohort, data_dir: Path | None, device: str, progress: Progress
+) -> list[RunResult]:
+    started, first = time.perf_counter(), cohort.runs[0]
+    start = Start(cohort.runs, prepare(first.data, data_dir), data_dir)
+    pretraining = Pretraining(start, device)
+    pretraining.run(lambda share: progress(PRETRAINING_SHARE * share))
+    encoder = pretraining.model.encoder
+    found = [_pretrained(run, start, pretraining) for run in range(len(cohort.runs))]
+    del pretraining  # its moments and gradients take three times the room of the model
+    for name, values in _by_layer(encoder, first, data_dir, device).items():
+        for run, one in enumerate(found):
+            one.add_layers(name, values[:, run].tolist())
+    # Each task has an output layer of its own.
+    carried = {
+        name: value
+        for name, value in encoder.state_dict().items()
+        if not name.startswith("output.")
+    }
+    tasks = _transfer(first).tasks
+    for number, task in enumerate(tasks):
+        progress(PRETRAINING_SHARE + (1 - PRETRAINING_SHARE) * number / len(tasks))
+        for one, tuned in zip(
+            found, _fine_tuned(cohort, task, data_dir, device, carried), strict=True
+        ):
+            one.add_task(task.role, tuned)
+    # A run's share of the cohort's time, not what it would take alone.
+    seconds = (time.perf_counter() - started) / len(cohort.runs)
+    progress(1.0)
+    return [_result(run, one, start, provenance(device, seconds)) for run, one in enumerate(found)]
+
+
+@dataclass
+class _Found:
+    """What is known of a run so far; nothing more is learnt of one that failed."""
+
+    measures: dict[str, float]
+    curves: dict[str, list[float]]
+    failure: str | None
+
+    def add_layers(self, name: str, values: list[float]) -> None:
+        if self.failure is None:
+            last, drop = last_and_drop(values)
+            self.curves[f"{name}_by_layer"] = values
+            self.measures |= {f"{name}_last": last, f"{name}_drop": drop}
+
+    def add_task(self, role: str, tuned: RunResult) -> None:
+        if self.failure is not None:
+            return
+        if tuned.failure is not None:
+            self.failure = f"fine-tuning on {role}: {tuned.failure}"
+        names = {"accuracy": "accuracy", "test_accuracy_then": "test"}
+        self.measures |= {
+            f"{role}_{ours}": tuned.measures[name]
+            for name, ours in names.items()
+            if name in tuned.measures
+        }
+        for name in ("validation_accuracy", "test_accuracy"):
+            if name in tuned.curves:
+                self.curves[f"{role}_{name}"] = list(tuned.curves[name])
+
+
+def _pretrained(run: int, start: Start, pretraining: Pretraining) -> _Found:
+    """What pre-training alone tells of a run."""
+    spec, series = start.specs[run], (pretraining.train_loss, pretraining.validation_loss)
+    train, validation = ([float(epoch[run]) for epoch in losses] for losses in series)
+    counts = parameters_of(spec)
+    places = start.places["encoder"][run]
+    measures = table_measures(spec, start.tables[run]["encoder"], places) | {
+        "pretraining_parameters": float(counts.pretraining),
+        "finetuning_parameters": float(counts.finetuning),
+    }
+    if not all(map(math.isfinite, (*train, *validation))):
+        return _Found(measures, {}, "the loss stopped being a number in pre-training")
+    measures["masked_loss"] = validation[-1]
+    return _Found(measures, {"masked_train_loss": train, "masked_loss": validation}, None)
+
+
+def _by_layer(
+    encoder: StackedTransformer, first: RunSpec, data_dir: Path | None, device: str
+) -> dict[str, Tensor]:
+    """What each frozen layer tells, (layers + 1, R): probes' mean, each probe, and retrieval."""
+    batch = EVALUATION_BATCH[torch.device(device).type]
+    probes: dict[str, Tensor] = {}
+    for probe in _transfer(first).probes:
+        data = prepare(probe, data_dir).to(device)
+        train, test = (
+            sentence_vectors(encoder, split, batch) for split in (data.train, data.validation)
+        )
+        assert data.train.labels is not None
+        assert data.validation.labels is not None
+        probes[f"probe-{probe.task}"] = probe_accuracy(
+            train, data.train.labels, test, data.validation.labels, data.task.classes
+        )
+    found = probes and {"probe": torch.stack(list(probes.values())).mean(dim=0), **probes}
+    pairs = prepare(first.data, data_dir).to(device).test
+    if len(pairs):
+        found["retrieval"] = retrieval_accuracy(sentence_vectors(encoder, pairs, batch))
+    return found
+
+
+def _fine_tuned(
+    cohort: Cohort,
+    task: DownstreamSpec,
+    data_dir: Path | None,
+    device: str,
+    carried: Mapping[str, Tensor],
+) -> list[RunResult]:
+    """Every run fine-tuned on one task from where pre-training ended."""
+    runs = (replace(run, data=task.data, training=task.training) for run in cohort.runs)
+    tuning = CohortTraining(Cohort(tuple(runs)), data_dir, device, carried)
+    return tuning.run(lambda share: None)
+
+
+def _result(run: int, found: _Found, start: Start, made: Mapping[str, object]) -> RunResult:
+    table, data = start.tables[run]["encoder"], start.data
+    return RunResult(
+        spec=start.specs[run].as_dict(),
+        measures=found.measures,
+        curves=found.curves,
+        tables={"encoder": table_statistics(table.values, table.special)},
+        positions={"encoder": table_statistics(start.places["encoder"][run])},
+        coverage={"encoder": table.coverage},
+        examples={"train": len(data.train), "validation": len(data.validation)},
+        failure=found.failure,
+        provenance=made,
+    )
+
+
+def _transfer(run: RunSpec) -> TransferSpec:
+    assert isinstance(run.training, TransferSpec)
+    return run.training
+
+
+def _data_of(run: RunSpec) -> list[DataSpec]:
+    return labelled_data(run.training)
+
+
+def labelled_data(training: Training | None) -> list[DataSpec]:
+    """The labelled data that is read besides a run's text; none of a run without pre-training."""
+    if not isinstance(training, TransferSpec):
+        return []
+    return list(dict.fromkeys((*(task.data for task in training.tasks), *training.probes)))

@@ -1,0 +1,1 @@
+"""Tables: inits, positions, diagnostics, and what a run's tables start as."""

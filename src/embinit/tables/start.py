@@ -1,0 +1,127 @@
+"""The tables that a run starts from: what its init makes for each side of its data."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from torch import Tensor
+
+from embinit.data.preparation import PreparedData, data_fingerprint, prepare, source
+from embinit.data.sources import Coverage, Vectors
+from embinit.data.tasks import Task
+from embinit.data.tasks.base import Side
+from embinit.data.vocabulary import Vocabulary
+from embinit.errors import InputError
+from embinit.randomness import stream
+from embinit.specs import DataSpec, RunSpec
+from embinit.tables.inits import INITS, complete, standardise
+
+
+def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
+    """What the run reads besides its spec: digests of the task's text and the source's vectors.
+
+    InputError if a file is missing, so that nothing trains before all its data is there.
+    """
+    parts = [data_fingerprint(run.data, data_dir)]
+    if run.table.source is not None:
+        parts.append(source(run.table.source, data_dir).fingerprint())
+    return "/".join(parts)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One side's starting table (N, D), with the coverage of its source if it has one."""
+
+    values: Tensor
+    special: Tensor
+    coverage: Coverage | None
+
+
+def start_tables(run: RunSpec, data: PreparedData, data_dir: Path | None) -> dict[Side, Table]:
+    """Each side's table as the run's init makes it.
+
+    A side in a language that the source does not cover starts from Xavier.
+    """
+    assert run.model is not None
+    return {
+        side: start_table(run, side, vocabulary, data, run.model.table_width, data_dir)
+        for side, vocabulary in data.vocabularies.items()
+    }
+
+
+def start_table(
+    run: RunSpec,
+    side: Side,
+    vocabulary: Vocabulary,
+    data: PreparedData,
+    dim: int,
+    data_dir: Path | None,
+) -> Table:
+    """One side's table; its draws come from the side's own embedding stream."""
+    table = _table_of_init(run, side, vocabulary, data, dim, data_dir)
+    if run.table.sigma is None:
+        return table
+    return replace(table, values=standardise(table.values, table.special, 0.0, run.table.sigma))
+
+
+def _table_of_init(
+    run: RunSpec,
+    side: Side,
+    vocabulary: Vocabulary,
+    data: PreparedData,
+    dim: int,
+    data_dir: Path | None,
+) -> Table:
+    init, shape, special = INITS[run.table.init], (len(vocabulary.words), dim), vocabulary.special
+    generator = stream(run.seed, f"embedding/{side}")
+    if run.table.source is None:
+        return Table(init(shape, special, generator), special, None)
+    if not covers(run.table.source, data.task, side, data_dir):
+        return Table(INITS["xavier"](shape, special, generator), special, None)
+    found = _lookup(run.table.source, data.spec, side, data_dir)
+    _check_width(run.table.source, found.values.shape[1], dim)
+    missing = stream(run.seed, f"embedding/{side}/missing")
+    vectors = complete(found.values, found.found, special, missing)
+    values = init(shape, special, generator, vectors)
+    return Table(values, special, found.coverage(vocabulary.counts))
+
+
+def _check_width(name: str, width: int, dim: int) -> None:
+    if width != dim:
+        raise InputError(
+            f"source {name!r} has vectors of width {width}, the model's table is {dim} wide; "
+            "use the source's width as the table's"
+        )
+
+
+def covers(name: str, task: Task, side: Side, data_dir: Path | None) -> bool:
+    """Whether the source has vectors in the language of that side."""
+    return task.languages[side] in source(name, data_dir).languages
+
+
+def check(run: RunSpec, data_dir: Path | None) -> None:
+    """Read the run's text and vectors, so that bad input is an InputError before any training."""
+    data = prepare(run.data, data_dir)
+    if run.table.source is None:
+        return
+    covered = [s for s in data.vocabularies if covers(run.table.source, data.task, s, data_dir)]
+    if not covered:
+        raise InputError(
+            f"source {run.table.source!r} covers no language of {data.task.name} "
+            f"({', '.join(data.task.languages.values())})"
+        )
+    if run.model is not None:
+        _check_width(
+            run.table.source, source(run.table.source, data_dir).dim, run.model.table_width
+        )
+    for side in covered:
+        _lookup(run.table.source, run.data, side, data_dir)
+
+
+@functools.lru_cache(maxsize=16)
+def _lookup(name: str, spec: DataSpec, side: Side, data_dir: Path | None) -> Vectors:
+    data = prepare(spec, data_dir)
+    words, language = data.vocabularies[side].words, data.task.languages[side]
+    return source(name, data_dir).lookup(words, language)
