@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from embinit.claims.budgets import TOLERANCE, unequal
-from embinit.claims.claim import ArmsOfExperiment
 from embinit.papers.chung2021 import (
     SETTINGS,
     USUAL,
@@ -21,7 +20,7 @@ from embinit.runs.transfer import parameters_of
 
 @pytest.fixture(params=sorted(SETTINGS))
 def arms(request):
-    return ArmsOfExperiment(experiments(request.param)[0])
+    return experiments(request.param)[0]
 
 
 def test_arms_of_one_budget_pass(arms):

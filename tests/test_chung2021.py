@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from embinit.claims.claim import ArmsOfExperiment
 from embinit.claims.noise_floor import stored
 from embinit.errors import InputError
 from embinit.papers import beside, methods, printed
@@ -30,7 +29,7 @@ from embinit.papers.kim2024.experiments import TIERS
 
 def arms(tier="micro", role="inference"):
     [one] = [one for one in experiments(tier) if one.role == role]
-    return ArmsOfExperiment(one)
+    return one
 
 
 @pytest.mark.parametrize("tier", sorted(TIERS))
@@ -40,7 +39,7 @@ def test_a_tiers_experiments_are_one_set_of_runs(tier):
     assert others
     runs = {one.run(USUAL, 0) for one in (first, *others)}
     assert len(runs) == 1
-    setting, everything = SETTINGS[tier], ArmsOfExperiment(first)
+    setting, everything = SETTINGS[tier], first
     assert setting.model.dim in setting.widths
     usual = with_output_width(everything, setting.model.dim)[USUAL].runs()[0]
     assert usual == everything[USUAL].runs()[0]
@@ -57,7 +56,7 @@ def test_margins_come_from_the_noise_floor(tier):
         assert one.margin == floors[one.metric].margin()
         assert one.baseline == USUAL
     for one in transferring(tier):
-        across = transfer(ArmsOfExperiment(one))
+        across = transfer(one)
         assert across.margin == floors[across.measure].margin()
 
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from embinit.claims.audit import Audit
-from embinit.claims.claim import ArmsOfExperiment, Claim, Family, claim, comparisons_of
 from embinit.claims.comparisons import Decider, rank_correlation, read_by, trend, verdict_of
+from embinit.claims.definitions import Claim, Family, claim, comparisons_of
 from embinit.claims.paired_tests import Verdict
 from embinit.errors import InputError
 from embinit.papers.kim2024.experiments import TIERS, experiments, pretrainings, probes
@@ -52,18 +52,18 @@ def named_nothing():
 @pytest.fixture
 def arms():
     [one] = experiments("micro", ("glove",), ("translation",))
-    return ArmsOfExperiment(one)
+    return one
 
 
 def test_mismatched_accuracy_keeps_the_margin():
     """Unlike other measures, which have none: it is the task's metric on other text."""
     [one] = experiments("micro", ("glove",), ("inference",))
-    arm = ArmsOfExperiment(one)["xavier"]
-    assert (arm.mismatched.measure, arm.mismatched.unit) == ("test_accuracy", "% accuracy")
-    assert arm.mismatched.margin == arm.margin > 0
-    assert (arm.mismatched - arm.mismatched).margin == arm.margin
+    arm = one["xavier"]
+    assert (arm.measured_by("test_accuracy", keep_margin=True).measure, arm.measured_by("test_accuracy", keep_margin=True).unit) == ("test_accuracy", "% accuracy")
+    assert arm.measured_by("test_accuracy", keep_margin=True).margin == arm.margin > 0
+    assert (arm.measured_by("test_accuracy", keep_margin=True) - arm.measured_by("test_accuracy", keep_margin=True)).margin == arm.margin
     records = {"accuracy": 50.0, "test_accuracy": 40.0}
-    assert arm.mismatched.values(lambda run: {"measures": records}) == [40.0] * one.seeds
+    assert arm.measured_by("test_accuracy", keep_margin=True).values(lambda run: {"measures": records}) == [40.0] * one.seeds
     assert arm.best_epoch.margin == 0
 
 
@@ -342,7 +342,7 @@ def test_a_curve_is_measured_at_an_epoch_and_as_a_whole(arms):
 @given(seed=st.integers(0, 999))
 def test_the_dose_response_is_scipys_spearman(seed):
     """Of sigma beside the base's, and of the loss in margins, over experiments, seed by seed."""
-    every = [ArmsOfExperiment(one) for one in experiments("micro", ("glove", "t5"))]
+    every = [one for one in experiments("micro", ("glove", "t5"))]
     random = np.random.default_rng(seed)
     values = {}
 
@@ -412,7 +412,7 @@ def test_a_printed_number_is_a_quantity(arms):
 
 def test_a_statistic_of_the_encoders_table_is_a_measure(arms):
     tables = {"encoder": {"minimum": -3.9}, "decoder": {"minimum": 1.0}}
-    lowest = arms["pretrained"].table("minimum")
+    lowest = arms["pretrained"].measured_by(table_statistic("minimum"))
     assert lowest.unit == ""
     assert lowest.values(lambda run: {"measures": {}, "tables": tables}) == [-3.9] * 5
     assert lowest.values(lambda run: {"measures": {}}) == [None] * 5
@@ -422,8 +422,8 @@ def test_every_measure_has_its_unit(arms):
     arm = arms["pretrained"]
     assert (arm.unit, arm.best_epoch.unit, arm.sigma.unit) == ("BLEU", "epochs", "")
     assert arm.pe_share.unit == "share of variance"
-    assert arm.of("best_test_epoch").unit == "epochs"
-    assert arm.of("validation_loss").unit == "nats a word"
+    assert arm.measured_by("best_test_epoch").unit == "epochs"
+    assert arm.measured_by("validation_loss").unit == "nats a word"
     assert (arm.over_epochs.unit, arm.over_epochs.margin) == (arm.unit, arm.margin)
 
 
@@ -489,7 +489,7 @@ def test_longer_training_is_counted_in_epochs(arms):
 def test_a_probe_is_read_with_a_multiplier_and_positions():
     """A probe has neither by itself."""
     [probe] = probes("micro")
-    arms = ArmsOfExperiment(probe)
+    arms = probe
     read = arms.scaled("sqrt(D)").with_sinusoidal_positions()
     assert read["pretrained"].label == "GloVe × √D + PE"
     assert read.setting.positions == PositionSpec("sinusoidal", "sqrt(D)")
@@ -501,20 +501,20 @@ def test_a_probe_is_read_with_a_multiplier_and_positions():
 def test_a_width_that_was_trained_is_left_to_the_seeds():
     """A given table's sigma is a number; that of one pre-trained here varies with the seed."""
     [t5] = [one for one in pretrainings("micro") if one.source == "micro-t5"]
-    arms = ArmsOfExperiment(t5)
+    arms = t5
     assert arms["pretrained"].random
     other = arms.pretrained_with("from BERT's start", start=0.02)["pretrained"]
     assert other.random
     assert other.label == "T5 from BERT's start"
     assert other.terms[0].experiment.training.start == 0.02
     [given] = experiments("micro", ("t5",), ("sentiment",))
-    assert not ArmsOfExperiment(given)["pretrained"].sigma.random
-    trained = ArmsOfExperiment(given)["pretrained"]
+    assert not given["pretrained"].sigma.random
+    trained = given["pretrained"]
     assert trained.random
-    for fixed in (trained.sigma, trained.pe_share, trained.table("mean")):
+    for fixed in (trained.sigma, trained.pe_share, trained.measured_by(table_statistic("mean"))):
         assert not fixed.random
     [probe] = probes("micro")
-    read = ArmsOfExperiment(probe)["pretrained"]
+    read = probe["pretrained"]
     assert not read.random
     assert (trained - read).random
 
@@ -528,7 +528,7 @@ def test_a_trend_is_the_slope_of_a_regression(xs, seed):
     [one] = experiments("micro", ("glove",), ("translation",))
     rng = np.random.default_rng(seed)
     scores = {x: rng.normal(50, 5, 3) for x in xs}
-    arms = [(x, ArmsOfExperiment(one.with_sigma(x))["xavier"].with_seeds(3)) for x in xs]
+    arms = [(x, one.with_sigma(x)["xavier"].with_seeds(3)) for x in xs]
 
     def record(run):
         return {"measures": {"bleu": scores[run.table.sigma][run.seed]}}

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embinit.claims.claim import ArmsOfExperiment
 from embinit.claims.comparisons import verdict_of
 from embinit.claims.looks import Look, look, schedule
 from embinit.claims.paired_tests import Verdict
@@ -61,7 +60,7 @@ def decided(made, comparisons, most=20, may_go_on=lambda runs: True):
 
 def test_seeds_follow_need():
     """A large effect stops at the first look; a small one goes on, with the new seeds too."""
-    arms = ArmsOfExperiment(ONE)
+    arms = ONE
     made = Made({"pretrained": -40})
     [decision] = decided(made, [arms["pretrained"] < arms["xavier"]])
     assert (decision.verdict, len(made.asked)) == (Verdict.SUPPORTED, 1)
@@ -76,7 +75,7 @@ def test_seeds_follow_need():
 
 def test_a_later_look_takes_only_what_is_open():
     """What was decided stays as it was; a claim that fell is not looked at again."""
-    arms = ArmsOfExperiment(ONE)
+    arms = ONE
     clear, close = arms["pretrained"] < arms["xavier"], arms["xavier_pretrained"] < arms["xavier"]
     made = Made({"pretrained": -40})
     first, second = decided(made, [clear, close])
@@ -91,7 +90,7 @@ def test_a_later_look_takes_only_what_is_open():
 
 def test_no_look_begins_without_time():
     """The first is always taken, since without it there is no verdict at all."""
-    arms = ArmsOfExperiment(ONE)
+    arms = ONE
     made = Made({})
     [decision] = decided(made, [arms["pretrained"] < arms["xavier"]], may_go_on=lambda runs: False)
     assert (decision.outcome.n, len(made.asked)) == (5, 1)
@@ -99,7 +98,7 @@ def test_no_look_begins_without_time():
 
 def test_numbers_that_no_seed_changes_are_looked_at_once():
     """A table's width is what it is."""
-    arms = ArmsOfExperiment(ONE)
+    arms = ONE
     made = Made({})
     made.record = lambda run: {"measures": {"sigma": 0.5}}
     [decision] = decided(made, [arms["pretrained"].sigma > arms["xavier"].sigma])
@@ -108,7 +107,7 @@ def test_numbers_that_no_seed_changes_are_looked_at_once():
 
 def test_a_missing_number_ends_the_looks():
     """No measure, no verdict, and no more training for it."""
-    arms = ArmsOfExperiment(ONE)
+    arms = ONE
     made = Made({})
     made.record = lambda run: {"measures": {}}
     [decision] = decided(made, [arms["pretrained"] < arms["xavier"]])
@@ -117,7 +116,7 @@ def test_a_missing_number_ends_the_looks():
 
 def test_one_of_several_comparisons_refutes_at_its_part_alone():
     """Any of them can make the claim fall, so together they may err no more than one."""
-    arms = ArmsOfExperiment(ONE)
+    arms = ONE
     made, alpha = Made({"pretrained": -8.5}), 0.002
 
     def verdicts(comparisons):
@@ -136,8 +135,8 @@ def test_every_kind_of_quantity_takes_more_seeds():
     """Differences of differences, constants, other seeds and rank correlations."""
     from embinit.claims.comparisons import rank_correlation
 
-    arms = ArmsOfExperiment(ONE)
-    other = ArmsOfExperiment(replace(ONE, source="micro-t5"))
+    arms = ONE
+    other = replace(ONE, source="micro-t5")
     pairs = [(arms[init], arms["xavier"]) for init in ("pretrained", "xavier_pretrained")]
     correlated = rank_correlation([*pairs, (other["pretrained"], other["xavier"])])
     for quantity in (

@@ -23,7 +23,7 @@ NOBODY = 2**22 + 1
 """More than the largest number of a process."""
 
 CLAIMS = """
-from embinit.claims.claim import Family, claim
+from embinit.claims.definitions import Family, claim
 from embinit.papers.kim2024 import TRANSLATION, table1
 
 MINE = Family("mine/finding", {"micro": 2})

@@ -14,7 +14,7 @@ from embinit.report.past import DamagedHistoryWarning
 from embinit.runs import session
 
 CLAIMS = """
-from embinit.claims.claim import Family, claim
+from embinit.claims.definitions import Family, claim
 from embinit.claims.paired_tests import Verdict
 from embinit.papers.kim2024 import TRANSLATION, table1
 
@@ -117,8 +117,8 @@ def test_a_claim_without_an_experiment_on_the_tier_is_left_out(suite):
     path = suite.path / "claims/test_mine.py"
     path.write_text(
         CLAIMS.replace(
-            "from embinit.claims.claim",
-            "from embinit.papers.kim2024 import only_on\nfrom embinit.claims.claim",
+            "from embinit.claims.definitions",
+            "from embinit.papers.kim2024 import only_on\nfrom embinit.claims.definitions",
         ).replace(
             "experiments=ONE,", 'experiments=only_on(ONE, "paper") if name == "open" else ONE,'
         )
@@ -328,7 +328,7 @@ def test_bad_options_end_the_session_before_it_starts(suite, arguments, message)
 
 
 PROBE = """
-from embinit.claims.claim import Family, claim
+from embinit.claims.definitions import Family, claim
 from embinit.papers.kim2024 import table4
 
 MINE = Family("mine/table", {"sample": 1})
@@ -396,7 +396,7 @@ def test_a_damaged_history_costs_no_report_where_warnings_are_errors(suite):
 
 
 BUDGETS = """
-from embinit.claims.claim import Family, claim
+from embinit.claims.definitions import Family, claim
 from embinit.claims.paired_tests import Verdict
 from embinit.papers.chung2021 import USUAL, coupled, once, reinvested
 

@@ -30,7 +30,7 @@ CLAIMS = """
 from dataclasses import replace
 
 import embinit.runs.plan
-from embinit.claims.claim import Family, claim
+from embinit.claims.definitions import Family, claim
 from embinit.data.tasks import Cut
 from embinit.papers.kim2024.experiments import experiments
 

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from embinit.claims.claim import ArmsOfExperiment
 from embinit.claims.comparisons import Comparison
 from embinit.claims.sampling_noise import sampling_noise
 from embinit.papers.kim2024.experiments import experiments
@@ -20,7 +19,7 @@ outcomes = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_siz
 def comparison(task: str) -> Comparison:
     """GloVe against Xavier with one seed."""
     [one] = experiments("micro", ("glove",), (task,))
-    arms = ArmsOfExperiment(one)
+    arms = one
     return arms["pretrained"].with_seeds(1) < arms["xavier"].with_seeds(1)
 
 
@@ -68,7 +67,7 @@ def test_translations_are_compared_on_the_same_sentences():
 def test_nothing_is_said_where_there_is_no_such_test():
     """Another measure, a difference of differences, runs stored without their outputs."""
     [one] = experiments("micro", ("glove",), ("translation",))
-    arms = ArmsOfExperiment(one)
+    arms = one
     known = lookup(["a"], ["a"], ["a"])
     assert sampling_noise(arms["pretrained"].sigma > arms["xavier"].sigma, known) is None
     gap = arms["pretrained"] - arms["xavier"]
@@ -82,7 +81,7 @@ def test_nothing_is_said_where_there_is_no_such_test():
 def test_each_seed_has_its_own_p():
     """They are told one by one; pooling them would count the same examples again."""
     [one] = experiments("micro", ("glove",), ("sentiment",))
-    arms = ArmsOfExperiment(one)
+    arms = one
 
     def found(run):
         hits = 10 if run.seed == 0 and run.table.init == "pretrained" else 5

@@ -28,7 +28,7 @@ from embinit.specs import Cut
 CLAIMS = """
 from dataclasses import replace
 
-from embinit.claims.claim import Family, claim
+from embinit.claims.definitions import Family, claim
 from embinit.data.tasks import Cut
 from embinit.papers.kim2024.experiments import experiments
 
@@ -347,9 +347,9 @@ def test_nothing_is_trained_for_a_claim_that_lacks_a_run(suite):
         + """
 
 def elsewhere(experiment):
-    from embinit.claims.claim import ArmsOfExperiment
+    
 
-    return ArmsOfExperiment(replace(experiment.setting, source="glove"))
+    return replace(experiment.setting, source="glove")
 """
     )
     document = run(suite, "claims", "-k", "test_a")

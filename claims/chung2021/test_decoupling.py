@@ -5,8 +5,7 @@ The arms have as many parameters at fine-tuning, since the output table is throw
 
 from __future__ import annotations
 
-from embinit.claims.claim import claim
-from embinit.claims.paired_tests import Verdict
+from embinit.claims import Verdict, claim
 from embinit.papers.chung2021 import (
     DECOUPLING,
     USUAL,

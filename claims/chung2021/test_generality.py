@@ -6,8 +6,7 @@ for the sentence's translation. What is measured is how far the last layer falls
 
 from __future__ import annotations
 
-from embinit.claims.claim import claim
-from embinit.claims.paired_tests import Verdict
+from embinit.claims import Verdict, claim
 from embinit.papers.chung2021 import GENERALITY, before_fine_tuning, once, over_output_widths
 
 

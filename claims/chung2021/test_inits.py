@@ -7,8 +7,7 @@ language model, with learned positions and a LayerNorm after the sum.
 
 from __future__ import annotations
 
-from embinit.claims.claim import claim
-from embinit.claims.paired_tests import Verdict
+from embinit.claims import Verdict, claim
 from embinit.papers.chung2021 import (
     INITS,
     USUAL,
@@ -86,4 +85,4 @@ def test_control_a_start_against_itself(experiment):
 )
 def test_control_xaviers_start_gains_by_pretraining(experiment):
     raw = pretrained_for(experiment, 0)
-    assert masked_loss(raw) < experiment["xavier"].of("masked_loss")
+    assert masked_loss(raw) < experiment["xavier"].measured_by("masked_loss")

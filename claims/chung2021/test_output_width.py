@@ -5,8 +5,7 @@ Trends over four widths: the slope of a score over the width's doublings, one a 
 
 from __future__ import annotations
 
-from embinit.claims.claim import claim
-from embinit.claims.paired_tests import Verdict
+from embinit.claims import Verdict, claim
 from embinit.papers.chung2021 import (
     OUTPUT_WIDTH,
     USUAL,

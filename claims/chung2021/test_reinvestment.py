@@ -6,8 +6,7 @@ at fine-tuning both arms have as many parameters, which is checked before anythi
 
 from __future__ import annotations
 
-from embinit.claims.claim import claim
-from embinit.claims.paired_tests import Verdict
+from embinit.claims import Verdict, claim
 from embinit.papers.chung2021 import (
     REINVESTMENT,
     USUAL,

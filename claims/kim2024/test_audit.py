@@ -19,9 +19,11 @@ from embinit.claims.audit import (
     printed,
     root,
 )
+from embinit.data.tasks import TASKS as DATA_SETS
 from embinit.models.transformer import ModelShape
-from embinit.papers.kim2024 import CLASSES, DIM, FEED_FORWARD, LAYERS, TASKS, heads, numbers
+from embinit.papers.kim2024 import TASKS, of_paper
 from embinit.papers.kim2024.experiments import LABELS, SOURCES
+from embinit.papers.kim2024.printed import numbers
 from embinit.tables.inits import INITS
 from embinit.tables.positions import table
 
@@ -39,6 +41,11 @@ def cells(rows):
     return [(s, task, rows[s][task]) for s in SOURCES for task in TASKS]
 
 
+def _model(source, task):
+    """The paper's model with a source on a task, as the tier ``paper`` has it."""
+    return of_paper(source, task).model
+
+
 def label(init, source):
     """An arm as the paper writes it."""
     return INITS[init].label.format(source=LABELS[source])
@@ -46,7 +53,7 @@ def label(init, source):
 
 def xavier_sigma(size, source, task):
     """sqrt(2 / (N + D)) for the encoder's vocabulary as Table 5 prints it."""
-    return root(2 / (printed(size["vocabulary"][0]) + exactly(DIM[source, task])))
+    return root(2 / (printed(size["vocabulary"][0]) + exactly(_model(source, task).dim)))
 
 
 @audited(
@@ -59,7 +66,7 @@ def test_xaviers_width_follows_from_its_shape(paper):
     for source, task, size in cells(paper["table_5"]):
         row = paper["tables_2_and_8"][source]["xavier"][task]
         sigma = xavier_sigma(size, source, task)
-        shape = f"N = {size['vocabulary'][0]}, D = {DIM[source, task]}"
+        shape = f"N = {size['vocabulary'][0]}, D = {_model(source, task).dim}"
         what = f"Xavier on {task} with {LABELS[source]}"
         checks += [
             agrees(f"{what}, sigma", row["sigma"], sigma, f"sqrt(2 / (N + D)), {shape}"),
@@ -307,17 +314,18 @@ def test_parameter_counts_are_the_models(paper):
     """Feed-forward 512 and an untied output: the paper leaves both out."""
     checks = []
     for source, task, size in cells(paper["table_5"]):
+        model = _model(source, task)
         encoder = printed(size["vocabulary"][0])
         decoder = printed(size["vocabulary"][1]) if len(size["vocabulary"]) > 1 else exactly(0)
         low, high = (
             ModelShape(
                 encoder_words=int(first),
                 decoder_words=int(second),
-                outputs=int(second) or CLASSES[task],
-                dim=DIM[source, task],
-                heads=heads(source),
-                layers=LAYERS,
-                feed_forward=FEED_FORWARD,
+                outputs=int(second) or DATA_SETS[task].classes,
+                dim=model.dim,
+                heads=model.heads,
+                layers=model.layers,
+                feed_forward=model.feed_forward,
                 dropout=0.1,
             ).parameters
             for first, second in ((encoder.a, decoder.a), (encoder.b, decoder.b))
@@ -327,7 +335,7 @@ def test_parameter_counts_are_the_models(paper):
                 f"{task} with {LABELS[source]}",
                 size["parameters"],
                 between(low, high),
-                f"N = {'/'.join(size['vocabulary'])}, D = {DIM[source, task]}, FF {FEED_FORWARD}",
+                f"N = {'/'.join(size['vocabulary'])}, D = {model.dim}, FF {model.feed_forward}",
             )
         )
     return checks

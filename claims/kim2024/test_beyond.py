@@ -6,9 +6,20 @@ from those that don't.
 
 from __future__ import annotations
 
-from embinit.claims.claim import claim
-from embinit.claims.paired_tests import Verdict
-from embinit.papers.kim2024 import BEYOND, TRANSLATION, only_on, table1, table4
+from embinit.claims import Verdict, claim
+from embinit.papers.kim2024 import (
+    BEYOND,
+    TRANSLATION,
+    only_on,
+    scaled,
+    table1,
+    table4,
+    with_faint_positions,
+    with_norm_after_sum,
+    with_positions_apart,
+    with_positions_in_attention,
+    with_sinusoidal_positions,
+)
 
 SIGMAS = (0.01, 0.05, 0.25, 1.25, 6.25)
 GLOVE = only_on(table1("glove", tasks=TRANSLATION), "micro")
@@ -58,7 +69,7 @@ def test_a_common_sigma_serves_as_well(experiment):
     experiments=GLOVE,
 )
 def test_a_norm_does_not_undo_absorption(experiment):
-    normed = experiment.with_norm_after_sum()
+    normed = with_norm_after_sum(experiment)
     assert normed["pretrained"] < normed["pretrained_xavier"]
 
 
@@ -70,7 +81,7 @@ def test_a_norm_does_not_undo_absorption(experiment):
     experiments=GLOVE,
 )
 def test_a_norm_repairs_saturation(experiment):
-    normed = experiment.with_norm_after_sum()
+    normed = with_norm_after_sum(experiment)
     lost = experiment["pretrained_xavier"] - experiment["pretrained"]
     assert normed["pretrained_xavier"] - normed["pretrained"] < lost
 
@@ -85,7 +96,7 @@ def test_a_norm_repairs_saturation(experiment):
 def test_positions_off_the_table_cost_raw_glove_less(experiment):
     lost = experiment["pretrained_xavier"] - experiment["pretrained"]
     for kind in ("relative", "rotary"):
-        other = experiment.with_positions_in_attention(kind)
+        other = with_positions_in_attention(experiment, kind)
         assert other["pretrained_xavier"] - other["pretrained"] < lost
 
 
@@ -97,7 +108,7 @@ def test_positions_off_the_table_cost_raw_glove_less(experiment):
     experiments=GLOVE,
 )
 def test_positions_apart_cost_nothing(experiment):
-    apart = experiment.with_positions_apart()
+    apart = with_positions_apart(experiment)
     assert apart["pretrained_xavier"] >= experiment["pretrained_xavier"]
 
 
@@ -109,9 +120,9 @@ def test_positions_apart_cost_nothing(experiment):
     experiments=table4,
 )
 def test_positions_apart_keep_relations(experiment):
-    read = experiment.scaled("sqrt(D)").with_sigma(0.04)
-    assert read.with_positions_apart()["pretrained"].alike(experiment["pretrained"])
-    assert read.with_sinusoidal_positions()["pretrained"] < experiment["pretrained"]
+    read = scaled(experiment, "sqrt(D)").with_sigma(0.04)
+    assert with_positions_apart(read)["pretrained"].alike(experiment["pretrained"])
+    assert with_sinusoidal_positions(read)["pretrained"] < experiment["pretrained"]
 
 
 @claim(
@@ -122,8 +133,8 @@ def test_positions_apart_keep_relations(experiment):
     experiments=table4,
 )
 def test_the_strength_of_positions_not_their_directions_costs_relations(experiment):
-    read = experiment.scaled("sqrt(D)").with_sigma(0.04)
-    apart, faint = read.with_positions_apart(), read.with_faint_positions()
+    read = scaled(experiment, "sqrt(D)").with_sigma(0.04)
+    apart, faint = with_positions_apart(read), with_faint_positions(read)
     assert faint["pretrained"].alike(apart["pretrained"])
 
 
@@ -135,7 +146,7 @@ def test_the_strength_of_positions_not_their_directions_costs_relations(experime
     experiments=GLOVE,
 )
 def test_faint_positions_serve_as_well_as_positions_apart(experiment):
-    faint, apart = experiment.with_faint_positions(), experiment.with_positions_apart()
+    faint, apart = with_faint_positions(experiment), with_positions_apart(experiment)
     assert faint["pretrained_xavier"] >= apart["pretrained_xavier"]
 
 

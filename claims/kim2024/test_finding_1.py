@@ -5,10 +5,9 @@ BERT's table, whose width is near Xavier's, does not fare worse (section 1, Tabl
 
 from __future__ import annotations
 
-from embinit.claims.claim import claim
-from embinit.claims.comparisons import rank_correlation
+from embinit.claims import claim, rank_correlation
 from embinit.claims.paired_tests import Verdict
-from embinit.papers.kim2024 import FINDING_1, TRANSLATION, once, table1
+from embinit.papers.kim2024 import FINDING_1, TRANSLATION, everywhere, once, table1
 
 
 def but_t5_on_sst2(tier):
@@ -79,8 +78,8 @@ def test_wide_tables_reach_their_best_epoch_later(experiment):
     experiments=once,
 )
 def test_what_a_table_costs_grows_with_its_width(experiment):
-    everywhere = experiment.everywhere()
-    assert rank_correlation([(arms["pretrained"], arms["xavier"]) for arms in everywhere]) > 0
+    every = everywhere(experiment)
+    assert rank_correlation([(arms["pretrained"], arms["xavier"]) for arms in every]) > 0
 
 
 @claim(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from embinit.claims.claim import claim
-from embinit.claims.paired_tests import Verdict
-from embinit.papers.kim2024 import FINDING_3, TRANSLATION, once, table1
+from embinit.claims import Verdict, claim
+from embinit.papers.kim2024 import FINDING_3, TRANSLATION, once, table1, with_shuffled_positions
 
 
 @claim(
@@ -37,7 +36,7 @@ def test_standardised_glove_does_not_fare_worse_than_xavier(experiment):
     experiments=table1("glove", "t5"),
 )
 def test_meaning_still_helps_with_shuffled_positions(experiment):
-    shuffled = experiment.with_shuffled_positions()
+    shuffled = with_shuffled_positions(experiment)
     assert shuffled["pretrained_xavier"] >= shuffled["xavier"]
 
 
@@ -49,7 +48,7 @@ def test_meaning_still_helps_with_shuffled_positions(experiment):
     experiments=table1("bert"),
 )
 def test_bert_still_helps_with_shuffled_positions(experiment):
-    shuffled = experiment.with_shuffled_positions()
+    shuffled = with_shuffled_positions(experiment)
     assert shuffled["pretrained"] >= shuffled["xavier"]
 
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from embinit.claims.claim import claim
-from embinit.claims.paired_tests import Verdict
-from embinit.papers.kim2024 import NEXT_CHECKS, TRANSLATION, only_on, table1
+from embinit.claims import Verdict, claim
+from embinit.papers.kim2024 import (
+    NEXT_CHECKS,
+    TRANSLATION,
+    only_on,
+    table1,
+    trained_for_times,
+    twice_as_deep,
+)
 
 INFERENCE = table1("glove", tasks=("mnli",))
 
@@ -17,7 +23,7 @@ INFERENCE = table1("glove", tasks=("mnli",))
     experiments=only_on(INFERENCE, "micro", "paper"),
 )
 def test_the_gain_of_standardising_lasts(experiment):
-    longer = experiment.for_times_the_epochs(3)
+    longer = trained_for_times(experiment, 3)
     assert longer["pretrained_xavier"] > longer["pretrained"]
 
 
@@ -29,7 +35,7 @@ def test_the_gain_of_standardising_lasts(experiment):
     experiments=only_on(INFERENCE, "micro", "paper"),
 )
 def test_raw_glove_fares_worse_at_any_depth(experiment):
-    for one in (experiment, experiment.twice_as_deep()):
+    for one in (experiment, twice_as_deep(experiment)):
         assert one["pretrained"] < one["pretrained_xavier"]
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from embinit.claims.claim import claim
-from embinit.claims.paired_tests import Verdict
+from embinit.claims import Verdict, claim
 from embinit.papers.kim2024 import TABLE_3, TRANSLATION, table1
 
 INITS = ("xavier", "pretrained", "pretrained_xavier")

@@ -6,9 +6,8 @@ those of a sequence of 64 words; with longer ones less survives.
 
 from __future__ import annotations
 
-from embinit.claims.claim import claim
-from embinit.claims.paired_tests import Verdict
-from embinit.papers.kim2024 import TABLE_4, table4
+from embinit.claims import Verdict, claim
+from embinit.papers.kim2024 import TABLE_4, scaled, table4, with_sinusoidal_positions
 
 
 @claim(
@@ -19,7 +18,7 @@ from embinit.papers.kim2024 import TABLE_4, table4
     experiments=table4,
 )
 def test_scaling_keeps_relations(experiment):
-    assert experiment.scaled("sqrt(D)")["pretrained"].alike(experiment["pretrained"])
+    assert scaled(experiment, "sqrt(D)")["pretrained"].alike(experiment["pretrained"])
 
 
 @claim(
@@ -30,7 +29,7 @@ def test_scaling_keeps_relations(experiment):
     experiments=table4,
 )
 def test_positions_keep_relations_of_scaled_glove(experiment):
-    read = experiment.scaled("sqrt(D)").with_sinusoidal_positions()
+    read = with_sinusoidal_positions(scaled(experiment, "sqrt(D)"))
     assert read["pretrained"].alike(experiment["pretrained"])
 
 
@@ -42,7 +41,7 @@ def test_positions_keep_relations_of_scaled_glove(experiment):
     experiments=table4,
 )
 def test_positions_keep_relations_of_unscaled_glove(experiment):
-    read = experiment.with_sinusoidal_positions()
+    read = with_sinusoidal_positions(experiment)
     assert read["pretrained"].alike(experiment["pretrained"])
 
 
@@ -55,7 +54,7 @@ def test_positions_keep_relations_of_unscaled_glove(experiment):
 )
 def test_standardising_keeps_relations(experiment):
     assert experiment["pretrained_xavier"].alike(experiment["pretrained"])
-    assert experiment.scaled("sqrt(D)")["pretrained_xavier"].alike(experiment["pretrained"])
+    assert scaled(experiment, "sqrt(D)")["pretrained_xavier"].alike(experiment["pretrained"])
 
 
 @claim(
@@ -66,10 +65,10 @@ def test_standardising_keeps_relations(experiment):
     experiments=table4,
 )
 def test_positions_destroy_relations_of_standardised_glove(experiment):
-    read = experiment.with_sinusoidal_positions()
-    scaled = experiment.scaled("sqrt(D)").with_sinusoidal_positions()
+    read = with_sinusoidal_positions(experiment)
+    times_root = with_sinusoidal_positions(scaled(experiment, "sqrt(D)"))
     assert read["pretrained_xavier"] < experiment["pretrained"]
-    assert scaled["pretrained_xavier"] < experiment["pretrained"]
+    assert times_root["pretrained_xavier"] < experiment["pretrained"]
 
 
 @claim(
@@ -80,7 +79,7 @@ def test_positions_destroy_relations_of_standardised_glove(experiment):
     experiments=table4,
 )
 def test_wide_positions_destroy_relations(experiment):
-    read = experiment.scaled("one", "sigma_p/sigma_x").with_sinusoidal_positions()
+    read = with_sinusoidal_positions(scaled(experiment, "one", "sigma_p/sigma_x"))
     assert read["pretrained"] < experiment["pretrained"]
 
 
@@ -93,7 +92,7 @@ def test_wide_positions_destroy_relations(experiment):
     expects=Verdict.UNDECIDED,
 )
 def test_control_positions_drawn_anew(experiment):
-    read = experiment.with_sinusoidal_positions()["pretrained_xavier"]
+    read = with_sinusoidal_positions(experiment)["pretrained_xavier"]
     assert read > read.on_other_seeds()
 
 
@@ -106,5 +105,5 @@ def test_control_positions_drawn_anew(experiment):
     expects=Verdict.REFUTED,
 )
 def test_control_positions_win_no_relations(experiment):
-    read = experiment.with_sinusoidal_positions()
+    read = with_sinusoidal_positions(experiment)
     assert read["pretrained_xavier"] > experiment["pretrained"]

@@ -8,9 +8,8 @@ trains neither. The sigma of the table is what is measured.
 
 from __future__ import annotations
 
-from embinit.claims.claim import claim
-from embinit.claims.paired_tests import Verdict
-from embinit.papers.kim2024 import WIDTH, pretraining
+from embinit.claims import Verdict, claim
+from embinit.papers.kim2024 import WIDTH, of_source, pretraining
 from embinit.papers.kim2024.experiments import T5_RATE
 
 T5_START, BERT_START = 1.0, 0.02
@@ -35,7 +34,7 @@ def test_t5_s_table_widens(experiment):
     experiments=pretraining("t5"),
 )
 def test_the_parameter_scale_widens_t5_s_table(experiment):
-    unscaled = experiment.pretrained_with(
+    unscaled = experiment.with_training(
         "without parameter scale", optimizer="adafactor-but-for-the-table"
     )
     assert unscaled["pretrained"] < experiment["pretrained"]
@@ -49,7 +48,7 @@ def test_the_parameter_scale_widens_t5_s_table(experiment):
     experiments=pretraining("t5"),
 )
 def test_added_positions_bound_t5_s_table(experiment):
-    added = experiment.pretrained_with("with positions added", relative=False)
+    added = experiment.with_training("with positions added", relative=False)
     assert added["pretrained"] < experiment["pretrained"]
 
 
@@ -61,7 +60,7 @@ def test_added_positions_bound_t5_s_table(experiment):
     experiments=pretraining("bert"),
 )
 def test_relative_positions_free_bert_s_table(experiment):
-    relative = experiment.pretrained_with("with relative positions", relative=True)
+    relative = experiment.with_training("with relative positions", relative=True)
     assert relative["pretrained"] > experiment["pretrained"]
 
 
@@ -74,7 +73,7 @@ def test_relative_positions_free_bert_s_table(experiment):
 )
 def test_the_parameter_scale_holds_bert_s_table(experiment):
     scaled, unscaled = (
-        experiment.pretrained_with(said, optimizer=optimizer, rate=T5_RATE)
+        experiment.with_training(said, optimizer=optimizer, rate=T5_RATE)
         for said, optimizer in (
             ("with Adafactor", "adafactor"),
             ("with Adafactor without parameter scale", "adafactor-but-for-the-table"),
@@ -91,8 +90,8 @@ def test_the_parameter_scale_holds_bert_s_table(experiment):
     experiments=pretraining("t5"),
 )
 def test_the_start_decides(experiment):
-    bert = experiment.of_source("bert").pretrained_with("from T5's start", start=T5_START)
-    narrow = experiment.pretrained_with("from BERT's start", start=BERT_START)
+    bert = of_source(experiment, "bert").with_training("from T5's start", start=T5_START)
+    narrow = experiment.with_training("from BERT's start", start=BERT_START)
     assert narrow["pretrained"] < bert["pretrained"]
 
 
@@ -117,5 +116,5 @@ def test_control_t5_against_itself(experiment):
     expects=Verdict.REFUTED,
 )
 def test_control_a_narrow_start_does_not_widen(experiment):
-    narrow = experiment.pretrained_with("from BERT's start", start=BERT_START)
+    narrow = experiment.with_training("from BERT's start", start=BERT_START)
     assert narrow["pretrained"] > experiment["pretrained"]

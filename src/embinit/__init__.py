@@ -1,3 +1,97 @@
-"""Tests that train: does a published finding about embedding initialisation hold, here and now?"""
+"""Claims about training, tested by training: does a published finding hold, here and now?
+
+The names below are embinit's public interface, loaded when they are first used; so are the modules
+that the documentation describes.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from embinit.claims import (
+        Claim,
+        Experiment,
+        Family,
+        Judgement,
+        Quantity,
+        Relation,
+        Verdict,
+        audited,
+        claim,
+        judge,
+        rank_correlation,
+        trend,
+    )
+    from embinit.errors import InputError
+    from embinit.papers import PAPERS, Paper
+    from embinit.runs.kinds import KINDS
+    from embinit.runs.measures import MEASURES, Measure
+    from embinit.runs.session import Session
+    from embinit.runs.store import Store
+    from embinit.tables.inits import INITS, Init
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Claim": "claims",
+    "Experiment": "claims",
+    "Family": "claims",
+    "INITS": "tables.inits",
+    "Init": "tables.inits",
+    "InputError": "errors",
+    "Judgement": "claims",
+    "KINDS": "runs.kinds",
+    "MEASURES": "runs.measures",
+    "Measure": "runs.measures",
+    "PAPERS": "papers",
+    "Paper": "papers",
+    "Quantity": "claims",
+    "Relation": "claims",
+    "Session": "runs.session",
+    "Store": "runs.store",
+    "Verdict": "claims",
+    "audited": "claims",
+    "claim": "claims",
+    "judge": "claims",
+    "rank_correlation": "claims",
+    "trend": "claims",
+}
+
+__all__ = [
+    "INITS",
+    "KINDS",
+    "MEASURES",
+    "PAPERS",
+    "Claim",
+    "Experiment",
+    "Family",
+    "Init",
+    "InputError",
+    "Judgement",
+    "Measure",
+    "Paper",
+    "Quantity",
+    "Relation",
+    "Session",
+    "Store",
+    "Verdict",
+    "audited",
+    "claim",
+    "judge",
+    "rank_correlation",
+    "trend",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a public name from its module."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted({*globals(), *__all__})

@@ -168,30 +168,28 @@ def _noise_floor(parsed: argparse.Namespace) -> int:
     import torch
 
     from embinit.claims.noise_floor import Floor, as_json, measure
-    from embinit.papers import chung2021
-    from embinit.papers.kim2024 import FINDING_1, printed_deviations
-    from embinit.papers.kim2024.experiments import experiments, tier
+    from embinit.papers import with_tier
 
     torch.set_num_threads(1)
-    tier(parsed.tier)
-    # One pre-training gives all scores of the second paper.
-    second = chung2021.experiments(parsed.tier)[0]
-    wanted = [(one, (), FINDING_1) for one in experiments(parsed.tier, sources=("glove",))] + [
-        (second, chung2021.metrics(parsed.tier)[1:], chung2021.DECOUPLING)
+    wanted = [
+        one
+        for paper in with_tier(parsed.tier)
+        for one in paper.noise(parsed.tier)
+        if parsed.task in (None, one.experiment.data.task)
     ]
-    wanted = [one for one in wanted if parsed.task in (None, one[0].data.task)]
     if not wanted:
         raise InputError(f"tier {parsed.tier} has no task {parsed.task!r}")
     floors: list[Floor] = []
-    for one, metrics, family in wanted:
-        found = measure(parsed.tier, one, parsed.seeds, parsed.data_dir, parsed.device, metrics)
-        floors += found
+    for one in wanted:
+        measured = measure(
+            one.experiment, parsed.seeds, parsed.data_dir, parsed.device, one.metrics
+        )
+        floors += measured
         if parsed.json:
             parsed.json.write_text(as_json(floors), encoding="utf-8")
-        printed = printed_deviations(one) if parsed.tier != "micro" and one is not second else ()
-        alpha = family.share(parsed.tier)
-        for floor in found:
-            margin = floor.margin(printed)
+        alpha = one.family.share(parsed.tier)
+        for floor in measured:
+            margin = floor.margin(one.deviations)
             effect = parsed.effect if parsed.effect is not None else margin
             seeds = floor.seeds_for(effect, alpha)
             print(
@@ -221,22 +219,25 @@ def _prepare(parsed: argparse.Namespace) -> int:
     from embinit.data.cache import Writer
     from embinit.data.preparation import write
     from embinit.data.sources import named_source, use_source
-    from embinit.papers import chung2021
-    from embinit.papers.kim2024.experiments import experiments
-    from embinit.runs.transfer import labelled_data
+    from embinit.papers import with_tier
+    from embinit.runs.kinds import kind_of
     from embinit.specs import DataSpec
 
     for given in parsed.source:
         use_source(*named_source(given))
     data_dir = parsed.data_dir.absolute() if parsed.data_dir else None
-    wanted: dict[DataSpec, list[str | None]] = {}
-    for one in (*experiments(parsed.tier), chung2021.experiments(parsed.tier)[0]):
-        wanted.setdefault(one.data, []).append(one.source)
-        for data in labelled_data(one.training):
-            wanted.setdefault(data, [None])
+    wanted: dict[DataSpec, dict[str | None, None]] = {}
+    every = (one for paper in with_tier(parsed.tier) for one in paper.experiments(parsed.tier))
+    for one in every:
+        run = one.run(one.baseline, 0)
+        if one.model is None:
+            continue  # what trains no model reads no prepared text
+        for data in kind_of(run).reads(run):
+            wanted.setdefault(data, {})
+        wanted[one.data][one.source] = None
     to, ready = Writer(parsed.to.absolute()), 0
     for number, (spec, sources) in enumerate(wanted.items(), start=1):
-        for source in sources:
+        for source in sources or (None,):
             about = f"[{number}/{len(wanted)}] {spec.task}" + (f" with {source}" if source else "")
             try:
                 write(spec, [source] if source else [], data_dir, to)

@@ -10,18 +10,16 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
-
-LATER = {"later": True}
-"""Marks a setting that specs got later: at its default it is left out of a run's digest.
-
-So what was stored before the setting existed stays the same run.
-"""
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 
 def _later(default: Any) -> Any:
-    return field(default=default, metadata=LATER)
+    """A field that its class got after runs were stored.
+
+    At its default it is left out of the digest, so older records keep their key.
+    """
+    return field(default=default, metadata={"later": True})
 
 
 @dataclass(frozen=True)
@@ -37,6 +35,9 @@ class Cut:
     validation: int | None = None
     test: int | None = None
 
+
+EVALUATION = "evaluation"
+"""The kind of the runs that train nothing: a table is evaluated as it starts."""
 
 LEARNED = "learned"
 """The kind whose rows are trained."""
@@ -57,7 +58,7 @@ class DataSpec:
     min_freq: int = 2
     max_length: int = 64
     most_words: int | None = _later(None)
-    vocabulary: DataSpec | None = field(default=None, metadata=LATER)
+    vocabulary: DataSpec | None = _later(None)  # noqa: RUF009, a field and no default
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,21 @@ class ModelSpec:
         return self.dim if self.input_width is None else self.input_width
 
 
+class Recipe:
+    """How a run's numbers come about; each kind of run has a recipe of its own.
+
+    A recipe is a frozen dataclass. ``kind`` names its kind in ``runs.kinds.KINDS``.
+    """
+
+    kind: ClassVar[str]
+
+    def without_extras(self) -> Self:
+        """The recipe without what is followed only to be shown, such as a curve."""
+        return self
+
+
 @dataclass(frozen=True)
-class TrainingSpec:
+class TrainingSpec(Recipe):
     """How it is trained: Adam with the paper's constants and a constant learning rate.
 
     ``validation_bleu`` has BLEU on the validation split followed epoch by epoch (Figure 1).
@@ -106,9 +120,15 @@ class TrainingSpec:
     precision: str = "float32"
     validation_bleu: bool = _later(False)
 
+    kind: ClassVar[str] = "training"
+
+    def without_extras(self) -> Self:
+        """The recipe without BLEU on the validation split."""
+        return replace(self, validation_bleu=False)
+
 
 @dataclass(frozen=True)
-class TablePretrainingSpec:
+class TablePretrainingSpec(Recipe):
     """How a table is pre-trained on unlabelled text, where the table itself is what is measured.
 
     ``objective`` is one of ``pretraining.OBJECTIVES`` and ``optimizer`` one of its ``OPTIMIZERS``;
@@ -123,6 +143,8 @@ class TablePretrainingSpec:
     optimizer: str
     start: float
     relative: bool
+
+    kind: ClassVar[str] = "table-pretraining"
 
 
 @dataclass(frozen=True)
@@ -155,7 +177,7 @@ class DownstreamSpec:
 
 
 @dataclass(frozen=True)
-class TransferSpec:
+class TransferSpec(Recipe):
     """Pre-train on a run's data, then fine-tune on each of ``tasks``, each time from there.
 
     ``probes`` are classifications that a linear probe reads off each frozen layer.
@@ -165,9 +187,7 @@ class TransferSpec:
     tasks: tuple[DownstreamSpec, ...]
     probes: tuple[DataSpec, ...] = ()
 
-
-Training = TrainingSpec | TablePretrainingSpec | TransferSpec
-"""How a run's numbers come about; probes of tables train nothing."""
+    kind: ClassVar[str] = "transfer"
 
 
 @dataclass(frozen=True)
@@ -200,7 +220,7 @@ class RunSpec:
 
     data: DataSpec
     model: ModelSpec | None
-    training: Training | None
+    training: Recipe | None
     table: TableSpec
     positions: PositionSpec
     seed: int
@@ -209,9 +229,14 @@ class RunSpec:
         """Plain nested dict, as kept in the run's record."""
         return dataclasses.asdict(self)
 
+    @property
+    def kind(self) -> str:
+        """The name of the kind of run; a run without a recipe evaluates a table."""
+        return EVALUATION if self.training is None else self.training.kind
+
     def digest(self) -> str:
-        """Hex SHA-256 of the spec in canonical JSON, later settings at their default left out."""
-        return hashlib.sha256(canonical(self.as_dict()).encode()).hexdigest()
+        """Hex SHA-256 of the spec in canonical JSON."""
+        return hashlib.sha256(canonical(self).encode()).hexdigest()
 
     @property
     def cohort_key(self) -> tuple[object, ...]:
@@ -219,15 +244,23 @@ class RunSpec:
         return (self.data, self.model, self.training, self.positions.kind == LEARNED)
 
 
-_LATER = {"data": DataSpec, "model": ModelSpec, "training": TrainingSpec, "table": TableSpec}
+def canonical(spec: object) -> str:
+    """Canonical JSON of a spec, or of specs in a mapping.
+
+    Later fields at their default are left out, however deep they lie.
+    """
+    return json.dumps(_plain(spec), sort_keys=True, separators=(",", ":"))
 
 
-def canonical(spec: Mapping[str, Any]) -> str:
-    """A spec's (or a record's) dict as canonical JSON, later settings at their default left out."""
-    plain = {name: dict(part) if isinstance(part, Mapping) else part for name, part in spec.items()}
-    for name, kind in _LATER.items():
-        part = plain.get(name) or {}
-        for one in dataclasses.fields(kind):
-            if one.metadata.get("later") and part.get(one.name) == one.default:
-                part.pop(one.name, None)
-    return json.dumps(plain, sort_keys=True, separators=(",", ":"))
+def _plain(value: object) -> object:
+    if dataclasses.is_dataclass(value):
+        return {
+            one.name: _plain(content)
+            for one in dataclasses.fields(value)
+            if (content := getattr(value, one.name)) != one.default or "later" not in one.metadata
+        }
+    if isinstance(value, Mapping):
+        return {name: _plain(content) for name, content in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(content) for content in value]
+    return value

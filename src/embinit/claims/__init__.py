@@ -1,1 +1,34 @@
 """Claims: what is stated, over which arms, and how the runs decide it."""
+
+from embinit.claims.audit import audited
+from embinit.claims.comparisons import (
+    Comparison,
+    Decision,
+    Quantity,
+    rank_correlation,
+    trend,
+)
+from embinit.claims.definitions import Claim, Family, claim
+from embinit.claims.experiments import Experiment
+from embinit.claims.judging import Case, Judgement, judge, read
+from embinit.claims.paired_tests import Relation, Verdict, compare
+
+__all__ = [
+    "Case",
+    "Claim",
+    "Comparison",
+    "Decision",
+    "Experiment",
+    "Family",
+    "Judgement",
+    "Quantity",
+    "Relation",
+    "Verdict",
+    "audited",
+    "claim",
+    "compare",
+    "judge",
+    "rank_correlation",
+    "read",
+    "trend",
+]

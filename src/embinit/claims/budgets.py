@@ -6,27 +6,44 @@ Counted from the specs alone, before anything is read or trained.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from embinit.claims.comparisons import Comparison
-from embinit.runs.transfer import parameters_of
-
-Budget = Literal["pretraining", "finetuning"]
+from embinit.errors import InputError
+from embinit.runs.kinds import kind_of
+from embinit.specs import RunSpec
 
 TOLERANCE = 0.01
-"""How far apart, as a share of the smallest, arms of one budget may be: a width's rounding."""
+"""Largest allowed relative difference of parameter counts. Integer widths cannot match exactly."""
 
 
-def unequal(comparisons: Sequence[Comparison], budget: Budget) -> str | None:
-    """How the arms' budgets differ, comparison by comparison; None where they are equal."""
+def unequal(comparisons: Sequence[Comparison], phase: str) -> str | None:
+    """How the arms' budgets differ, comparison by comparison; None where they are equal.
+
+    Args:
+        comparisons: What a claim compares.
+        phase: The phase that parameters are counted at, such as ``finetuning``.
+
+    Raises:
+        InputError: The runs have no such phase, or their specs leave the count open.
+    """
     problems = []
     for comparison in comparisons:
-        counts = [getattr(parameters_of(run), budget) for run in comparison.arms()]
+        counts = [_count(run, phase) for run in comparison.arms()]
         apart = max(counts) / min(counts) - 1
         if apart > TOLERANCE:
             problems.append(
                 f"unequal budgets: {comparison.left.label} and {comparison.right.label} have "
-                f"{min(counts):,} to {max(counts):,} parameters at {budget}, {apart:.1%} apart, "
+                f"{min(counts):,} to {max(counts):,} parameters at {phase}, {apart:.1%} apart, "
                 f"more than {TOLERANCE:.0%}"
             )
     return "; ".join(problems) or None
+
+
+def _count(run: RunSpec, phase: str) -> int:
+    counts = kind_of(run).parameters(run)
+    if phase not in counts:
+        raise InputError(
+            f"a run of the kind {run.kind!r} counts no parameters at {phase!r}; "
+            f"it does at: {', '.join(counts) or 'no phase'}"
+        )
+    return counts[phase]

@@ -11,37 +11,27 @@ import contextlib
 import contextvars
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
-from embinit.claims.experiments import Experiment
 from embinit.claims.paired_tests import Outcome, Relation, Verdict, compare
 from embinit.claims.paired_tests import rank_correlation as rank_correlation_of
 from embinit.errors import InputError
-from embinit.specs import RunSpec, TablePretrainingSpec
+from embinit.runs import measures
+from embinit.runs.kinds import kind_of
+from embinit.runs.measures import Measure
+from embinit.runs.results import RunResult
+from embinit.specs import RunSpec
+
+if TYPE_CHECKING:
+    from embinit.claims.experiments import Experiment
 
 OTHER_SEEDS = 1000
 """Where the seeds of an A/A control's second half start."""
 
-UNITS = {
-    "bleu": "BLEU",
-    "accuracy": "% accuracy",
-    "best_epoch": "epochs",
-    "best_test_epoch": "epochs",
-    "validation_loss": "nats a word",
-    "masked_loss": "nats a word",
-    "probe_last": "% right",
-    "probe_drop": "% right",
-    "retrieval_last": "% found",
-    "retrieval_drop": "% found",
-    "sigma": "",
-    "pe_share": "share of variance",
-}
-"""How each measure's numbers are to be read."""
-
-Record = Mapping[str, Any]
-Lookup = Callable[[RunSpec], Record | None]
+Lookup = Callable[[RunSpec], RunResult | None]
+"""Finds the result of a run; None where it has none."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +41,7 @@ class Term:
     weight: float
     experiment: Experiment
     init: str
-    measure: str
+    measure: Measure
     offset: int = 0
 
     def run(self, seed: int) -> RunSpec:
@@ -69,43 +59,44 @@ class Quantity:
 
     terms: tuple[Term, ...]
     label: str
-    measure: str
+    measure: Measure
     unit: str
     margin: float
     seeds: int
 
     def __sub__(self, other: Quantity) -> Quantity:
-        self._like(other)
+        self._require_same_measure(other)
         flipped = tuple(replace(term, weight=-term.weight) for term in other.terms)
         return replace(self, terms=self.terms + flipped, label=f"({self.label} − {other.label})")
 
     def __lt__(self, other: Quantity | float) -> Comparison:
-        return Comparison(self, Relation.BELOW, self._beside(other))
+        return Comparison(self, Relation.BELOW, self._as_quantity(other))
 
     def __gt__(self, other: Quantity | float) -> Comparison:
-        return Comparison(self, Relation.ABOVE, self._beside(other))
+        return Comparison(self, Relation.ABOVE, self._as_quantity(other))
 
     def __le__(self, other: Quantity | float) -> Comparison:
-        return Comparison(self, Relation.NOT_ABOVE, self._beside(other))
+        return Comparison(self, Relation.NOT_ABOVE, self._as_quantity(other))
 
     def __ge__(self, other: Quantity | float) -> Comparison:
-        return Comparison(self, Relation.NOT_BELOW, self._beside(other))
+        return Comparison(self, Relation.NOT_BELOW, self._as_quantity(other))
 
     def alike(self, other: Quantity | float) -> Comparison:
         """That the two differ by less than the margin (two one-sided tests)."""
-        return Comparison(self, Relation.ALIKE, self._beside(other))
+        return Comparison(self, Relation.ALIKE, self._as_quantity(other))
 
-    def _beside(self, other: Quantity | float) -> Quantity:
+    def _as_quantity(self, other: Quantity | float) -> Quantity:
         """``other``, a bare number as a quantity that is the same in every seed."""
         if isinstance(other, Quantity):
             return other
         like = (self.measure, self.unit, self.margin, self.seeds)
         return Constant((), f"{other:g}", *like, value=float(other))
 
-    def _like(self, other: Quantity) -> None:
+    def _require_same_measure(self, other: Quantity) -> None:
         if self.measure != other.measure:
             raise InputError(
-                f"{self.label} is measured by {self.measure}, {other.label} by {other.measure}: "
+                f"{self.label} is measured by {self.measure.name}, {other.label} by "
+                f"{other.measure.name}: "
                 "compare like with like"
             )
 
@@ -113,52 +104,49 @@ class Quantity:
         """The same by another margin, in the measure's units."""
         return replace(self, margin=margin)
 
-    def of(self, measure: str) -> Quantity:
-        """The same arms by another measure (``sigma``, ``pe_share``, ``best_epoch`` …)."""
-        return replace(self.elsewhere(measure), unit=UNITS.get(measure, ""), margin=0.0)
+    def measured_by(self, measure: str | Measure, keep_margin: bool = False) -> Quantity:
+        """The same arms by another measure, in its unit.
 
-    def elsewhere(self, measure: str) -> Quantity:
-        """The same arms by another measure of the metric's kind, so by its unit and margin."""
-        terms = tuple(replace(term, measure=measure) for term in self.terms)
-        return replace(self, terms=terms, measure=measure)
+        Args:
+            measure: A measure, or the name of a registered one.
+            keep_margin: Whether unit and margin stay, the measure being on the metric's scale;
+                else the margin is 0.
+
+        Raises:
+            InputError: No measure of that name is registered.
+        """
+        known = measures.measure(measure)
+        terms = tuple(replace(term, measure=known) for term in self.terms)
+        changed = replace(self, terms=terms, measure=known)
+        return changed if keep_margin else replace(changed, unit=known.unit, margin=0.0)
 
     @property
     def sigma(self) -> Quantity:
         """The starting table's standard deviation."""
-        return self.of("sigma")
+        return self.measured_by("sigma")
 
     @property
     def pe_share(self) -> Quantity:
         """The positions' share of the variance of the encoder's input, at the start."""
-        return self.of("pe_share")
+        return self.measured_by("pe_share")
 
     @property
     def best_epoch(self) -> Quantity:
         """The epoch with the best validation score, counted from 1."""
-        return self.of("best_epoch")
-
-    @property
-    def mismatched(self) -> Quantity:
-        """MNLI's mismatched accuracy, by the margin and unit of the matched."""
-        return self.elsewhere("test_accuracy")
-
-    def table(self, statistic: str) -> Quantity:
-        """The encoder's starting table's ``minimum``, ``maximum``, ``mean`` or ``sigma``."""
-        return self.of(f"table {statistic}")
+        return self.measured_by("best_epoch")
 
     def at_epoch(self, epoch: int) -> Quantity:
-        """Validation BLEU after ``epoch`` epochs (Figure 1), by the margin and unit of the test.
+        """The metric on the validation split after ``epoch`` epochs; unit and margin stay.
 
-        InputError for an epoch below 1.
+        Raises:
+            InputError: The epoch is below 1, or the metric has no curve.
         """
-        if epoch < 1:
-            raise InputError(f"there is no epoch {epoch}; they count from 1")
-        return self.elsewhere(f"validation_bleu at {epoch}")
+        return self.measured_by(measures.at_epoch(self.measure, epoch), keep_margin=True)
 
     @property
     def over_epochs(self) -> Quantity:
-        """Validation BLEU averaged over the epochs: how high the whole curve runs (Figure 1)."""
-        return self.elsewhere("validation_bleu mean")
+        """The metric on the validation split, averaged over the epochs; unit and margin stay."""
+        return self.measured_by(measures.over_epochs(self.measure), keep_margin=True)
 
     def with_seeds(self, seeds: int) -> Quantity:
         """The same over another number of replicates."""
@@ -171,12 +159,14 @@ class Quantity:
 
     @property
     def random(self) -> bool:
-        """Whether seeds decide it: outcomes of training yes, statistics of given tables hardly."""
-        fixed = self.measure in ("sigma", "pe_share") or self.measure.startswith("table ")
-        trainings = [term.experiment.training for term in self.terms]
-        if fixed:
-            return any(isinstance(one, TablePretrainingSpec) for one in trainings)
-        return any(one is not None for one in trainings)
+        """Whether the value depends on the seed.
+
+        Training outcomes do; statistics of a given table do not.
+        """
+        kinds = (kind_of(term.run(0)) for term in self.terms)
+        if self.measure.of_start:
+            return any(kind.random_tables for kind in kinds)
+        return any(kind.random_scores for kind in kinds)
 
     def runs(self) -> list[RunSpec]:
         """Every run that has a part in it."""
@@ -189,8 +179,8 @@ class Quantity:
     def _value(self, seed: int, lookup: Lookup) -> float | None:
         total = 0.0
         for term in self.terms:
-            record = lookup(term.run(seed))
-            measured = None if record is None else measured_in(record, term.measure)
+            result = lookup(term.run(seed))
+            measured = None if result is None else term.measure.of(result)
             if measured is None:
                 return None
             total += term.weight * measured
@@ -207,6 +197,29 @@ class Constant(Quantity):
         return self.value
 
 
+class Dose(NamedTuple):
+    """How much wider a table is than its base's, and what that costs in margins of the task."""
+
+    width: float
+    lost: float
+
+
+def dose_and_response(arm: Quantity, base: Quantity, seed: int, lookup: Lookup) -> Dose | None:
+    """One seed's sigma over the base's sigma, and how far the arm's score falls below the base's.
+
+    The score lost is counted in the task's margins, so that BLEU and accuracy can be ranked
+    together. None where a run lacks a number.
+    """
+    width, base_width = arm.sigma._value(seed, lookup), base.sigma._value(seed, lookup)
+    score, base_score = arm._value(seed, lookup), base._value(seed, lookup)
+    if width is None or base_width is None or score is None or base_score is None:
+        return None
+    return Dose(width / base_width, (base_score - score) / arm.margin)
+
+
+RANK_CORRELATION = Measure("rank_correlation", "Spearman's ρ")
+
+
 @dataclass(frozen=True, eq=False)
 class RankCorrelation(Quantity):
     """Spearman's rho, one a seed, over pairs of an arm and its base (see ``rank_correlation``)."""
@@ -215,13 +228,13 @@ class RankCorrelation(Quantity):
 
     @property
     def random(self) -> bool:
-        """Scores are."""
+        """Always: it is computed from trained scores."""
         return True
 
     def __sub__(self, other: Quantity) -> Quantity:
         raise InputError("a rank correlation is compared with a number, not taken from another")
 
-    def of(self, measure: str) -> Quantity:
+    def measured_by(self, measure: str | Measure, keep_margin: bool = False) -> Quantity:
         """InputError: its pairs have their measures."""
         raise InputError("a rank correlation has no other measure; correlate other quantities")
 
@@ -245,12 +258,11 @@ class RankCorrelation(Quantity):
     def _value(self, seed: int, lookup: Lookup) -> float | None:
         doses, responses = [], []
         for arm, base in self.pairs:
-            widths = [one.sigma._value(seed, lookup) for one in (arm, base)]
-            scores = [one._value(seed, lookup) for one in (arm, base)]
-            if None in widths or None in scores:
+            dose = dose_and_response(arm, base, seed, lookup)
+            if dose is None:
                 return None
-            doses.append(widths[0] / widths[1])  # type: ignore[operator]
-            responses.append((scores[1] - scores[0]) / arm.margin)  # type: ignore[operator]
+            doses.append(dose.width)
+            responses.append(dose.lost)
         return rank_correlation_of(doses, responses)
 
 
@@ -272,7 +284,7 @@ def trend(arms: Sequence[tuple[float, Quantity]], over: str) -> Quantity:
     first = arms[0][1]
     terms: list[Term] = []
     for log, (_, arm) in zip(logs, arms, strict=True):
-        first._like(arm)
+        first._require_same_measure(arm)
         weight = (log - middle) / spread
         terms += (replace(term, weight=weight * term.weight) for term in arm.terms)
     said = ", ".join(f"{x:g}" for x in points)
@@ -297,33 +309,12 @@ def rank_correlation(pairs: Sequence[tuple[Quantity, Quantity]]) -> Quantity:
     return RankCorrelation(
         terms=(),
         label="rank correlation of width and score lost",
-        measure="rank_correlation",
+        measure=RANK_CORRELATION,
         unit="Spearman's ρ",
         margin=0.0,
         seeds=min(arm.seeds for arm, _ in pairs),
         pairs=tuple(pairs),
     )
-
-
-def measured_in(record: Record, measure: str) -> float | None:
-    """A run's ``measure``; ``"curve at 3"`` and ``"curve mean"`` are a curve's value and mean.
-
-    ``"table minimum"`` is a statistic of the encoder's starting table.
-
-    None where the run has none: it failed before, or the curve is not followed.
-    """
-    name, _, part = measure.partition(" ")
-    if not part:
-        found: float | None = record["measures"].get(name)
-        return found
-    curve = (record.get("curves") or {}).get(name) or []
-    if name == "table":
-        statistic: float | None = (record.get("tables") or {}).get("encoder", {}).get(part)
-        return statistic
-    if part == "mean":
-        return sum(curve) / len(curve) if curve else None
-    epoch = int(part.removeprefix("at "))
-    return float(curve[epoch - 1]) if epoch <= len(curve) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,11 +326,11 @@ class Comparison:
     right: Quantity
 
     def __post_init__(self) -> None:
-        self.left._like(self.right)
+        self.left._require_same_measure(self.right)
 
     def __bool__(self) -> bool:
         """While a claim is read: noted, and taken as true. While it is decided: SUPPORTED."""
-        return _reader.get(_Nobody()).meet(self)
+        return _reader.get(_OutsideClaim()).meet(self)
 
     def runs(self) -> list[RunSpec]:
         """Every run that decides it."""
@@ -363,7 +354,7 @@ class Comparison:
         missing = [seed for seed, pair in enumerate(zip(left, right, strict=True)) if None in pair]
         if missing:
             listed = ", ".join(map(str, missing))
-            reason = f"no {self.left.measure} from seeds {listed}"
+            reason = f"no {self.left.measure.in_words} from seeds {listed}"
             return Decision(self, None, (), (), reason, alpha)
         first, second = [v for v in left if v is not None], [v for v in right if v is not None]
         random = self.left.random or self.right.random
@@ -449,7 +440,7 @@ class Decider(Reader):
         return self.decisions[len(self.met) - 1].verdict is Verdict.SUPPORTED
 
 
-class _Nobody(Reader):
+class _OutsideClaim(Reader):
     def meet(self, comparison: Comparison) -> bool:
         raise InputError(
             f"the comparison {comparison} has no runs to decide it here; it belongs in a claim"

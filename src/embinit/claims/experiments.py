@@ -1,62 +1,90 @@
-"""Experiments: the settings in which arms (inits) are compared.
+"""Experiments: the settings in which arms are compared.
 
-The same arm asked for by several experiments gives equal specs and is trained once.
+An arm is an init in an experiment, over seeds: ``experiment["xavier"]``. The same arm asked for by
+several experiments gives equal specs and is trained once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from embinit.specs import (
-    DataSpec,
-    ModelSpec,
-    PositionSpec,
-    RunSpec,
-    TablePretrainingSpec,
-    TableSpec,
-    Training,
-    TrainingSpec,
-    TransferSpec,
-)
+from embinit.claims.comparisons import Quantity, Term
+from embinit.errors import InputError
+from embinit.runs.measures import Measure
+from embinit.specs import DataSpec, ModelSpec, PositionSpec, Recipe, RunSpec, TableSpec
 from embinit.tables.inits import INITS
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A task x source x settings, in which arms are compared over ``seeds`` replicates.
+    """A task, a source and a setting, in which arms are compared over ``seeds`` replicates.
 
-    ``role`` is what the task stands for in the paper (``translation``, ``sentiment``,
-    ``inference``, ``analogies``); ``margin`` is the registered margin of ``metric``, from the noise
-    of the arm ``baseline``.
+    Attributes:
+        name: What it is called in the ids of claims.
+        tier: The tier that it belongs to.
+        role: What the task stands for in the paper (``translation``, ``sentiment`` …).
+        source: The name of the source.
+        source_label: The source's name as the paper writes it.
+        data: What its runs read.
+        model: What they train; None where nothing is trained.
+        training: How they train; None where nothing is trained.
+        metric: What they are compared by.
+        seeds: How many replicates an arm has.
+        margin: The registered margin in the metric's unit, from the noise of the arm ``baseline``.
+        source_role: Which of the paper's sources this one plays (``glove`` for ``micro-glove``).
+        positions: What is added to the embeddings.
+        trained: Whether the tables are trained.
+        sigma: What every arm's table is standardised to; None leaves it as the init makes it.
+        baseline: The init whose noise decides the margin.
+        changes: How the setting differs from the registered one, in words; part of arms' labels.
     """
 
     name: str
+    tier: str
     role: str
     source: str
     source_label: str
     data: DataSpec
     model: ModelSpec | None
-    training: Training | None
-    metric: str
-    unit: str
+    training: Recipe | None
+    metric: Measure
     seeds: int
     margin: float
+    source_role: str = ""
     positions: PositionSpec = field(default_factory=PositionSpec)
     trained: bool = True
     sigma: float | None = None
     baseline: str = "xavier"
+    changes: str = ""
+
+    def __getitem__(self, init: str) -> Quantity:
+        """The arm of an init: its metric, one value a seed.
+
+        Raises:
+            InputError: No init of that name is registered.
+        """
+        return Quantity(
+            terms=(Term(1, self, init, self.metric),),
+            label=f"{self.label(init)} {self.changes}".rstrip(),
+            measure=self.metric,
+            unit=self.metric.unit,
+            margin=self.margin,
+            seeds=self.seeds,
+        )
 
     def run(self, init: str, seed: int) -> RunSpec:
-        """The spec of one replicate of the arm ``init``; InputError for an unknown init."""
-        entry = INITS[init]
+        """The spec of one replicate of an arm.
+
+        Raises:
+            InputError: No init of that name is registered.
+        """
+        source = self.source if INITS[init].needs_source else None
         return RunSpec(
             data=self.data,
             model=self.model,
             training=self.training,
-            table=TableSpec(
-                init, self.source if entry.needs_source else None, self.trained, self.sigma
-            ),
+            table=TableSpec(init, source, self.trained, self.sigma),
             positions=self.positions,
             seed=seed,
         )
@@ -65,54 +93,68 @@ class Experiment:
         """The arm's name as the paper writes it (``GloVe_Xavier``)."""
         return INITS[init].label.format(source=self.source_label)
 
-    def changed(self, **changes: Any) -> Experiment:
-        """The same in a setting that is not the paper's, where Figure 1's curve is not followed."""
-        training = self.training
-        if isinstance(training, TrainingSpec):
-            training = replace(training, validation_bleu=False)
-        return replace(self, **{"training": training, **changes})
+    def changed(self, says: str = "", **changes: Any) -> Experiment:
+        """The same in another setting, where curves that are only shown are not followed.
+
+        Args:
+            says: The change in words, for arms' labels.
+            changes: Fields of the experiment.
+        """
+        training = self.training.without_extras() if self.training is not None else None
+        said = f"{self.changes} {says}".strip()
+        return replace(self, **{"training": training, "changes": said, **changes})
+
+    def with_model(self, says: str = "", **changes: Any) -> Experiment:
+        """The same with another model.
+
+        Args:
+            says: The change in words.
+            changes: Fields of ``specs.ModelSpec``.
+
+        Raises:
+            InputError: The experiment trains no model, or a field is unknown.
+        """
+        return self.changed(says, model=_replaced(self.model, "model", changes))
+
+    def with_training(self, says: str = "", **changes: Any) -> Experiment:
+        """The same trained otherwise.
+
+        Args:
+            says: The change in words.
+            changes: Fields of the experiment's recipe, such as ``specs.TrainingSpec``.
+
+        Raises:
+            InputError: The experiment trains nothing, or a field is unknown.
+        """
+        changed = self.changed(says)
+        return replace(changed, training=_replaced(changed.training, "training", changes))
 
     def without_positions(self) -> Experiment:
         """The same with nothing added to the embeddings."""
-        return self.with_positions("none")
+        return self.with_positions("none", "without positions")
 
-    def with_positions(self, kind: str) -> Experiment:
-        """The same with another kind of positions (see ``positions.KINDS``)."""
-        return self.changed(positions=replace(self.positions, kind=kind))
+    def with_positions(self, kind: str, says: str = "") -> Experiment:
+        """The same with another kind of positions (see ``tables.positions.KINDS``)."""
+        return self.changed(says, positions=replace(self.positions, kind=kind))
 
-    def scaled(self, multiplier: str, pe_scale: str = "one") -> Experiment:
-        """The same with another multiplier of the table and another scale of the PE."""
-        return self.changed(
-            positions=replace(self.positions, multiplier=multiplier, pe_scale=pe_scale)
-        )
+    def with_layers(self, layers: int) -> Experiment:
+        """The same with another depth."""
+        return self.with_model(f"with {layers} layer{'s' if layers > 1 else ''}", layers=layers)
 
     def with_sigma(self, sigma: float) -> Experiment:
         """The same with every arm's table standardised to ``sigma``."""
-        return self.changed(sigma=sigma)
-
-    def with_model(self, **changes: Any) -> Experiment:
-        """The same with another model (see ``ModelSpec``); a probe has none to change."""
-        assert self.model is not None
-        return self.changed(model=replace(self.model, **changes))
-
-    def with_masking(self, **changes: Any) -> Experiment:
-        """The same pre-trained otherwise (see ``PretrainingSpec``)."""
-        assert isinstance(self.training, TransferSpec)
-        pretraining = replace(self.training.pretraining, **changes)
-        return self.changed(training=replace(self.training, pretraining=pretraining))
-
-    def for_times_the_epochs(self, times: int) -> Experiment:
-        """The same trained ``times`` as long."""
-        longer = self.changed()
-        assert isinstance(longer.training, TrainingSpec)
-        training = replace(longer.training, epochs=times * longer.training.epochs)
-        return replace(longer, training=training)
+        return self.changed(f"at sigma {sigma:g}", sigma=sigma)
 
     def frozen(self) -> Experiment:
-        """The same with the embedding tables left as they start."""
-        return self.changed(trained=False)
+        """The same with tables that are not trained."""
+        return self.changed("frozen", trained=False)
 
-    def with_pretraining(self, **changes: Any) -> Experiment:
-        """The same pre-trained otherwise (see ``TablePretrainingSpec``)."""
-        assert isinstance(self.training, TablePretrainingSpec)
-        return self.changed(training=replace(self.training, **changes))
+
+def _replaced(part: Any, what: str, changes: dict[str, Any]) -> Any:
+    if part is None:
+        raise InputError(f"the experiment has no {what} to change ({', '.join(changes)})")
+    known = [one.name for one in fields(part)]
+    for name in changes:
+        if name not in known:
+            raise InputError(f"a {what} has no {name!r}; it has {', '.join(known)}")
+    return replace(part, **changes)

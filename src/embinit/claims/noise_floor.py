@@ -1,13 +1,12 @@
 """The noise floor: how far apart two trainings of the same arm come out by the seed alone.
 
-A margin is twice the standard deviation of the baseline arm (Kim et al.'s: Xavier) over seeds that
-no claim uses, rounded up to half a unit: a difference that two trainings of the very same model
-show in one case of six is not one that a finding should rest on. Where the paper prints standard
-deviations of Xavier for the task, the margin is no less than twice the largest, rounded up
-likewise.
+A margin is twice the standard deviation of the baseline arm over seeds that no claim uses, rounded
+up to half a unit: a difference that two trainings of the very same model show in one case of six is
+not one that a finding should rest on. Where a paper prints standard deviations of that arm for the
+task, the margin is no less than twice the largest, rounded up likewise.
 
-``noise_floor.json`` beside this module holds what was measured; a test holds every registered
-margin (``tiers``) against it.
+A paper's ``noise_floor.json`` holds what was measured; a test holds every registered margin against
+it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -25,10 +23,11 @@ import numpy as np
 from embinit.claims.experiments import Experiment
 from embinit.claims.paired_tests import seeds_for
 from embinit.errors import InputError
+from embinit.runs.measures import Measure
 from embinit.runs.plan import Cohort
 
 FIRST_SEED = 5000
-"""No claim goes so far, nor does an A/A control's second half."""
+"""Seeds from here on are reserved: claims use 0 to 999, A/A controls 1000 to 1999."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +67,11 @@ def margin_for(deviations: Sequence[float]) -> float:
 
 
 def measure(
-    tier: str,
     experiment: Experiment,
     seeds: int,
     data_dir: Path | None = None,
     device: str = "cpu",
-    metrics: Sequence[str] = (),
+    metrics: Sequence[Measure] = (),
 ) -> list[Floor]:
     """Train the baseline arm on ``seeds`` seeds: the floors of its metric and of further ones.
 
@@ -90,8 +88,7 @@ def measure(
     assert experiment.model is not None
     floors = []
     for metric in (experiment.metric, *metrics):
-        found = [result.measures.get(metric) for result in results]
-        values = [value for value in found if value is not None]
+        values = [value for one in results if (value := metric.of(one)) is not None]
         if len(values) < seeds or len(set(values)) < 2:
             raise InputError(
                 f"{experiment.data.task}: {len(values)} of {seeds} seeds gave a score, "
@@ -99,11 +96,11 @@ def measure(
             )
         floors.append(
             Floor(
-                tier=tier,
+                tier=experiment.tier,
                 task=experiment.data.task,
                 width=experiment.model.dim,
-                metric=metric,
-                unit=experiment.unit,
+                metric=metric.name,
+                unit=metric.unit,
                 mean=round(float(np.mean(values)), 3),
                 sd=round(float(np.std(values, ddof=1)), 3),
                 seeds=seeds,
@@ -114,12 +111,11 @@ def measure(
     return floors
 
 
-def stored() -> list[Floor]:
-    """What was measured for the registered margins."""
-    text = resources.files("embinit.claims").joinpath("noise_floor.json").read_text("utf-8")
+def floors_in(text: str) -> list[Floor]:
+    """The floors in what ``as_json`` wrote."""
     return [Floor(**entry) for entry in json.loads(text)]
 
 
 def as_json(floors: Iterable[Floor]) -> str:
-    """Floors as ``stored`` reads them."""
+    """Floors as ``floors_in`` reads them."""
     return json.dumps([asdict(floor) for floor in floors], indent=1, ensure_ascii=False) + "\n"

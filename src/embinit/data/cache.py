@@ -12,7 +12,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -167,5 +167,5 @@ def answer_key(source: Source, words: Sequence[str], language: str | None) -> st
 
 def text_key(spec: DataSpec, fingerprint: str) -> str:
     """The key of a task's text as ``spec`` has it cut, tokenised and counted."""
-    plain = canonical({"data": asdict(spec)})
+    plain = canonical({"data": spec})
     return hashlib.sha256(f"{fingerprint}/{plain}".encode()).hexdigest()

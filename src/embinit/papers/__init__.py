@@ -1,29 +1,59 @@
-"""The papers whose findings are claims: their numbers, and where those belong.
+"""Papers whose findings are claims: an object each, which brings all that is the paper's own.
 
-A paper is a package here, named as its claims' ids begin. Its ``printed`` says what the paper has
-for the two sides of a comparison; ``beside`` in its module of that name gives its tables, so that
-reports can set both beside what was measured, and ``methods`` there how its models are made, where
-that is its own.
+A paper says its tiers and experiments, its families, what it prints for a comparison, which of its
+tables stand beside the runs, how its models are made, and what its margins rest on. A package
+registers its paper under the entry-point group ``embinit.papers``; embinit's own two do so too.
+Claims name their paper by the first part of their id. A claim whose paper nobody registered is
+tested like any other, with nothing beside it.
 """
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-if TYPE_CHECKING:
-    from embinit.claims.comparisons import Comparison
+from embinit.claims.comparisons import Comparison
+from embinit.claims.definitions import Family
+from embinit.claims.experiments import Experiment
+from embinit.claims.noise_floor import Floor
+from embinit.errors import InputError
+from embinit.registry import Registry
+from embinit.runs.measures import Measure, measure
+from embinit.runs.results import RunResult
+from embinit.specs import RunSpec
+from embinit.tables.inits import INITS
+
+
+@dataclass(frozen=True)
+class Tier:
+    """A size at which a paper's claims are tested; ``says`` what its data and tables are."""
+
+    name: str
+    says: str = ""
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a paper prints for the two sides of a comparison on one of its tasks."""
+
+    task: str
+    left: float
+    right: float
+    difference: float
 
 
 @dataclass(frozen=True)
 class Beside:
-    """One of a paper's tables with ours beside it: ``rows`` of cells under the ``head``.
+    """One of a paper's tables with ours beside it.
 
-    ``curves`` of a figure: a ``measure`` of each arm here ``by`` epoch or layer, one list a seed.
+    Attributes:
+        title: Its title.
+        head: The columns' names.
+        rows: The cells.
+        curves: Of a figure, a measure of each arm here, one list a seed.
+        measure: What the curves show.
+        by: What they run over: epochs or layers.
     """
 
     title: str
@@ -34,44 +64,170 @@ class Beside:
     by: str = "epoch"
 
 
-def citation(paper: str) -> str:
-    """Authors, year, title and where a paper is, or its key where embinit doesn't know it."""
-    module = _module(paper)
-    return str(module.numbers()["citation"]) if module else paper
+@dataclass(frozen=True)
+class Width:
+    """One arm's table as the positions meet it: its sigma, theirs, their share of the variance."""
+
+    label: str
+    sigma: float
+    positions: float
+    share: float
 
 
-def short(paper: str) -> str:
-    """Authors and year, or the key of a paper that embinit doesn't know."""
-    module = _module(paper)
-    return str(module.numbers()["short"]) if module else paper
+@dataclass(frozen=True)
+class Mechanism:
+    """How wide one source's tables are on one task.
 
-
-def printed(paper: str, comparison: Comparison) -> list[dict[str, str | float]]:
-    """What ``paper`` prints for a comparison: for each of its tasks ``left`` and ``right``.
-
-    Empty where the paper has no such numbers, and for a paper that is not embinit's own.
+    Attributes:
+        source: The source's name.
+        task: The task's name.
+        histograms: Of each table: its label, its counts by magnitude, what it is multiplied by.
+        widths: The tables as the positions meet them.
     """
-    module = _module(paper)
-    found: list[dict[str, str | float]] = module.printed(comparison) if module else []
-    return found
+
+    source: str
+    task: str
+    histograms: tuple[tuple[str, tuple[int, ...], float], ...]
+    widths: tuple[Width, ...]
 
 
-def beside(paper: str, tier: str, records: Iterable[Mapping[str, Any]]) -> list[Beside]:
-    """The paper's tables, with what the runs in ``records`` measured on ``tier``."""
-    module = _module(paper, ".beside")
-    found: list[Beside] = module.beside(tier, records) if module else []
-    return found
+@dataclass(frozen=True)
+class DosePoint:
+    """How much wider than its base's a table is, and what that costs in margins of the task."""
+
+    label: str
+    task: str
+    width: float
+    lost: float
 
 
-def methods(paper: str, tier: str) -> str:
-    """The paper's own methods text on ``tier``, where it is not what all papers share; else ""."""
-    module = _module(paper, ".beside")
-    found: str = module.methods(tier) if module and hasattr(module, "methods") else ""
-    return found
+@dataclass(frozen=True)
+class Relations:
+    """Word relations right before and after positions are added: label, percent, percent."""
+
+    task: str
+    source: str
+    rows: tuple[tuple[str, float, float], ...]
 
 
-def _module(paper: str, part: str = "") -> ModuleType | None:
-    name = f"embinit.papers.{paper}"
-    if not paper.isidentifier() or importlib.util.find_spec(name) is None:
-        return None
-    return importlib.import_module(name + part)
+@dataclass(frozen=True)
+class Figures:
+    """What a paper has to show of its mechanism."""
+
+    mechanisms: tuple[Mechanism, ...] = ()
+    doses: tuple[DosePoint, ...] = ()
+    relations: tuple[Relations, ...] = ()
+
+
+@dataclass(frozen=True)
+class NoiseWanted:
+    """What a paper's margins rest on: an experiment whose baseline is trained on seeds of its own.
+
+    Attributes:
+        experiment: The experiment; its metric's noise is measured.
+        family: The family whose alpha the seeds needed are told for.
+        metrics: Further measures of the same runs.
+        deviations: Standard deviations that the paper prints for the metric.
+    """
+
+    experiment: Experiment
+    family: Family
+    metrics: tuple[Measure, ...] = ()
+    deviations: tuple[float, ...] = ()
+
+
+def _nothing(*_: object) -> tuple[()]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper, and all that embinit asks of it.
+
+    Attributes:
+        key: The first part of its claims' ids.
+        citation: Authors, year, title, and where it is.
+        short: Authors and year.
+        tiers: The sizes at which its claims are tested, by name.
+        experiments: All experiments of one of its tiers.
+        families: The families of its claims.
+        printed: What it prints for a comparison.
+        beside: Its tables on a tier, with what was measured here beside them.
+        methods: How its models are made on a tier, paragraph by paragraph.
+        figures: What it has to show of its mechanism on a tier.
+        noise: What its margins on a tier rest on.
+        floors: What was measured for its margins.
+    """
+
+    key: str
+    citation: str
+    short: str
+    tiers: Mapping[str, Tier]
+    experiments: Callable[[str], Sequence[Experiment]]
+    families: tuple[Family, ...] = ()
+    printed: Callable[[Comparison], Sequence[Printed]] = _nothing
+    beside: Callable[[str, Sequence[RunResult]], Sequence[Beside]] = _nothing
+    methods: Callable[[str], Sequence[str]] = _nothing
+    figures: Callable[[str, Sequence[RunResult]], Figures] = lambda tier, results: Figures()
+    noise: Callable[[str], Sequence[NoiseWanted]] = _nothing
+    floors: Callable[[], Sequence[Floor]] = _nothing
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """The sources' names as the paper writes them, where no experiment says them."""
+
+    def source_labels(self) -> dict[str, str]:
+        """The sources' names as the paper writes them (``GloVe`` for ``micro-glove``)."""
+        every = (one for tier in self.tiers for one in self.experiments(tier))
+        return {**{one.source: one.source_label for one in every}, **self.labels}
+
+
+PAPERS: Registry[Paper] = Registry("paper", "embinit.papers")
+
+
+def paper(key: str) -> Paper | None:
+    """The paper that is registered under ``key``; None where none is."""
+    known = set(PAPERS)
+    return PAPERS[key] if key in known else None
+
+
+def papers_of(keys: Iterable[str]) -> list[Paper]:
+    """The registered papers among ``keys``, in their order."""
+    return [known for key in dict.fromkeys(keys) if (known := paper(key)) is not None]
+
+
+def with_tier(tier: str) -> list[Paper]:
+    """The registered papers that have a tier.
+
+    Raises:
+        InputError: None has it.
+    """
+    every = [PAPERS[key] for key in PAPERS]
+    having = [known for known in every if tier in known.tiers]
+    if not having:
+        names = dict.fromkeys(name for known in every for name in known.tiers)
+        raise InputError(f"unknown tier {tier!r}: known are {', '.join(names)}")
+    return having
+
+
+def arm_labels(papers: Iterable[Paper]) -> Callable[[RunSpec], str]:
+    """Names a run's arm as the papers write it (``GloVe_Xavier``)."""
+    labels: dict[str, str] = {}
+    for known in papers:
+        labels |= known.source_labels()
+
+    def label(run: RunSpec) -> str:
+        source = run.table.source
+        return INITS[run.table.init].label.format(source=labels.get(source or "", source))
+
+    return label
+
+
+def mean_and_spread(results: Iterable[RunResult], what: str | Measure, decimals: int = 1) -> str:
+    """Mean, standard deviation and number of runs' measure; a dash where none has it."""
+    known = measure(what)
+    values = [value for result in results if (value := known.of(result)) is not None]
+    if not values:
+        return "–"
+    mean = f"{statistics.fmean(values):.{decimals}f}".replace("-", "−")
+    if len(values) == 1:
+        return mean
+    return f"{mean} ± {statistics.stdev(values):.{decimals}f} ({len(values)})"

@@ -6,6 +6,7 @@ label (Xavier with and without positions, say), the settings in which they diffe
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections import Counter
@@ -13,23 +14,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from embinit.data.sources import Coverage
 from embinit.report.charts import Curves, curves
-from embinit.report.numbers import MISSING, count, plain
-
-Record = Mapping[str, Any]
-
-CURVES = (
-    "validation_bleu",
-    "validation_accuracy",
-    "validation_loss",
-    "train_loss",
-    "masked_loss",
-)
-"""What the learning curves show: the first of these that most of a claim's arms have."""
-
+from embinit.report.numbers import MISSING, count
+from embinit.runs.kinds import kind_of
+from embinit.runs.measures import MEASURES
+from embinit.runs.results import RunResult
+from embinit.specs import RunSpec
+from embinit.tables.diagnostics import TableStatistics
 
 MOST_ARMS = 6
 """More lines than this can't be told apart."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A stored run: its key, its arm's name as the paper writes it, and its result."""
+
+    key: str
+    label: str
+    result: RunResult
+
+    @property
+    def spec(self) -> RunSpec:
+        """What decided it."""
+        return self.result.spec
 
 
 @dataclass(frozen=True)
@@ -37,57 +46,55 @@ class Arm:
     """Runs that differ in the seed alone, in the order of their seeds."""
 
     label: str
-    keys: tuple[str, ...]
-    records: tuple[Record, ...]
+    runs: tuple[Run, ...]
 
     @property
     def spec(self) -> str:
         """What made it, a setting a line; the seed is left out."""
-        settings = dict(_leaves("", self.records[0].get("spec") or {}))
+        settings = _settings(self.runs[0].spec)
         return "\n".join(
             f"{path} = {value if isinstance(value, str) else json.dumps(value, default=str)}"
             for path, value in sorted(settings.items())
-            if path != "seed"
         )
 
     @property
     def anchor(self) -> str:
         """Where its spec stands in the page."""
-        return "arm-" + hashlib.sha256(_arm_key(self.records[0]).encode()).hexdigest()[:10]
+        return "arm-" + hashlib.sha256(_arm_key(self.runs[0]).encode()).hexdigest()[:10]
 
     @property
     def short_keys(self) -> list[str]:
         """Its runs' keys as far as a reader needs them."""
-        return [key[:12] for key in self.keys]
+        return [run.key[:12] for run in self.runs]
 
     @property
     def task(self) -> str:
         """The task's name in the spec."""
-        return str(setting(self.records[0], "data", "task") or MISSING)
+        return self.runs[0].spec.data.task
 
     @property
     def init(self) -> str:
         """The init's name in the spec."""
-        return str(setting(self.records[0], "table", "init") or MISSING)
+        return self.runs[0].spec.table.init
 
     @property
     def source(self) -> str:
         """The source's name in the spec."""
-        return str(setting(self.records[0], "table", "source") or MISSING)
+        return self.runs[0].spec.table.source or MISSING
 
     @property
-    def tables(self) -> Mapping[str, Any]:
+    def tables(self) -> Mapping[str, TableStatistics]:
         """The starting tables' statistics by side, of the lowest seed."""
-        return self.records[0].get("tables") or {}
-
-    def followed(self, curve: str) -> list[Sequence[object]]:
-        """A curve of each of its runs, empty where a run did not follow it."""
-        return [(record.get("curves") or {}).get(curve) or [] for record in self.records]
+        return self.runs[0].result.tables
 
     @property
-    def coverage(self) -> Mapping[str, Any]:
+    def coverage(self) -> Mapping[str, Coverage | None]:
         """The source's coverage by side; None where a side uses no source."""
-        return self.records[0].get("coverage") or {}
+        return self.runs[0].result.coverage
+
+    def followed(self, curve: str) -> list[Sequence[float]]:
+        """A curve of each of its runs, empty where a run did not follow it."""
+        return [run.result.curves.get(curve) or () for run in self.runs]
 
 
 @dataclass(frozen=True)
@@ -125,98 +132,84 @@ class TaskRow:
     training: str
 
 
-def task_rows(records: Iterable[Record]) -> list[TaskRow]:
-    """What was trained, task by task."""
-    tasks: dict[str, list[Record]] = {}
-    for record in records:
-        if setting(record, "model") and setting(record, "training", "epochs"):
-            tasks.setdefault(str(setting(record, "data", "task")), []).append(record)
-    return [_task_row(task, found) for task, found in sorted(tasks.items())]
+def task_rows(runs: Iterable[Run]) -> list[TaskRow]:
+    """What was made, by kind of run and task."""
+    tasks: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        tasks.setdefault((run.spec.data.task, run.spec.kind), []).append(run)
+    return [_task_row(task, of_task) for (task, _), of_task in sorted(tasks.items())]
 
 
-def _task_row(task: str, records: Sequence[Record]) -> TaskRow:
-    def told(record: Record) -> tuple[str, str, str, str]:
-        examples, model = record.get("examples") or {}, setting(record, "model")
-        training = setting(record, "training")
-        tables = (record.get("tables") or {}).values()
+def _task_row(task: str, runs: Sequence[Run]) -> TaskRow:
+    def told(run: Run) -> tuple[str, str, str, str]:
+        examples, described = run.result.examples, kind_of(run.spec).describe(run.spec)
         splits = (examples.get(name) for name in ("train", "validation", "test"))
         return (
             " / ".join(MISSING if one is None else count(one) for one in splits),
-            " / ".join(count(table.get("rows")) for table in tables) or MISSING,
-            f"{model.get('dim')} wide, {model.get('layers')} "
-            f"layer{'' if model.get('layers') == 1 else 's'}, "
-            f"feed-forward {model.get('feed_forward')}",
-            f"{training.get('epochs')} epochs, batches of {training.get('batch_size')}, "
-            f"rate {plain(training.get('lr'))}",
+            " / ".join(count(table.rows) for table in run.result.tables.values()) or MISSING,
+            described.model,
+            described.training,
         )
 
-    [(usual, _)] = Counter(map(told, records)).most_common(1)
-    return TaskRow(task, len(records), *usual)
+    [(usual, _)] = Counter(map(told, runs)).most_common(1)
+    return TaskRow(task, len(runs), *usual)
 
 
-def setting(record: Record, *path: str) -> Any:
-    """What the record's spec says under ``path``, or None."""
-    value: Any = record.get("spec") or {}
-    for part in path:
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
-
-
-def gather(keys: Iterable[str], records: Mapping[str, Record]) -> tuple[Arm, ...]:
+def gather(keys: Iterable[str], runs: Mapping[str, Run]) -> tuple[Arm, ...]:
     """The arms of the runs ``keys``, in order of first appearance; unknown keys are passed over."""
-    groups: dict[str, list[str]] = {}
+    groups: dict[str, list[Run]] = {}
     for key in dict.fromkeys(keys):
-        if key in records:
-            groups.setdefault(_arm_key(records[key]), []).append(key)
-    members = [sorted(group, key=lambda key: _seed(records[key])) for group in groups.values()]
-    labels = _labels([records[group[0]] for group in members])
-    return tuple(
-        Arm(label, tuple(group), tuple(records[key] for key in group))
-        for label, group in zip(labels, members, strict=True)
-    )
+        if key in runs:
+            groups.setdefault(_arm_key(runs[key]), []).append(runs[key])
+    members = [sorted(group, key=lambda run: run.spec.seed) for group in groups.values()]
+    labels = _labels([group[0] for group in members])
+    return tuple(Arm(label, tuple(group)) for label, group in zip(labels, members, strict=True))
 
 
 def learning_curves(arms: Sequence[Arm]) -> Curves | None:
-    """The learning curves of ``arms``, or None where their runs have none or they are too many."""
+    """The learning curves of ``arms``, or None where their runs have none or they are too many.
+
+    Shown is the curve that most arms have, a score before a loss.
+    """
     if len(arms) > MOST_ARMS:
         return None
-    found = [(name, [(arm.label, arm.followed(name)) for arm in arms]) for name in CURVES]
+    measures = sorted(
+        (MEASURES[name] for name in MEASURES), key=lambda one: (one.better != "up", one.name)
+    )
+    known = dict.fromkeys(one.curve for one in measures if one.curve is not None)
+    found = [(name, [(arm.label, arm.followed(name)) for arm in arms]) for name in known]
     name, series = max(found, key=lambda one: sum(any(runs) for _, runs in one[1]))
     return curves(name, series)
 
 
-def coverage_rows(records: Iterable[Record]) -> list[CoverageRow]:
-    """Every different coverage among ``records``, by task, source and side."""
+def coverage_rows(runs: Iterable[Run]) -> list[CoverageRow]:
+    """Every different coverage among ``runs``, by task, source and side."""
     rows = {
         CoverageRow(
-            str(setting(record, "data", "task") or MISSING),
-            str(setting(record, "table", "source") or MISSING),
+            run.spec.data.task,
+            run.spec.table.source or MISSING,
             side,
-            *(found[name] for name in ("types", "types_found", "tokens", "tokens_found")),
+            coverage.types,
+            coverage.types_found,
+            coverage.tokens,
+            coverage.tokens_found,
         )
-        for record in records
-        for side, found in (record.get("coverage") or {}).items()
-        if found
+        for run in runs
+        for side, coverage in run.result.coverage.items()
+        if coverage
     }
     return sorted(rows, key=lambda row: (row.task, row.source, row.side, row.types))
 
 
-def _arm_key(record: Record) -> str:
-    return json.dumps(record.get("label"), default=str) + _arm_spec(record)
+def _arm_key(run: Run) -> str:
+    spec = dataclasses.asdict(run.spec)
+    del spec["seed"]
+    return json.dumps([run.label, spec], sort_keys=True, default=str)
 
 
-def _arm_spec(record: Record) -> str:
-    spec = {name: part for name, part in (record.get("spec") or {}).items() if name != "seed"}
-    return json.dumps(spec, sort_keys=True, default=str)
-
-
-def _seed(record: Record) -> int:
-    return int(setting(record, "seed") or 0)
-
-
-def _labels(records: Sequence[Record]) -> list[str]:
-    names = [str(r.get("label") or setting(r, "table", "init") or MISSING) for r in records]
-    settings = [dict(_leaves("", record.get("spec") or {})) for record in records]
+def _labels(runs: Sequence[Run]) -> list[str]:
+    """The arms' names, with the settings in which those of one name differ."""
+    names, settings = [run.label for run in runs], [_settings(run.spec) for run in runs]
     labels = []
     for name, own in zip(names, settings, strict=True):
         others = [other for same, other in zip(names, settings, strict=True) if same == name]
@@ -224,6 +217,13 @@ def _labels(records: Sequence[Record]) -> list[str]:
         phrases = [_phrase(path, own[path]) for path in differing if path not in UNTOLD]
         labels.append(f"{name} ({', '.join(phrases)})" if phrases else name)
     return labels
+
+
+def _settings(spec: RunSpec) -> dict[str, Any]:
+    """Every setting but the seed by its path (``table.init``)."""
+    settings = dict(_leaves("", dataclasses.asdict(spec)))
+    del settings["seed"]
+    return settings
 
 
 SAID = {
@@ -249,8 +249,8 @@ def _leaves(path: str, value: object) -> Iterable[tuple[str, object]]:
         yield from _leaves(f"{path}.{name}" if path else str(name), part)
 
 
-UNTOLD = ("seed", "training.validation_bleu")
-"""What is no treatment: it changes nothing of a run but what is followed of it."""
+UNTOLD = ("training.validation_bleu",)
+"""Settings that change what is logged and not what is trained; left out of labels."""
 
 
 def _phrase(path: str, value: object) -> str:

@@ -69,15 +69,6 @@ def short(value: object) -> str:
     return MISSING if known is None else f"{known:.3g}"
 
 
-def measure(name: str) -> str:
-    """A measure's name in words: ``validation_bleu at 3`` is 'validation BLEU at epoch 3'."""
-    words, _, place = name.partition(" at ")
-    words = words.replace("_", " ").replace("bleu", "BLEU")
-    if words.endswith(" mean"):
-        words = f"mean {words.removesuffix(' mean')} over the epochs"
-    return f"{words} at epoch {place}" if place else words
-
-
 def interval(ends: Iterable[object], places: int | None = None) -> str:
     """``[low, high]``; an open end is an en dash."""
     low, high = (number(end, places) for end in ends)

@@ -22,25 +22,26 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from embinit.claims.definitions import family_rank
 from embinit.claims.paired_tests import VERDICTS
 from embinit.data.files import write_atomically
 from embinit.errors import InputError
-from embinit.papers import Beside, beside, citation, short
-from embinit.papers import methods as paper_methods
-from embinit.papers.kim2024.experiments import TIERS
+from embinit.papers import Beside, papers_of
+from embinit.papers import paper as find_paper
 from embinit.report import numbers, past
 from embinit.report.arms import (
     Arm,
-    Record,
+    CoverageRow,
+    Run,
+    TaskRow,
     coverage_rows,
     gather,
     learning_curves,
-    setting,
     task_rows,
 )
 from embinit.report.charts import Curves, Forest, History, curves, forest
-from embinit.report.mechanism import doses, mechanisms, relations
-from embinit.report.numbers import finite
+from embinit.report.mechanism import Drawn, draw
+from embinit.runs.kinds import kind_of
 
 SCHEMA_VERSION = 1
 
@@ -118,12 +119,12 @@ def load_schema() -> dict[str, Any]:
 
 def render(
     document: Mapping[str, Any],
-    records: Mapping[str, Record],
+    runs: Mapping[str, Run],
     before: Sequence[past.Session] = (),
 ) -> str:
     """The page as HTML text.
 
-    ``document`` follows ``load_schema()``; ``records`` are run records by key, and runs that
+    ``document`` follows ``load_schema()``; ``runs`` are runs by key, and runs that
     it lacks only cost their curves and tables; ``before`` are earlier sessions, oldest first.
     InputError: another schema version, or a field that the schema requires is absent.
     """
@@ -135,7 +136,7 @@ def render(
         )
     try:
         sessions = [*before, past.line_of(document)]
-        return _template().render(_page(document, records, sessions))
+        return _template().render(vars(_page(document, runs, sessions)))
     except (KeyError, jinja2.UndefinedError) as error:
         raise InputError(
             f"verdicts document: a required field is absent ({error}); "
@@ -145,7 +146,7 @@ def render(
 
 def write_report(
     document: Mapping[str, Any],
-    records: Mapping[str, Record],
+    runs: Mapping[str, Run],
     directory: Path,
     histories: Sequence[Path] = (),
 ) -> Path:
@@ -167,70 +168,132 @@ def write_report(
     write_atomically(directory / "verdicts.json", (text + "\n").encode("utf-8", "backslashreplace"))
     page = directory / "index.html"
     before = past.read([*histories, own])
-    write_atomically(page, render(document, records, before).encode("utf-8", "replace"))
+    write_atomically(page, render(document, runs, before).encode("utf-8", "replace"))
     told = past.lines([*past.read([own]), past.line_of(document)])
     write_atomically(own, told.encode("utf-8", "backslashreplace"))
     return page
 
 
+@dataclass(frozen=True)
+class Page:
+    """The template's variables, each under its own name."""
+
+    script: Markup
+    script_digest: str
+    session: Mapping[str, Any]
+    tally: Mapping[str, int]
+    headline: str
+    families: Sequence[Family]
+    opposed: Sequence[Family]
+    papers: Mapping[str, str]
+    tier_says: Sequence[str]
+    tasks: Sequence[TaskRow]
+    late: tuple[int, int]
+    followed: bool
+    margins: Sequence[str]
+    controls: Sequence[Card]
+    arms: Sequence[Arm]
+    mechanism: Drawn
+    calibration: Mapping[str, Any]
+    sections: Sequence[Section]
+    seeds: str
+    distinct_controls: int
+    methods: str
+    audits: Sequence[Mapping[str, Any]]
+    misbehaved: Sequence[Card]
+    not_run: Mapping[str, Sequence[Card]]
+    coverage: Sequence[CoverageRow]
+    signatures: Sequence[str]
+    devices: Sequence[str]
+    train_seconds: float
+    used: int
+
+
 def _page(
-    document: Mapping[str, Any], records: Mapping[str, Record], sessions: Sequence[past.Session]
-) -> dict[str, Any]:
-    """The template's variables."""
-    cards = _cards(document["claims"], records, sessions)
+    document: Mapping[str, Any], runs: Mapping[str, Run], sessions: Sequence[past.Session]
+) -> Page:
+    """The page of a document."""
+    claims, session = document["claims"], document["session"]
+    cards = _cards(claims, runs, sessions)
     findings = [card for card in cards if not card.claim["control"]]
     controls = [card for card in cards if card.claim["control"]]
-    families = _families(cards)
-    used = _used(document["claims"], records)
-    not_run: dict[str, list[Card]] = {}
-    for card in cards:
-        if card.claim["verdict"] == "NOT RUN" and not card.claim["as_expected"]:
-            not_run.setdefault(card.claim["reason"], []).append(card)
-    script = resources.files("embinit.report").joinpath("summary.js").read_text("utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return {
-        "script": Markup(script),
-        "script_digest": digest,
-        "session": document["session"],
-        "tally": {name: _tally(findings, name) for name in VERDICTS},
-        "headline": headline(document["claims"]),
-        "families": families,
-        "opposed": [family for family in families if family.tally["REFUTED"]],
-        "papers": {name: citation(name) for name in _papers(document)},
-        "tier_says": TIERS[document["session"]["tier"]].says,
-        "tasks": task_rows(used),
-        "late": _late(used),
-        "followed": any(one is not None for card in cards for one in card.histories),
-        "margins": _margins(document["claims"]),
-        "controls": controls,
-        "arms": list({arm.anchor: arm for card in cards for arm in card.arms}.values()),
-        "mechanisms": mechanisms(used),
-        "relations": relations(used),
-        "doses": doses(used),
-        "calibration": _calibration(),
-        "sections": _sections(document, used),
-        "seeds": _seeds(document["claims"])
-        + "".join(
-            f", then {seeds}"
-            for seeds in sorted(
-                {one["seeds"] for claim in document["claims"] for one in claim["looks"][1:]}
+    families, used = _families(cards), _used(claims, runs)
+    results = [run.result for run in used]
+    known = papers_of(_papers(document))
+    script, digest = _script()
+    return Page(
+        script=script,
+        script_digest=digest,
+        session=session,
+        tally={name: _tally(findings, name) for name in VERDICTS},
+        headline=headline(claims),
+        families=families,
+        opposed=[family for family in families if family.tally["REFUTED"]],
+        papers={name: _citation(name) for name in _papers(document)},
+        tier_says=list(
+            dict.fromkeys(
+                paper.tiers[session["tier"]].says
+                for paper in known
+                if session["tier"] in paper.tiers
             )
         ),
-        "distinct_controls": len({_compared(card.claim) for card in controls}),
-        "methods": methods(document, used),
-        "audits": sorted(
+        tasks=task_rows(used),
+        late=_late(used),
+        followed=any(one is not None for card in cards for one in card.histories),
+        margins=_margins(claims),
+        controls=controls,
+        arms=list({arm.anchor: arm for card in cards for arm in card.arms}.values()),
+        mechanism=draw(
+            paper.figures(session["tier"], results)
+            for paper in known
+            if session["tier"] in paper.tiers
+        ),
+        calibration=_calibration(),
+        sections=_sections(document, used),
+        seeds=_seeds_of_looks(claims),
+        distinct_controls=len({_compared(card.claim) for card in controls}),
+        methods=methods(document, used),
+        audits=sorted(
             document.get("audits", []), key=lambda audit: audit["verdict"] != "INCONSISTENT"
         ),
-        "misbehaved": [card for card in controls if card.claim["as_expected"] is False],
-        "not_run": not_run,
-        "coverage": coverage_rows(used),
-        "signatures": sorted({str(r["signature"]) for r in used if r.get("signature")}),
-        "devices": sorted({str(d) for r in used if (d := _provenance(r).get("device"))}),
-        "train_seconds": math.fsum(
-            numbers.finite(_provenance(r).get("seconds")) or 0 for r in used
+        misbehaved=[card for card in controls if card.claim["as_expected"] is False],
+        not_run=_not_run(cards),
+        coverage=coverage_rows(used),
+        signatures=sorted({result.signature for result in results if result.signature}),
+        devices=sorted({str(d) for one in results if (d := one.provenance.get("device"))}),
+        train_seconds=math.fsum(
+            numbers.finite(one.provenance.get("seconds")) or 0 for one in results
         ),
-        "used": len(used),
-    }
+        used=len(used),
+    )
+
+
+@cache
+def _script() -> tuple[Markup, str]:
+    """The page's one script, and the digest by which its policy lets it run."""
+    text = resources.files("embinit.report").joinpath("summary.js").read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return Markup(text), digest
+
+
+def _not_run(cards: Sequence[Card]) -> dict[str, list[Card]]:
+    """What could not be run, by its reason."""
+    reasons: dict[str, list[Card]] = {}
+    for card in cards:
+        if card.claim["verdict"] == "NOT RUN" and not card.claim["as_expected"]:
+            reasons.setdefault(card.claim["reason"], []).append(card)
+    return reasons
+
+
+def _seeds_of_looks(claims: Sequence[Mapping[str, Any]]) -> str:
+    """With how many seeds claims are looked at: 5, then 10."""
+    later = sorted({one["seeds"] for claim in claims for one in claim["looks"][1:]})
+    return ", then ".join([_seeds(claims), *map(str, later)])
+
+
+def _citation(key: str) -> str:
+    known = find_paper(key)
+    return key if known is None else known.citation
 
 
 @dataclass(frozen=True)
@@ -248,29 +311,31 @@ class Section:
         return "paper-" + _slug(self.paper)
 
 
-def _sections(document: Mapping[str, Any], used: Sequence[Record]) -> list[Section]:
+def _sections(document: Mapping[str, Any], used: Sequence[Run]) -> list[Section]:
     """One for each paper that has something of its own to show."""
     tier = document["session"]["tier"]
-    found = []
-    for paper in _papers(document):
+    results = [run.result for run in used]
+    sections = []
+    for paper in papers_of(_papers(document)):
+        if tier not in paper.tiers:
+            continue
         tables = tuple(
             (table, curves(table.measure, table.curves, table.by) if table.curves else None)
-            for table in beside(paper, tier, used)
+            for table in paper.beside(tier, results)
         )
         if tables:
-            said = tuple(filter(None, paper_methods(paper, tier).split("\n\n")))
-            found.append(Section(paper, short(paper), said, tables))
-    return found
+            sections.append(Section(paper.key, paper.short, tuple(paper.methods(tier)), tables))
+    return sections
 
 
-def methods(document: Mapping[str, Any], records: Sequence[Record]) -> str:
+def methods(document: Mapping[str, Any], runs: Sequence[Run]) -> str:
     """How this was done, as a methods section has it: design, test, levels, measures, versions."""
     session, claims = document["session"], document["claims"]
     later = sorted({one["seeds"] for claim in claims for one in claim["looks"][1:]})
     families = {claim["family"] for claim in claims if not claim["control"]}
     versions = ", ".join(f"{name} {version}" for name, version in session["versions"].items())
     many = "one family" if len(families) == 1 else f"{len(families)} families"
-    said = [
+    text = [
         f"Directional claims were tested with embinit on its {session['tier']} tier. Each arm was "
         f"trained with {_seeds(claims)} seeds. Arms of a seed share the order of the data, dropout "
         "masks and all weights but the embedding tables, so arms were compared by a one-sided "
@@ -280,22 +345,22 @@ def methods(document: Mapping[str, Any], records: Sequence[Record]) -> str:
         "claims, counted beforehand. A claim is supported if all of its comparisons are, and "
         "refuted if the opposite of one is shown at the same level."
     ]
-    late, trained = _late(records)
+    late, trained = _late(runs)
     if late:
-        said.append(
+        text.append(
             f"Of {trained} trained runs {late} were best in their last epoch, so that their scores "
             "were still rising when training ended."
         )
     if later:
-        said.append(
+        text.append(
             f"What was undecided was looked at again, with up to {later[-1]} seeds; the first look "
             "had half of a claim's level, the later ones shared the other half evenly."
         )
-    signatures = sorted({str(one["signature"]) for one in records if one.get("signature")})
+    signatures = sorted({run.result.signature for run in runs if run.result.signature})
     if signatures:
-        said.append(f"BLEU is sacreBLEU's ({'; '.join(signatures)}).")
-    said.append(f"Device: {session['device']}. Versions: {versions}.")
-    return " ".join(said)
+        text.append(f"BLEU is sacreBLEU's ({'; '.join(signatures)}).")
+    text.append(f"Device: {session['device']}. Versions: {versions}.")
+    return " ".join(text)
 
 
 def _papers(document: Mapping[str, Any]) -> list[str]:
@@ -303,15 +368,15 @@ def _papers(document: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(entry["paper"] for entry in entries))
 
 
-def _late(records: Iterable[Record]) -> tuple[int, int]:
+def _late(runs: Iterable[Run]) -> tuple[int, int]:
     """How many runs were best in their last epoch, of how many that were trained for several."""
     best = [
-        (finite((record.get("measures") or {}).get("best_epoch")), epochs)
-        for record in records
-        if (epochs := setting(record, "training", "epochs") or 0) > 1
+        (run.result.measures["best_epoch"], epochs)
+        for run in runs
+        if (epochs := kind_of(run.spec).epochs(run.spec) or 0) > 1
+        and "best_epoch" in run.result.measures
     ]
-    known = [(epoch, epochs) for epoch, epochs in best if epoch is not None]
-    return sum(epoch == epochs for epoch, epochs in known), len(known)
+    return sum(epoch == epochs for epoch, epochs in best), len(best)
 
 
 def _margins(claims: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -370,24 +435,23 @@ def _calibration() -> dict[str, Any]:
 
 def _cards(
     claims: Sequence[Mapping[str, Any]],
-    records: Mapping[str, Record],
+    runs: Mapping[str, Run],
     sessions: Sequence[past.Session],
 ) -> list[Card]:
     anchors = _anchors([claim["id"] for claim in claims])
     return [
-        _card(claim, anchor, records, sessions)
-        for claim, anchor in zip(claims, anchors, strict=True)
+        _card(claim, anchor, runs, sessions) for claim, anchor in zip(claims, anchors, strict=True)
     ]
 
 
 def _card(
     claim: Mapping[str, Any],
     anchor: str,
-    records: Mapping[str, Record],
+    runs: Mapping[str, Run],
     sessions: Sequence[past.Session],
 ) -> Card:
     keys = list(dict.fromkeys(key for part in claim["comparisons"] for key in part["runs"]))
-    arms = gather(keys, records)
+    arms = gather(keys, runs)
     return Card(
         claim=claim,
         anchor=anchor,
@@ -399,12 +463,12 @@ def _card(
         curves=learning_curves(arms),
         arms=arms,
         failures=tuple(
-            f"{arm.label}, seed {(record.get('spec') or {}).get('seed')}: {record['failure']}"
+            f"{arm.label}, seed {run.spec.seed}: {run.result.failure}"
             for arm in arms
-            for record in arm.records
-            if record.get("failure")
+            for run in arm.runs
+            if run.result.failure
         ),
-        absent=tuple(key for key in keys if key not in records),
+        absent=tuple(key for key in keys if key not in runs),
     )
 
 
@@ -433,25 +497,13 @@ def _families(cards: Sequence[Card]) -> list[Family]:
     ]
 
 
-def family_rank(family: str) -> tuple[int, str]:
-    """A paper's findings stand first, then its tables and figures, then what goes beyond them."""
-    kinds = ("finding", "table", "figure")
-    name = family.rpartition("/")[2]
-    rank = next((place for place, kind in enumerate(kinds) if name.startswith(kind)), len(kinds))
-    return rank, family
-
-
 def _tally(cards: Iterable[Card], verdict: str) -> int:
     return sum(card.claim["verdict"] == verdict for card in cards)
 
 
-def _used(claims: Sequence[Mapping[str, Any]], records: Mapping[str, Record]) -> list[Record]:
+def _used(claims: Sequence[Mapping[str, Any]], runs: Mapping[str, Run]) -> list[Run]:
     keys = (key for claim in claims for part in claim["comparisons"] for key in part["runs"])
-    return [records[key] for key in dict.fromkeys(keys) if key in records]
-
-
-def _provenance(record: Record) -> Mapping[str, Any]:
-    return record.get("provenance") or {}
+    return [runs[key] for key in dict.fromkeys(keys) if key in runs]
 
 
 @cache
@@ -469,7 +521,6 @@ def _template() -> jinja2.Template:
             "number",
             "plain",
             "short",
-            "measure",
             "interval",
             "p_value",
             "percent",

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+from embinit.claims.definitions import family_rank
 from embinit.claims.paired_tests import VERDICTS
 from embinit.report.numbers import MINUS, finite, number, p_value
-from embinit.report.page import family_rank
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -7,59 +7,50 @@ from dataclasses import asdict
 from typing import Any
 
 from embinit.claims.audit import Audit, Check, finding_of
-from embinit.claims.claim import Claim
-from embinit.claims.comparisons import Decision, Lookup, verdict_of
-from embinit.claims.experiments import Experiment
-from embinit.claims.looks import Look
-from embinit.claims.paired_tests import Verdict, holm
+from embinit.claims.comparisons import Decision, Lookup
+from embinit.claims.judging import Judgement
+from embinit.claims.paired_tests import holm
 from embinit.claims.sampling_noise import sampling_noise
-from embinit.papers import printed
+from embinit.papers import paper as find_paper
 from embinit.specs import RunSpec
 
 
 def claim_entry(
-    claim: Claim,
-    one: Experiment,
-    nodeid: str,
-    tier: str,
-    looks: Sequence[Look],
-    decisions: Sequence[Decision],
-    alpha: float,
-    key: Callable[[RunSpec], str],
-    lookup: Lookup,
-    caught: bool = False,
+    judgement: Judgement, nodeid: str, key: Callable[[RunSpec], str], lookup: Lookup
 ) -> dict[str, Any]:
     """The claim as it came out in an experiment; Holm's p is added when all are known.
 
-    ``key`` names a run in the store, ``lookup`` finds its record there; ``caught``: its arms'
-    budgets were found unequal.
+    Args:
+        judgement: What it came to.
+        nodeid: The test's name in pytest.
+        key: Names a run in the store.
+        lookup: Finds a run's result there.
     """
-    verdict = verdict_of(decisions)
-    # A control that lacks its data says nothing; one that was caught says that the check works.
-    idle = verdict is Verdict.NOT_RUN and not caught
-    reasons = "; ".join(dict.fromkeys(d.reason for d in decisions if d.reason))
+    case = judgement.case
+    claim, experiment = case.claim, case.experiment
+    reasons = "; ".join(dict.fromkeys(d.reason for d in judgement.decisions if d.reason))
     return {
-        "id": f"{claim.id}[{one.name}]",
+        "id": f"{claim.id}[{experiment.name}]",
         "nodeid": nodeid,
-        "verdict": str(verdict),
+        "verdict": str(judgement.verdict),
         "control": claim.expects is not None,
         "expects": None if claim.expects is None else str(claim.expects),
-        "as_expected": None if claim.expects is None or idle else verdict is claim.expects,
+        "as_expected": judgement.as_expected,
         "statement": claim.says,
         "paper": claim.paper,
         "place": claim.where,
-        "tier": tier,
-        "task": one.data.task,
-        "source": one.source,
-        "experiment": one.name,
+        "tier": experiment.tier,
+        "task": experiment.data.task,
+        "source": experiment.source,
+        "experiment": experiment.name,
         "family": claim.family.name,
         "family_says": claim.family.says,
-        "alpha": alpha,
-        "looks": [asdict(one) for one in looks],
+        "alpha": case.alpha,
+        "looks": [asdict(look) for look in judgement.looks],
         "reason": reasons,
         "comparisons": [
             _comparison(decision, claim.paper, key, lookup)
-            for decision in decisions
+            for decision in judgement.decisions
             if decision.outcome
         ],
     }
@@ -70,11 +61,12 @@ def _comparison(
 ) -> dict[str, Any]:
     comparison, outcome = decision.comparison, decision.outcome
     assert outcome is not None
-    noise = sampling_noise(comparison, lookup)
+    noise, known = sampling_noise(comparison, lookup), find_paper(paper)
     return {
         "relation": str(comparison.relation),
         "arms": {"left": comparison.left.label, "right": comparison.right.label},
-        "metric": comparison.left.measure,
+        "metric": comparison.left.measure.name,
+        "metric_in_words": comparison.left.measure.in_words,
         "unit": comparison.left.unit,
         "alpha": decision.alpha,
         "n": outcome.n,
@@ -93,7 +85,7 @@ def _comparison(
         "exact": outcome.exact,
         "verdict": str(outcome.verdict),
         "test_set": None if noise is None else asdict(noise),
-        "printed": printed(paper, comparison),
+        "printed": [asdict(row) for row in known.printed(comparison)] if known else [],
         "runs": list(dict.fromkeys(key(run) for run in comparison.runs())),
     }
 

@@ -84,7 +84,7 @@ def probe(run: RunSpec, data_dir: Path | None) -> RunResult:
     multiplier = positions.multiplier(run.positions.multiplier, dim)
     read = encoder_input(table, multiplier, random_positions(pe, len(words), place))
     return RunResult(
-        spec=run.as_dict(),
+        spec=run,
         measures={
             "accuracy": 100 * asked.score(read, words, data_dir),
             "sigma": table_statistics(table, special).sigma,

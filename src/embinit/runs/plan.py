@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from embinit.errors import InputError
-from embinit.specs import RunSpec, TablePretrainingSpec, TrainingSpec
+from embinit.runs.kinds import MOST_RUNS, kind_of
+from embinit.specs import RunSpec
 
 
 @dataclass(frozen=True)
@@ -30,26 +31,8 @@ class Cohort:
     @property
     def cost(self) -> float:
         """Rough relative cost (tokens x parameters), to train the longest first."""
-        return _cost(self.runs[0]) * len(self.runs)
+        return kind_of(self.runs[0]).cost(self.runs[0]) * len(self.runs)
 
-
-def _cost(run: RunSpec) -> float:
-    model, training = run.model, run.training
-    if model is None or training is None or isinstance(training, TablePretrainingSpec):
-        return 1.0
-    width = float(model.layers * model.dim * (4 * model.dim + 2 * model.feed_forward))
-    if isinstance(training, TrainingSpec):
-        return width * training.epochs * (run.data.cut.train or 30_000)
-    masking = training.pretraining
-    outputs = model.table_width if model.coupled else model.output_width or model.dim
-    guessing = masking.share * outputs * (run.data.most_words or 30_000)
-    of_text = (width + guessing) * masking.epochs * (run.data.cut.train or 30_000)
-    tuning = (task.training.epochs * (task.data.cut.train or 30_000) for task in training.tasks)
-    return of_text + width * sum(tuning)
-
-
-MOST_RUNS = 16
-"""How many runs a cohort has at most, where nothing else limits it."""
 
 FEW_ARMS = 4
 """Below this, a seed's runs gain more from joining other seeds' than from their own masks."""

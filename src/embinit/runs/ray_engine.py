@@ -30,6 +30,7 @@ from embinit.data.sources import use_source
 from embinit.errors import InputError
 from embinit.runs.machine import cores
 from embinit.runs.plan import Cohort
+from embinit.runs.results import RunResult
 from embinit.runs.session import WAIT_SECONDS, Session, key_of, results_of
 from embinit.specs import RunSpec
 
@@ -108,8 +109,8 @@ def work(
     data_dir: Path | None,
     device: str,
     sources: Sequence[tuple[str, Path]],
-) -> list[dict[str, Any]] | InputError:
-    """The task: the records of the cohort's runs, or what its input is at fault for.
+) -> list[RunResult] | InputError:
+    """The task: the results of the cohort's runs, or what its input is at fault for.
 
     An InputError is returned, not raised, so that it arrives as what it is.
     """
@@ -122,7 +123,7 @@ def work(
                 "it has other data, vectors or another version of embinit than the session; have "
                 "the same at the same paths on every node"
             )
-        return [result.as_record() for result in results_of(cohort, data_dir, device)]
+        return results_of(cohort, data_dir, device)
     except InputError as error:
         return InputError(f"node {platform.node()}: {error}")
 
@@ -266,11 +267,11 @@ class RaySession(Session):
                     self._failed |= dict.fromkeys(task.keys, error)
         return True
 
-    def _store(self, keys: Sequence[str], records: list[dict[str, Any]] | InputError) -> None:
-        if isinstance(records, InputError):
-            raise records
-        for key, record in zip(keys, records, strict=True):
-            self.store.put(key, record)
+    def _store(self, keys: Sequence[str], results: list[RunResult] | InputError) -> None:
+        if isinstance(results, InputError):
+            raise results
+        for key, result in zip(keys, results, strict=True):
+            self.store.put(key, result)
         self.trained += len(keys)
 
     def _cancel(self) -> None:

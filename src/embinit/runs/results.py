@@ -1,19 +1,28 @@
-"""What a run leaves behind: its measures, curves, tables and how they came about."""
+"""What a run leaves behind: its measures, curves, tables and how they came about.
+
+A result is kept as a record, plain data that says which kind of run it is of, and read back as the
+same typed result.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import platform
+import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from embinit.data.sources import Coverage
+from embinit.errors import InputError
+from embinit.specs import RunSpec
 from embinit.tables.diagnostics import TableStatistics
+
+if TYPE_CHECKING:
+    from cattrs import Converter
 
 RECORDED_PACKAGES = ("embinit", "torch", "numpy", "scipy", "sacrebleu", "spacy", "transformers")
 
@@ -22,18 +31,24 @@ RECORDED_PACKAGES = ("embinit", "torch", "numpy", "scipy", "sacrebleu", "spacy",
 class RunResult:
     """One run's outcome, as it is kept in the store.
 
-    ``measures`` are the run's numbers by name (``bleu`` and ``accuracy`` in percent, ``sigma`` in
-    the table's units, ``pe_share`` 0 to 1, ``best_epoch`` counted from 1; ``test_accuracy`` and
-    ``best_test_epoch`` where the task reports its test split, and ``test_accuracy_then``, that of
-    the best epoch on validation); they lack the task's metric if the
-    run failed in its first epoch, and ``failure`` says why a run ended early. ``tables`` are the
-    starting tables by side, ``positions`` the encodings that are added to them. ``outputs`` are
-    what the model put out for each example that the metric is taken on, at its best epoch (a
-    translation, or a class's number), and ``references`` what it should have. ``examples`` counts
-    those of each split.
+    Attributes:
+        spec: What decided it.
+        measures: Its numbers by name (see ``runs.measures``). They lack the task's metric if the
+            run failed in its first epoch.
+        curves: Its numbers epoch by epoch, or layer by layer.
+        tables: Statistics of the starting tables by side.
+        positions: Statistics of the encodings that are added to them, by side.
+        coverage: How much of each side's vocabulary its source knows; None for a side without one.
+        examples: How many examples each split has.
+        signature: The metric's own signature, where it has one.
+        outputs: What the model put out for each example that the metric is taken on, at its best
+            epoch: a translation, or a class's number.
+        references: What it should have put out.
+        failure: Why the run ended early, where it did.
+        provenance: Versions, device, seconds, and when it was finished.
     """
 
-    spec: Mapping[str, Any]
+    spec: RunSpec
     measures: Mapping[str, float]
     curves: Mapping[str, Sequence[float]] = field(default_factory=dict)
     tables: Mapping[str, TableStatistics] = field(default_factory=dict)
@@ -48,7 +63,55 @@ class RunResult:
 
     def as_record(self) -> dict[str, Any]:
         """Plain data for the store."""
-        return dataclasses.asdict(self)
+        return {"kind": self.spec.kind, **dataclasses.asdict(self)}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> RunResult:
+        """The result that ``as_record`` made plain.
+
+        Raises:
+            InputError: The record is no such data, or of a kind of run that nobody registered.
+        """
+        from cattrs import BaseValidationError
+
+        try:
+            plain = dict(record)
+            spec = spec_of(plain.pop("spec"), plain.pop("kind"))
+            structure = _converter().structure
+            hints = _hints(RunResult)
+            return cls(spec, **{name: structure(part, hints[name]) for name, part in plain.items()})
+        except (BaseValidationError, KeyError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"no run record ({type(error).__name__}: {error})") from error
+
+
+def spec_of(plain: Mapping[str, Any], kind: str) -> RunSpec:
+    """The spec of a run of that kind from its plain data.
+
+    Raises:
+        InputError: Nobody registered that kind of run.
+    """
+    from embinit.runs.kinds import KINDS
+
+    recipe = KINDS[kind].recipe
+    structure, hints = _converter().structure, _hints(RunSpec) | {"training": recipe or type(None)}
+    return RunSpec(**{name: structure(part, hints[name]) for name, part in plain.items()})
+
+
+@functools.lru_cache
+def _hints(cls: Any) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+@functools.cache
+def _converter() -> Converter:
+    from cattrs import Converter
+
+    converter = Converter(forbid_extra_keys=True)
+    converter.register_structure_hook(Sequence[float], lambda values, _: tuple(map(float, values)))
+    converter.register_structure_hook(Sequence[str], lambda values, _: tuple(map(str, values)))
+    return converter
 
 
 def versions() -> dict[str, str]:
@@ -65,6 +128,8 @@ def versions() -> dict[str, str]:
 def device_name(device: str) -> str:
     """A device as a reader knows it: the processor's or the accelerator's model."""
     if device.startswith("cuda"):
+        import torch
+
         return str(torch.cuda.get_device_name(device))
     return f"cpu ({platform.machine()})"
 

@@ -13,31 +13,22 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import torch
 
 from embinit.data.files import write_atomically
 from embinit.data.sources import use_source
 from embinit.errors import InputError
-from embinit.runs import analogies as probing
-from embinit.runs import transfer
+from embinit.runs.kinds import Workplace, kind_of
 from embinit.runs.machine import cores, end_with, training_devices
-from embinit.runs.plan import MOST_RUNS, Cohort, plan
+from embinit.runs.plan import Cohort, plan
 from embinit.runs.results import RunResult
 from embinit.runs.store import Store, run_key
-from embinit.runs.table_pretraining import runs as pretrained_tables
-from embinit.runs.training import Progress, train
-from embinit.specs import RunSpec, TablePretrainingSpec, TrainingSpec, TransferSpec
-from embinit.tables import start
+from embinit.specs import RunSpec
 
 WAIT_SECONDS = 0.2
-
-NARROW, FEW_RUNS = 128, 5
-"""Up to this width a core gains by stacking many runs, beyond it by these few (docs/speed.md)."""
 
 
 class Session:
@@ -58,7 +49,7 @@ class Session:
         self.wanted: list[RunSpec] = []
         self.trained = 0
         self._keys: dict[RunSpec, str] = {}
-        self._records: dict[str, Mapping[str, Any]] = {}
+        self._results: dict[str, RunResult] = {}
         self._cohorts: list[Cohort] = []
         self._checked: dict[object, str | None] = {}
 
@@ -70,15 +61,8 @@ class Session:
         self._cohorts = plan(missing, self.most)
 
     def most(self, run: RunSpec) -> int:
-        """How many runs of this kind a cohort should have at most on this device.
-
-        On a CPU wide models fill a core with a few runs; more only hold their results back. What
-        is made one after the other, as tables are pre-trained, gains nothing by it.
-        """
-        if isinstance(run.training, TablePretrainingSpec):
-            return 1
-        wide = run.model is not None and run.model.dim > NARROW
-        return FEW_RUNS if wide and self.device == "cpu" else MOST_RUNS
+        """How many runs of this kind a cohort should have at most on this device."""
+        return kind_of(run).stacked(run, self.device)
 
     def problem(self, run: RunSpec) -> str | None:
         """Why the run can't be made here (its data is missing or bad), or None.
@@ -92,12 +76,11 @@ class Session:
             return str(error)
         if not self.may_train:
             return f"the store {self.store.root} lacks runs; without --no-train they are trained"
-        recipe = None if isinstance(run.training, TrainingSpec) else run.training
-        width = run.model and (run.model.table_width, run.model.coupled, run.model.output_width)
-        what = (run.data, run.table.source, recipe, width)
+        kind = kind_of(run)
+        what = (run.kind, kind.check_key(run))
         if what not in self._checked:
             try:
-                _reads(run).check(run, self.data_dir)
+                kind.check(run, self.data_dir)
                 self._checked[what] = None
             except InputError as error:
                 self._checked[what] = str(error)
@@ -109,22 +92,22 @@ class Session:
             self._keys[run] = key_of(run, self.data_dir)
         return self._keys[run]
 
-    def record(self, run: RunSpec) -> Mapping[str, Any] | None:
-        """The run's record, read once."""
+    def result(self, run: RunSpec) -> RunResult | None:
+        """The run's result, read once; None while it is not stored."""
         if self.problem(run) is not None:
             return None
         key = self.key(run)
-        if key not in self._records:
+        if key not in self._results:
             found = self.store.get(key)
             if found is None:
                 return None
-            self._records[key] = found
-        return self._records[key]
+            self._results[key] = found
+        return self._results[key]
 
     def ensure(self, runs: Iterable[RunSpec]) -> None:
         """Return when all ``runs`` are stored: train them, or others while somebody else does."""
         needed = list(dict.fromkeys(runs))
-        while missing := [run for run in needed if self.record(run) is None]:
+        while missing := [run for run in needed if self.result(run) is None]:
             if not self._train_one(missing):
                 time.sleep(WAIT_SECONDS)
 
@@ -191,7 +174,7 @@ class Session:
             held = [
                 run
                 for run in self._left(cohort)
-                if locks.enter_context(self.store.claim(self.key(run)[:40]))
+                if locks.enter_context(self.store.try_lock(self.key(run)[:40]))
             ]
             # Another may have stored one between the look and the lock.
             yield [run for run in held if self.key(run) not in self.store]
@@ -212,7 +195,7 @@ class Session:
         try:
             results = results_of(cohort, self.data_dir, device, progress)
             for key, result in zip(keys, results, strict=True):
-                self.store.put(key, result.as_record())
+                self.store.put(key, result)
             self.trained += len(cohort.runs)
         finally:
             mark.unlink(missing_ok=True)
@@ -222,7 +205,7 @@ class Session:
         """The device of a place to train in that nobody holds, held meanwhile; None for none."""
         for number, device in enumerate(training_devices(self.device)):
             name = f"cpu-{number}" if device == "cpu" else device.replace(":", "-")
-            with self.store.claim(f"slot-{name}") as held:
+            with self.store.try_lock(f"slot-{name}") as held:
                 if held:
                     yield device
                     return
@@ -231,23 +214,19 @@ class Session:
 
 def key_of(run: RunSpec, data_dir: Path | None) -> str:
     """The run's name in the store, by what it reads here; InputError if a file is missing."""
-    return run_key(run.digest(), _reads(run).fingerprint(run, data_dir))
+    return run_key(run, kind_of(run).fingerprint(run, data_dir))
 
 
 def results_of(
     cohort: Cohort,
     data_dir: Path | None,
     device: str,
-    progress: Progress = lambda share: None,
+    progress: Callable[[float], None] = lambda share: None,
 ) -> list[RunResult]:
     """Make the cohort's runs in this process, whatever their kind; in the cohort's order."""
-    training = cohort.runs[0].training
-    if training is None:
-        return [probing.probe(run, data_dir) for run in cohort.runs]
-    if isinstance(training, TablePretrainingSpec):
-        return [pretrained_tables.pretrain(run) for run in cohort.runs]
-    made = transfer.train if isinstance(training, TransferSpec) else train
-    return made(cohort, data_dir, device, progress, sharers=cores() if device == "cpu" else 1)
+    sharers = cores() if device == "cpu" else 1
+    workplace = Workplace(data_dir, device, progress, sharers)
+    return kind_of(cohort.runs[0]).make(cohort, workplace)
 
 
 def _help(
@@ -265,12 +244,3 @@ def _help(
     session.want(wanted)
     with contextlib.suppress(Exception):
         session.ensure(run for run in wanted if session.problem(run) is None)
-
-
-def _reads(run: RunSpec) -> ModuleType:
-    """The module that knows what a run reads: probes, pre-training and training differ."""
-    if run.training is None:
-        return probing
-    if isinstance(run.training, TransferSpec):
-        return transfer
-    return pretrained_tables if isinstance(run.training, TablePretrainingSpec) else start

@@ -22,6 +22,8 @@ from filelock import FileLock, Timeout
 
 from embinit.data.files import write_atomically
 from embinit.errors import InputError
+from embinit.runs.results import RunResult
+from embinit.specs import RunSpec
 
 RESULTS_VERSION = 1
 """Part of every key: raised when the code changes what a spec trains to."""
@@ -35,9 +37,14 @@ class DamagedRecordWarning(DamagedWarning):
     """A stored record could not be read; it was set aside and its run will be trained again."""
 
 
-def run_key(spec_digest: str, fingerprint: str) -> str:
-    """The name of a run's record: its spec, the data it reads, and the version of the results."""
-    text = f"{RESULTS_VERSION}/{spec_digest}/{fingerprint}"
+def run_key(run: RunSpec, fingerprint: str) -> str:
+    """The name of a run's record: its kind, its spec, the data it reads, the results' version.
+
+    Args:
+        run: The run.
+        fingerprint: The digest of what it reads besides its spec.
+    """
+    text = f"{RESULTS_VERSION}/{run.kind}/{run.digest()}/{fingerprint}"
     return hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
@@ -65,14 +72,14 @@ class Store:
     def __contains__(self, key: str) -> bool:
         return self.path(key).exists()
 
-    def get(self, key: str) -> dict[str, Any] | None:
-        """The record of ``key``; None if there is none, or none that can be trusted."""
+    def get(self, key: str) -> RunResult | None:
+        """The result of ``key``; None if there is none, or none that can be trusted."""
         path = self.path(key)
         try:
             envelope = json.loads(path.read_bytes())
             record = envelope["record"]
             if envelope["checksum"] == _checksum(record):
-                return dict(record)
+                return RunResult.from_record(record)
             reason = "its checksum does not match"
         except FileNotFoundError:
             return None
@@ -89,9 +96,9 @@ class Store:
         )
         return None
 
-    def put(self, key: str, record: Mapping[str, Any]) -> None:
-        """Keep ``record``; a reader sees all of it or nothing."""
-        path = self.path(key)
+    def put(self, key: str, result: RunResult) -> None:
+        """Keep ``result``; a reader sees all of it or nothing."""
+        path, record = self.path(key), result.as_record()
         envelope = {"checksum": _checksum(record), "record": record}
         try:
             path.parent.mkdir(exist_ok=True)
@@ -121,11 +128,11 @@ class Store:
             if ours is None:
                 self.put(key, theirs)
             else:
-                apart[key] = _apart(ours["measures"], theirs["measures"])
+                apart[key] = _apart(ours.measures, theirs.measures)
         return apart
 
     @contextlib.contextmanager
-    def claim(self, name: str) -> Iterator[bool]:
+    def try_lock(self, name: str) -> Iterator[bool]:
         """Hold the lock ``name`` if nobody else does: yields whether it is held."""
         # A lock is its process's, not a thread's: another thread may be the one to release it.
         lock = FileLock(self.root / "locks" / f"{name}.lock", thread_local=False)

@@ -444,7 +444,7 @@ class CohortTraining:
         added = spec.positions.kind != "none"
         places = {side: rows[run] for side, rows in self.start.places.items()} if added else {}
         return RunResult(
-            spec=spec.as_dict(),
+            spec=spec,
             measures=measures | table_measures(spec, encoder, self.start.places["encoder"][run]),
             curves=self.curves.of(run, epochs),
             tables={side: table_statistics(t.values, t.special) for side, t in tables.items()},

@@ -23,13 +23,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, cast
 
-from embinit.claims.claim import ArmsOfExperiment, Family
 from embinit.claims.comparisons import Comparison, Quantity, trend
+from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.errors import InputError
 from embinit.models.masked_language_model import reinvested as reinvested_model
+from embinit.papers import Printed
+from embinit.runs.measures import Measure, task_accuracy, task_transfer
 from embinit.specs import (
     Cut,
     DataSpec,
@@ -111,6 +113,8 @@ class Setting:
     source_label: str
     source_width: int
     seeds: int = 5
+    says: str = ""
+    """What its data and its tables are, for people."""
 
 
 _PAPER_TUNING = TrainingSpec(32, 3, 2e-5, precision="bfloat16")
@@ -139,6 +143,8 @@ SETTINGS = {
         source="micro-glove",
         source_label="GloVe",
         source_width=64,
+        says="8,000 sentences of two related languages that code makes from a seed, and small "
+        "models, fine-tuned on made tasks in one language and tested in the other.",
     ),
     "sample": Setting(
         text=DataSpec(
@@ -161,6 +167,8 @@ SETTINGS = {
         source="glove",
         source_label="GloVe",
         source_width=300,
+        says="English and German text cut to what a CPU can train on, and small models, "
+        "fine-tuned on parts of SST-2 and MNLI.",
     ),
     "paper": Setting(
         text=DataSpec(
@@ -184,6 +192,8 @@ SETTINGS = {
         source_label="mT5",
         source_width=768,
         seeds=3,
+        says="English and German Wikipedia and models of BERT-base's size, fine-tuned on XNLI's "
+        "English and on SST-2.",
     ),
 }
 
@@ -214,14 +224,14 @@ def experiments(tier: str) -> tuple[Experiment, ...]:
     return tuple(
         Experiment(
             name=f"{setting.text.task}-{task.role}",
+            tier=tier,
             role=task.role,
             source=setting.source,
             source_label=setting.source_label,
             data=setting.text,
             model=setting.model,
             training=transfer,
-            metric=f"{task.role}_accuracy",
-            unit="% accuracy",
+            metric=task_accuracy(task.role),
             seeds=setting.seeds,
             margin=task.margin,
             positions=PositionSpec("learned", "one"),
@@ -231,10 +241,10 @@ def experiments(tier: str) -> tuple[Experiment, ...]:
     )
 
 
-def metrics(tier: str) -> list[str]:
+def metrics(tier: str) -> list[Measure]:
     """All scores that have a margin on the tier, the first experiment's first."""
-    found = [one.metric for one in experiments(tier)]
-    return found + [f"{one.role}_test" for one in transferring(tier)]
+    scores = [one.metric for one in experiments(tier)]
+    return scores + [task_transfer(one.role) for one in transferring(tier)]
 
 
 def transferring(tier: str) -> list[Experiment]:
@@ -259,109 +269,106 @@ def once(tier: str) -> list[Experiment]:
     return list(experiments(tier)[:1])
 
 
-Measured = Callable[[ArmsOfExperiment], Quantity]
+Measured = Callable[[Experiment], Quantity]
 """What of a setting's usual arm is compared."""
 
 
-def accuracy(arms: ArmsOfExperiment) -> Quantity:
+def accuracy(arms: Experiment) -> Quantity:
     """Its accuracy on the task that it was fine-tuned on."""
     return arms[USUAL]
 
 
-def transfer(arms: ArmsOfExperiment) -> Quantity:
+def transfer(arms: Experiment) -> Quantity:
     """Its accuracy in the other language, fine-tuned in the first alone, by a margin of its own.
 
     InputError for a task that has no test there.
     """
-    role = arms.setting.role
+    role = arms.role
     [task] = [task for task in _setting_of(arms).tasks if task.role == role]
     if task.transfer_margin is None:
         raise InputError(f"{task.data} has no test in the other language")
-    return arms[USUAL].elsewhere(f"{role}_test").within(task.transfer_margin)
+    return (
+        arms[USUAL].measured_by(task_transfer(role), keep_margin=True).within(task.transfer_margin)
+    )
 
 
 def before_fine_tuning(measure: str) -> Measured:
     """A measure of the encoder (``probe_drop``, ``retrieval_last``, ``masked_loss``)."""
-    return lambda arms: arms[USUAL].of(measure)
+    return lambda arms: arms[USUAL].measured_by(measure)
 
 
 masked_loss = before_fine_tuning("masked_loss")
 """How well hidden words are guessed, in nats a word."""
 
 
-def _setting_of(arms: ArmsOfExperiment) -> Setting:
-    return next(one for one in SETTINGS.values() if one.text == arms.setting.data)
+def _setting_of(arms: Experiment) -> Setting:
+    return SETTINGS[arms.tier]
 
 
-def coupled(arms: ArmsOfExperiment) -> ArmsOfExperiment:
+def coupled(arms: Experiment) -> Experiment:
     """The same arms with one table for input and output."""
-    return arms.changed("coupled", lambda one: one.with_model(coupled=True))
+    return arms.with_model("coupled", coupled=True)
 
 
-def wider(arms: ArmsOfExperiment) -> ArmsOfExperiment:
+def wider(arms: Experiment) -> Experiment:
     """The same arms in a model twice as wide, tables, heads and feed-forward with it."""
 
-    def change(one: Experiment) -> Experiment:
-        assert one.model is not None
-        model = one.model
-        return one.with_model(
-            dim=2 * model.dim, heads=2 * model.heads, feed_forward=2 * model.feed_forward
-        )
+    model = _model(arms)
+    return arms.with_model(
+        "twice as wide",
+        dim=2 * model.dim,
+        heads=2 * model.heads,
+        feed_forward=2 * model.feed_forward,
+    )
 
-    return arms.changed("twice as wide", change)
 
-
-def reinvested(arms: ArmsOfExperiment, too_many: int = 0) -> ArmsOfExperiment:
+def reinvested(arms: Experiment, too_many: int = 0) -> Experiment:
     """The same arms with a narrow input table and what that frees in layers.
 
     ``too_many`` layers break the budget, for the control that must be caught.
     """
-    setting = _setting_of(arms)
-
-    def change(one: Experiment) -> Experiment:
-        assert one.model is not None
-        assert one.data.most_words is not None
-        words, length = one.data.most_words, one.data.max_length + 1
-        model = reinvested_model(one.model, words, length, setting.narrow)
-        return one.changed(model=replace(model, layers=model.layers + too_many))
-
-    said = f"E_in {setting.narrow}, reinvested"
-    return arms.changed(said + (" and one layer more" if too_many else ""), change)
+    setting, data = _setting_of(arms), arms.data
+    assert data.most_words is not None
+    words, length = data.most_words, data.max_length + 1
+    model = reinvested_model(_model(arms), words, length, setting.narrow)
+    says = f"E_in {setting.narrow}, reinvested" + (" and one layer more" if too_many else "")
+    return arms.changed(says, model=replace(model, layers=model.layers + too_many))
 
 
-def with_output_width(arms: ArmsOfExperiment, width: int) -> ArmsOfExperiment:
+def with_output_width(arms: Experiment, width: int) -> Experiment:
     """The same arms with an output table ``width`` wide."""
-    return arms.changed(
-        f"E_out {width}", lambda one: one.with_model(output_width=_or_own(one, width))
-    )
+    return arms.with_model(f"E_out {width}", output_width=_or_own(arms, width))
 
 
-def with_input_width(arms: ArmsOfExperiment, width: int) -> ArmsOfExperiment:
+def with_input_width(arms: Experiment, width: int) -> Experiment:
     """The same arms with an input table ``width`` wide."""
-    return arms.changed(
-        f"E_in {width}", lambda one: one.with_model(input_width=_or_own(one, width))
-    )
+    return arms.with_model(f"E_in {width}", input_width=_or_own(arms, width))
 
 
 def _or_own(one: Experiment, width: int) -> int | None:
     """The model's own width is written as None, so that the usual arm is one run for all."""
+    return None if width == _model(one).dim else width
+
+
+def _model(one: Experiment) -> ModelSpec:
     assert one.model is not None
-    return None if width == one.model.dim else width
+    return one.model
 
 
-def pretrained_for(arms: ArmsOfExperiment, epochs: int) -> ArmsOfExperiment:
+def pretrained_for(arms: Experiment, epochs: int) -> Experiment:
     """The same arms pre-trained for another number of epochs."""
-    said = f"{epochs} epoch{'' if epochs == 1 else 's'} of pre-training"
-    return arms.changed(said, lambda one: one.with_masking(epochs=epochs))
+    says = f"{epochs} epoch{'' if epochs == 1 else 's'} of pre-training"
+    pretraining = replace(cast(TransferSpec, arms.training).pretraining, epochs=epochs)
+    return arms.with_training(says, pretraining=pretraining)
 
 
-def over_output_widths(arms: ArmsOfExperiment, of: Measured = accuracy) -> Quantity:
+def over_output_widths(arms: Experiment, of: Measured = accuracy) -> Quantity:
     """How steeply what an arm is measured by rises with E_out."""
     widths = _setting_of(arms).widths
     return trend([(width, of(with_output_width(arms, width))) for width in widths], "E_out")
 
 
-def over_input_widths(arms: ArmsOfExperiment, of: Measured = accuracy) -> Quantity:
+def over_input_widths(arms: Experiment, of: Measured = accuracy) -> Quantity:
     """How steeply what an arm is measured by rises with E_in."""
     widths = _setting_of(arms).widths
     return trend([(width, of(with_input_width(arms, width))) for width in widths], "E_in")
@@ -375,13 +382,13 @@ def numbers() -> dict[str, Any]:
     return found
 
 
-def printed(comparison: Comparison) -> list[dict[str, str | float]]:
+def printed(comparison: Comparison) -> list[Printed]:
     """XNLI's zero-shot accuracy of the paper's coupled and decoupled model, where these meet."""
     sides = [_as_listed(side) for side in (comparison.left, comparison.right)]
     if set(sides) != {"coupled", "decoupled"}:
         return []
     left, right = (float(numbers()["xtreme"]["xnli"][side]) for side in sides)
-    return [{"task": "XNLI", "left": left, "right": right, "difference": round(left - right, 4)}]
+    return [Printed("XNLI", left, right, round(left - right, 4))]
 
 
 def _as_listed(side: Quantity) -> str:
@@ -392,7 +399,7 @@ def _as_listed(side: Quantity) -> str:
         for one in experiments(tier)
         for is_coupled, name in ((True, "coupled"), (False, "decoupled"))
     }
-    if len(side.terms) != 1 or side.measure != "inference_test":
+    if len(side.terms) != 1 or side.measure.name != "inference_test":
         return ""
     [term] = side.terms
     if (term.init, term.offset) != (USUAL, 0):

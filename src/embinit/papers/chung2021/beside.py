@@ -1,23 +1,25 @@
-"""What was measured for the second paper, arm by arm and layer by layer, with parameter counts."""
+"""What was measured for the paper, arm by arm and layer by layer, with parameter counts."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from typing import Any, cast
 
-from embinit.claims.comparisons import OTHER_SEEDS, measured_in
-from embinit.papers import Beside
-from embinit.papers.chung2021 import SETTINGS, Setting
-from embinit.papers.kim2024.experiments import arm_label
-from embinit.specs import canonical
+from embinit.claims.comparisons import OTHER_SEEDS
+from embinit.papers import Beside, mean_and_spread
+from embinit.papers.chung2021 import SETTINGS, USUAL, Setting
+from embinit.runs.measures import Measure, task_accuracy, task_transfer
+from embinit.runs.results import RunResult
+from embinit.specs import ModelSpec, RunSpec, TransferSpec, canonical
+from embinit.tables.inits import INITS
 
-Record = Mapping[str, Any]
+Arm = list[RunResult]
 
 
-def methods(tier: str) -> str:
-    """How the second paper's models are made and read, as a methods section has it."""
+def methods(tier: str) -> list[str]:
+    """How the paper's models are made and read, paragraph by paragraph."""
     setting = SETTINGS[tier]
     masking, model, text = setting.pretraining, setting.model, setting.text
     tasks = " and ".join(
@@ -25,7 +27,7 @@ def methods(tier: str) -> str:
         for task in setting.tasks
     )
     across = [task.data for task in setting.tasks if task.transfers]
-    said = [
+    return [
         "Encoders in BERT's way (learned positions, LayerNorm after the sum, GELU, post-LN; "
         f"{model.dim} wide, {model.layers} layers, feed-forward {model.feed_forward}, dropout "
         f"{model.dropout:g}) were pre-trained on {text.task} by guessing {masking.share:.0%} of "
@@ -56,57 +58,50 @@ def methods(tier: str) -> str:
         "claim is not run; what a narrow input table frees is reinvested in whole layers, and the "
         "rest in feed-forward width.",
     ]
-    return "\n\n".join(said)
 
 
-def beside(tier: str, records: Iterable[Record]) -> list[Beside]:
+def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
     """Budgets and scores by arm, what each layer tells by E_out; empty if nothing was run."""
     setting = SETTINGS[tier]
-    mine = [
-        record
-        for record in records
-        if record["spec"]["data"].get("task") == setting.text.task
-        and record["spec"]["seed"] < OTHER_SEEDS
-    ]
-    arms: dict[str, list[Record]] = {}
-    for record in mine:
-        spec = {name: part for name, part in record["spec"].items() if name != "seed"}
-        arms.setdefault(canonical(spec), []).append(record)
-    ordered = sorted(arms.values(), key=lambda found: _order(found[0], setting))
+    arms: dict[str, Arm] = {}
+    for result in results:
+        spec = result.spec
+        if spec.data == setting.text and spec.seed < OTHER_SEEDS:
+            arms.setdefault(canonical(replace(spec, seed=0)), []).append(result)
+    ordered = sorted(arms.values(), key=lambda arm: _order(arm[0].spec, setting))
     if not ordered:
         return []
-    by_width = [found for found in ordered if _output_width(found[0], setting) is not None]
     return [
         _budgets(ordered, setting),
         _scores(ordered, setting),
-        *_layers(by_width, setting, "probe", "Right by a linear probe, %"),
-        *_layers(by_width, setting, "retrieval", "Translations found, %"),
+        *_layers(ordered, setting, "probe", "Right by a linear probe, %"),
+        *_layers(ordered, setting, "retrieval", "Translations found, %"),
     ]
 
 
-def _changes(record: Record, setting: Setting) -> dict[str, Any]:
+def _changes(run: RunSpec, setting: Setting) -> dict[str, Any]:
     """What of the arm's model and pre-training is not the usual."""
-    usual = asdict(setting.model)
-    found = {
+    usual, model = asdict(setting.model), asdict(cast(ModelSpec, run.model))
+    changes = {
         name: value
-        for name, value in record["spec"]["model"].items()
+        for name, value in model.items()
         if value != usual[name] and name not in ("heads", "feed_forward")
     }
-    epochs = record["spec"]["training"]["pretraining"]["epochs"]
+    epochs = cast(TransferSpec, run.training).pretraining.epochs
     if epochs != setting.pretraining.epochs:
-        found["epochs"] = epochs
-    return found
+        changes["epochs"] = epochs
+    return changes
 
 
-def _order(record: Record, setting: Setting) -> tuple[object, ...]:
-    changes = _changes(record, setting)
-    places = ("coupled", "dim", "layers", "output_width", "input_width", "epochs")
-    first = min((places.index(name) for name in changes), default=-1)
-    table = record["spec"]["table"]["init"]
-    return (table != "normal", first, *(float(changes.get(name) or 0) for name in places), table)
+def _order(run: RunSpec, setting: Setting) -> tuple[object, ...]:
+    changes = _changes(run, setting)
+    ranked = ("coupled", "dim", "layers", "output_width", "input_width", "epochs")
+    first = min((ranked.index(name) for name in changes), default=-1)
+    numbers = (float(changes.get(name) or 0) for name in ranked)
+    return (run.table.init != USUAL, first, *numbers, run.table.init)
 
 
-def _name(record: Record, setting: Setting) -> str:
+def _name(run: RunSpec, setting: Setting) -> str:
     """An arm in words."""
     says: dict[str, Callable[[Any], str]] = {
         "coupled": lambda _: "coupled",
@@ -118,66 +113,53 @@ def _name(record: Record, setting: Setting) -> str:
             f"{epochs} epochs of pre-training" if epochs else "not pre-trained"
         ),
     }
-    changes = _changes(record, setting)
-    said = [say(changes[name]) for name, say in says.items() if name in changes]
-    init = record["spec"]["table"]["init"]
-    if init != "normal":
-        said.insert(0, arm_label(record["spec"]))
-    return ", ".join(said) or "usual: two tables as wide as the model"
+    changes = _changes(run, setting)
+    words = [say(changes[name]) for name, say in says.items() if name in changes]
+    if run.table.init != USUAL:
+        words.insert(0, INITS[run.table.init].label.format(source=setting.source_label))
+    return ", ".join(words) or "usual: two tables as wide as the model"
 
 
-def _measured(records: Sequence[Record], measure: str) -> str:
-    values = [value for one in records if (value := measured_in(one, measure)) is not None]
-    if not values:
-        return "–"
-    mean = f"{statistics.fmean(values):.1f}"
-    if len(values) == 1:
-        return mean
-    return f"{mean} ± {statistics.stdev(values):.1f} ({len(values)})"
-
-
-def _budgets(arms: Sequence[Sequence[Record]], setting: Setting) -> Beside:
+def _budgets(arms: Sequence[Arm], setting: Setting) -> Beside:
     rows = []
-    for records in arms:
-        measures = records[0]["measures"]
+    for arm in arms:
+        measures = arm[0].measures
         counts = [int(measures[f"{phase}_parameters"]) for phase in ("pretraining", "finetuning")]
-        rows.append((_name(records[0], setting), *(f"{count:,}" for count in counts)))
+        rows.append((_name(arm[0].spec, setting), *(f"{count:,}" for count in counts)))
     head = ("arm", "parameters at pre-training, here", "parameters at fine-tuning, here")
     return Beside("Parameter budgets", head, tuple(rows))
 
 
-def _scores(arms: Sequence[Sequence[Record]], setting: Setting) -> Beside:
-    columns = {"masked loss": "masked_loss"}
+def _scores(arms: Sequence[Arm], setting: Setting) -> Beside:
+    columns: dict[str, str | Measure] = {"masked loss": "masked_loss"}
     for task in setting.tasks:
-        columns[f"{task.role}, %"] = f"{task.role}_accuracy"
+        columns[f"{task.role}, %"] = task_accuracy(task.role)
         if task.transfers:
-            columns[f"{task.role}, other language, %"] = f"{task.role}_test"
+            columns[f"{task.role}, other language, %"] = task_transfer(task.role)
     for name, title in (("probe", "probes"), ("retrieval", "retrieval")):
         columns[f"{title}, last layer, %"] = f"{name}_last"
         columns[f"{title}, drop"] = f"{name}_drop"
     rows = tuple(
-        (_name(records[0], setting), *(_measured(records, one) for one in columns.values()))
-        for records in arms
+        (_name(arm[0].spec, setting), *(mean_and_spread(arm, one) for one in columns.values()))
+        for arm in arms
     )
     return Beside("Scores by arm", ("arm", *(f"{title}, here" for title in columns)), rows)
 
 
-def _output_width(record: Record, setting: Setting) -> int | None:
+def _output_width(run: RunSpec, setting: Setting) -> int | None:
     """E_out of an arm that differs from the usual one in that alone, None of others."""
-    changes = _changes(record, setting)
-    if record["spec"]["table"]["init"] != "normal" or set(changes) - {"output_width"}:
+    changes = _changes(run, setting)
+    if run.table.init != USUAL or set(changes) - {"output_width"}:
         return None
     return int(changes.get("output_width") or setting.model.dim)
 
 
-def _layers(
-    arms: Sequence[Sequence[Record]], setting: Setting, name: str, title: str
-) -> list[Beside]:
+def _layers(arms: Sequence[Arm], setting: Setting, name: str, title: str) -> list[Beside]:
     """A curve over the layers for each E_out, as a figure and as a table."""
     found = sorted(
-        (width, [curve for one in records if (curve := one["curves"].get(f"{name}_by_layer"))])
-        for records in arms
-        if (width := _output_width(records[0], setting)) is not None
+        (width, [curve for one in arm if (curve := one.curves.get(f"{name}_by_layer"))])
+        for arm in arms
+        if (width := _output_width(arm[0].spec, setting)) is not None
     )
     curves = tuple((f"E_out {width}", tuple(runs)) for width, runs in found if runs)
     if not curves:

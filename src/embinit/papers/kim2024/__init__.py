@@ -6,22 +6,38 @@ to, with their sizes: a claim's share of alpha stands here before anything is tr
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from functools import cache
-from importlib import resources
-from typing import Any
 
-from embinit.claims.claim import Family
-from embinit.claims.comparisons import Comparison, Constant, Quantity, Term
+from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
-from embinit.papers.kim2024.experiments import SOURCES, TIERS, experiments, pretrainings, probes
-from embinit.specs import PositionSpec
+from embinit.papers.kim2024.changes import (
+    everywhere,
+    of_source,
+    scaled,
+    trained_for_times,
+    twice_as_deep,
+    with_faint_positions,
+    with_norm_after_sum,
+    with_positions_apart,
+    with_positions_in_attention,
+    with_shuffled_positions,
+    with_sinusoidal_positions,
+)
+from embinit.papers.kim2024.experiments import SOURCES, experiments, pretrainings, probes
 
-HEADS = {"glove": 10}
-LAYERS = 3
-FEED_FORWARD = 512
-"""Not printed: with an untied output it is the width that gives Table 5's parameter counts."""
+__all__ = [
+    "everywhere",
+    "of_source",
+    "scaled",
+    "trained_for_times",
+    "twice_as_deep",
+    "with_faint_positions",
+    "with_norm_after_sum",
+    "with_positions_apart",
+    "with_positions_in_attention",
+    "with_shuffled_positions",
+    "with_sinusoidal_positions",
+]
 
 TRANSLATION = ("multi30k", "iwslt2017")
 TASKS = ("sst2", "mnli", *TRANSLATION)
@@ -31,14 +47,6 @@ MADE = {
     "micro-translation": set(TRANSLATION),
 }
 """What the made language's tasks stand for."""
-
-CLASSES = {"sst2": 2, "mnli": 3}
-DIM = {
-    (source, task): 300 if source == "glove" else 512 if source == "t5" and task in CLASSES else 768
-    for source in SOURCES
-    for task in TASKS
-}
-"""A.2's widths by source and task: translation has mBERT and mT5 (base) for BERT and T5 (small)."""
 
 Query = Callable[[str], Sequence[Experiment]]
 
@@ -97,109 +105,19 @@ WIDTH = Family(
     {"micro": 6, "sample": 0, "paper": 0},
     says="Width, beyond the paper: why T5's tables are wide (exploratory)",
 )
-
-
-@cache
-def numbers() -> dict[str, Any]:
-    """The numbers of Tables 1 to 8 as printed (strings, so that their rounding is known)."""
-    text = resources.files("embinit.papers.kim2024").joinpath("numbers.json").read_text("utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
-
-
-def printed_deviations(one: Experiment) -> list[float]:
-    """Every standard deviation that Table 1 prints of Xavier for the experiment's task."""
-    cells = [
-        source["xavier"][task]
-        for source in numbers()["tables_1_and_7"].values()
-        for task in stands_for(one)
-    ]
-    scores = ("score", "matched", "mismatched")
-    return [float(cell[name][1]) for cell in cells for name in scores if name in cell]
-
-
-TITLES = {"sst2": "SST2", "mnli": "MNLI", "multi30k": "Multi30k", "iwslt2017": "IWSLT2017"}
-
-
-def printed(comparison: Comparison) -> list[dict[str, str | float]]:
-    """What Tables 1, 2, 3, 7 and 8 have for the two sides, task by task; empty where they don't."""
-    terms = (*comparison.left.terms, *comparison.right.terms)
-    tasks = set(TASKS) if terms else set()
-    for term in terms:
-        tasks &= stands_for(term.experiment)
-    rows: list[dict[str, str | float]] = []
-    for task in sorted(tasks, key=TASKS.index):
-        sides = [_printed_sum(side, task) for side in (comparison.left, comparison.right)]
-        if sides[0] is not None and sides[1] is not None:
-            row = {"left": sides[0], "right": sides[1], "difference": sides[0] - sides[1]}
-            rows.append({"task": TITLES[task]} | {name: round(row[name], 4) for name in row})
-    return rows
-
-
-def _printed_sum(side: Quantity, task: str) -> float | None:
-    if isinstance(side, Constant):
-        return side.value
-    values = [_printed_value(term, task) for term in side.terms]
-    if not values or None in values:
-        return None
-    return sum(term.weight * (value or 0.0) for term, value in zip(side.terms, values, strict=True))
-
-
-def _printed_value(term: Term, task: str) -> float | None:
-    """One arm's printed number: its score, its best epoch, or a statistic of its table."""
-    one, paper = term.experiment, numbers()
-    family = one.name.split("-", 1)[0]
-    usual = _as_printed(one)
-    if usual is None or term.offset:
-        return None
-    trained, positions = usual
-    measure = "sigma" if term.measure == "table sigma" else term.measure
-    if measure == "sigma":
-        row = paper["tables_2_and_8"][family].get(term.init, {}).get(task)
-        return None if row is None else float(row["sigma"])
-    if (trained, positions) != (True, True):
-        cells = (
-            paper["table_3"].get(term.init, ()) if (family, task) == ("glove", "multi30k") else ()
-        )
-        for cell in cells:
-            if (cell["trained"], cell["positions"]) == (trained, positions):
-                return _cell_value(measure, cell, ("bleu",))
-        return None
-    cell = paper["tables_1_and_7"][family].get(term.init, {}).get(task)
-    names = ("mismatched",) if measure == "test_accuracy" else ("score", "matched")
-    return None if cell is None else _cell_value(measure, cell, names)
-
-
-def _cell_value(measure: str, cell: dict[str, Any], names: tuple[str, ...]) -> float | None:
-    if measure == "best_epoch":
-        return float(cell["epoch"])
-    if measure in ("bleu", "accuracy", "test_accuracy"):
-        return next((float(cell[name][0]) for name in names if name in cell), None)
-    return None
-
-
-def _as_printed(one: Experiment) -> tuple[bool, bool] | None:
-    """Whether the table is trained and positions are on; None in a setting that no table has."""
-    positions = {PositionSpec(): True, PositionSpec(kind="none"): False}
-    if one.sigma is not None or one.positions not in positions:
-        return None
-    if _setting(one) not in _every_setting():
-        return None
-    return one.trained, positions[one.positions]
-
-
-@cache
-def _every_setting() -> set[tuple[object, ...]]:
-    return {_setting(one) for tier in TIERS for one in experiments(tier)}
-
-
-def _setting(one: Experiment) -> tuple[object, ...]:
-    return (one.name, one.model, one.changed().training)
-
-
-def heads(source: str) -> int:
-    """Attention heads with a source (A.2): 10 with GloVe, else 8."""
-    return HEADS.get(source, 8)
+FAMILIES = (
+    FINDING_1,
+    FINDING_2,
+    FINDING_3,
+    TABLE_1,
+    TABLE_2,
+    TABLE_3,
+    TABLE_4,
+    FIGURE_1,
+    NEXT_CHECKS,
+    BEYOND,
+    WIDTH,
+)
 
 
 def table1(*sources: str, tasks: Sequence[str] = TASKS) -> Query:
@@ -233,6 +151,14 @@ def table4(tier: str) -> list[Experiment]:
     return probes(tier)
 
 
-def pretraining(family: str) -> Query:
-    """How one family's table is made on a tier, where it is made and not given."""
-    return lambda tier: [one for one in pretrainings(tier) if one.name.startswith(f"{family}-")]
+def pretraining(source: str) -> Query:
+    """How one of the paper's sources' table is made on a tier, where it is made and not given."""
+    return lambda tier: [one for one in pretrainings(tier) if one.source_role == source]
+
+
+def of_paper(source: str, task: str) -> Experiment:
+    """The experiment of the paper's own size with one of its sources on one of its tasks."""
+    [found] = [
+        one for one in experiments("paper", (source,)) if one.data.task.split("-", 1)[0] == task
+    ]
+    return found

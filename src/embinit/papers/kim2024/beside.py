@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
-from embinit.claims.comparisons import OTHER_SEEDS, measured_in
+from embinit.claims.comparisons import OTHER_SEEDS
 from embinit.claims.experiments import Experiment
-from embinit.papers import Beside
-from embinit.papers.kim2024 import TASKS, TITLES, numbers, stands_for
+from embinit.papers import Beside, mean_and_spread
+from embinit.papers.kim2024 import TASKS, scaled, stands_for, with_sinusoidal_positions
 from embinit.papers.kim2024.experiments import LABELS, SOURCES, experiments, probes
-from embinit.specs import canonical
+from embinit.papers.kim2024.printed import TITLES, numbers
+from embinit.runs.measures import Measure, table_statistic
+from embinit.runs.results import RunResult
+from embinit.specs import RunSpec, canonical
 from embinit.tables.positions import multiplier
 
 ARMS = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled", "xavier_pretrained")
 """The paper's arms in the order of its tables."""
 
 
-def beside(tier: str, records: Iterable[Mapping[str, Any]]) -> list[Beside]:
-    """Tables 1 to 4 and 6 to 8 as printed, and Figure 1, with what ``records`` measured here.
+def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
+    """Tables 1 to 4 and 6 to 8 as printed, and Figure 1, with what ``results`` measured here.
 
     A table of which nothing was run on ``tier`` is left out.
     """
-    runs = _Runs(records)
+    runs = Runs(results)
     tables = [
         *(_scores(family, tier, runs) for family in SOURCES),
         *(_widths(family, tier, runs) for family in SOURCES),
@@ -35,32 +37,34 @@ def beside(tier: str, records: Iterable[Mapping[str, Any]]) -> list[Beside]:
     return [table for table in tables if table is not None]
 
 
-class _Runs:
-    """Records by their spec; an A/A control's second half is left out."""
+class Runs:
+    """Results by their arm; an A/A control's second half is left out."""
 
-    def __init__(self, records: Iterable[Mapping[str, Any]]) -> None:
-        self._values: dict[str, list[Mapping[str, Any]]] = {}
-        for record in records:
-            spec = dict(record["spec"])
-            if spec.pop("seed") < OTHER_SEEDS:
-                self._values.setdefault(canonical(spec), []).append(record)
+    def __init__(self, results: Iterable[RunResult]) -> None:
+        """Sorts ``results``."""
+        self._arms: dict[str, dict[int, RunResult]] = {}
+        for result in results:
+            if result.spec.seed < OTHER_SEEDS:
+                self._arms.setdefault(_arm(result.spec), {})[result.spec.seed] = result
 
-    def records(self, one: Experiment, init: str) -> Sequence[Mapping[str, Any]]:
-        """An arm's records."""
-        spec = one.run(init, 0).as_dict()
-        del spec["seed"]
-        return self._values.get(canonical(spec), ())
+    def __call__(self, run: RunSpec) -> RunResult | None:
+        """The result of a run; None where it was not made."""
+        return self._arms.get(_arm(run), {}).get(run.seed)
 
-    def measured(self, one: Experiment, init: str, measure: str, decimals: int = 1) -> str:
+    def of(self, experiment: Experiment, init: str) -> list[RunResult]:
+        """An arm's results in the order of their seeds."""
+        arm = self._arms.get(_arm(experiment.run(init, 0)), {})
+        return [arm[seed] for seed in sorted(arm)]
+
+    def measured(
+        self, experiment: Experiment, init: str, what: str | Measure, decimals: int = 1
+    ) -> str:
         """Mean, standard deviation and number of an arm's runs; a dash where there are none."""
-        found = [measured_in(record, measure) for record in self.records(one, init)]
-        values = [value for value in found if value is not None]
-        if not values:
-            return "–"
-        mean = f"{statistics.fmean(values):.{decimals}f}".replace("-", "−")
-        if len(values) == 1:
-            return mean
-        return f"{mean} ± {statistics.stdev(values):.{decimals}f} ({len(values)})"
+        return mean_and_spread(self.of(experiment, init), what, decimals)
+
+
+def _arm(run: RunSpec) -> str:
+    return canonical(replace(run, seed=0))
 
 
 def _tasks(one: Experiment) -> list[str]:
@@ -97,7 +101,7 @@ def _ours(head: Sequence[str]) -> list[int]:
     return [place for place, title in enumerate(head) if title.endswith(", here")]
 
 
-def _scores(family: str, tier: str, runs: _Runs) -> Beside | None:
+def _scores(family: str, tier: str, runs: Runs) -> Beside | None:
     def cell(init: str, task: str) -> str:
         found = numbers()["tables_1_and_7"][family].get(init, {}).get(task, {})
         mean = found.get("score") or found.get("matched")
@@ -109,18 +113,22 @@ def _scores(family: str, tier: str, runs: _Runs) -> Beside | None:
     )
 
 
-def _widths(family: str, tier: str, runs: _Runs) -> Beside | None:
+def _widths(family: str, tier: str, runs: Runs) -> Beside | None:
     def cell(init: str, task: str) -> str:
         found = numbers()["tables_2_and_8"][family].get(init, {}).get(task)
         return str(found["sigma"]) if found else "–"
 
     title = f"Tables 2 and 8, {LABELS[family]}: sigma of the table at the start"
     return _side_by_side(
-        title, family, tier, cell, lambda one, init: runs.measured(one, init, "table sigma", 3)
+        title,
+        family,
+        tier,
+        cell,
+        lambda one, init: runs.measured(one, init, table_statistic("sigma"), 3),
     )
 
 
-def _grid(tier: str, runs: _Runs) -> Beside | None:
+def _grid(tier: str, runs: Runs) -> Beside | None:
     found = [one for one in experiments(tier, ("glove",)) if "multi30k" in stands_for(one)]
     if not found:
         return None
@@ -139,17 +147,17 @@ def _grid(tier: str, runs: _Runs) -> Beside | None:
     return Beside(title, head, tuple(rows)) if _any_ours(rows) else None
 
 
-def _analogies(tier: str, runs: _Runs) -> Beside | None:
+def _analogies(tier: str, runs: Runs) -> Beside | None:
     [one] = probes(tier)
-    scaled, placed = one.scaled("sqrt(D)"), one.with_positions("sinusoidal")
+    times_root, placed = scaled(one, "sqrt(D)"), with_sinusoidal_positions(one)
     settings = (
         (one, "pretrained"),
-        (scaled, "pretrained"),
+        (times_root, "pretrained"),
         (placed, "pretrained"),
         (one, "pretrained_xavier"),
-        (scaled, "pretrained_xavier"),
+        (times_root, "pretrained_xavier"),
         (placed, "pretrained_xavier"),
-        (placed.scaled("one", "sigma_p/sigma_x"), "pretrained"),
+        (scaled(placed, "one", "sigma_p/sigma_x"), "pretrained"),
     )
     rows = tuple(
         (row["says"], row["percent"] or "–", runs.measured(setting, init, one.metric))
@@ -173,7 +181,7 @@ SPREAD = {
 """Table 6's rows: the arm, and whether its table is multiplied."""
 
 
-def _spread(tier: str, runs: _Runs) -> Beside | None:
+def _spread(tier: str, runs: Runs) -> Beside | None:
     found = [one for one in experiments(tier, ("glove",)) if "multi30k" in stands_for(one)]
     if not found:
         return None
@@ -182,15 +190,15 @@ def _spread(tier: str, runs: _Runs) -> Beside | None:
     for name in STATISTICS.values():
         head += [f"{name}, paper", f"{name}, here"]
     rows = []
-    for name, (init, scaled) in SPREAD.items():
+    for name, (init, times_root) in SPREAD.items():
         placed = name == "position_encoding"
-        label = "Positions" if placed else one.label(init) + (" × √D" if scaled else "")
-        records = runs.records(one, init)
-        tables = records[0].get("positions" if placed else "tables", {}) if records else {}
-        table, cells = tables.get("encoder", {}), [label]
-        times = multiplier("sqrt(D)", int(table["dim"])) if scaled and table else 1.0
+        label = "Positions" if placed else one.label(init) + (" × √D" if times_root else "")
+        results, cells, table = runs.of(one, init), [label], None
+        if results:
+            table = (results[0].positions if placed else results[0].tables).get("encoder")
+        times = multiplier("sqrt(D)", table.dim) if times_root and table else 1.0
         for ours, printed in STATISTICS.items():
-            here = f"{table[ours] * times:.3g}".replace("-", "−") if table else "–"
+            here = f"{getattr(table, ours) * times:.3g}".replace("-", "−") if table else "–"
             cells += [numbers()["table_6"]["rows"][name][printed].replace("-", "−"), here]
         rows.append(tuple(cells))
     title = f"Table 6: range, mean and sigma, Multi30k there, {one.data.task} here"
@@ -203,7 +211,7 @@ FIGURE = (("bert", "iwslt2017"), ("t5", "iwslt2017"), ("glove", "multi30k"))
 SHOWN = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled")
 
 
-def _figure(family: str, task: str, tier: str, runs: _Runs) -> Beside | None:
+def _figure(family: str, task: str, tier: str, runs: Runs) -> Beside | None:
     """A panel: the curves here, and of the paper's what its tables say: the best epochs."""
     found = [one for one in experiments(tier, (family,)) if task in stands_for(one)]
     if not found:
@@ -212,7 +220,7 @@ def _figure(family: str, task: str, tier: str, runs: _Runs) -> Beside | None:
     rows, curves = [], []
     for init in SHOWN:
         label = one.label(init)
-        followed = [record["curves"].get("validation_bleu") for record in runs.records(one, init)]
+        followed = [result.curves.get("validation_bleu") for result in runs.of(one, init)]
         curve = [values for values in followed if values]
         printed = numbers()["tables_1_and_7"][family].get(init, {}).get(task)
         theirs = (printed["epoch"], " ± ".join(printed["score"])) if printed else ("–", "–")

@@ -1,4 +1,4 @@
-"""Tiers: the same claims at three sizes, and the margins they are judged by.
+"""The experiments: the same claims at three sizes, and the margins they are judged by.
 
 - ``micro``: the made language, no downloads, minutes on a CPU; its tables are embinit's own.
 - ``sample``: real text and real vectors from the data directory, cut to what two CPU cores can
@@ -11,19 +11,26 @@
   MiniLM plays BERT's part.
 - ``paper``: the paper's twelve experiments (Tables 1 and 5, A.2), for a GPU.
 
-Margins stand here, before any run that they judge; ``noise_floor`` says where they come from.
+Margins stand here, before any run that they judge; ``noise_floor.json`` says where they come from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from embinit.claims.experiments import Experiment
 from embinit.errors import InputError
-from embinit.specs import Cut, DataSpec, ModelSpec, PositionSpec, TablePretrainingSpec, TrainingSpec
-from embinit.tables.inits import INITS
+from embinit.papers import Tier
+from embinit.runs.measures import MEASURES
+from embinit.specs import (
+    Cut,
+    DataSpec,
+    ModelSpec,
+    PositionSpec,
+    TablePretrainingSpec,
+    TrainingSpec,
+)
 
 SOURCES = ("glove", "bert", "t5")
 """The paper's three families of tables; a tier says which real source plays each."""
@@ -35,12 +42,11 @@ LABELS = {"glove": "GloVe", "bert": "BERT", "t5": "T5"}
 
 @dataclass(frozen=True)
 class TaskSetting:
-    """One task of a tier: its data, model and training but for the width, which is a source's."""
+    """One task of a tier: its data, model and training. The model's width is the source's."""
 
     role: str
     task: str
     metric: str
-    unit: str
     margin: float
     cut: Cut
     layers: int
@@ -58,9 +64,9 @@ class TaskSetting:
 
 @dataclass(frozen=True)
 class SourceSetting:
-    """Which source plays a family's part, its width, heads and tokenizer."""
+    """Which source plays the part of one of the paper's, its width, heads and tokenizer."""
 
-    family: str
+    role: str
     source: str
     label: str
     dim: int
@@ -70,27 +76,16 @@ class SourceSetting:
 
 
 @dataclass(frozen=True)
-class Tier:
-    """A size at which claims are tested: the settings of its experiments, a task and a source.
+class Settings(Tier):
+    """A tier with the settings of its experiments, a task and a source each."""
 
-    ``says`` what its data and its tables are, for people.
-    """
-
-    name: str
-    settings: tuple[tuple[TaskSetting, SourceSetting], ...]
-    says: str = ""
-
-    @property
-    def seeds(self) -> int:
-        """The most replicates that an arm has."""
-        return max(task.seeds for task, _ in self.settings)
+    settings: tuple[tuple[TaskSetting, SourceSetting], ...] = ()
 
 
 _MICRO_SENTIMENT = TaskSetting(
     role="sentiment",
     task="micro-sentiment",
     metric="accuracy",
-    unit="% accuracy",
     margin=4.0,
     cut=Cut(),
     layers=1,
@@ -108,18 +103,17 @@ _MICRO_TRANSLATION = replace(
     role="translation",
     task="micro-translation",
     metric="bleu",
-    unit="BLEU",
     margin=8.0,
     epochs=5,
     sides=2,
     validation_bleu=True,
 )
 
-MICRO = Tier(
+MICRO = Settings(
     "micro",
-    tuple(
-        (task, SourceSetting(family, f"micro-{family}", LABELS[family], 64, 2, *_WORDS))
-        for family in SOURCES
+    settings=tuple(
+        (task, SourceSetting(role, f"micro-{role}", LABELS[role], 64, 2, *_WORDS))
+        for role in SOURCES
         for task in (_MICRO_TRANSLATION, _MICRO_SENTIMENT, _MICRO_INFERENCE)
     ),
     says="a miniature: text of a language that code makes from a seed, with its translation into "
@@ -131,7 +125,6 @@ _SAMPLE_SST2 = TaskSetting(
     role="sentiment",
     task="sst2",
     metric="accuracy",
-    unit="% accuracy",
     margin=2.0,
     cut=Cut(train=4000),
     layers=1,
@@ -145,7 +138,6 @@ _SAMPLE_MULTI30K = TaskSetting(
     role="translation",
     task="multi30k-en-de",
     metric="bleu",
-    unit="BLEU",
     margin=2.0,
     cut=Cut(train=3000, validation=300, test=300),
     layers=1,
@@ -158,9 +150,9 @@ _SAMPLE_MULTI30K = TaskSetting(
     max_length=40,
 )
 
-SAMPLE = Tier(
+SAMPLE = Settings(
     "sample",
-    tuple(
+    settings=tuple(
         (task, source)
         for source in (
             SourceSetting("glove", "glove", "GloVe", 300, 10, "spacy", "spacy"),
@@ -199,7 +191,6 @@ def _classification(task: str, role: str, margin: float, epochs: int, seeds: int
         role=role,
         task=task,
         metric="accuracy",
-        unit="% accuracy",
         margin=margin,
         cut=Cut(),
         layers=3,
@@ -217,7 +208,6 @@ def _translation(task: str, margin: float, min_freq: int, batch_size: int) -> Ta
         role="translation",
         task=task,
         metric="bleu",
-        unit="BLEU",
         margin=margin,
         cut=Cut(),
         layers=3,
@@ -245,20 +235,20 @@ _BILINGUAL = {
 }
 
 # Table 5: MNLI's epochs and the batches of the translation tasks differ from source to source.
-PAPER = Tier(
+PAPER = Settings(
     "paper",
-    tuple(
+    settings=tuple(
         setting
-        for family, mnli_epochs, multi30k_batch, iwslt_batch in (
+        for role, mnli_epochs, multi30k_batch, iwslt_batch in (
             ("glove", 9, 64, 128),
             ("bert", 10, 128, 128),
             ("t5", 10, 96, 112),
         )
         for setting in (
-            (_classification("sst2", "sentiment", 2.0, 5, seeds=5), _ENGLISH[family]),
-            (_classification("mnli", "inference", 4.0, mnli_epochs, seeds=3), _ENGLISH[family]),
-            (_translation("multi30k-de-en", 1.5, 2, multi30k_batch), _BILINGUAL[family]),
-            (_translation("iwslt2017-de-en", 2.0, 5, iwslt_batch), _BILINGUAL[family]),
+            (_classification("sst2", "sentiment", 2.0, 5, seeds=5), _ENGLISH[role]),
+            (_classification("mnli", "inference", 4.0, mnli_epochs, seeds=3), _ENGLISH[role]),
+            (_translation("multi30k-de-en", 1.5, 2, multi30k_batch), _BILINGUAL[role]),
+            (_translation("iwslt2017-de-en", 2.0, 5, iwslt_batch), _BILINGUAL[role]),
         )
     ),
     says="the paper's own data, sizes and settings (its sections 4, A.1 and A.2).",
@@ -267,20 +257,16 @@ PAPER = Tier(
 TIERS = {tier.name: tier for tier in (MICRO, SAMPLE, PAPER)}
 
 
-def tier(name: str) -> Tier:
-    """The tier called ``name``; InputError for an unknown one."""
+def settings(tier: str) -> Settings:
+    """The settings of a tier.
+
+    Raises:
+        InputError: The paper has no such tier.
+    """
     try:
-        return TIERS[name]
+        return TIERS[tier]
     except KeyError:
-        raise InputError(f"unknown tier {name!r}: known are {', '.join(TIERS)}") from None
-
-
-def arm_label(spec: Mapping[str, Any]) -> str:
-    """A run's arm as the paper writes it (``GloVe_Xavier``), from its stored spec."""
-    table = spec["table"]
-    labels = {one.source: one.label for found in TIERS.values() for _, one in found.settings}
-    name = table["source"]
-    return INITS[table["init"]].label.format(source=labels.get(name, name))
+        raise InputError(f"unknown tier {tier!r}: known are {', '.join(TIERS)}") from None
 
 
 def experiments(
@@ -288,18 +274,28 @@ def experiments(
     sources: Sequence[str] = SOURCES,
     roles: Sequence[str] = ("translation", "sentiment", "inference"),
 ) -> list[Experiment]:
-    """The tier's experiments: each of its tasks with each of the families it has a source for."""
+    """The tier's experiments: each of its tasks with each of the paper's sources.
+
+    Args:
+        name: The tier.
+        sources: The roles of the sources.
+        roles: The roles of the tasks.
+
+    Raises:
+        InputError: The paper has no such tier.
+    """
     return [
-        _experiment(task, source)
-        for task, source in tier(name).settings
-        if source.family in sources and task.role in roles
+        _experiment(name, task, source)
+        for task, source in settings(name).settings
+        if source.role in sources and task.role in roles
     ]
 
 
-def _experiment(task: TaskSetting, source: SourceSetting) -> Experiment:
+def _experiment(tier: str, task: TaskSetting, source: SourceSetting) -> Experiment:
     tokenizers = (source.tokenizer, source.decoder_tokenizer)[: task.sides]
     return Experiment(
-        name=f"{source.family}-{task.task}",
+        name=f"{source.role}-{task.task}",
+        tier=tier,
         role=task.role,
         source=source.source,
         source_label=source.label,
@@ -312,35 +308,39 @@ def _experiment(task: TaskSetting, source: SourceSetting) -> Experiment:
             precision=task.precision,
             validation_bleu=task.validation_bleu,
         ),
-        metric=task.metric,
-        unit=task.unit,
+        metric=MEASURES[task.metric],
         seeds=task.seeds,
         margin=task.margin,
+        source_role=source.role,
     )
 
+
+RIGHT = replace(MEASURES["accuracy"], unit="% right", test=None)
+"""Questions answered right; an evaluation tells no single answers, so no test set's noise."""
 
 PROBE_MARGIN = 2.5
 """In percent: twice the standard deviation of 81 % right among 1,008 questions."""
 
 
 def probes(name: str) -> list[Experiment]:
-    """The tier's probes of what English GloVe knows (``probing``); nothing is trained."""
-    found = tier(name)
-    task = "micro-neighbours" if found is MICRO else "analogies"
-    setting = found.settings[0][1]
+    """The tier's evaluations of what English GloVe knows of words; nothing is trained."""
+    known = settings(name)
+    task = "micro-neighbours" if known is MICRO else "analogies"
+    setting = known.settings[0][1]
     return [
         Experiment(
-            name=f"{setting.family}-{task}",
+            name=f"{setting.role}-{task}",
+            tier=name,
             role="analogies",
             source=setting.source,
             source_label=setting.label,
             data=DataSpec(task, (), Cut()),
             model=None,
             training=None,
-            metric="accuracy",
-            unit="% right",
+            metric=RIGHT,
             seeds=5,
             margin=PROBE_MARGIN,
+            source_role=setting.role,
             positions=PositionSpec(kind="none", multiplier="one"),
             trained=False,
         )
@@ -377,22 +377,23 @@ _PRETRAININGS = {
 
 
 def pretrainings(name: str) -> list[Experiment]:
-    """How the tier's language models come by their tables; only the made ones are trained here."""
-    if tier(name) is not MICRO:
+    """The pre-training of each language model's table; only the made tables are trained here."""
+    if settings(name) is not MICRO:
         return []
     return [
         Experiment(
-            name=f"{family}-micro-text",
+            name=f"{role}-micro-text",
+            tier=name,
             role="pretraining",
-            source=f"micro-{family}",
-            source_label=LABELS[family],
+            source=f"micro-{role}",
+            source_label=LABELS[role],
             data=DataSpec("micro-text", (), Cut(train=6000)),
             model=None,
             training=training,
-            metric="sigma",
-            unit="",
+            metric=MEASURES["sigma"],
             seeds=5,
             margin=0.0,
+            source_role=role,
         )
-        for family, training in _PRETRAININGS.items()
+        for role, training in _PRETRAININGS.items()
     ]

@@ -59,7 +59,7 @@ def pretrain(run: RunSpec) -> RunResult:
     )
     statistics = table_statistics(table.values)
     return RunResult(
-        spec=run.as_dict(),
+        spec=run,
         measures={"sigma": statistics.sigma, "loss": float(table.record["loss"])},
         tables={"encoder": statistics},
         provenance=provenance("cpu", time.perf_counter() - started),

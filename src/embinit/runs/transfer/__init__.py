@@ -34,7 +34,7 @@ from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance
 from embinit.runs.training import EVALUATION_BATCH, CohortTraining, Progress, in_parts
 from embinit.runs.transfer.pretraining import Pretraining
-from embinit.specs import DataSpec, DownstreamSpec, RunSpec, Training, TransferSpec
+from embinit.specs import DataSpec, DownstreamSpec, RunSpec, TransferSpec
 from embinit.tables import start
 from embinit.tables.diagnostics import table_statistics
 
@@ -234,7 +234,7 @@ def _fine_tuned(
 def _result(run: int, found: _Found, start: Start, made: Mapping[str, object]) -> RunResult:
     table, data = start.tables[run]["encoder"], start.data
     return RunResult(
-        spec=start.specs[run].as_dict(),
+        spec=start.specs[run],
         measures=found.measures,
         curves=found.curves,
         tables={"encoder": table_statistics(table.values, table.special)},
@@ -252,11 +252,6 @@ def _transfer(run: RunSpec) -> TransferSpec:
 
 
 def _data_of(run: RunSpec) -> list[DataSpec]:
-    return labelled_data(run.training)
-
-
-def labelled_data(training: Training | None) -> list[DataSpec]:
-    """The labelled data that is read besides a run's text; none of a run without pre-training."""
-    if not isinstance(training, TransferSpec):
-        return []
-    return list(dict.fromkeys((*(task.data for task in training.tasks), *training.probes)))
+    """The labelled data that is read besides the run's text."""
+    recipe = _transfer(run)
+    return list(dict.fromkeys((*(task.data for task in recipe.tasks), *recipe.probes)))

@@ -1,0 +1,92 @@
+"""Claims: directional statements with a citation, stated as comparisons over arms.
+
+A claim is a test function that takes an ``experiment`` and asserts how its arms compare::
+
+    @claim(id="…", says="…", where="Table 1", family=FINDING_1, experiments=table1("glove"))
+    def test_raw_glove_fares_worse_than_xavier(experiment):
+        assert experiment["pretrained"] < experiment["xavier"]
+
+It is read twice. At collection it runs with nothing trained, only to learn which comparisons it
+makes and so which runs it wants; when those are in the store it runs again, and the comparisons
+decide. A claim never trains, and states its comparisons positively: no ``not``, no ``or``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from embinit.claims.comparisons import Comparison, Reader, read_by
+from embinit.claims.experiments import Experiment
+from embinit.claims.paired_tests import Verdict
+from embinit.claims.statements import Statement
+from embinit.errors import InputError
+
+
+@dataclass(frozen=True)
+class Family:
+    """Claims that share one alpha; ``size`` is fixed beforehand, by tier.
+
+    A claim's share is alpha / size whether one of them is run or all, so a claim run alone gets
+    the verdict that it gets in the whole suite. A test compares the sizes with what is collected.
+    ``says`` is what the claims come to, for people.
+    """
+
+    name: str
+    size: Mapping[str, int]
+    says: str = ""
+    alpha: float = 0.05
+
+    def share(self, tier: str) -> float:
+        """This family's alpha for one claim on ``tier``."""
+        try:
+            return self.alpha / self.size[tier]
+        except KeyError:
+            raise InputError(
+                f"family {self.name!r} has no size for tier {tier!r}; register one beside "
+                f"{', '.join(self.size)}"
+            ) from None
+
+
+def family_rank(family: str) -> tuple[int, str]:
+    """A paper's findings stand first, then its tables and figures, then what goes beyond them."""
+    kinds = ("finding", "table", "figure")
+    name = family.rpartition("/")[2]
+    rank = next((place for place, kind in enumerate(kinds) if name.startswith(kind)), len(kinds))
+    return rank, family
+
+
+@dataclass(frozen=True)
+class Claim(Statement):
+    """A directional statement, and the experiments in which it is tested.
+
+    Attributes:
+        family: The claims that it shares one alpha with.
+        experiments: Gives the experiments of a tier.
+        expects: For controls alone, the verdict that shows the machinery right; NOT RUN for arms
+            whose unequal budget must be caught.
+        equal: The phase at which all arms must have equally many parameters; if they do not, the
+            claim is NOT RUN.
+    """
+
+    family: Family
+    experiments: Callable[[str], Sequence[Experiment]]
+    expects: Verdict | None = None
+    equal: str | None = None
+
+
+claim = Claim
+"""The decorator's name, as a claim reads."""
+
+
+def comparisons_of(test: Callable[..., None], experiment: Experiment) -> list[Comparison]:
+    """Every comparison that a claim makes, without any run.
+
+    Raises:
+        InputError: It makes none, or one that can't be made, such as of an unknown arm.
+    """
+    with read_by(Reader()) as reader:
+        test(experiment=experiment)
+    if not reader.met:
+        raise InputError(f"{getattr(test, '__name__', test)} asserts no comparison of arms")
+    return reader.met

@@ -1,0 +1,170 @@
+"""Judging a claim: from a test function and stored runs to a verdict, with or without pytest.
+
+::
+
+    session = Session(Store(Path(".embinit/store")), data_dir=None, device="cpu")
+    judgement = judge(test_raw_glove_fares_worse, experiment, session)
+    print(judgement)
+
+What the store lacks is trained first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from embinit.claims.budgets import unequal
+from embinit.claims.comparisons import Comparison, Decision, verdict_of
+from embinit.claims.definitions import Claim, comparisons_of
+from embinit.claims.experiments import Experiment
+from embinit.claims.looks import Look, look, schedule
+from embinit.claims.paired_tests import Verdict
+from embinit.errors import InputError
+from embinit.runs.session import Session
+from embinit.specs import RunSpec
+
+ClaimTest = Callable[..., None]
+"""A function that ``claim`` decorates: it takes an experiment and asserts how its arms compare."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A claim read in one experiment: what it compares there, before any run.
+
+    Attributes:
+        claim: The claim.
+        experiment: The experiment that it is tested in.
+        comparisons: The comparisons that it makes, in its order.
+        unequal: How its arms' budgets differ though they must not; None where they don't.
+    """
+
+    claim: Claim
+    experiment: Experiment
+    comparisons: tuple[Comparison, ...]
+    unequal: str | None
+
+    @property
+    def alpha(self) -> float:
+        """The claim's share of its family's alpha."""
+        return self.claim.family.share(self.experiment.tier)
+
+    def runs(self) -> list[RunSpec]:
+        """Every run that its first look takes; none where the budgets differ."""
+        if self.unequal:
+            return []
+        return [run for comparison in self.comparisons for run in comparison.runs()]
+
+
+def read(test: ClaimTest, experiment: Experiment) -> Case:
+    """Reads a claim, training nothing.
+
+    Raises:
+        InputError: The function is no claim, or compares what can't be compared.
+    """
+    claim = Claim.of(test)
+    if claim is None:
+        raise InputError(f"{getattr(test, '__name__', test)} is no claim; decorate it with claim")
+    comparisons = tuple(comparisons_of(test, experiment))
+    _ = claim.family.share(experiment.tier)
+    return Case(
+        claim,
+        experiment,
+        comparisons,
+        unequal(comparisons, claim.equal) if claim.equal else None,
+    )
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim as it came out in one experiment.
+
+    Attributes:
+        case: The claim and what it compares.
+        looks: The schedule of looks that stood before anything was trained.
+        decisions: What each comparison came to.
+    """
+
+    case: Case
+    looks: tuple[Look, ...]
+    decisions: tuple[Decision, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The claim's verdict: it holds if all of its comparisons do, and falls if one does."""
+        return verdict_of(self.decisions)
+
+    @property
+    def as_expected(self) -> bool | None:
+        """Whether a control came out as it should; None for a claim, and where it was not run."""
+        claim = self.case.claim
+        # A control that lacks its data says nothing; one whose budget was caught says it all.
+        idle = self.verdict is Verdict.NOT_RUN and not self.case.unequal
+        return None if claim.expects is None or idle else self.verdict is claim.expects
+
+    def __str__(self) -> str:
+        lines = [f"{self.case.claim.says}: {self.verdict}"]
+        return "\n".join([*lines, *(f"  {decision}" for decision in self.decisions)])
+
+
+def judge(
+    test: ClaimTest | Case,
+    experiment: Experiment | None = None,
+    session: Session | None = None,
+    *,
+    max_seeds: int | None = None,
+    ensure: Callable[[list[RunSpec]], None] | None = None,
+    may_go_on: Callable[[list[RunSpec]], bool] = lambda runs: True,
+) -> Judgement:
+    """Decides a claim in one experiment, training what the session's store lacks.
+
+    Args:
+        test: A function that ``claim`` decorates, or a claim that was read already.
+        experiment: The experiment to test it in; left out for a claim that was read already.
+        session: Has the store, the data and the device.
+        max_seeds: Look again at what is UNDECIDED with twice the seeds, up to so many.
+        ensure: Has runs stored, where the session should not do it itself.
+        may_go_on: Whether a further look may begin.
+
+    Raises:
+        InputError: The claim can't be read, or a run can't be stored.
+    """
+    if session is None:
+        raise InputError("judge takes a session, which has the store that runs are kept in")
+    if isinstance(test, Case):
+        case = test
+    elif experiment is not None:
+        case = read(test, experiment)
+    else:
+        raise InputError("judge takes the experiment that the claim is tested in")
+    looks = schedule(case.experiment.seeds, max_seeds)
+    problems = [case.unequal] if case.unequal else sorted(_problems(case, session))
+    if problems:
+        reason = "; ".join(problems)
+        decisions: Sequence[Decision] = [
+            Decision(open_, None, (), (), reason, case.alpha) for open_ in case.comparisons
+        ]
+    else:
+        decisions = look(
+            case.comparisons,
+            looks,
+            case.alpha,
+            ensure or _ensure(session),
+            session.result,
+            lambda runs: may_go_on(runs) and not any(map(session.problem, runs)),
+        )
+    return Judgement(case, looks, tuple(decisions))
+
+
+def _problems(case: Case, session: Session) -> set[str]:
+    return {problem for run in case.runs() if (problem := session.problem(run)) is not None}
+
+
+def _ensure(session: Session) -> Callable[[list[RunSpec]], None]:
+    def ensure(runs: list[RunSpec]) -> None:
+        planned = set(session.wanted)
+        if more := [run for run in runs if run not in planned]:
+            session.want([*session.wanted, *more])
+        session.ensure(runs)
+
+    return ensure

@@ -1,0 +1,96 @@
+"""The mechanism: how wide the tables are, what positions drown, and what words keep.
+
+What is shown is what the model reads: tables are multiplied (by the square root of their width, in
+the paper) before the positions are added.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from embinit.claims.comparisons import dose_and_response
+from embinit.claims.experiments import Experiment
+from embinit.papers import DosePoint, Figures, Mechanism, Relations, Width
+from embinit.papers.kim2024 import scaled, with_sinusoidal_positions
+from embinit.papers.kim2024.beside import Runs
+from embinit.papers.kim2024.experiments import SOURCES, experiments, probes
+from embinit.runs.measures import MEASURES
+from embinit.runs.results import RunResult
+from embinit.tables.positions import multiplier
+
+SHOWN = ("xavier", "pretrained", "pretrained_xavier")
+"""The arms that tell the mechanism; shuffled ones have the distribution of their originals."""
+
+
+def figures(tier: str, results: Sequence[RunResult]) -> Figures:
+    """The mechanism on a tier, of what was run of it."""
+    runs = Runs(results)
+    mechanisms = (_mechanism(source, tier, runs) for source in SOURCES)
+    return Figures(
+        tuple(one for one in mechanisms if one is not None),
+        tuple(_doses(tier, runs)),
+        tuple(_relations(tier, runs)),
+    )
+
+
+def _mechanism(source: str, tier: str, runs: Runs) -> Mechanism | None:
+    """The tables of a source, on the task of which most arms were run."""
+    settings = [
+        (experiment, [found[0] for init in SHOWN if (found := runs.of(experiment, init))])
+        for experiment in experiments(tier, (source,))
+    ]
+    experiment, arms = max(settings, key=lambda setting: len(setting[1]))
+    arms = [arm for arm in arms if "encoder" in arm.tables and "encoder" in arm.positions]
+    if not any(arm.spec.table.source for arm in arms):
+        return None
+    series, widths = [], []
+    for arm in arms:
+        table, positions = arm.tables["encoder"], arm.positions["encoder"]
+        times = multiplier(arm.spec.positions.multiplier, table.dim)
+        label, share = experiment.label(arm.spec.table.init), MEASURES["pe_share"].of(arm)
+        series.append((label, table.histogram, times))
+        if share is not None:
+            widths.append(Width(label, table.sigma * times, positions.sigma, share))
+    series.append(("Positions", arms[0].positions["encoder"].histogram, 1.0))
+    return Mechanism(experiment.source, experiment.data.task, tuple(series), tuple(widths))
+
+
+def _doses(tier: str, runs: Runs) -> list[DosePoint]:
+    """What pre-trained tables cost over their width: what the claim on dose and response tests."""
+    points = []
+    for experiment in experiments(tier):
+        arm, base = experiment["pretrained"], experiment["xavier"]
+        seeds = (result.spec.seed for result in runs.of(experiment, "pretrained"))
+        doses = [dose for seed in seeds if (dose := dose_and_response(arm, base, seed, runs))]
+        if doses:
+            width, lost = (math.fsum(column) / len(doses) for column in zip(*doses, strict=True))
+            points.append(DosePoint(arm.label, experiment.data.task, width, lost))
+    return points
+
+
+def _relations(tier: str, runs: Runs) -> list[Relations]:
+    """How many word relations were right before and after positions were added, means of seeds."""
+    found = []
+    for experiment in probes(tier):
+        rows: list[tuple[str, float, float]] = []
+        for times in ("one", "sqrt(D)"):
+            bare = scaled(experiment, times)
+            for init in SHOWN[1:]:
+                before = _mean_score(bare, init, runs)
+                after = _mean_score(with_sinusoidal_positions(bare), init, runs)
+                if before is not None and after is not None:
+                    label = f"{experiment.label(init)}{' × √D' if times == 'sqrt(D)' else ''}"
+                    rows.append((label, before, after))
+        if rows:
+            found.append(Relations(experiment.data.task, experiment.source, tuple(sorted(rows))))
+    return found
+
+
+def _mean_score(experiment: Experiment, init: str, runs: Runs) -> float | None:
+    scores = [
+        score
+        for result in runs.of(experiment, init)
+        if (score := experiment.metric.of(result)) is not None
+    ]
+    return math.fsum(scores) / len(scores) if scores else None

@@ -1,0 +1,54 @@
+"""The paper as an object: what embinit asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+
+from embinit.claims.experiments import Experiment
+from embinit.claims.noise_floor import Floor, floors_in
+from embinit.papers import NoiseWanted, Paper
+from embinit.papers.kim2024 import FAMILIES, FINDING_1
+from embinit.papers.kim2024.beside import beside
+from embinit.papers.kim2024.experiments import TIERS, experiments, pretrainings, probes
+from embinit.papers.kim2024.mechanism import figures
+from embinit.papers.kim2024.printed import numbers, printed, printed_deviations
+
+
+def every_experiment(tier: str) -> list[Experiment]:
+    """Everything that the paper's claims are tested in on a tier."""
+    return [*experiments(tier), *probes(tier), *pretrainings(tier)]
+
+
+def noise(tier: str) -> list[NoiseWanted]:
+    """A margin a task, from Xavier beside GloVe; the paper prints deviations of the real tasks."""
+    return [
+        NoiseWanted(one, FINDING_1, deviations=_deviations(tier, one))
+        for one in experiments(tier, sources=("glove",))
+    ]
+
+
+def _deviations(tier: str, one: Experiment) -> tuple[float, ...]:
+    return () if tier == "micro" else tuple(printed_deviations(one))
+
+
+def floors() -> Sequence[Floor]:
+    """What was measured for the registered margins."""
+    return floors_in(
+        resources.files("embinit.papers.kim2024").joinpath("noise_floor.json").read_text("utf-8")
+    )
+
+
+PAPER = Paper(
+    key="kim2024",
+    citation=str(numbers()["citation"]),
+    short=str(numbers()["short"]),
+    tiers=TIERS,
+    experiments=every_experiment,
+    families=FAMILIES,
+    printed=printed,
+    beside=beside,
+    figures=figures,
+    noise=noise,
+    floors=floors,
+)

@@ -1,0 +1,113 @@
+"""What the paper prints: the numbers of its tables, and those that a comparison's sides have."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from embinit.claims.comparisons import Comparison, Constant, Quantity, Term
+from embinit.claims.experiments import Experiment
+from embinit.papers import Printed
+from embinit.papers.kim2024 import TASKS, stands_for
+from embinit.papers.kim2024.experiments import TIERS, experiments
+from embinit.specs import PositionSpec
+
+
+@cache
+def numbers() -> dict[str, Any]:
+    """The numbers of Tables 1 to 8 as printed (strings, so that their rounding is known)."""
+    text = resources.files("embinit.papers.kim2024").joinpath("numbers.json").read_text("utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def printed_deviations(one: Experiment) -> list[float]:
+    """Every standard deviation that Table 1 prints of Xavier for the experiment's task."""
+    cells = [
+        source["xavier"][task]
+        for source in numbers()["tables_1_and_7"].values()
+        for task in stands_for(one)
+    ]
+    scores = ("score", "matched", "mismatched")
+    return [float(cell[name][1]) for cell in cells for name in scores if name in cell]
+
+
+TITLES = {"sst2": "SST2", "mnli": "MNLI", "multi30k": "Multi30k", "iwslt2017": "IWSLT2017"}
+
+
+def printed(comparison: Comparison) -> list[Printed]:
+    """What Tables 1, 2, 3, 7 and 8 have for the two sides, task by task; empty where they don't."""
+    terms = (*comparison.left.terms, *comparison.right.terms)
+    tasks = set(TASKS) if terms else set()
+    for term in terms:
+        tasks &= stands_for(term.experiment)
+    rows: list[Printed] = []
+    for task in sorted(tasks, key=TASKS.index):
+        left, right = (_printed_sum(side, task) for side in (comparison.left, comparison.right))
+        if left is not None and right is not None:
+            rounded = (round(number, 4) for number in (left, right, left - right))
+            rows.append(Printed(TITLES[task], *rounded))
+    return rows
+
+
+def _printed_sum(side: Quantity, task: str) -> float | None:
+    if isinstance(side, Constant):
+        return side.value
+    values = [_printed_value(term, task) for term in side.terms]
+    if not values or None in values:
+        return None
+    return sum(term.weight * (value or 0.0) for term, value in zip(side.terms, values, strict=True))
+
+
+def _printed_value(term: Term, task: str) -> float | None:
+    """One arm's printed number: its score, its best epoch, or a statistic of its table."""
+    one, paper = term.experiment, numbers()
+    source = one.source_role
+    usual = _as_printed(one)
+    if usual is None or term.offset:
+        return None
+    trained, positions = usual
+    measure = "sigma" if term.measure.name == "table sigma" else term.measure.name
+    if measure == "sigma":
+        row = paper["tables_2_and_8"][source].get(term.init, {}).get(task)
+        return None if row is None else float(row["sigma"])
+    if (trained, positions) != (True, True):
+        cells = (
+            paper["table_3"].get(term.init, ()) if (source, task) == ("glove", "multi30k") else ()
+        )
+        for cell in cells:
+            if (cell["trained"], cell["positions"]) == (trained, positions):
+                return _cell_value(measure, cell, ("bleu",))
+        return None
+    cell = paper["tables_1_and_7"][source].get(term.init, {}).get(task)
+    names = ("mismatched",) if measure == "test_accuracy" else ("score", "matched")
+    return None if cell is None else _cell_value(measure, cell, names)
+
+
+def _cell_value(measure: str, cell: dict[str, Any], names: tuple[str, ...]) -> float | None:
+    if measure == "best_epoch":
+        return float(cell["epoch"])
+    if measure in ("bleu", "accuracy", "test_accuracy"):
+        return next((float(cell[name][0]) for name in names if name in cell), None)
+    return None
+
+
+def _as_printed(one: Experiment) -> tuple[bool, bool] | None:
+    """Whether the table is trained and positions are on; None in a setting that no table has."""
+    positions = {PositionSpec(): True, PositionSpec(kind="none"): False}
+    if one.sigma is not None or one.positions not in positions:
+        return None
+    if _setting(one) not in _every_setting():
+        return None
+    return one.trained, positions[one.positions]
+
+
+@cache
+def _every_setting() -> set[tuple[object, ...]]:
+    return {_setting(one) for tier in TIERS for one in experiments(tier)}
+
+
+def _setting(one: Experiment) -> tuple[object, ...]:
+    return (one.name, one.model, one.changed().training)

@@ -1,0 +1,544 @@
+"""A session's claims: read at collection, judged on demand, their verdicts turned into outcomes.
+
+A claim test is parametrised over its experiments on the tier, read once at collection to learn
+its runs, and judged when they are stored. SUPPORTED passes, REFUTED fails, UNDECIDED is an
+expected failure (``embinit_strict`` makes it fail), NOT RUN is skipped; a control passes when its
+verdict is the one it expects. Verdicts travel with the reports, so that they reach the controller
+from any worker, which writes ``verdicts.json`` and the HTML report.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import gc
+import inspect
+import json
+import os
+import time
+import traceback
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from embinit.claims.audit import Audit, Finding, finding_of
+from embinit.claims.comparisons import OTHER_SEEDS, Decider, read_by
+from embinit.claims.definitions import Claim
+from embinit.claims.experiments import Experiment
+from embinit.claims.judging import Case, Judgement, judge, read
+from embinit.claims.looks import schedule
+from embinit.claims.paired_tests import Verdict
+from embinit.claims.statements import Statement
+from embinit.data.sources import named_source
+from embinit.errors import InputError
+from embinit.papers import arm_labels, papers_of, with_tier
+from embinit.pytest_plugin import MARK, STRICT, progress_line
+from embinit.report import baseline
+from embinit.report.baseline import Change
+from embinit.report.verdicts import add_holm, audit_entry, claim_entry, properties
+from embinit.runs import progress
+from embinit.runs.machine import end_with
+from embinit.runs.session import Session
+from embinit.runs.store import DamagedWarning, Store
+from embinit.specs import RunSpec
+
+PROPERTY = "embinit.verdict"
+AUDIT_PROPERTY = "embinit.audit"
+CONTROLLER = "embinit.controller"
+CLUSTER_ADDRESS = "embinit.cluster"
+CASE: pytest.StashKey[Case] = pytest.StashKey()
+UNREADABLE: pytest.StashKey[str] = pytest.StashKey()
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """Stands in for the experiments of a claim that could not name them."""
+
+    error: InputError
+
+
+class ClaimSession:
+    """The claims of one pytest session, as one of its plugins."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        """Checks the options.
+
+        Raises:
+            pytest.UsageError: One of them can't be used.
+        """
+        self.config = config
+        self.started = time.time()
+        self.verdicts: list[dict[str, Any]] = []
+        self.audits: list[dict[str, Any]] = []
+        self.broken: list[str] = []
+        self.cluster: str | None = None
+        self._session: Session | None = None
+        self._open = contextlib.ExitStack()
+        self._begun = False
+        try:
+            self._check_options()
+        except InputError as error:
+            raise pytest.UsageError(str(error)) from None
+        if self._is_worker:
+            end_with(os.getppid())
+        else:
+            progress.sweep(self._marks)
+        # Where warnings are errors, a damaged record must still be made again.
+        config.addinivalue_line("filterwarnings", "default::embinit.runs.store.DamagedWarning")
+
+    def option(self, name: str) -> Any:
+        """The value of one of embinit's options, by its name without the prefix."""
+        return self.config.getoption(f"embinit_{name.replace('-', '_')}")
+
+    @property
+    def tier(self) -> str:
+        """The tier's name."""
+        return str(self.option("tier"))
+
+    @property
+    def _is_worker(self) -> bool:
+        return hasattr(self.config, "workerinput")
+
+    @property
+    def _is_alone(self) -> bool:
+        """Whether this process has no workers beside it, and is none."""
+        return not self._is_worker and not self.config.getoption("numprocesses", None)
+
+    @property
+    def _on_ray(self) -> bool:
+        return bool(self.option("engine") == "ray")
+
+    @property
+    def _controller(self) -> int:
+        """The process that shows this session's progress: the workers' one, else this."""
+        return int(getattr(self.config, "workerinput", {}).get(CONTROLLER, os.getpid()))
+
+    @property
+    def _marks(self) -> Path:
+        """Where sessions tell what they plan and train."""
+        return Path(self.config.rootpath / self.option("store")).absolute() / "sessions"
+
+    @property
+    def _data_dir(self) -> Path | None:
+        named = self.option("data-dir") or os.environ.get("EMBINIT_DATA")
+        return Path(named).absolute() if named else None
+
+    @property
+    def _baseline(self) -> Path | None:
+        named = self.option("baseline")
+        return None if named is None else Path(self.config.rootpath / named)
+
+    def _check_options(self) -> None:
+        with_tier(self.tier)
+        seeds, most = self.option("seeds"), self.option("max-seeds")
+        if seeds is not None and seeds < 2:
+            raise InputError(f"--embinit-seeds {seeds}: a paired test needs at least 2; 5 is usual")
+        for name, count in (("seeds", seeds), ("max-seeds", most)):
+            if count is not None and count > OTHER_SEEDS:
+                raise InputError(
+                    f"--embinit-{name} {count}: at most {OTHER_SEEDS}, where the seeds of controls "
+                    "begin"
+                )
+        if seeds is not None and most is not None:
+            _check_looks(seeds, most)
+        if self._baseline is not None:
+            try:
+                empty = {"session": {"tier": self.tier}, "claims": []}
+                baseline.changes(empty, baseline.read(self._baseline))
+            except InputError as error:
+                raise InputError(f"--embinit-baseline: {error}") from None
+        if self._data_dir is not None and not self._data_dir.is_dir():
+            raise InputError(
+                f"--embinit-data-dir {self._data_dir} is not a directory; name one that exists"
+            )
+        self._sources()
+        if self._on_ray:
+            self._join_ray()
+        elif self.option("device") != "cpu":
+            _check_device(self.option("device"))
+
+    def _sources(self) -> list[tuple[str, Path]]:
+        """The pairs of name and path that --embinit-source gives."""
+        return [named_source(given) for given in self.option("source")]
+
+    def _join_ray(self) -> None:
+        """Joins the cluster before anything else, and workers the controller's."""
+        from embinit.runs import ray_engine
+
+        share = self.option("gpu-share")
+        if not 0 < share <= 1:
+            raise InputError(
+                f"--embinit-gpu-share {share}: a share of one GPU is above 0 and up to 1"
+            )
+        if self.config.option.collectonly or self.option("no-train"):
+            return
+        workerinput = getattr(self.config, "workerinput", {})
+        self.cluster = ray_engine.connect(
+            workerinput.get(CLUSTER_ADDRESS, self.option("ray-address")), self.option("device")
+        )
+
+    def pytest_unconfigure(self) -> None:
+        """Leaves the Ray cluster."""
+        if self.cluster is not None:
+            from embinit.runs import ray_engine
+
+            ray_engine.disconnect()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tells a worker whose it is, and which cluster trains."""
+        node.workerinput[CONTROLLER] = os.getpid()
+        if self.cluster is not None:
+            node.workerinput[CLUSTER_ADDRESS] = self.cluster
+
+    @property
+    def session(self) -> Session:
+        """The process's view of the plan and the store, opened when it is first needed."""
+        if self._session is None:
+            try:
+                store = Store(self.config.rootpath / self.option("store"))
+            except InputError as error:
+                raise pytest.UsageError(str(error)) from None
+            may_train = not self.option("no-train")
+            where = (store, self._data_dir, self.option("device"), self._sources(), may_train)
+            if self._on_ray:
+                from embinit.runs.ray_engine import RaySession
+
+                self._session = RaySession(*where, gpu_share=self.option("gpu-share"))
+            else:
+                self._session = Session(*where)
+        return self._session
+
+    def parametrise(self, metafunc: pytest.Metafunc) -> None:
+        """Parametrises a claim over its experiments on the tier."""
+        claim = Claim.of(metafunc.function)
+        if claim is None:
+            return
+        seeds = self.option("seeds")
+        try:
+            found: list[Experiment | Unreadable] = [
+                replace(one, seeds=seeds or one.seeds) for one in claim.experiments(self.tier)
+            ]
+        except InputError as error:
+            found = [Unreadable(error)]
+        ids = ["unreadable" if isinstance(one, Unreadable) else one.name for one in found]
+        metafunc.parametrize("experiment", found, ids=ids)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Reads every selected claim once, and plans the runs of all of them.
+
+        A claim that has no experiment on this tier is deselected: there is nothing to run. One that
+        can't be read fails when its turn comes, and touches no other.
+        """
+        absent = [item for item in items if _has_no_experiment(item)]
+        if absent:
+            self.config.hook.pytest_deselected(items=absent)
+            items[:] = [item for item in items if item not in absent]
+        wanted: list[list[RunSpec]] = []
+        for item in items:
+            if not isinstance(item, pytest.Function) or Statement.of(item.function) is None:
+                continue
+            item.user_properties.append((MARK, ""))
+            if Claim.of(item.function) is None:
+                continue
+            try:
+                item.stash[CASE] = _read(item)
+            except Exception as error:
+                item.stash[UNREADABLE] = _located(item, error)
+            else:
+                self._check_schedule(item.stash[CASE].experiment)
+                wanted.append(item.stash[CASE].runs())
+        if any(wanted) and not self.config.option.collectonly:
+            # A claim that lacks one run can't be decided, so its others are trained for nothing.
+            possible = [runs for runs in wanted if not any(map(self.session.problem, runs))]
+            self.session.want(run for runs in possible for run in runs)
+            progress.tell_plan(self.session, self._controller)
+
+    def _check_schedule(self, experiment: Experiment) -> None:
+        if (most := self.option("max-seeds")) is not None:
+            try:
+                _check_looks(experiment.seeds, most)
+            except InputError as error:
+                raise pytest.UsageError(str(error)) from None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
+        """Judges a claim, makes an audit, and leaves every other test to pytest."""
+        audit = Audit.of(pyfuncitem.function)
+        if audit is not None:
+            _settle_audit(pyfuncitem, audit)
+            return True
+        if UNREADABLE in pyfuncitem.stash:
+            pytest.fail(pyfuncitem.stash[UNREADABLE], pytrace=False)
+        if CASE not in pyfuncitem.stash:
+            return None
+        judgement = judge(
+            pyfuncitem.stash[CASE],
+            session=self.session,
+            max_seeds=self.option("max-seeds"),
+            ensure=self._ensure,
+            may_go_on=lambda runs: self._in_time(),
+        )
+        entry = claim_entry(judgement, pyfuncitem.nodeid, self.session.key, self.session.result)
+        pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
+        pyfuncitem.user_properties.extend(properties(entry))
+        _settle(pyfuncitem, judgement, bool(self.config.getini(STRICT)))
+        return True
+
+    def _ensure(self, runs: list[RunSpec]) -> None:
+        """Has ``runs`` stored; those of a later look join the plan first."""
+        planned = set(self.session.wanted)
+        more = [run for run in runs if run not in planned]
+        if not more:
+            return self.session.ensure(runs)
+        self.session.want([*self.session.wanted, *more])
+        progress.tell_plan(self.session, self._controller)
+        with self._helped():
+            return self.session.ensure(runs)
+
+    def _in_time(self) -> bool:
+        """Whether a later look may begin."""
+        budget = self.option("budget")
+        return budget is None or time.time() - self.started < 60 * budget
+
+    def _helped(self) -> contextlib.AbstractContextManager[None]:
+        """Others train the plan meanwhile: the other cores for a session alone, or the cluster."""
+        helps = self._session is not None and (self._is_alone or self._on_ray)
+        return self.session.helped() if helps else contextlib.nullcontext()
+
+    def begin(self) -> None:
+        """Shows the session's progress from here on, and lets others train."""
+        if not self._begun:
+            self._begun = True
+            if not self._is_worker:
+                self._open.enter_context(progress_line.shown(self.config, self._marks))
+            self._open.enter_context(self._helped())
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Iterator[None]:
+        """Begins before the first test, and ends after the last."""
+        self.begin()
+        try:
+            return (yield)
+        finally:
+            self._open.close()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Collects the verdicts that come with the reports; a claim without one is broken."""
+        if self._is_worker:
+            return
+        told, ours = 0, False
+        collected = {PROPERTY: self.verdicts, AUDIT_PROPERTY: self.audits}
+        for name, value in report.user_properties:
+            ours |= name == MARK
+            if name in collected:
+                told += 1
+                if report.when == "call":
+                    collected[name].append(json.loads(str(value)))
+        # A worker that crashed has its test reported as failed in no phase, with no properties.
+        crashed = report.when not in ("setup", "call", "teardown")
+        if report.failed and (crashed or (ours and not told)):
+            self.broken.append(report.nodeid)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """A claim that broke has no verdict: that is an error, never a refuted finding (exit 1).
+
+        A finding of the baseline that was not run is lost too, though pytest only skipped it.
+        """
+        self._open.close()
+        if self.broken:
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+        elif session.exitstatus == 0 and any(change.lost for change in self._changes()):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _changes(self) -> list[Change]:
+        """What became of the baseline's findings, where one was named."""
+        if self._baseline is None or self._is_worker:
+            return []
+        latest = {"session": {"tier": self.tier}, "claims": self.verdicts}
+        return baseline.changes(latest, baseline.read(self._baseline))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
+        """Verdicts come last, below what pytest tells of every test."""
+        yield
+        with warnings.catch_warnings():
+            # pytest's own filters are those from before the claims were loaded here.
+            warnings.simplefilter("default", DamagedWarning)
+            if (self.verdicts or self.audits) and not self._is_worker:
+                self._conclude(terminalreporter)
+
+    def _conclude(self, terminalreporter: Any) -> None:
+        """Writes the report, and tells the verdicts."""
+        from embinit.report import past, write_report
+        from embinit.report.verdict_table import verdict_lines
+
+        # statsmodels and pytest call gc.collect(), which would walk all of torch's objects.
+        gc.freeze()
+        for entries in (self.verdicts, self.audits):
+            entries.sort(key=lambda entry: entry["id"])
+        add_holm(self.verdicts)
+        store = Store(self.config.rootpath / self.option("store"))
+        document = {
+            "schema_version": 1,
+            "session": self._about(store),
+            "claims": self.verdicts,
+            "audits": self.audits,
+        }
+        histories = [] if self._baseline is None else [self._baseline.parent / past.NAME]
+        directory = self.config.rootpath / self.option("report-dir")
+        page = write_report(document, self._runs(store), directory, histories)
+        terminalreporter.section("verdicts")
+        writer = self.config.get_terminal_writer()
+        width = writer.fullwidth if terminalreporter.isatty else None
+        for line in verdict_lines(self.verdicts, self.audits, width, writer.hasmarkup):
+            terminalreporter.write_line(line)
+        self._tell_changes(terminalreporter)
+        terminalreporter.write_line(f"report: {page}")
+
+    def _runs(self, store: Store) -> dict[str, Any]:
+        """The runs of the session's claims by key, each with its arm's name."""
+        from embinit.report.arms import Run
+
+        label = arm_labels(papers_of(entry["paper"] for entry in self.verdicts))
+        results = ((key, store.get(key)) for key in sorted(self._keys()))
+        return {key: Run(key, label(one.spec), one) for key, one in results if one is not None}
+
+    def _keys(self) -> set[str]:
+        return {
+            key for entry in self.verdicts for one in entry["comparisons"] for key in one["runs"]
+        }
+
+    def _tell_changes(self, terminalreporter: Any) -> None:
+        from embinit.report.verdict_table import clean
+
+        if self._baseline is None:
+            return
+        terminalreporter.section("against the baseline")
+        changes = self._changes()
+        for change in changes:
+            text = f"{'LOST' if change.lost else 'moved'}: {change}"
+            for line in text.splitlines():
+                terminalreporter.write_line(clean(line))
+        if not changes:
+            terminalreporter.write_line("every verdict as it was, every effect where it was")
+
+    def _about(self, store: Store) -> dict[str, Any]:
+        """What the document says of the session."""
+        from embinit.runs.results import device_name, versions
+
+        keys, device = self._keys(), str(self.option("device"))
+        fresh = sum(
+            store.path(key).stat().st_mtime >= self.started
+            for key in keys
+            if store.path(key).exists()
+        )
+        first = {entry["looks"][0]["seeds"] for entry in self.verdicts}
+        return {
+            "started": datetime.datetime.fromtimestamp(self.started, datetime.UTC).isoformat(),
+            "wall_seconds": round(time.time() - self.started, 1),
+            "tier": self.tier,
+            # The nodes of a cluster may have what this machine has not.
+            "device": f"{device} (Ray cluster)" if self._on_ray else device_name(device),
+            "seeds": self.option("seeds") or max(first, default=0),
+            "command": " ".join(["pytest", *self.config.invocation_params.args]),
+            "runs": {"wanted": len(keys), "trained": fresh, "stored": len(keys) - fresh},
+            "versions": versions(),
+            "data_dir_given": self._data_dir is not None,
+        }
+
+    def pytest_report_header(self) -> str:
+        """What the claims will run as."""
+        header = f"embinit: tier {self.tier}, device {self.option('device')}"
+        return header if self.cluster is None else f"{header}, Ray at {self.cluster}"
+
+
+def _check_looks(seeds: int, most: int) -> None:
+    try:
+        schedule(seeds, most)
+    except InputError as error:
+        raise InputError(f"--embinit-max-seeds: {error}") from None
+
+
+def _check_device(device: str) -> None:
+    import torch
+
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"--embinit-device {device} can't be used here ({reason}); try cpu"
+        ) from None
+
+
+def _has_no_experiment(item: pytest.Item) -> bool:
+    """Whether pytest stands in for a claim that was parametrised with nothing."""
+    if not isinstance(item, pytest.Function) or Claim.of(item.function) is None:
+        return False
+    return not isinstance(_parameter(item), Experiment | Unreadable)
+
+
+def _parameter(item: pytest.Function) -> object:
+    callspec = getattr(item, "callspec", None)
+    return None if callspec is None else callspec.params.get("experiment")
+
+
+def _read(item: pytest.Function) -> Case:
+    """The claim in its experiment; whatever it raises is about the claim."""
+    given = _parameter(item)
+    if isinstance(given, Unreadable):
+        raise given.error
+    assert isinstance(given, Experiment)
+    return read(item.obj, given)
+
+
+def _located(item: pytest.Function, error: Exception) -> str:
+    """One line for a claim that can't be read: file, line, and what is wrong there."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename) == item.path]
+    line = lines[-1] if lines else inspect.unwrap(item.function).__code__.co_firstlineno
+    what = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+    try:
+        path = item.path.relative_to(item.config.rootpath)
+    except ValueError:
+        path = item.path
+    return f"{path}:{line}: {what}"
+
+
+def _settle_audit(item: pytest.Function, audit: Audit) -> None:
+    """An inconsistent paper is a known result, which nothing here can mend: xfailed."""
+    taken = inspect.signature(item.obj).parameters
+    checks = item.obj(**{name: item.funcargs[name] for name in taken})
+    finding = finding_of(checks)
+    item.user_properties.append(
+        (AUDIT_PROPERTY, json.dumps(audit_entry(audit, item.nodeid, checks)))
+    )
+    if finding is Finding.INCONSISTENT:
+        wrong = "\n".join(f"  {check}" for check in checks if not check.consistent)
+        pytest.xfail(f"{audit.says}: {finding}\n{wrong}")
+
+
+def _settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
+    """Turns the verdict into pytest's outcome, with the numbers in the message."""
+    claim, verdict = judgement.case.claim, judgement.verdict
+    if judgement.case.unequal and claim.expects is Verdict.NOT_RUN:
+        return
+    if verdict is Verdict.NOT_RUN:
+        pytest.skip(str(judgement))
+    if claim.expects is not None:
+        if verdict is not claim.expects:
+            pytest.fail(f"a control must come out {claim.expects}\n{judgement}", pytrace=False)
+        return
+    if verdict is Verdict.UNDECIDED and not strict:
+        pytest.xfail(str(judgement))
+    if verdict is not Verdict.SUPPORTED:
+        pytest.fail(str(judgement), pytrace=False)
+    with read_by(Decider(decisions=judgement.decisions)):
+        item.obj(experiment=judgement.case.experiment)

@@ -1,0 +1,340 @@
+"""Kinds of runs: how a spec becomes a result, and all else that differs from kind to kind.
+
+A kind is one object. It says what its runs read, whether that is in order, what they cost, how many
+of them stack, how many parameters they have and how a cohort is made. Nothing else in embinit asks
+of which kind a run is. Another package adds a kind with a recipe class of its own (see
+``specs.Recipe``) and ``KINDS.register``, or an entry point in the group ``embinit.kinds``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Protocol, cast
+
+from embinit.registry import Registry
+from embinit.specs import (
+    EVALUATION,
+    DataSpec,
+    ModelSpec,
+    Recipe,
+    RunSpec,
+    TablePretrainingSpec,
+    TrainingSpec,
+    TransferSpec,
+)
+
+if TYPE_CHECKING:
+    from embinit.runs.plan import Cohort
+    from embinit.runs.results import RunResult
+
+MOST_RUNS = 16
+"""How many runs a cohort has at most, where nothing else limits it."""
+
+NARROW, FEW_RUNS = 128, 5
+"""Up to this width a core gains by stacking many runs, beyond it by these few (docs/speed.md)."""
+
+WHOLE_SPLIT = 30_000
+"""How many examples a training split is taken to have where nothing cuts it."""
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Where a cohort is made.
+
+    Attributes:
+        data_dir: The directory with real data, if there is one.
+        device: The device to train on (``cpu``, ``cuda:0``).
+        progress: Is told the share of the work that is done, 0 to 1.
+        sharers: How many processes share the device's memory.
+    """
+
+    data_dir: Path | None
+    device: str = "cpu"
+    progress: Callable[[float], None] = lambda share: None
+    sharers: int = 1
+
+
+@dataclass(frozen=True)
+class Description:
+    """A run's setting in words, for the table of what was trained."""
+
+    model: str
+    training: str
+
+
+class Kind(Protocol):
+    """What embinit asks of a kind of run."""
+
+    @property
+    def recipe(self) -> type[Recipe] | None:
+        """The class of its runs' recipe; None for the kind whose runs have none."""
+
+    @property
+    def random_scores(self) -> bool:
+        """Whether the seed changes what its runs score."""
+
+    @property
+    def random_tables(self) -> bool:
+        """Whether the seed changes the statistics of the tables that its runs tell of."""
+
+    def reads(self, run: RunSpec) -> Sequence[DataSpec]:
+        """The data that the run reads, that of its tables' vocabulary first."""
+
+    def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
+        """A digest of what the run reads besides its spec; part of its key.
+
+        Raises:
+            InputError: A file is missing.
+        """
+
+    def check(self, run: RunSpec, data_dir: Path | None) -> None:
+        """Reads all that the run will read, before anything trains.
+
+        Raises:
+            InputError: Something is missing or unusable.
+        """
+
+    def check_key(self, run: RunSpec) -> Hashable:
+        """Equal for runs that pass or fail ``check`` alike."""
+
+    def cost(self, run: RunSpec) -> float:
+        """The rough cost of a run beside others (tokens x parameters)."""
+
+    def stacked(self, run: RunSpec, device: str) -> int:
+        """How many runs a cohort has at most."""
+
+    def parameters(self, run: RunSpec) -> Mapping[str, int]:
+        """How many parameters a run's model has in each phase, counted from the spec alone.
+
+        Raises:
+            InputError: The spec leaves it open, such as by a vocabulary that text decides.
+        """
+
+    def epochs(self, run: RunSpec) -> int | None:
+        """How many epochs the best is chosen from; None where none is chosen."""
+
+    def describe(self, run: RunSpec) -> Description:
+        """The run's model and training in words."""
+
+    def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
+        """Makes the cohort's runs; their results, in the cohort's order."""
+
+
+class _Kind:
+    """What most kinds have in common."""
+
+    random_scores: ClassVar[bool] = True
+    random_tables: ClassVar[bool] = False
+
+    def reads(self, run: RunSpec) -> Sequence[DataSpec]:
+        return (run.data,)
+
+    def check_key(self, run: RunSpec) -> Hashable:
+        return (run.data, run.table.source, run.training, run.model)
+
+    def stacked(self, run: RunSpec, device: str) -> int:
+        wide = run.model is not None and run.model.dim > NARROW
+        # A wide model fills a core with a few runs; more would only hold their results back.
+        return FEW_RUNS if wide and device == "cpu" else MOST_RUNS
+
+    def parameters(self, run: RunSpec) -> Mapping[str, int]:
+        return {}
+
+    def epochs(self, run: RunSpec) -> int | None:
+        return None
+
+
+class TrainingKind(_Kind):
+    """Train a model on one task from its tables."""
+
+    recipe = TrainingSpec
+
+    def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
+        from embinit.tables import start
+
+        return start.fingerprint(run, data_dir)
+
+    def check(self, run: RunSpec, data_dir: Path | None) -> None:
+        from embinit.tables import start
+
+        start.check(run, data_dir)
+
+    def check_key(self, run: RunSpec) -> Hashable:
+        return (run.data, run.table.source, _model(run).table_width)
+
+    def cost(self, run: RunSpec) -> float:
+        return _width(_model(run)) * self.epochs(run) * _examples(run.data)
+
+    def epochs(self, run: RunSpec) -> int:
+        return cast(TrainingSpec, run.training).epochs
+
+    def describe(self, run: RunSpec) -> Description:
+        return Description(_model_words(run), _tuning_words(cast(TrainingSpec, run.training)))
+
+    def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
+        from embinit.runs import training
+
+        return training.train(
+            cohort, workplace.data_dir, workplace.device, workplace.progress, workplace.sharers
+        )
+
+
+class TransferKind(_Kind):
+    """Pre-train an encoder, read its layers, and fine-tune it on each of several tasks."""
+
+    recipe = TransferSpec
+
+    def reads(self, run: RunSpec) -> Sequence[DataSpec]:
+        recipe = cast(TransferSpec, run.training)
+        labelled = (*(task.data for task in recipe.tasks), *recipe.probes)
+        return tuple(dict.fromkeys((run.data, *labelled)))
+
+    def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
+        from embinit.runs import transfer
+
+        return transfer.fingerprint(run, data_dir)
+
+    def check(self, run: RunSpec, data_dir: Path | None) -> None:
+        from embinit.runs import transfer
+
+        transfer.check(run, data_dir)
+
+    def cost(self, run: RunSpec) -> float:
+        recipe, model = cast(TransferSpec, run.training), _model(run)
+        masking, width = recipe.pretraining, _width(model)
+        outputs = model.table_width if model.coupled else model.output_width or model.dim
+        guessing = masking.share * outputs * (run.data.most_words or WHOLE_SPLIT)
+        of_text = (width + guessing) * masking.epochs * _examples(run.data)
+        tuning = (task.training.epochs * _examples(task.data) for task in recipe.tasks)
+        return of_text + width * sum(tuning)
+
+    def parameters(self, run: RunSpec) -> Mapping[str, int]:
+        from embinit.runs import transfer
+
+        return transfer.parameters_of(run)._asdict()
+
+    def describe(self, run: RunSpec) -> Description:
+        recipe = cast(TransferSpec, run.training)
+        masking = recipe.pretraining
+        tuned = "; ".join(f"{task.role}: {_tuning_words(task.training)}" for task in recipe.tasks)
+        return Description(
+            _model_words(run),
+            f"masked words, {_times(masking.epochs)}, batches of {masking.batch_size}, "
+            f"rate {masking.lr:g}, then {tuned}",
+        )
+
+    def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
+        from embinit.runs import transfer
+
+        return transfer.train(
+            cohort, workplace.data_dir, workplace.device, workplace.progress, workplace.sharers
+        )
+
+
+class TablePretrainingKind(_Kind):
+    """Pre-train a table on the made text, and measure it."""
+
+    recipe = TablePretrainingSpec
+    random_tables = True
+
+    def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
+        from embinit.runs.table_pretraining import runs
+
+        return runs.fingerprint(run, data_dir)
+
+    def check(self, run: RunSpec, data_dir: Path | None) -> None:
+        from embinit.runs.table_pretraining import runs
+
+        runs.check(run, data_dir)
+
+    def cost(self, run: RunSpec) -> float:
+        return 1.0
+
+    def stacked(self, run: RunSpec, device: str) -> int:
+        return 1  # its runs are made one after the other, so a cohort of several gains nothing
+
+    def describe(self, run: RunSpec) -> Description:
+        recipe = cast(TablePretrainingSpec, run.training)
+        return Description(
+            f"{recipe.objective}, a table from sigma {recipe.start:g}",
+            f"{recipe.steps} steps, batches of {recipe.batch_size}, {recipe.optimizer}, "
+            f"rate {recipe.rate:g}",
+        )
+
+    def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
+        from embinit.runs.table_pretraining import runs
+
+        return [runs.pretrain(run) for run in cohort.runs]
+
+
+class EvaluationKind(_Kind):
+    """Evaluate a table as it starts: what it knows of its words' relations."""
+
+    recipe = None
+    random_scores = False
+
+    def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
+        from embinit.runs import analogies
+
+        return analogies.fingerprint(run, data_dir)
+
+    def check(self, run: RunSpec, data_dir: Path | None) -> None:
+        from embinit.runs import analogies
+
+        analogies.check(run, data_dir)
+
+    def cost(self, run: RunSpec) -> float:
+        return 1.0
+
+    def describe(self, run: RunSpec) -> Description:
+        return Description("the table alone", "nothing is trained")
+
+    def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
+        from embinit.runs import analogies
+
+        return [analogies.probe(run, workplace.data_dir) for run in cohort.runs]
+
+
+KINDS: Registry[Kind] = Registry("kind of run", "embinit.kinds")
+KINDS.register(TrainingSpec.kind, TrainingKind())
+KINDS.register(TransferSpec.kind, TransferKind())
+KINDS.register(TablePretrainingSpec.kind, TablePretrainingKind())
+KINDS.register(EVALUATION, EvaluationKind())
+
+
+def kind_of(run: RunSpec) -> Kind:
+    """The run's kind.
+
+    Raises:
+        InputError: Nobody registered the kind that its recipe names.
+    """
+    return KINDS[run.kind]
+
+
+def _model(run: RunSpec) -> ModelSpec:
+    assert run.model is not None
+    return run.model
+
+
+def _width(model: ModelSpec) -> float:
+    return float(model.layers * model.dim * (4 * model.dim + 2 * model.feed_forward))
+
+
+def _examples(data: DataSpec) -> int:
+    return data.cut.train or WHOLE_SPLIT
+
+
+def _model_words(run: RunSpec) -> str:
+    model = _model(run)
+    layers = f"{model.layers} layer{'' if model.layers == 1 else 's'}"
+    return f"{model.dim} wide, {layers}, feed-forward {model.feed_forward}"
+
+
+def _tuning_words(recipe: TrainingSpec) -> str:
+    return f"{_times(recipe.epochs)}, batches of {recipe.batch_size}, rate {recipe.lr:g}"
+
+
+def _times(epochs: int) -> str:
+    return f"{epochs} epoch{'' if epochs == 1 else 's'}"

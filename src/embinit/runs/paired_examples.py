@@ -1,0 +1,84 @@
+"""How noisy a test set makes the difference of two models: paired tests over its examples.
+
+They say what another test set might have shown of the same two models. They say nothing of other
+seeds, so no verdict rests on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+LEVEL = 0.95
+RESAMPLES = 1000
+"""sacreBLEU's own default."""
+
+Texts = tuple[str, ...]
+
+
+class Noise(NamedTuple):
+    """The p of a paired test, and half of each side's 95 % interval in the metric's unit."""
+
+    p: float
+    spreads: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """A paired test over examples.
+
+    Attributes:
+        name: The test, for people.
+        compare: Takes two models' outputs and the references, all of one length.
+    """
+
+    name: str
+    compare: Callable[[Texts, Texts, Texts], Noise]
+
+
+def bootstrap(metric: str) -> PairedTest:
+    """sacreBLEU's paired bootstrap of one of its metrics (``BLEU``, ``CHRF``)."""
+    name = f"sacreBLEU's paired bootstrap, {RESAMPLES:,} resamples"
+    return PairedTest(name, partial(_bootstrap, metric))
+
+
+def mcnemar() -> PairedTest:
+    """McNemar's exact test of two models' accuracy, with Wilson's intervals."""
+    return PairedTest("McNemar's exact test", _mcnemar)
+
+
+@lru_cache(maxsize=1024)
+def _bootstrap(name: str, first: Texts, second: Texts, references: Texts) -> Noise:
+    from sacrebleu import metrics
+    from sacrebleu.significance import PairedTest as Resampled
+
+    # The task's own tokens are words already, so BLEU must not cut them again.
+    settings = {"tokenize": "none", "force": True} if name == "BLEU" else {}
+    metric = getattr(metrics, name)(references=[list(references)], **settings)
+    systems: list[tuple[str, Sequence[str]]] = [("first", first), ("second", second)]
+    test = Resampled(systems, {name: metric}, references=None, test_type="bs", n_samples=RESAMPLES)
+    # The first of its columns names the systems, the other has the metric's results.
+    results: list[Any] = list(test()[1].values())[1]
+    # sacreBLEU counts resamples that differ by more; of two equal outputs none does.
+    p = 1.0 if first == second else float(results[1].p_value)
+    return Noise(p, (float(results[0].ci), float(results[1].ci)))
+
+
+@lru_cache(maxsize=1024)
+def _mcnemar(first: Texts, second: Texts, references: Texts) -> Noise:
+    from statsmodels.stats.contingency_tables import mcnemar as exact_test
+    from statsmodels.stats.proportion import proportion_confint
+
+    right = [
+        [said == meant for said, meant in zip(side, references, strict=True)]
+        for side in (first, second)
+    ]
+    pairs = list(zip(*right, strict=True))
+    table = [[pairs.count((one, other)) for other in (True, False)] for one in (True, False)]
+    spreads = []
+    for side in right:
+        low, high = proportion_confint(sum(side), len(side), alpha=1 - LEVEL, method="wilson")
+        spreads.append(50 * float(high - low))
+    return Noise(float(exact_test(table, exact=True).pvalue), (spreads[0], spreads[1]))
