@@ -49,7 +49,7 @@ def main() -> int:
         if differing:
             faults.append(f"{', '.join(differing)} differ: {spec}")
             for name in differing[:1]:
-                print(name, _shown(old[spec], name), _shown(new[spec], name))
+                print(name, _plain(before, name)[:200], _plain(after, name)[:200])
     for fault in faults:
         print(fault[:400])
     print(f"{len(faults)} differences")
@@ -79,10 +79,6 @@ def _kind(spec: Mapping[str, Any]) -> str:
 
 def _plain(record: Mapping[str, Any], name: str) -> str:
     return json.dumps(record.get(name), sort_keys=True)
-
-
-def _shown(record: Mapping[str, Any], name: str) -> str:
-    return _plain(record, name)[:200]
 
 
 if __name__ == "__main__":

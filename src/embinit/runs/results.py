@@ -111,11 +111,12 @@ def _converter() -> Converter:
 
     converter = Converter(forbid_extra_keys=True)
     converter.register_structure_hook(type(None), lambda value, _: None)
-    for kind, sequence in ((float, Sequence[float]), (str, Sequence[str])):
-        converter.register_structure_hook_func(
-            lambda hint, sequence=sequence: hint == sequence,
-            lambda values, _, kind=kind: tuple(map(kind, values)),
-        )
+    converter.register_structure_hook_func(
+        lambda hint: bool(hint == Sequence[float]), lambda values, _: tuple(map(float, values))
+    )
+    converter.register_structure_hook_func(
+        lambda hint: bool(hint == Sequence[str]), lambda values, _: tuple(map(str, values))
+    )
     return converter
 
 
