@@ -243,7 +243,7 @@ def results_of(
     """Make the cohort's runs in this process, whatever their kind; in the cohort's order."""
     training = cohort.runs[0].training
     if training is None:
-        return [probing.probe(run, data_dir) for run in cohort.runs]
+        return [probing.evaluate(run, data_dir) for run in cohort.runs]
     if isinstance(training, TablePretrainingSpec):
         return [pretrained_tables.pretrain(run) for run in cohort.runs]
     made = transfer.train if isinstance(training, TransferSpec) else train

@@ -324,7 +324,7 @@ PROBE_MARGIN = 2.5
 
 
 def probes(name: str) -> list[Experiment]:
-    """The tier's probes of what English GloVe knows (``probing``); nothing is trained."""
+    """The tier's word analogies of English GloVe (``runs.analogies``); nothing is trained."""
     found = tier(name)
     task = "micro-neighbours" if found is MICRO else "analogies"
     setting = found.settings[0][1]
