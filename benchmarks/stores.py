@@ -49,7 +49,7 @@ def main() -> int:
         if differing:
             faults.append(f"{', '.join(differing)} differ: {spec}")
             for name in differing[:1]:
-                print(name, _plain(before, name)[:200], _plain(after, name)[:200])
+                print(name, _plain(old[spec], name)[:200], _plain(new[spec], name)[:200])
     for fault in faults:
         print(fault[:400])
     print(f"{len(faults)} differences")

@@ -13,20 +13,21 @@ import torch
 
 from embinit import cli
 from embinit.data import preparation
-from embinit.data.cache import INDEX, PreparedSource, Writer, answer_key, directory
+from embinit.data.cache import INDEX, CachedSource, Writer, open_directory, vectors_key
 from embinit.data.tasks import TASKS
 from embinit.errors import InputError
 from embinit.papers.kim2024.experiments import experiments
 from embinit.runs.plan import Cohort
 from embinit.runs.store import run_key
 from embinit.runs.training import train
+from embinit.tables import start
 
 
 @pytest.fixture(autouse=True)
 def forget():
     """Each test opens its own directories."""
     yield
-    for known in (preparation.prepare, preparation.source, preparation._lookup, directory):
+    for known in (preparation.prepare, preparation.source, start._lookup, open_directory):
         known.cache_clear()
 
 
@@ -65,10 +66,8 @@ def test_what_is_read_is_what_was_prepared(tmp_path, role):
             else:
                 assert before == after
     for side in first.vocabularies:
-        if preparation.covers(one.source, first.task, side, tmp_path):
-            found = [
-                preparation._lookup(one.source, one.data, side, where) for where in (None, tmp_path)
-            ]
+        if start.covers(one.source, first.task, side, tmp_path):
+            found = [start._lookup(one.source, one.data, side, where) for where in (None, tmp_path)]
             assert torch.equal(found[0].values, found[1].values)
             assert torch.equal(found[0].found, found[1].found)
 
@@ -77,7 +76,7 @@ def test_training_needs_neither_text_nor_vectors(ready, monkeypatch):
     """The same key and the same run, to the bit, where both could no longer be read."""
     one = small()
     run = one.run("pretrained", 0)
-    key = run_key(run.digest(), preparation.fingerprint(run, None))
+    key = run_key(run.digest(), start.fingerprint(run, None))
     [expected] = train(Cohort((run,)))
     preparation.source.cache_clear()
 
@@ -88,8 +87,8 @@ def test_training_needs_neither_text_nor_vectors(ready, monkeypatch):
     monkeypatch.setattr(type(TASKS[one.data.task]), "fingerprint", gone)
     monkeypatch.setattr(preparation, "tokenizer", gone)
     monkeypatch.setattr(preparation, "SOURCES", {})
-    preparation.check(run, ready)
-    assert run_key(run.digest(), preparation.fingerprint(run, ready)) == key
+    start.check(run, ready)
+    assert run_key(run.digest(), start.fingerprint(run, ready)) == key
     [found] = train(Cohort((run,)), ready)
     assert found.measures == expected.measures
     assert found.curves == expected.curves
@@ -118,16 +117,16 @@ def test_another_text_makes_other_files(ready, monkeypatch):
 def test_an_answer_is_that_of_one_source_to_one_vocabulary_in_its_order():
     """Rows are told apart by their place, so other vectors or another order are other answers."""
     about = {"dim": 2, "tokenizer": "whitespace", "languages": frozenset(), "directory": None}
-    source = PreparedSource(name="glove", print="as it was", **about)
+    source = CachedSource(name="glove", source_fingerprint="as it was", **about)
     keys = [
-        answer_key(source, ["a", "b"], None),
-        answer_key(source, ["b", "a"], None),
-        answer_key(source, ["a", "b"], "de"),
-        answer_key(replace(source, print="as it is"), ["a", "b"], None),
-        answer_key(replace(source, name="t5"), ["a", "b"], None),
+        vectors_key(source, ["a", "b"], None),
+        vectors_key(source, ["b", "a"], None),
+        vectors_key(source, ["a", "b"], "de"),
+        vectors_key(replace(source, source_fingerprint="as it is"), ["a", "b"], None),
+        vectors_key(replace(source, name="t5"), ["a", "b"], None),
     ]
     assert len(set(keys)) == 5
-    assert answer_key(replace(source), ["a", "b"], None) == keys[0]
+    assert vectors_key(replace(source), ["a", "b"], None) == keys[0]
 
 
 def spoil(path: Path) -> None:
@@ -152,9 +151,9 @@ def largest(ready: Path) -> Path:
 def test_harm_is_noticed_and_named(ready, harm, said):
     """The file and the mend; nothing trains on half of what was prepared."""
     harm(ready)
-    directory.cache_clear()
+    open_directory.cache_clear()
     with pytest.raises(InputError, match=said) as error:
-        preparation.check(small().run("pretrained", 0), ready)
+        start.check(small().run("pretrained", 0), ready)
     assert str(ready) in str(error.value)
     assert "embinit prepare again" in str(error.value)
 
@@ -164,7 +163,7 @@ def test_what_was_not_prepared_is_asked_for(ready):
     one = small()
     longer = replace(one, data=replace(one.data, max_length=8))
     with pytest.raises(InputError, match="has no such micro-translation text"):
-        preparation.check(longer.run("xavier", 0), ready)
+        start.check(longer.run("xavier", 0), ready)
     with pytest.raises(InputError, match="has no such vectors of 'micro-glove'"):
         preparation.source(one.source, ready).lookup(["house"], "src")
 

@@ -294,7 +294,7 @@ class EvaluationKind(_Kind):
     def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
         from embinit.runs import analogies
 
-        return [analogies.probe(run, workplace.data_dir) for run in cohort.runs]
+        return [analogies.evaluate(run, workplace.data_dir) for run in cohort.runs]
 
 
 KINDS: Registry[Kind] = Registry("kind of run", "embinit.kinds")
