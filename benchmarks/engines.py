@@ -1,6 +1,6 @@
 """How fast embinit trains beside a plain loop and others' trainers, on the same work.
 
-The same model, data, batch size, epochs and optimiser, one thread, one process, one engine after
+The same model, data, batch size, epochs and optimizer, one thread, one process, one engine after
 the other; each trains translation from Xavier tables with several seeds and then translates the
 test split greedily.
 
@@ -189,7 +189,7 @@ def plain(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -> Outc
     for seed in range(seeds):
         model = Plain(one, data, seed)
         setup = one.training
-        optimiser = torch.optim.Adam(
+        optimizer = torch.optim.Adam(
             model.parameters(), lr=setup.lr, betas=setup.betas, eps=setup.eps, fused=True
         )
         buckets = Buckets(data.train.lengths, data.train.target_lengths, setup.batch_size)
@@ -202,9 +202,9 @@ def plain(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -> Outc
                 total, words = model.losses(
                     data.train, shuffled[batch.group][batch.low : batch.high]
                 )
-                optimiser.zero_grad(set_to_none=True)
+                optimizer.zero_grad(set_to_none=True)
                 (total / words).backward()
-                optimiser.step()
+                optimizer.step()
             loss = _validation_loss(model, data.validation)
             if loss < best:
                 best = loss

@@ -43,7 +43,13 @@ from torch.utils.flop_counter import FlopCounterMode
 from embinit.models.graphs import Replayed, cuda_graphs
 from embinit.models.losses import cross_entropy
 from embinit.models.memory import estimated_bytes
-from embinit.models.transformer import PRECISIONS, Embedding, ModelShape, Noise, StackedTransformer
+from embinit.models.transformer import (
+    PRECISIONS,
+    Embedding,
+    ModelShape,
+    SeedDropout,
+    StackedTransformer,
+)
 from embinit.papers.kim2024 import CLASSES, DIM, numbers
 from embinit.papers.kim2024.experiments import PAPER
 from embinit.runs.results import device_name, versions
@@ -123,12 +129,12 @@ Learn = Callable[[torch.Tensor, int, int], None]
 def step_of(work: Work, device: str) -> tuple[Learn, Sequence[torch.Generator]]:
     """A training step on random ids, and the generators it draws from."""
     model = model_of(work, device)
-    noise = Noise(
+    dropout = SeedDropout(
         [torch.Generator(device).manual_seed(0)],
         torch.zeros(work.runs, dtype=torch.long, device=device),
         0.1,
     )
-    optimiser = torch.optim.Adam(
+    optimizer = torch.optim.Adam(
         model.parameters(), lr=1e-4, fused=True, capturable=device != "cpu"
     )
     source = torch.randint(5, work.encoder_words, (1, work.batch, work.source), device=device)
@@ -141,15 +147,15 @@ def step_of(work: Work, device: str) -> tuple[Learn, Sequence[torch.Generator]]:
 
     def step(chosen: torch.Tensor, words: int, target_words: int) -> None:
         if work.decoder_words:
-            hidden = model.decode(source, target[..., :-1], noise)
+            hidden = model.decode(source, target[..., :-1], dropout)
         else:
-            hidden = model.summary(source, noise)
+            hidden = model.mean_pool(source, dropout)
         losses, counted = cross_entropy(hidden, model.output, labels)
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         (losses / counted).sum().backward()
-        optimiser.step()
+        optimizer.step()
 
-    return step, noise.generators
+    return step, dropout.generators
 
 
 def seconds_of_a_step(work: Work, device: str) -> float:

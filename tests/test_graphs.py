@@ -18,7 +18,7 @@ from embinit.models.graphs import Replayed, own_stream
 from embinit.papers.kim2024.experiments import experiments
 from embinit.runs import training
 from embinit.runs.plan import Cohort
-from embinit.runs.training import CohortTraining, _sort, train
+from embinit.runs.training import CohortTraining, _graph_key, train
 from embinit.specs import Cut
 from test_training import cohort
 
@@ -96,7 +96,7 @@ def test_a_cohort_takes_the_place_of_another(role):
 
 def test_only_what_is_of_one_sort_takes_anothers_place():
     runs = cohort("sentiment")
-    sort = partial(_sort, data_dir=None, device="cuda")
+    sort = partial(_graph_key, data_dir=None, device="cuda")
     base = sort(Cohort((runs[0], runs[1])))
     assert sort(Cohort((runs[2], runs[3]))) == base  # another seed, the same arms
     assert sort(Cohort((runs[0], runs[2]))) != base  # two seeds
@@ -124,7 +124,7 @@ def test_the_newest_cohort_is_kept_for_its_sort_alone(monkeypatch):
 
     runs, broken = cohort("sentiment"), False
     monkeypatch.setattr(training, "CohortTraining", Training)
-    monkeypatch.setattr(training, "_kept", {})
+    monkeypatch.setattr(training, "_graph_cache", {})
     one, like, other = (Cohort((runs[number],)) for number in (0, 2, 4))
     for each in (one, like, other, one):
         training._training_of(each, None, "cuda").run(None)
@@ -132,7 +132,7 @@ def test_the_newest_cohort_is_kept_for_its_sort_alone(monkeypatch):
     broken = True
     with pytest.raises(RuntimeError, match="broken"):
         train(one, device="cuda")
-    assert not training._kept
+    assert not training._graph_cache
 
 
 def test_scores_may_come_later_than_their_epoch(monkeypatch):

@@ -15,7 +15,7 @@ from embinit.models.transformer import (
     Attention,
     Embedding,
     ModelShape,
-    Noise,
+    SeedDropout,
     StackedTransformer,
     rotated,
 )
@@ -138,7 +138,7 @@ def test_translation_equals_torch_run_by_run():
 def test_classification_equals_torch_run_by_run():
     """The classifier is torch's encoder, averaged over the words that are no padding."""
     model = stacked(translates=False)
-    ours = model.output(model.summary(SOURCE[None]))
+    ours = model.output(model.mean_pool(SOURCE[None]))
     for run in range(RUNS):
         torch.testing.assert_close(ours[run], their_logits(model, run, None))
 
@@ -148,7 +148,7 @@ def test_decoding_word_by_word_equals_all_at_once(attention):
     """The cache changes what is computed, not what comes out."""
     model = stacked(translates=True, attention=attention)
     whole = model.output(model.decode(SOURCE[None], TARGET[None])).view(RUNS, 2, -1, TARGET_WORDS)
-    memory, past = model.remember(SOURCE[None]), model.empty_past()
+    memory, past = model.encode_memory(SOURCE[None]), model.empty_past()
     for position in range(3):
         ids = TARGET[:, position].expand(RUNS, 2)
         logits, past = model.step(ids, position, past, memory)
@@ -199,7 +199,7 @@ def test_only_positions_in_attention_see_the_order(attention, moves):
     model = stacked(translates=False, attention=attention)
     model.encoder_embedding.positions.zero_()
     ids = torch.tensor([[[5, 6, 7, 8, 9]]])
-    there, back = model.output(model.summary(ids)), model.output(model.summary(ids.flip(-1)))
+    there, back = model.output(model.mean_pool(ids)), model.output(model.mean_pool(ids.flip(-1)))
     assert torch.allclose(there, back) != moves
 
 
@@ -235,14 +235,14 @@ def test_dropout_masks_belong_to_the_seed():
     """Runs of a seed share a mask whatever else the cohort holds; other seeds have others."""
     x = torch.ones(3, 40, 50)
 
-    def noise(seeds: list[int], seed_of_run: list[int], rows: int) -> torch.Tensor:
+    def dropout(seeds: list[int], seed_of_run: list[int], rows: int) -> torch.Tensor:
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-        return Noise(generators, torch.tensor(seed_of_run), 0.1)(x[:rows])
+        return SeedDropout(generators, torch.tensor(seed_of_run), 0.1)(x[:rows])
 
-    both = noise([1, 2], [0, 1, 0], 3)
+    both = dropout([1, 2], [0, 1, 0], 3)
     assert torch.equal(both[0], both[2])
     assert not torch.equal(both[0], both[1])
-    assert torch.equal(noise([2], [0], 1)[0], both[1])
+    assert torch.equal(dropout([2], [0], 1)[0], both[1])
     assert (both == 0).double().mean().item() == pytest.approx(0.1, abs=0.02)
     assert both.mean().item() == pytest.approx(1, abs=0.02)
 
@@ -252,13 +252,13 @@ def test_a_frozen_table_stays_while_its_neighbour_learns():
     tables, trained = torch.randn(2, 7, DIM), torch.tensor([False, True])
     embedding = Embedding(tables.clone(), torch.ones(2), torch.zeros(2, 5, DIM), trained)
     model = StackedTransformer(ModelShape(7, 0, 2, DIM, HEADS, 1, INNER, 0.0), embedding)
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     for run in range(2):
         model.initialise(run, torch.Generator().manual_seed(run))
     for _ in range(2):
-        optimiser.zero_grad()
-        model.output(model.summary(torch.tensor([[[3, 4, 5]]]))).square().sum().backward()
-        optimiser.step()
+        optimizer.zero_grad()
+        model.output(model.mean_pool(torch.tensor([[[3, 4, 5]]]))).square().sum().backward()
+        optimizer.step()
     assert torch.equal(embedding.table[0], tables[0])
     assert not torch.equal(embedding.table[1], tables[1])
 
@@ -279,7 +279,7 @@ def test_bfloat16_leaves_positions_and_norms_alone():
         shape = ModelShape(50, 0, 2, DIM, HEADS, 2, INNER, 0.0, precision)
         model = StackedTransformer(shape, embedding)
         model.initialise(0, torch.Generator().manual_seed(0))
-        outputs.append(model.output(model.summary(ids)))
+        outputs.append(model.output(model.mean_pool(ids)))
     assert not torch.equal(*outputs)
     torch.testing.assert_close(*outputs, rtol=0.05, atol=0.05)
     with pytest.raises(InputError, match="unknown precision 'float16'"):

@@ -30,7 +30,7 @@ from embinit.models.masked_language_model import (
     output_width,
     reinvested,
 )
-from embinit.models.masking import hide_words
+from embinit.models.masking import mask_tokens
 from embinit.models.starting import Start
 from embinit.models.transformer import Embedding, ModelShape, StackedTransformer
 from embinit.runs.plan import Cohort, plan
@@ -38,7 +38,7 @@ from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.runs.training import CohortTraining
 from embinit.runs.transfer import check, fingerprint, labelled_data, parameters_of, train
-from embinit.runs.transfer.pretraining import Pretraining, rate_at
+from embinit.runs.transfer.pretraining import Pretraining, lr_factor
 from embinit.specs import (
     Cut,
     DataSpec,
@@ -239,7 +239,7 @@ def test_words_are_hidden_as_they_should_be(copies, batch, length, share, seed):
     """Marks never; of n words max(1, round(share n)); labels are what stood there."""
     ids = sentences(copies, batch, length, seed)
     generators = [torch.Generator().manual_seed(number) for number in range(copies)]
-    seen, places, labels = hide_words(ids, WORDS, share, generators)
+    seen, places, labels = mask_tokens(ids, WORDS, share, generators)
     labels = labels.view(copies, batch, -1)
     guessed = torch.zeros_like(ids, dtype=torch.bool)
     guessed.scatter_(-1, places, labels != NOTHING)
@@ -254,8 +254,8 @@ def test_words_are_hidden_as_they_should_be(copies, batch, length, share, seed):
 
 def test_a_seed_hides_the_same_whoever_else_is_there():
     ids = sentences(1, 5, 12, 0)
-    alone = hide_words(ids, WORDS, 0.3, [torch.Generator().manual_seed(7)])
-    both = hide_words(
+    alone = mask_tokens(ids, WORDS, 0.3, [torch.Generator().manual_seed(7)])
+    both = mask_tokens(
         ids.expand(2, -1, -1), WORDS, 0.3, [torch.Generator().manual_seed(n) for n in (3, 7)]
     )
     for one, two in zip(alone, both, strict=True):
@@ -266,7 +266,7 @@ def test_a_seed_hides_the_same_whoever_else_is_there():
 def test_most_hidden_words_are_masked_few_replaced_or_left():
     """80, 10 and 10 % of 60,000; a random word is the right one in one of 1,000."""
     ids = torch.randint(MASK + 1, 1006, (1, 2000, 100))
-    seen, places, labels = hide_words(ids, 1006, 0.3, [torch.Generator().manual_seed(0)])
+    seen, places, labels = mask_tokens(ids, 1006, 0.3, [torch.Generator().manual_seed(0)])
     shown = seen.gather(-1, places).flatten(1)
     masked, left = (shown == MASK).float().mean(), (shown == labels).float().mean()
     assert float(masked) == pytest.approx(0.8, abs=0.01)
@@ -274,15 +274,15 @@ def test_most_hidden_words_are_masked_few_replaced_or_left():
 
 
 def test_the_rate_rises_then_falls():
-    rates = [rate_at(step, 100, 0.1) for step in range(100)]
+    rates = [lr_factor(step, 100, 0.1) for step in range(100)]
     assert rates[:10] == sorted(rates[:10])
     assert max(rates) == pytest.approx(1.0, abs=0.02)
     assert rates[9:] == sorted(rates[9:], reverse=True)
     assert 0 < rates[-1] < 0.05
     assert all(0 < rate <= 1 for rate in rates)
-    assert rate_at(0, 1, 0.1) > 0
+    assert lr_factor(0, 1, 0.1) > 0
     with pytest.raises(InputError, match="0 to below 1"):
-        rate_at(0, 10, 1.0)
+        lr_factor(0, 10, 1.0)
 
 
 @given(seed=st.integers(0, 50))

@@ -19,14 +19,14 @@ from embinit.models.losses import OutputLayer
 from embinit.models.starting import shape_of
 from embinit.models.transformer import (
     PRECISIONS,
+    Dropout,
     Embedding,
-    NoiseFunction,
     StackedLayerNorm,
     StackedLinear,
     StackedTransformer,
     count,
     draw_xavier,
-    no_noise,
+    no_dropout,
 )
 from embinit.randomness import stream
 from embinit.specs import ModelSpec
@@ -53,14 +53,14 @@ class MaskedLanguageModel(nn.Module):
             self.output_table = nn.Parameter(torch.empty(runs, words, output_width))
         self.dtype = PRECISIONS[precision]
 
-    def forward(self, ids: Tensor, places: Tensor, noise: NoiseFunction = no_noise) -> Tensor:
+    def forward(self, ids: Tensor, positions: Tensor, dropout: Dropout = no_dropout) -> Tensor:
         """What the output table is multiplied by, (R, B * K, E_out), for ids (S, B, T).
 
-        ``places`` (S, B, K) are where words are guessed.
+        ``positions`` (S, B, K) are where words are guessed.
         """
-        x, _ = self.encoder.encode(ids, noise)
-        runs, (_, batch, most) = self.encoder.runs, places.shape
-        index = places.expand(runs, batch, most).unsqueeze(-1).expand(-1, -1, -1, x.shape[-1])
+        x, _ = self.encoder.encode(ids, dropout)
+        runs, (_, batch, most) = self.encoder.runs, positions.shape
+        index = positions.expand(runs, batch, most).unsqueeze(-1).expand(-1, -1, -1, x.shape[-1])
         hidden = x.view(runs, batch, -1, x.shape[-1]).gather(2, index).flatten(1, 2)
         read: Tensor = self.norm(F.gelu(self.dense(hidden)))
         return read

@@ -23,14 +23,14 @@ from embinit.tables.start import Table, start_tables
 class Start:
     """The starting state of a cohort's runs over their data, which they share.
 
-    ``tables`` are each run's by side, ``places`` each side's encodings (R, L, E) of all runs,
+    ``tables`` are each run's by side, ``positions`` each side's encodings (R, L, E) of all runs,
     ``seeds`` the seeds that the runs have, and ``seed_of_run`` (R,) which of them is whose.
     """
 
     def __init__(self, specs: Sequence[RunSpec], data: PreparedData, data_dir: Path | None) -> None:
         self.specs, self.data = tuple(specs), data
         self.tables = [start_tables(spec, data, data_dir) for spec in self.specs]
-        self.places = {side: self._positions(side) for side in data.vocabularies}
+        self.positions = {side: self._positions(side) for side in data.vocabularies}
         self.seeds = sorted({spec.seed for spec in self.specs})
         self.seed_of_run = torch.tensor([self.seeds.index(spec.seed) for spec in self.specs])
 
@@ -70,7 +70,7 @@ class Start:
         return Embedding(
             torch.stack([tables[side].values for tables in self.tables]),
             torch.tensor([multiplier(spec) for spec in self.specs]),
-            self.places[side],
+            self.positions[side],
             torch.tensor([spec.table.trained for spec in self.specs]),
             first.norm_after_sum,
             self.specs[0].positions.kind == LEARNED,

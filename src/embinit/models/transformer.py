@@ -28,7 +28,7 @@ from embinit.data.vocabulary import PAD
 from embinit.errors import InputError
 from embinit.registry import Registry
 
-NoiseFunction = Callable[[Tensor], Tensor]
+Dropout = Callable[[Tensor], Tensor]
 
 
 ACTIVATIONS: Registry[Callable[[Tensor], Tensor]] = Registry("activation", "embinit.activations")
@@ -83,7 +83,7 @@ def count(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-class Noise:
+class SeedDropout:
     """Dropout masks: drawn once per seed from its own stream, broadcast over the seed's runs.
 
     The generator of a seed is asked in the same order and for the same shapes whatever the
@@ -107,8 +107,8 @@ class Noise:
         return x * (masks if len(masks) == 1 else masks[self._seed_of_run])
 
 
-def no_noise(x: Tensor) -> Tensor:
-    """Stands in for ``Noise`` in evaluation."""
+def no_dropout(x: Tensor) -> Tensor:
+    """Stands in for ``SeedDropout`` in evaluation."""
     return x
 
 
@@ -206,7 +206,7 @@ class Attention(nn.Module):
         key, value = self.projection(x, slice(self.dim, None)).chunk(2, dim=-1)
         return self._placed(self._split(key, batch), start), self._split(value, batch)
 
-    def to_itself(
+    def self_attention(
         self, x: Tensor, batch: int, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
         """Each word of x (R, B*T, D) attends to the words of x that mask or order allow."""
@@ -271,9 +271,9 @@ class EncoderLayer(nn.Module):
         self.feed_forward = FeedForward(shape, runs)
         self.feed_forward_norm = StackedLayerNorm(runs, shape.dim)
 
-    def forward(self, x: Tensor, batch: int, mask: Tensor, noise: NoiseFunction) -> Tensor:
-        x = self.attention_norm(x + noise(self.attention.to_itself(x, batch, mask)))
-        x = self.feed_forward_norm(x + noise(self.feed_forward(x)))
+    def forward(self, x: Tensor, batch: int, mask: Tensor, dropout: Dropout) -> Tensor:
+        x = self.attention_norm(x + dropout(self.attention.self_attention(x, batch, mask)))
+        x = self.feed_forward_norm(x + dropout(self.feed_forward(x)))
         return x
 
 
@@ -289,10 +289,10 @@ class DecoderLayer(nn.Module):
         self.feed_forward = FeedForward(shape, runs)
         self.feed_forward_norm = StackedLayerNorm(runs, shape.dim)
 
-    def forward(self, x: Tensor, memory: Memory, layer: int, noise: NoiseFunction) -> Tensor:
+    def forward(self, x: Tensor, memory: Memory, layer: int, dropout: Dropout) -> Tensor:
         """All words of the target at once, each seeing those before it."""
-        attended = self.attention.to_itself(x, memory.batch, causal=True)
-        return self._rest(x, attended, memory, layer, noise)
+        attended = self.attention.self_attention(x, memory.batch, causal=True)
+        return self._rest(x, attended, memory, layer, dropout)
 
     def step(
         self, x: Tensor, past: KeysAndValues | None, memory: Memory, layer: int
@@ -305,17 +305,17 @@ class DecoderLayer(nn.Module):
             key, value = torch.cat((past[0], key), dim=2), torch.cat((past[1], value), dim=2)
         bias = self.attention.bias(memory.batch, start + 1, start)
         attended = self.attention.attend(query, key, value, bias)
-        return self._rest(x, attended, memory, layer, no_noise), (key, value)
+        return self._rest(x, attended, memory, layer, no_dropout), (key, value)
 
     def _rest(
-        self, x: Tensor, attended: Tensor, memory: Memory, layer: int, noise: NoiseFunction
+        self, x: Tensor, attended: Tensor, memory: Memory, layer: int, dropout: Dropout
     ) -> Tensor:
-        x = self.attention_norm(x + noise(attended))
+        x = self.attention_norm(x + dropout(attended))
         query = self.memory_attention.query(x, memory.batch)
         key, value = memory.keys_and_values[layer]
         attended = self.memory_attention.attend(query, key, value, memory.mask)
-        x = self.memory_norm(x + noise(attended))
-        x = self.feed_forward_norm(x + noise(self.feed_forward(x)))
+        x = self.memory_norm(x + dropout(attended))
+        x = self.feed_forward_norm(x + dropout(self.feed_forward(x)))
         return x
 
 
@@ -383,14 +383,14 @@ class Embedding(nn.Module):
             dim,
         )
 
-    def forward(self, ids: Tensor, noise: NoiseFunction, start: int = 0) -> Tensor:
+    def forward(self, ids: Tensor, dropout: Dropout, start: int = 0) -> Tensor:
         """(S, B, T) ids, the first at position ``start``, to (R, B*T, D)."""
         _, batch, length = ids.shape
         runs, _, width = self.table.shape
         words = F.embedding(ids + self.offsets, self.table.flatten(0, 1))
         places = self.positions[:, None, start : start + length]
         summed = (words * self.multipliers + places).reshape(runs, batch * length, width)
-        read: Tensor = self.projection(noise(self.norm(summed)))
+        read: Tensor = self.projection(dropout(self.norm(summed)))
         return read
 
 
@@ -425,22 +425,22 @@ class StackedTransformer(nn.Module):
         )
         self.output = StackedLinear(self.runs, shape.dim, shape.outputs, shape.precision)
 
-    def encode(self, ids: Tensor, noise: NoiseFunction = no_noise) -> tuple[Tensor, Tensor]:
+    def encode(self, ids: Tensor, dropout: Dropout = no_dropout) -> tuple[Tensor, Tensor]:
         """(S, B, T) ids to the encoder's output (R, B*T, D) and its mask (R*B, 1, 1, T)."""
-        for x in self.states(ids, noise):  # noqa: B007
+        for x in self.states(ids, dropout):  # noqa: B007
             pass
         return x, self._mask(ids)
 
-    def states(self, ids: Tensor, noise: NoiseFunction = no_noise) -> Iterator[Tensor]:
+    def states(self, ids: Tensor, dropout: Dropout = no_dropout) -> Iterator[Tensor]:
         """(S, B, T) ids to what the encoder holds: its embeddings, then after each layer.
 
         Each is (R, B*T, D).
         """
         mask = self._mask(ids)
-        x = self.encoder_embedding(ids, noise)
+        x = self.encoder_embedding(ids, dropout)
         yield x
         for layer in self.encoder_layers:
-            x = layer(x, ids.shape[1], mask, noise)
+            x = layer(x, ids.shape[1], mask, dropout)
             yield x
 
     def _mask(self, ids: Tensor) -> Tensor:
@@ -450,38 +450,38 @@ class StackedTransformer(nn.Module):
         mask = blocked.expand(self.runs, batch, length) if copies == 1 else blocked
         return mask.reshape(-1, 1, 1, length)
 
-    def summary(self, ids: Tensor, noise: NoiseFunction = no_noise) -> Tensor:
+    def mean_pool(self, ids: Tensor, dropout: Dropout = no_dropout) -> Tensor:
         """(S, B, T) ids to the mean of the encoder's output over the words, (R, B, D).
 
         The output layer makes a classifier's logits of it.
         """
-        return mean_over_words(self.encode(ids, noise)[0], ids)
+        return mean_over_words(self.encode(ids, dropout)[0], ids)
 
-    def remember(self, ids: Tensor, noise: NoiseFunction = no_noise) -> Memory:
+    def encode_memory(self, ids: Tensor, dropout: Dropout = no_dropout) -> Memory:
         """Encode the source once for all steps of the decoder."""
-        x, mask = self.encode(ids, noise)
+        x, mask = self.encode(ids, dropout)
         batch = ids.shape[1]
         pairs = (
             layer.memory_attention.keys_and_values(x, batch) for layer in self._decoder_layers()
         )
         return Memory(tuple(pairs), mask, batch)
 
-    def decode(self, source: Tensor, target: Tensor, noise: NoiseFunction = no_noise) -> Tensor:
+    def decode(self, source: Tensor, target: Tensor, dropout: Dropout = no_dropout) -> Tensor:
         """What the output layer reads at each of ``target`` (S, B, T): (R, B*T, D).
 
         Padding follows the words, so order alone keeps it out of every real word's sight.
         """
-        memory = self.remember(source, noise)
-        x: Tensor = self._decoder_embedding()(target, noise)
+        memory = self.encode_memory(source, dropout)
+        x: Tensor = self._decoder_embedding()(target, dropout)
         for number, layer in enumerate(self._decoder_layers()):
-            x = layer(x, memory, number, noise)
+            x = layer(x, memory, number, dropout)
         return x
 
     def step(
         self, ids: Tensor, position: int, past: list[KeysAndValues | None], memory: Memory
     ) -> tuple[Tensor, list[KeysAndValues | None]]:
         """Logits (R, B, words) after one more word, ids (R, B), and the grown past."""
-        x = self._decoder_embedding()(ids.unsqueeze(-1), no_noise, start=position)
+        x = self._decoder_embedding()(ids.unsqueeze(-1), no_dropout, start=position)
         grown: list[KeysAndValues | None] = []
         for number, layer in enumerate(self._decoder_layers()):
             x, pair = layer.step(x, past[number], memory, number)

@@ -30,9 +30,9 @@ from embinit.models.losses import NOTHING, cross_entropy
 from embinit.models.memory import ran_out, runs_that_fit
 from embinit.models.starting import Start, model_shape, table_measures
 from embinit.models.transformer import (
-    Noise,
-    NoiseFunction,
-    no_noise,
+    Dropout,
+    SeedDropout,
+    no_dropout,
 )
 from embinit.randomness import stream, stream_seed
 from embinit.runs.plan import Cohort
@@ -90,8 +90,8 @@ def train(
     if that proves too many. InputError where not even one run has room.
     """
     at_once = len(cohort.runs)
-    if _sort(cohort, data_dir, device) not in _kept:
-        _kept.clear()
+    if _graph_key(cohort, data_dir, device) not in _graph_cache:
+        _graph_cache.clear()
         at_once = _runs_that_fit(cohort, data_dir, device, sharers)
     return in_parts(
         cohort,
@@ -120,7 +120,7 @@ def in_parts(
         try:
             results += work(part, told)
         except (RuntimeError, MemoryError) as error:
-            _kept.clear()
+            _graph_cache.clear()
             if not ran_out(error):
                 raise
             if at_once == 1:
@@ -132,7 +132,7 @@ def in_parts(
     return results
 
 
-def _sort(cohort: Cohort, data_dir: Path | None, device: str) -> tuple[object, ...]:
+def _graph_key(cohort: Cohort, data_dir: Path | None, device: str) -> tuple[object, ...]:
     """Cohorts of one sort have tensors of the same shapes, and learn the same ones of them."""
     seeds = [run.seed for run in cohort.runs]
     trained = {run.table.trained for run in cohort.runs}
@@ -140,19 +140,19 @@ def _sort(cohort: Cohort, data_dir: Path | None, device: str) -> tuple[object, .
     return (cohort.runs[0].cohort_key, pattern, frozenset(trained), data_dir, device)
 
 
-_kept: dict[tuple[object, ...], CohortTraining] = {}
+_graph_cache: dict[tuple[object, ...], CohortTraining] = {}
 """The newest cohort on a GPU: another of its sort takes its place, and uses its graphs again."""
 
 
 def _training_of(cohort: Cohort, data_dir: Path | None, device: str) -> CohortTraining:
-    sort = _sort(cohort, data_dir, device)
-    if sort in _kept:
-        _kept[sort].restart(cohort)
-        return _kept[sort]
-    _kept.clear()
+    sort = _graph_key(cohort, data_dir, device)
+    if sort in _graph_cache:
+        _graph_cache[sort].restart(cohort)
+        return _graph_cache[sort]
+    _graph_cache.clear()
     training = CohortTraining(cohort, data_dir, device)
     if training.on_gpu:
-        _kept[sort] = training
+        _graph_cache[sort] = training
     return training
 
 
@@ -199,12 +199,12 @@ class CohortTraining:
         self.model = self.start.model()
         self.model.load_state_dict(carried or {}, strict=False)
         self.model.to(device)
-        self.noise = Noise(
+        self.dropout = SeedDropout(
             [stream(seed, "dropout", device) for seed in self.start.seeds],
             self.start.seed_of_run.to(device),
             first.model.dropout,
         )
-        self.optimiser = torch.optim.Adam(
+        self.optimizer = torch.optim.Adam(
             [parameter for parameter in self.model.parameters() if parameter.requires_grad],
             lr=self.training.lr,
             betas=self.training.betas,
@@ -215,17 +215,17 @@ class CohortTraining:
         self.total = torch.zeros(len(self.start.specs), device=device)
         self.learn = self._step
         if self.on_gpu:
-            self.learn = Replayed(self._step, cuda_graphs(self.noise.generators))
+            self.learn = Replayed(self._step, cuda_graphs(self.dropout.generators))
         self._begin()
 
     def restart(self, cohort: Cohort) -> None:
         """Take another cohort of the same sort: every tensor is filled anew where it lies."""
         self.start = Start(cohort.runs, self.data, self.data_dir)
         self.model.load_state_dict(self.start.model().state_dict())
-        for state in self.optimiser.state.values():
+        for state in self.optimizer.state.values():
             for value in state.values():
                 value.zero_()
-        for generator, seed in zip(self.noise.generators, self.start.seeds, strict=True):
+        for generator, seed in zip(self.dropout.generators, self.start.seeds, strict=True):
             generator.manual_seed(stream_seed(seed, "dropout"))
         self._begin()
 
@@ -282,16 +282,16 @@ class CohortTraining:
         split = self.data.train
         targets = split.targets[chosen, :target] if split.targets is not None else None
         labels = split.labels[chosen] if split.labels is not None else None
-        hidden, labels = self._forward(split.inputs[chosen, :source], targets, labels, self.noise)
+        hidden, labels = self._forward(split.inputs[chosen, :source], targets, labels, self.dropout)
         losses, counted = cross_entropy(hidden, self.model.output, labels)
         losses = losses / counted
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(set_to_none=True)
         losses.sum().backward()
-        self.optimiser.step()
+        self.optimizer.step()
         self.total += losses.detach()
 
     def _forward(
-        self, inputs: Tensor, targets: Tensor | None, labels: Tensor | None, noise: NoiseFunction
+        self, inputs: Tensor, targets: Tensor | None, labels: Tensor | None, dropout: Dropout
     ) -> tuple[Tensor, Tensor]:
         """What goes into the output layer, (R, M, D), and what should come out of it, (S, M).
 
@@ -299,9 +299,9 @@ class CohortTraining:
         """
         if targets is None:
             assert labels is not None
-            return self.model.summary(inputs, noise), labels
+            return self.model.mean_pool(inputs, dropout), labels
         words = targets.long()
-        hidden = self.model.decode(inputs, words[..., :-1], noise)
+        hidden = self.model.decode(inputs, words[..., :-1], dropout)
         following = words[..., 1:].flatten(1)
         return hidden, following.masked_fill(following == PAD, NOTHING)
 
@@ -339,7 +339,7 @@ class CohortTraining:
             if split.targets is not None:
                 targets = _cut(split.targets, split.target_lengths, part)
             labels = split.labels[part][None] if split.labels is not None else None
-            hidden, labels = self._forward(inputs, targets, labels, no_noise)
+            hidden, labels = self._forward(inputs, targets, labels, no_dropout)
             losses, counted = cross_entropy(hidden, self.model.output, labels)
             loss += losses
             total += counted
@@ -410,7 +410,7 @@ class CohortTraining:
         """Each run's translations of the split as its model stands."""
         self.model.eval()
         vocabulary = self.data.vocabularies["decoder"]
-        longest = self.start.places["decoder"].shape[1] - 1
+        longest = self.start.positions["decoder"].shape[1] - 1
         outputs: Outputs = [[""] * len(split) for _ in self.start.specs]
         for chosen in self._in_order(split):
             inputs = _cut(split.inputs, split.lengths, chosen)[0]
@@ -442,10 +442,10 @@ class CohortTraining:
             failure = f"the loss stopped being a number in epoch {epochs + 1}"
         encoder = tables["encoder"]
         added = spec.positions.kind != "none"
-        places = {side: rows[run] for side, rows in self.start.places.items()} if added else {}
+        places = {side: rows[run] for side, rows in self.start.positions.items()} if added else {}
         return RunResult(
             spec=spec.as_dict(),
-            measures=measures | table_measures(spec, encoder, self.start.places["encoder"][run]),
+            measures=measures | table_measures(spec, encoder, self.start.positions["encoder"][run]),
             curves=self.curves.of(run, epochs),
             tables={side: table_statistics(t.values, t.special) for side, t in tables.items()},
             positions={side: table_statistics(rows) for side, rows in places.items()},

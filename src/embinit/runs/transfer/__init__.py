@@ -184,7 +184,7 @@ def _pretrained(run: int, start: Start, pretraining: Pretraining) -> _Found:
     spec, series = start.specs[run], (pretraining.train_loss, pretraining.validation_loss)
     train, validation = ([float(epoch[run]) for epoch in losses] for losses in series)
     counts = parameters_of(spec)
-    places = start.places["encoder"][run]
+    places = start.positions["encoder"][run]
     measures = table_measures(spec, start.tables[run]["encoder"], places) | {
         "pretraining_parameters": float(counts.pretraining),
         "finetuning_parameters": float(counts.finetuning),
@@ -238,7 +238,7 @@ def _result(run: int, found: _Found, start: Start, made: Mapping[str, object]) -
         measures=found.measures,
         curves=found.curves,
         tables={"encoder": table_statistics(table.values, table.special)},
-        positions={"encoder": table_statistics(start.places["encoder"][run])},
+        positions={"encoder": table_statistics(start.positions["encoder"][run])},
         coverage={"encoder": table.coverage},
         examples={"train": len(data.train), "validation": len(data.validation)},
         failure=found.failure,

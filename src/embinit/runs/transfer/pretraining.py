@@ -11,9 +11,9 @@ from embinit.errors import InputError
 from embinit.models.graphs import Replayed, Step, cuda_graphs, own_stream
 from embinit.models.losses import cross_entropy
 from embinit.models.masked_language_model import MaskedLanguageModel, output_width
-from embinit.models.masking import Masked, hide_words
+from embinit.models.masking import Masked, mask_tokens
 from embinit.models.starting import Start
-from embinit.models.transformer import Noise, no_noise
+from embinit.models.transformer import SeedDropout, no_dropout
 from embinit.randomness import stream
 from embinit.runs.training import EVALUATION_BATCH, Progress
 from embinit.specs import PretrainingSpec, TransferSpec
@@ -43,7 +43,7 @@ class Pretraining:
         for run, spec in enumerate(start.specs):
             self.model.initialise(run, spec.seed)
         self.model.to(device)
-        self.noise = Noise(
+        self.dropout = SeedDropout(
             [stream(seed, "dropout/pretraining", device) for seed in start.seeds],
             start.seed_of_run.to(device),
             first.model.dropout,
@@ -52,7 +52,7 @@ class Pretraining:
         # A tensor, so that a recorded step reads each step's own rate.
         self.rate = torch.zeros((), device=device)
         on_gpu = torch.device(device).type == "cuda"
-        self.optimiser = torch.optim.Adam(
+        self.optimizer = torch.optim.Adam(
             [parameter for parameter in self.model.parameters() if parameter.requires_grad],
             lr=self.rate,
             betas=self.spec.betas,
@@ -63,7 +63,7 @@ class Pretraining:
         self.total = torch.zeros(len(start.specs), device=device)
         self.learn: Step = self._step
         if on_gpu:
-            generators = [*self.noise.generators, *self.hiding]
+            generators = [*self.dropout.generators, *self.hiding]
             self.learn = Replayed(self._step, cuda_graphs(generators))
         self.train_loss: list[Tensor] = []
         self.validation_loss: list[Tensor] = []
@@ -85,7 +85,7 @@ class Pretraining:
                 chosen = torch.stack(
                     [order[batch.group][batch.low : batch.high] for order in shuffled]
                 )
-                self.rate.fill_(self.spec.lr * rate_at(step, steps, self.spec.warm_up))
+                self.rate.fill_(self.spec.lr * lr_factor(step, steps, self.spec.warm_up))
                 self.learn(chosen.to(self.device), group.source, 0)
                 step += 1
             self.train_loss.append((self.total / self.buckets.steps).cpu())
@@ -99,23 +99,23 @@ class Pretraining:
         masked = self._hide(self.data.train, chosen, source, self.hiding)
         losses, counted = self._losses(masked, training=True)
         losses = losses / counted
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(set_to_none=True)
         losses.sum().backward()
-        self.optimiser.step()
+        self.optimizer.step()
         self.total += losses.detach()
 
     def _hide(
         self, split: Split, chosen: Tensor, length: int, generators: list[torch.Generator]
     ) -> Masked:
         ids = split.inputs[chosen, :length].long()
-        return hide_words(ids, self.words, self.spec.share, generators)
+        return mask_tokens(ids, self.words, self.spec.share, generators)
 
     def _losses(self, masked: Masked, training: bool) -> tuple[Tensor, Tensor]:
         """Each run's summed loss (R,), and over how many words (R,)."""
-        seen, places, labels = masked
+        seen, positions, labels = masked
         if len(self.start.seeds) > 1 and training:
-            seen, places, labels = (part[self.start.seed_of_run] for part in masked)
-        read = self.model(seen, places, self.noise if training else no_noise)
+            seen, positions, labels = (part[self.start.seed_of_run] for part in masked)
+        read = self.model(seen, positions, self.dropout if training else no_dropout)
         return cross_entropy(read, self.model.output(), labels)
 
     @torch.inference_mode()
@@ -133,7 +133,7 @@ class Pretraining:
         return (loss / total).cpu()
 
 
-def rate_at(step: int, steps: int, warm_up: float) -> float:
+def lr_factor(step: int, steps: int, warm_up: float) -> float:
     """The share of the learning rate at ``step`` of so many: up to 1, then down towards 0.
 
     InputError unless ``warm_up`` is from 0 to below 1.
