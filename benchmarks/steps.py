@@ -40,19 +40,16 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
+from embinit.models.embedding import Embedding
 from embinit.models.graphs import Replayed, cuda_graphs
+from embinit.models.layers import PRECISIONS, SeedDropout
 from embinit.models.losses import cross_entropy
-from embinit.models.memory import estimated_bytes
-from embinit.models.transformer import (
-    PRECISIONS,
-    Embedding,
-    ModelShape,
-    SeedDropout,
-    StackedTransformer,
-)
+from embinit.models.memory import WidestBatch, estimated_bytes
+from embinit.models.transformer import ModelShape, StackedTransformer
 from embinit.papers.kim2024 import CLASSES, DIM, numbers
 from embinit.papers.kim2024.experiments import PAPER
 from embinit.runs.results import device_name, versions
+from embinit.specs import ModelSpec
 from embinit.tables import positions
 
 LENGTHS = {"sst2": (11, 0), "mnli": (35, 0), "multi30k": (15, 14), "iwslt2017": (25, 25)}
@@ -94,14 +91,10 @@ SWEEPS: dict[str, Sequence[int]] = {
 def shape_of(work: Work) -> ModelShape:
     """The shape of one of its models."""
     return ModelShape(
-        encoder_words=work.encoder_words,
-        decoder_words=work.decoder_words,
+        ModelSpec(work.dim, work.heads, work.layers, work.feed_forward),
+        encoder_vocabulary=work.encoder_words,
+        decoder_vocabulary=work.decoder_words,
         outputs=work.decoder_words or work.classes,
-        dim=work.dim,
-        heads=work.heads,
-        layers=work.layers,
-        feed_forward=work.feed_forward,
-        dropout=0.1,
         precision=work.precision,
     )
 
@@ -111,10 +104,13 @@ def model_of(work: Work, device: str) -> StackedTransformer:
     shape = shape_of(work)
 
     def embedding(words: int, length: int) -> Embedding:
-        places = positions.table("sinusoidal", length + 1, work.dim).repeat(work.runs, 1, 1)
-        trained = torch.ones(work.runs, dtype=torch.bool)
-        tables = torch.randn(work.runs, words, work.dim) * 0.02
-        return Embedding(tables, torch.full((work.runs,), work.dim**0.5), places, trained)
+        rows = positions.table("sinusoidal", length + 1, work.dim)
+        return shape.embedding(
+            tables=torch.randn(work.runs, words, work.dim) * 0.02,
+            multipliers=torch.full((work.runs,), work.dim**0.5),
+            positions=rows.repeat(work.runs, 1, 1),
+            trained=torch.ones(work.runs, dtype=torch.bool),
+        )
 
     decoder = embedding(work.decoder_words, work.target) if work.decoder_words else None
     model = StackedTransformer(shape, embedding(work.encoder_words, work.source), decoder)
@@ -256,9 +252,8 @@ def _measure(work: Work, device: str, told: Any) -> None:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     if device != "cpu":
         memory = torch.cuda.max_memory_allocated() / 2**30
-    estimate = estimated_bytes(
-        shape_of(work), work.runs, work.batch, work.source, work.target, device
-    )
+    widest = WidestBatch(work.batch, work.source, work.target)
+    estimate = estimated_bytes(shape_of(work), work.runs, widest, device)
     told.put(
         {
             "seconds": round(seconds, 5),

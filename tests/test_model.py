@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
@@ -10,35 +12,34 @@ from torch import nn
 
 from embinit.data.vocabulary import PAD
 from embinit.errors import InputError
-from embinit.models.transformer import (
-    REACH,
-    Attention,
-    Embedding,
-    ModelShape,
-    SeedDropout,
-    StackedTransformer,
-    rotated,
-)
+from embinit.models.attention import ATTENTION, REACH, RelativeAttention, rotated
+from embinit.models.embedding import Embedding
+from embinit.models.layers import SeedDropout
+from embinit.models.masked_language_model import MaskedLanguageModel, MaskedModelShape
+from embinit.models.transformer import ModelShape, StackedTransformer
+from embinit.specs import ModelSpec
 
 DIM, HEADS, LAYERS, INNER, RUNS = 16, 4, 2, 24, 3
 SOURCE_WORDS, TARGET_WORDS = 13, 11
 
 
-def stacked(translates: bool, attention: str = "plain") -> StackedTransformer:
-    generator = torch.Generator().manual_seed(1)
+SPEC = ModelSpec(DIM, HEADS, LAYERS, INNER)
 
-    def embedding(words: int) -> Embedding:
-        return Embedding(
-            torch.randn(RUNS, words, DIM, generator=generator),
-            torch.tensor([1.0, 2.0, 4.0]),
-            torch.randn(RUNS, 9, DIM, generator=generator),
-            torch.ones(RUNS, dtype=torch.bool),
+
+def stacked(translates: bool, **options: object) -> StackedTransformer:
+    """A model of three runs whose parameters are all random, in float64."""
+    generator = torch.Generator().manual_seed(1)
+    words = TARGET_WORDS if translates else 0
+    shape = ModelShape(replace(SPEC, **options), SOURCE_WORDS, words, words or 3)
+
+    def embedding(vocabulary: int) -> Embedding:
+        return shape.embedding(
+            tables=torch.randn(RUNS, vocabulary, DIM, generator=generator),
+            multipliers=torch.tensor([1.0, 2.0, 4.0]),
+            positions=torch.randn(RUNS, 9, DIM, generator=generator),
+            trained=torch.ones(RUNS, dtype=torch.bool),
         )
 
-    outputs = TARGET_WORDS if translates else 3
-    words = TARGET_WORDS if translates else 0
-    sizes = (SOURCE_WORDS, words, outputs, DIM, HEADS, LAYERS, INNER, 0.1)
-    shape = ModelShape(*sizes, attention=attention)
     model = StackedTransformer(
         shape, embedding(SOURCE_WORDS), embedding(TARGET_WORDS) if translates else None
     )
@@ -74,20 +75,20 @@ def reference(model: StackedTransformer, run: int) -> tuple[nn.ModuleList, nn.Mo
     for ours in model.encoder_layers:
         theirs = nn.TransformerEncoderLayer(DIM, HEADS, INNER, **options)
         copy_attention(theirs.self_attn, ours.attention, run)
-        copy_norm(theirs.norm1, ours.attention_norm, run)
+        copy_norm(theirs.norm1, ours.attention_residual.norm, run)
         copy_linear(theirs.linear1, ours.feed_forward.inner, run)
         copy_linear(theirs.linear2, ours.feed_forward.outer, run)
-        copy_norm(theirs.norm2, ours.feed_forward_norm, run)
+        copy_norm(theirs.norm2, ours.feed_forward_residual.norm, run)
         encoder.append(theirs)
     for ours in model.decoder_layers:
         theirs = nn.TransformerDecoderLayer(DIM, HEADS, INNER, **options)
         copy_attention(theirs.self_attn, ours.attention, run)
-        copy_norm(theirs.norm1, ours.attention_norm, run)
+        copy_norm(theirs.norm1, ours.attention_residual.norm, run)
         copy_attention(theirs.multihead_attn, ours.memory_attention, run)
-        copy_norm(theirs.norm2, ours.memory_norm, run)
+        copy_norm(theirs.norm2, ours.memory_residual.norm, run)
         copy_linear(theirs.linear1, ours.feed_forward.inner, run)
         copy_linear(theirs.linear2, ours.feed_forward.outer, run)
-        copy_norm(theirs.norm3, ours.feed_forward_norm, run)
+        copy_norm(theirs.norm3, ours.feed_forward_residual.norm, run)
         decoder.append(theirs)
     return encoder, decoder
 
@@ -177,8 +178,7 @@ def test_rotary_scores_depend_on_the_distance_alone(start, shift):
 
 def test_relative_positions_add_a_bias_for_each_distance():
     """Run by run and head by head; words farther than the reach count as that far."""
-    shape = ModelShape(5, 0, 2, 8, 2, 1, 8, 0.0, attention="relative")
-    attention = Attention(shape, 2, "relative")
+    attention = RelativeAttention(ModelSpec(8, 2, 1, 8), 2, "float32")
     with torch.no_grad():
         attention.distances.copy_(torch.arange(2 * 2 * (2 * REACH + 1)).view(2, 2, -1))
     bias = attention.bias(batch=3, keys=REACH + 9, start=4)
@@ -213,9 +213,13 @@ def test_a_norm_after_the_sum_takes_the_tables_scale_away():
     tables, places = torch.randn(2, 7, DIM), torch.randn(2, 5, DIM)
     ids = torch.tensor([[[3, 4, 5]]])
     once, twice = (
-        Embedding(scale * tables, torch.ones(2), scale * places, torch.ones(2).bool(), norm=True)(
-            ids, lambda x: x
-        )
+        Embedding(
+            spec=replace(SPEC, norm_after_sum=True),
+            tables=scale * tables,
+            multipliers=torch.ones(2),
+            positions=scale * places,
+            trained=torch.ones(2).bool(),
+        )(ids, lambda x: x)
         for scale in (1, 2)
     )
     torch.testing.assert_close(once, twice, rtol=1e-4, atol=1e-4)
@@ -223,12 +227,61 @@ def test_a_norm_after_the_sum_takes_the_tables_scale_away():
     torch.testing.assert_close(once, nn.functional.layer_norm(summed, (DIM,)))
 
 
-@pytest.mark.parametrize("words", [0, 11])
-def test_parameters_are_counted_without_making_them(words):
-    """As many as torch finds in a model that was made."""
-    model = stacked(translates=words > 0)
-    made = sum(parameter.numel() for parameter in model.parameters()) // RUNS
-    assert model.shape.parameters == made
+def made(shape: ModelShape, length: int, runs: int = 2) -> StackedTransformer:
+    """A model with values, as a cohort makes it."""
+
+    def embedding(vocabulary: int) -> Embedding:
+        return shape.embedding(
+            tables=torch.randn(runs, vocabulary, shape.spec.table_width),
+            multipliers=torch.ones(runs),
+            positions=torch.randn(runs, length, shape.spec.table_width),
+            trained=torch.ones(runs, dtype=torch.bool),
+        )
+
+    decoder = embedding(shape.decoder_vocabulary) if shape.translates else None
+    return StackedTransformer(shape, embedding(shape.encoder_vocabulary), decoder)
+
+
+specs = st.builds(
+    ModelSpec,
+    dim=st.sampled_from([8, 16]),
+    heads=st.sampled_from([1, 2, 4]),
+    layers=st.integers(1, 3),
+    feed_forward=st.integers(1, 20),
+    norm_after_sum=st.booleans(),
+    attention=st.sampled_from(list(ATTENTION)),
+    activation=st.sampled_from(["relu", "gelu"]),
+    input_width=st.sampled_from([None, 8, 12]),
+    output_width=st.sampled_from([None, 8, 20]),
+)
+
+
+@given(spec=specs, words=st.sampled_from([0, 11]), learned=st.sampled_from([0, 6]))
+def test_parameters_are_counted_without_making_them(spec, words, learned):
+    """As many as torch finds in a model that was made, whatever the options."""
+    shape = ModelShape(spec, 13, words, words or 3, learned_positions=learned)
+    model = made(shape, learned or 9)
+    assert shape.parameters == sum(parameter.numel() for parameter in model.parameters()) // 2
+
+
+@given(spec=specs, coupled=st.booleans(), learned=st.sampled_from([0, 6]))
+def test_a_masked_language_models_head_is_counted(spec, coupled, learned):
+    spec = replace(spec, coupled=coupled, output_width=None if coupled else spec.output_width)
+    shape = MaskedModelShape(spec, 13, learned_positions=learned)
+    model = MaskedLanguageModel(made(shape, learned or 9))
+    assert shape.parameters == sum(parameter.numel() for parameter in model.parameters()) // 2
+    assert shape.logits == model.output().weight.shape[-1]
+
+
+def test_tables_have_the_width_that_the_model_reads():
+    with pytest.raises(InputError, match="12 wide and the model reads 16"):
+        Embedding(
+            spec=SPEC,
+            tables=torch.zeros(1, 5, 12),
+            multipliers=torch.ones(1),
+            positions=torch.zeros(1, 3, 12),
+            trained=torch.ones(1).bool(),
+        )
 
 
 def test_dropout_masks_belong_to_the_seed():
@@ -250,8 +303,14 @@ def test_dropout_masks_belong_to_the_seed():
 def test_a_frozen_table_stays_while_its_neighbour_learns():
     """A zero gradient from zero moments is a zero step of Adam."""
     tables, trained = torch.randn(2, 7, DIM), torch.tensor([False, True])
-    embedding = Embedding(tables.clone(), torch.ones(2), torch.zeros(2, 5, DIM), trained)
-    model = StackedTransformer(ModelShape(7, 0, 2, DIM, HEADS, 1, INNER, 0.0), embedding)
+    shape = ModelShape(replace(SPEC, layers=1), 7, outputs=2)
+    embedding = shape.embedding(
+        tables=tables.clone(),
+        multipliers=torch.ones(2),
+        positions=torch.zeros(2, 5, DIM),
+        trained=trained,
+    )
+    model = StackedTransformer(shape, embedding)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     for run in range(2):
         model.initialise(run, torch.Generator().manual_seed(run))
@@ -271,25 +330,27 @@ def test_bfloat16_leaves_positions_and_norms_alone():
     ids = torch.randint(3, 50, (1, 4, 9), generator=generator)
     outputs = []
     for precision in ("float32", "bfloat16"):
-        embedding = Embedding(tables.clone(), torch.full((1,), 4.0), places, torch.ones(1).bool())
+        shape = ModelShape(SPEC, 50, outputs=2, precision=precision)
+        embedding = shape.embedding(
+            tables=tables.clone(),
+            multipliers=torch.full((1,), 4.0),
+            positions=places,
+            trained=torch.ones(1).bool(),
+        )
         summed = embedding(ids, lambda x: x)
         torch.testing.assert_close(
             summed, 4 * tables[:, ids[0]].flatten(1, 2) + places.repeat(1, 4, 1)
         )
-        shape = ModelShape(50, 0, 2, DIM, HEADS, 2, INNER, 0.0, precision)
         model = StackedTransformer(shape, embedding)
         model.initialise(0, torch.Generator().manual_seed(0))
         outputs.append(model.output(model.mean_pool(ids)))
     assert not torch.equal(*outputs)
     torch.testing.assert_close(*outputs, rtol=0.05, atol=0.05)
     with pytest.raises(InputError, match="unknown precision 'float16'"):
-        StackedTransformer(ModelShape(50, 0, 2, DIM, HEADS, 1, INNER, 0.0, "float16"), embedding)
+        StackedTransformer(ModelShape(SPEC, 50, outputs=2, precision="float16"), embedding)
 
 
 def test_heads_must_divide_the_width():
     """A width that can't be split evenly is the user's to mend."""
-    embedding = Embedding(
-        torch.zeros(1, 3, 10), torch.ones(1), torch.zeros(1, 2, 10), torch.ones(1).bool()
-    )
     with pytest.raises(InputError, match="not a multiple of 4 heads"):
-        StackedTransformer(ModelShape(3, 0, 2, 10, 4, 1, 8, 0.1), embedding)
+        made(ModelShape(ModelSpec(10, 4, 1, 8), 3, outputs=2), 2)

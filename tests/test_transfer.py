@@ -32,7 +32,7 @@ from embinit.models.masked_language_model import (
 )
 from embinit.models.masking import mask_tokens
 from embinit.models.starting import Start
-from embinit.models.transformer import Embedding, ModelShape, StackedTransformer
+from embinit.models.transformer import ModelShape, StackedTransformer
 from embinit.runs.plan import Cohort, plan
 from embinit.runs.session import Session
 from embinit.runs.store import Store
@@ -57,19 +57,25 @@ WORDS, LENGTH, DIM, HEADS, LAYERS, INNER, RUNS = 23, 9, 16, 4, 2, 24, 2
 
 def masked_model(input_width: int, output_width: int | None) -> MaskedLanguageModel:
     generator = torch.Generator().manual_seed(4)
-    embedding = Embedding(
-        torch.randn(RUNS, WORDS, input_width, generator=generator),
-        torch.ones(RUNS),
-        torch.randn(RUNS, LENGTH, input_width, generator=generator),
-        torch.ones(RUNS, dtype=torch.bool),
-        norm=True,
-        learned=True,
-        dim=DIM,
+    spec = ModelSpec(
+        DIM,
+        HEADS,
+        LAYERS,
+        INNER,
+        norm_after_sum=True,
+        activation="gelu",
+        input_width=input_width,
+        output_width=output_width,
+        coupled=output_width is None,
     )
-    shape = ModelShape(
-        WORDS, 0, 0, DIM, HEADS, LAYERS, INNER, 0.0, activation="gelu", input_width=input_width
+    shape = ModelShape(spec, WORDS, learned_positions=LENGTH)
+    embedding = shape.embedding(
+        tables=torch.randn(RUNS, WORDS, input_width, generator=generator),
+        multipliers=torch.ones(RUNS),
+        positions=torch.randn(RUNS, LENGTH, input_width, generator=generator),
+        trained=torch.ones(RUNS, dtype=torch.bool),
     )
-    model = MaskedLanguageModel(StackedTransformer(shape, embedding), output_width, "float32")
+    model = MaskedLanguageModel(StackedTransformer(shape, embedding))
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=generator) / 3)
@@ -123,10 +129,10 @@ def theirs_of(model: MaskedLanguageModel, run: int) -> torch.nn.Module:
                 part.weight.copy_(weight.T)
                 part.bias.copy_(bias)
             linear(layer.attention.output.dense, ours.attention.output, run)
-            norm(layer.attention.output.LayerNorm, ours.attention_norm, run)
+            norm(layer.attention.output.LayerNorm, ours.attention_residual.norm, run)
             linear(layer.intermediate.dense, ours.feed_forward.inner, run)
             linear(layer.output.dense, ours.feed_forward.outer, run)
-            norm(layer.output.LayerNorm, ours.feed_forward_norm, run)
+            norm(layer.output.LayerNorm, ours.feed_forward_residual.norm, run)
         linear(head.dense, model.dense, run)
         norm(head.LayerNorm, model.norm, run)
         if model.output_table is not None:

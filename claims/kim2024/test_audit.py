@@ -22,6 +22,7 @@ from embinit.claims.audit import (
 from embinit.models.transformer import ModelShape
 from embinit.papers.kim2024 import CLASSES, DIM, FEED_FORWARD, LAYERS, TASKS, heads, numbers
 from embinit.papers.kim2024.experiments import LABELS, SOURCES
+from embinit.specs import ModelSpec
 from embinit.tables.inits import INITS
 from embinit.tables.positions import table
 
@@ -311,14 +312,10 @@ def test_parameter_counts_are_the_models(paper):
         decoder = printed(size["vocabulary"][1]) if len(size["vocabulary"]) > 1 else exactly(0)
         low, high = (
             ModelShape(
-                encoder_words=int(first),
-                decoder_words=int(second),
+                ModelSpec(DIM[source, task], heads(source), LAYERS, FEED_FORWARD),
+                encoder_vocabulary=int(first),
+                decoder_vocabulary=int(second),
                 outputs=int(second) or CLASSES[task],
-                dim=DIM[source, task],
-                heads=heads(source),
-                layers=LAYERS,
-                feed_forward=FEED_FORWARD,
-                dropout=0.1,
             ).parameters
             for first, second in ((encoder.a, decoder.a), (encoder.b, decoder.b))
         )

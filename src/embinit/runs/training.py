@@ -26,14 +26,14 @@ from embinit.data.vocabulary import PAD
 from embinit.errors import InputError
 from embinit.models.decoding import greedy
 from embinit.models.graphs import Replayed, cuda_graphs, own_stream
-from embinit.models.losses import NOTHING, cross_entropy
-from embinit.models.memory import ran_out, runs_that_fit
-from embinit.models.starting import Start, model_shape, table_measures
-from embinit.models.transformer import (
+from embinit.models.layers import (
     Dropout,
     SeedDropout,
     no_dropout,
 )
+from embinit.models.losses import NOTHING, cross_entropy
+from embinit.models.memory import WidestBatch, ran_out, runs_that_fit
+from embinit.models.starting import Start, model_shape, table_measures
 from embinit.randomness import stream, stream_seed
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance
@@ -165,15 +165,12 @@ def _runs_that_fit(cohort: Cohort, data_dir: Path | None, device: str, sharers: 
     first = cohort.runs[0]
     assert isinstance(first.training, TrainingSpec)
     data = prepare(first.data, data_dir)
-    return runs_that_fit(
-        model_shape(first, data),
-        len(cohort.runs),
+    widest = WidestBatch(
         min(first.training.batch_size, len(data.train)),
         int(data.train.lengths.max()),
         int(data.train.target_lengths.max()),
-        device,
-        sharers,
     )
+    return runs_that_fit(model_shape(first, data), len(cohort.runs), widest, device, sharers)
 
 
 class CohortTraining:

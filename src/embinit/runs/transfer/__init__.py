@@ -26,9 +26,14 @@ from embinit.models.layer_probes import (
     retrieval_accuracy,
     sentence_vectors,
 )
-from embinit.models.masked_language_model import Parameters, count_parameters, output_width
-from embinit.models.memory import runs_that_fit
-from embinit.models.starting import Start, shape_of, table_measures
+from embinit.models.masked_language_model import (
+    MaskedModelShape,
+    Parameters,
+    count_parameters,
+    output_width,
+)
+from embinit.models.memory import WidestBatch, runs_that_fit
+from embinit.models.starting import Start, learned_positions, table_measures
 from embinit.models.transformer import StackedTransformer
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance
@@ -101,17 +106,18 @@ def train(
     data = prepare(first.data, data_dir)
     masking, longest = _transfer(first).pretraining, int(data.train.lengths.max())
     assert first.model is not None
-    words = words_of(first)
-    fit = runs_that_fit(
-        shape_of(first.model, words, outputs=words),
-        len(cohort.runs),
+    shape = MaskedModelShape(
+        first.model,
+        words_of(first),
+        precision=masking.precision,
+        learned_positions=learned_positions(first, first.data),
+    )
+    widest = WidestBatch(
         min(masking.batch_size, len(data.train)),
         longest,
-        0,
-        device,
-        sharers,
         answers=math.ceil(masking.share * longest),
     )
+    fit = runs_that_fit(shape, len(cohort.runs), widest, device, sharers)
     return in_parts(
         cohort, fit, lambda part, told: _train(part, data_dir, device, told), device, progress
     )
@@ -184,8 +190,8 @@ def _pretrained(run: int, start: Start, pretraining: Pretraining) -> _Found:
     spec, series = start.specs[run], (pretraining.train_loss, pretraining.validation_loss)
     train, validation = ([float(epoch[run]) for epoch in losses] for losses in series)
     counts = parameters_of(spec)
-    places = start.positions["encoder"][run]
-    measures = table_measures(spec, start.tables[run]["encoder"], places) | {
+    positions = start.positions["encoder"][run]
+    measures = table_measures(spec, start.tables[run]["encoder"], positions) | {
         "pretraining_parameters": float(counts.pretraining),
         "finetuning_parameters": float(counts.finetuning),
     }

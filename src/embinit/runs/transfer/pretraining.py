@@ -9,11 +9,11 @@ from embinit.data.batching import Buckets, in_order
 from embinit.data.preparation import Split
 from embinit.errors import InputError
 from embinit.models.graphs import Replayed, Step, cuda_graphs, own_stream
+from embinit.models.layers import SeedDropout, no_dropout
 from embinit.models.losses import cross_entropy
-from embinit.models.masked_language_model import MaskedLanguageModel, output_width
+from embinit.models.masked_language_model import MaskedLanguageModel
 from embinit.models.masking import Masked, mask_tokens
 from embinit.models.starting import Start
-from embinit.models.transformer import SeedDropout, no_dropout
 from embinit.randomness import stream
 from embinit.runs.training import EVALUATION_BATCH, Progress
 from embinit.specs import PretrainingSpec, TransferSpec
@@ -37,9 +37,7 @@ class Pretraining:
         self.words = len(start.data.vocabularies["encoder"].words)
         train = self.data.train
         self.buckets = Buckets(train.lengths, torch.zeros_like(train.lengths), self.spec.batch_size)
-        self.model = MaskedLanguageModel(
-            start.model(), output_width(first.model), self.spec.precision
-        )
+        self.model = MaskedLanguageModel(start.model())
         for run, spec in enumerate(start.specs):
             self.model.initialise(run, spec.seed)
         self.model.to(device)
