@@ -34,6 +34,7 @@ from embinit.models.masking import mask_tokens
 from embinit.models.starting import Start
 from embinit.models.transformer import ModelShape, StackedTransformer
 from embinit.runs.plan import Cohort, plan
+from embinit.runs.scoring import Curves
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.runs.training import CohortTraining
@@ -449,9 +450,9 @@ def test_arms_of_a_seed_share_all_but_what_they_differ_in():
     layers = dict(second.model.encoder.encoder_layers.named_parameters())
     for name, value in first.model.encoder.encoder_layers.named_parameters():
         assert torch.equal(value, layers[name])
-    hidden = [[one.initial_seed() for one in each.hiding] for each in (first, second)]
+    hidden = [[one.initial_seed() for one in each.masking] for each in (first, second)]
     assert hidden[0] == hidden[1]
-    both = Pretraining(Start((run_of(3), run_of(4)), data, None), "cpu").hiding
+    both = Pretraining(Start((run_of(3), run_of(4)), data, None), "cpu").masking
     assert both[0].initial_seed() == hidden[0][0]
     assert both[0].initial_seed() != both[1].initial_seed()
 
@@ -459,9 +460,10 @@ def test_arms_of_a_seed_share_all_but_what_they_differ_in():
 def test_validation_hides_the_same_words_in_every_epoch():
     start = Start((run_of(0),), prepare(TEXT, None), None)
     pretraining = Pretraining(start, "cpu")
-    before = pretraining._validate()
-    pretraining.train_loss.append(before)
-    assert torch.equal(pretraining._validate(), before)
+    pretraining.validate()
+    pretraining.validate()
+    first, second = pretraining.curves.validation_loss
+    assert torch.equal(first, second)
 
 
 def test_every_task_goes_on_from_the_pre_trained_encoder(monkeypatch):
@@ -506,7 +508,8 @@ def test_a_run_that_breaks_in_pre_training_ends_alone(monkeypatch):
 
     def spoiled(self, progress):
         honest(self, progress)
-        self.validation_loss[-1] = torch.tensor([torch.nan, self.validation_loss[-1][1]])
+        losses = self.curves.validation_loss
+        losses[-1] = torch.tensor([torch.nan, losses[-1][1]])
 
     healthy = train(Cohort(runs))
     monkeypatch.setattr(Pretraining, "run", spoiled)
@@ -579,14 +582,14 @@ def test_a_transfer_is_a_run_like_others(tmp_path):
 
 def test_the_other_languages_score_is_that_of_the_best_epoch_here():
     """Whatever it would have been later: the epoch is chosen in the first language."""
-    task = TRANSFER.tasks[0]
-    run = replace(run_of(), data=task.data, training=task.training)
-    tuning = CohortTraining(Cohort((run,)), None, "cpu")
-    curves = tuning.curves
-    curves.train_loss = curves.validation_loss = [torch.tensor([1.0])] * 2
-    curves.validation_accuracy = [torch.tensor([60.0]), torch.tensor([50.0])]
-    curves.test_accuracy = [torch.tensor([40.0]), torch.tensor([70.0])]
-    [measures], *_ = tuning._score()
+    losses = [torch.tensor([1.0])] * 2
+    curves = Curves(
+        train_loss=losses,
+        validation_loss=losses,
+        validation_accuracy=[torch.tensor([60.0]), torch.tensor([50.0])],
+        test_accuracy=[torch.tensor([40.0]), torch.tensor([70.0])],
+    )
+    [measures] = curves.measures()
     assert (measures["test_accuracy_then"], measures["test_accuracy"]) == (40.0, 70.0)
 
 
@@ -604,11 +607,11 @@ def test_recorded_pre_training_is_pre_training():
 
     tensors = (replayed.rate, replayed.total, *replayed.model.parameters())
     where = [one.data_ptr() for one in tensors]
-    replayed.learn = Replayed(replayed._step, record)
+    replayed.learn = Replayed(replayed.step, record)
     for one in (eager, replayed):
         one.run(lambda share: None)
     assert recorded
     assert [one.data_ptr() for one in tensors] == where
-    for one, other in zip(eager.train_loss, replayed.train_loss, strict=True):
+    for one, other in zip(eager.curves.train_loss, replayed.curves.train_loss, strict=True):
         assert torch.equal(one, other)
     assert 0 < float(replayed.rate) < TRANSFER.pretraining.lr

@@ -37,7 +37,8 @@ from embinit.models.starting import Start, learned_positions, table_measures
 from embinit.models.transformer import StackedTransformer
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance
-from embinit.runs.training import EVALUATION_BATCH, CohortTraining, Progress, in_parts
+from embinit.runs.stacked import Progress, evaluation_batch, graph_cache, in_parts
+from embinit.runs.training import CohortTraining
 from embinit.runs.transfer.pretraining import Pretraining
 from embinit.specs import DataSpec, DownstreamSpec, RunSpec, Training, TransferSpec
 from embinit.tables import start
@@ -102,6 +103,7 @@ def train(
 
     InputError where not even one run has room.
     """
+    graph_cache.clear()  # another kind of run may have left its trainer on the GPU
     first = cohort.runs[0]
     data = prepare(first.data, data_dir)
     masking, longest = _transfer(first).pretraining, int(data.train.lengths.max())
@@ -187,7 +189,8 @@ class _Found:
 
 def _pretrained(run: int, start: Start, pretraining: Pretraining) -> _Found:
     """What pre-training alone tells of a run."""
-    spec, series = start.specs[run], (pretraining.train_loss, pretraining.validation_loss)
+    spec, curves = start.specs[run], pretraining.curves
+    series = (curves.train_loss, curves.validation_loss)
     train, validation = ([float(epoch[run]) for epoch in losses] for losses in series)
     counts = parameters_of(spec)
     positions = start.positions["encoder"][run]
@@ -205,7 +208,7 @@ def _by_layer(
     encoder: StackedTransformer, first: RunSpec, data_dir: Path | None, device: str
 ) -> dict[str, Tensor]:
     """What each frozen layer tells, (layers + 1, R): probes' mean, each probe, and retrieval."""
-    batch = EVALUATION_BATCH[torch.device(device).type]
+    batch = evaluation_batch(device)
     probes: dict[str, Tensor] = {}
     for probe in _transfer(first).probes:
         data = prepare(probe, data_dir).to(device)
