@@ -31,7 +31,7 @@ from embinit.models.masked_language_model import (
     reinvested,
 )
 from embinit.models.masking import mask_tokens
-from embinit.models.starting import Start
+from embinit.models.starting import Start, carry, without_output
 from embinit.models.transformer import ModelShape, StackedTransformer
 from embinit.runs.plan import Cohort, plan
 from embinit.runs.scoring import Curves
@@ -428,7 +428,7 @@ def test_fine_tuning_starts_where_pre_training_ended():
     )
     task = TRANSFER.tasks[0]
     tuned = replace(cohort.runs[0], data=task.data, training=task.training)
-    state = {name: value for name, value in carried.items() if not name.startswith("output.")}
+    state = without_output(pretraining.model.encoder)
     model = CohortTraining(Cohort((tuned,)), None, "cpu", state).model
     own = dict(model.named_parameters())
     assert own["output.weight"].shape == (1, 16, 2)
@@ -438,6 +438,24 @@ def test_fine_tuning_starts_where_pre_training_ended():
         "output.bias",
     }
     assert all(torch.equal(own[name], carried[name]) for name in shared)
+
+
+@pytest.mark.parametrize("kept", ["encoder_layers.0.feed_forward.inner.weight", "output.bias"])
+def test_a_renamed_module_is_no_fresh_start(kept):
+    """A tensor that the model has under another name is never left as it was drawn."""
+    task = TRANSFER.tasks[0]
+    tuned = replace(run_of(0), data=task.data, training=task.training)
+    start = Start((tuned,), prepare(task.data, None), None)
+    state = without_output(start.model())
+    carry(start.model(), state)
+    renamed = dict(state)
+    renamed["renamed." + kept] = renamed.pop(kept, torch.zeros(1))
+    with pytest.raises(RuntimeError, match=rf"unexpected \['renamed.{kept}'\]"):
+        carry(start.model(), renamed)
+    if kept in state:
+        del renamed["renamed." + kept]
+        with pytest.raises(RuntimeError, match=rf"missing \['{kept}'\]"):
+            CohortTraining(Cohort((tuned,)), None, "cpu", renamed)
 
 
 def test_arms_of_a_seed_share_all_but_what_they_differ_in():

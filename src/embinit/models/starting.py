@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -72,6 +72,33 @@ class Start:
             positions=self.positions[side],
             trained=torch.tensor([spec.table.trained for spec in self.specs]),
         )
+
+
+def carry(model: StackedTransformer, carried: Mapping[str, Tensor]) -> None:
+    """Let ``model`` go on from a pre-trained model's parameters and buffers.
+
+    Args:
+        model: Keeps its own output layer.
+        carried: All the rest by name, as ``state_dict`` has it.
+
+    Raises:
+        RuntimeError: The names are not exactly those of the model without its output layer.
+    """
+    own = {f"output.{name}" for name in model.output.state_dict()}
+    wanted = model.state_dict().keys() - own
+    if carried.keys() != wanted:
+        raise RuntimeError(
+            "a carried model must have every tensor but the output layer's: "
+            f"missing {sorted(wanted - carried.keys())}, "
+            f"unexpected {sorted(carried.keys() - wanted)}"
+        )
+    model.load_state_dict(dict(carried), strict=False)
+
+
+def without_output(model: StackedTransformer) -> dict[str, Tensor]:
+    """What ``carry`` takes over to another task, whose output layer is its own."""
+    own = {f"output.{name}" for name in model.output.state_dict()}
+    return {name: value for name, value in model.state_dict().items() if name not in own}
 
 
 def model_shape(spec: RunSpec, data: PreparedData) -> ModelShape:

@@ -23,7 +23,7 @@ from embinit.models.graphs import own_stream
 from embinit.models.layers import Dropout, no_dropout
 from embinit.models.losses import NOTHING, cross_entropy
 from embinit.models.memory import WidestBatch, runs_that_fit
-from embinit.models.starting import Start, model_shape, table_measures
+from embinit.models.starting import Start, carry, model_shape, table_measures
 from embinit.models.transformer import StackedTransformer
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance
@@ -119,7 +119,8 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         self.training, self.data_dir = training, data_dir
         start = Start(cohort.runs, prepare(cohort.runs[0].data, data_dir), data_dir)
         model = start.model()
-        model.load_state_dict(carried or {}, strict=False)
+        if carried is not None:
+            carry(model, carried)
         super().__init__(start, model, training, device)
 
     def take(self, cohort: Cohort) -> None:

@@ -33,7 +33,7 @@ from embinit.models.masked_language_model import (
     output_width,
 )
 from embinit.models.memory import WidestBatch, runs_that_fit
-from embinit.models.starting import Start, learned_positions, table_measures
+from embinit.models.starting import Start, learned_positions, table_measures, without_output
 from embinit.models.transformer import StackedTransformer
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance
@@ -138,12 +138,7 @@ def _train(
     for name, values in _by_layer(encoder, first, data_dir, device).items():
         for run, one in enumerate(found):
             one.add_layers(name, values[:, run].tolist())
-    # Each task has an output layer of its own.
-    carried = {
-        name: value
-        for name, value in encoder.state_dict().items()
-        if not name.startswith("output.")
-    }
+    carried = without_output(encoder)
     tasks = _transfer(first).tasks
     for number, task in enumerate(tasks):
         progress(PRETRAINING_SHARE + (1 - PRETRAINING_SHARE) * number / len(tasks))
