@@ -9,12 +9,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from embinit.data.vocabulary import PAD
 from embinit.errors import InputError
 from embinit.models.attention import ATTENTION, REACH, RelativeAttention, rotated
 from embinit.models.embedding import Embedding
-from embinit.models.layers import SeedDropout
+from embinit.models.layers import NORM_POSITIONS, SeedDropout
 from embinit.models.masked_language_model import MaskedLanguageModel, MaskedModelShape
 from embinit.models.transformer import ModelShape, StackedTransformer
 from embinit.specs import ModelSpec
@@ -57,9 +58,12 @@ def copy_linear(theirs: nn.Linear, ours: nn.Module, run: int) -> None:
     theirs.bias.data.copy_(ours.bias[run, 0])
 
 
-def copy_norm(theirs: nn.LayerNorm, ours: nn.Module, run: int) -> None:
+def copied_norm(ours: nn.Module, run: int) -> nn.Module:
+    """torch's norm with one run's gain and bias."""
+    theirs = nn.LayerNorm(DIM, dtype=torch.float64)
     theirs.weight.data.copy_(ours.weight[run, 0])
     theirs.bias.data.copy_(ours.bias[run, 0])
+    return theirs
 
 
 def copy_attention(theirs: nn.MultiheadAttention, ours: nn.Module, run: int) -> None:
@@ -69,28 +73,36 @@ def copy_attention(theirs: nn.MultiheadAttention, ours: nn.Module, run: int) -> 
 
 
 def reference(model: StackedTransformer, run: int) -> tuple[nn.ModuleList, nn.ModuleList]:
-    """torch's layers with one run's weights."""
-    options = {"dropout": 0.0, "batch_first": True, "dtype": torch.float64}
+    """torch's encoder and decoder, layer by layer, with one run's weights."""
+    pre = model.shape.spec.norm_position == "pre"
+    options = {"dropout": 0.0, "batch_first": True, "norm_first": pre, "dtype": torch.float64}
     encoder, decoder = nn.ModuleList(), nn.ModuleList()
     for ours in model.encoder_layers:
         theirs = nn.TransformerEncoderLayer(DIM, HEADS, INNER, **options)
         copy_attention(theirs.self_attn, ours.attention, run)
-        copy_norm(theirs.norm1, ours.attention_residual.norm, run)
+        theirs.norm1 = copied_norm(ours.attention_residual.norm, run)
         copy_linear(theirs.linear1, ours.feed_forward.inner, run)
         copy_linear(theirs.linear2, ours.feed_forward.outer, run)
-        copy_norm(theirs.norm2, ours.feed_forward_residual.norm, run)
+        theirs.norm2 = copied_norm(ours.feed_forward_residual.norm, run)
         encoder.append(theirs)
     for ours in model.decoder_layers:
         theirs = nn.TransformerDecoderLayer(DIM, HEADS, INNER, **options)
         copy_attention(theirs.self_attn, ours.attention, run)
-        copy_norm(theirs.norm1, ours.attention_residual.norm, run)
+        theirs.norm1 = copied_norm(ours.attention_residual.norm, run)
         copy_attention(theirs.multihead_attn, ours.memory_attention, run)
-        copy_norm(theirs.norm2, ours.memory_residual.norm, run)
+        theirs.norm2 = copied_norm(ours.memory_residual.norm, run)
         copy_linear(theirs.linear1, ours.feed_forward.inner, run)
         copy_linear(theirs.linear2, ours.feed_forward.outer, run)
-        copy_norm(theirs.norm3, ours.feed_forward_residual.norm, run)
+        theirs.norm3 = copied_norm(ours.feed_forward_residual.norm, run)
         decoder.append(theirs)
     return encoder, decoder
+
+
+def their_final_norm(model: StackedTransformer, side: str, run: int) -> nn.Module:
+    """A pre-norm stack ends in a norm, a post-norm stack in nothing."""
+    if model.shape.spec.norm_position == "post":
+        return nn.Identity()
+    return copied_norm(getattr(model, f"{side}_norm"), run)
 
 
 def embed(embedding: Embedding, ids: torch.Tensor, run: int) -> torch.Tensor:
@@ -108,6 +120,7 @@ def their_logits(model: StackedTransformer, run: int, target: torch.Tensor | Non
     x = embed(model.encoder_embedding, SOURCE, run)
     for layer in encoder:
         x = layer(x, src_key_padding_mask=padding)
+    x = their_final_norm(model, "encoder", run)(x)
     weight, bias = model.output.weight[run], model.output.bias[run, 0]
     if target is None:
         real = (~padding).double().unsqueeze(-1)
@@ -117,12 +130,16 @@ def their_logits(model: StackedTransformer, run: int, target: torch.Tensor | Non
     padding = torch.zeros(padding.shape, dtype=torch.float64).masked_fill(padding, -torch.inf)
     for layer in decoder:
         y = layer(y, x, tgt_mask=causal, memory_key_padding_mask=padding, tgt_is_causal=True)
-    return y @ weight + bias
+    return their_final_norm(model, "decoder", run)(y) @ weight + bias
 
 
-def test_translation_equals_torch_run_by_run():
+NORMS = [{}, {"norm_position": "pre"}]
+
+
+@pytest.mark.parametrize("norms", NORMS, ids=str)
+def test_translation_equals_torch_run_by_run(norms):
     """Each run is torch's transformer with that run's weights, in outputs and in gradients."""
-    model = stacked(translates=True)
+    model = stacked(translates=True, **norms)
     ours = model.output(model.decode(SOURCE[None], TARGET[None])).view(RUNS, 2, -1, TARGET_WORDS)
     real = TARGET != PAD
     gradients = torch.autograd.grad(ours[:, real].square().sum(), model.encoder_embedding.table)[0]
@@ -136,24 +153,68 @@ def test_translation_equals_torch_run_by_run():
         assert gradient[run].abs().max() > 0
 
 
-def test_classification_equals_torch_run_by_run():
+@pytest.mark.parametrize("norms", NORMS, ids=str)
+def test_classification_equals_torch_run_by_run(norms):
     """The classifier is torch's encoder, averaged over the words that are no padding."""
-    model = stacked(translates=False)
+    model = stacked(translates=False, **norms)
     ours = model.output(model.mean_pool(SOURCE[None]))
     for run in range(RUNS):
         torch.testing.assert_close(ours[run], their_logits(model, run, None))
 
 
-@pytest.mark.parametrize("attention", ["plain", "relative", "rotary"])
-def test_decoding_word_by_word_equals_all_at_once(attention):
+@pytest.mark.parametrize(
+    "options", [*NORMS, {"attention": "relative"}, {"attention": "rotary"}], ids=str
+)
+def test_decoding_word_by_word_equals_all_at_once(options):
     """The cache changes what is computed, not what comes out."""
-    model = stacked(translates=True, attention=attention)
+    model = stacked(translates=True, **options)
     whole = model.output(model.decode(SOURCE[None], TARGET[None])).view(RUNS, 2, -1, TARGET_WORDS)
     memory, past = model.encode_memory(SOURCE[None]), model.empty_past()
     for position in range(3):
         ids = TARGET[:, position].expand(RUNS, 2)
         logits, past = model.step(ids, position, past, memory)
         torch.testing.assert_close(logits, whole[:, :, position])
+
+
+class Plain(nn.Module):
+    """One run's encoder, of torch's modules."""
+
+    def __init__(self, model: StackedTransformer, run: int) -> None:
+        super().__init__()
+        self.layers, _ = reference(model, run)
+        self.norm = their_final_norm(model, "encoder", run)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return self.norm(x)
+
+
+@pytest.mark.parametrize("norms", NORMS, ids=str)
+def test_the_stack_is_what_vmap_makes_of_single_models(norms):
+    """``torch.func`` stacks plain models by itself; without padding, which vmap's mask lacks."""
+    model = stacked(translates=False, **norms)
+    ids = torch.tensor([[5, 6, 7, 3], [8, 9, 3, 4]])
+    singles = [Plain(model, run) for run in range(RUNS)]
+    states = torch.func.stack_module_state(singles)
+    embedded = torch.stack([embed(model.encoder_embedding, ids, run) for run in range(RUNS)])
+
+    def single(parameters, buffers, x):
+        return torch.func.functional_call(singles[0], (parameters, buffers), x)
+
+    with sdpa_kernel(SDPBackend.MATH):  # the one that vmap can batch
+        theirs = torch.vmap(single)(*states, embedded)
+    ours, _ = model.encode(ids[None])
+    torch.testing.assert_close(ours.view_as(theirs), theirs)
+
+
+@pytest.mark.parametrize("norms", NORMS, ids=str)
+def test_the_last_state_is_the_encoders_output(norms):
+    """As in ``transformers``: a pre-norm encoder's last state is after the final norm."""
+    model = stacked(translates=False, **norms)
+    states = list(model.states(SOURCE[None]))
+    assert len(states) == LAYERS + 1
+    assert torch.equal(states[-1], model.encode(SOURCE[None])[0])
 
 
 def test_rotary_positions_are_llamas():
@@ -253,6 +314,7 @@ specs = st.builds(
     activation=st.sampled_from(["relu", "gelu"]),
     input_width=st.sampled_from([None, 8, 12]),
     output_width=st.sampled_from([None, 8, 20]),
+    norm_position=st.sampled_from(list(NORM_POSITIONS)),
 )
 
 

@@ -236,7 +236,14 @@ def test_a_sigma_is_what_the_table_starts_with():
 
 
 @pytest.mark.parametrize(
-    "changes", [{"attention": "relative"}, {"attention": "rotary"}, {"norm_after_sum": True}]
+    "changes",
+    [
+        {"attention": "relative"},
+        {"attention": "rotary"},
+        {"norm_after_sum": True},
+        {"norm_position": "pre"},
+    ],
+    ids=str,
 )
 def test_other_models_learn_and_stack(changes):
     """Each setting reaches the model, and a run is the same alone."""

@@ -379,7 +379,9 @@ def run_of(seed: int = 0, init: str = "normal", training=TRANSFER, **model) -> R
 
 
 @pytest.mark.parametrize(
-    "model", [{}, {"coupled": True}, {"input_width": 8, "output_width": 40}], ids=str
+    "model",
+    [{}, {"coupled": True}, {"input_width": 8, "output_width": 40}, {"norm_position": "pre"}],
+    ids=str,
 )
 def test_stacked_equals_single(model):
     """Arms and seeds together come out as each alone: losses, layers, scores."""

@@ -66,7 +66,10 @@ class ModelSpec:
 
     ``norm_after_sum`` puts a LayerNorm after table + positions, which the paper's model lacks;
     ``attention`` tells the positions inside self-attention: ``relative`` adds a learned bias for
-    each distance to the scores, ``rotary`` turns queries and keys by their place.
+    each distance to the scores, ``rotary`` turns queries and keys by their position.
+
+    ``norm_position`` is where each sub-layer's norm stands: ``post``, after the residual sum, as
+    in the paper, or ``pre``, before the sub-layer, with a norm after the last layer.
 
     ``input_width`` (E_in) and ``output_width`` (E_out) are the widths of the tables that a model
     is pre-trained with, None being the model's own; a linear layer stands between where they
@@ -84,6 +87,7 @@ class ModelSpec:
     input_width: int | None = _later(None)
     output_width: int | None = _later(None)
     coupled: bool = _later(False)
+    norm_position: str = _later("post")
 
     @property
     def table_width(self) -> int:

@@ -135,10 +135,45 @@ class PostNorm(nn.Module):
         added: Tensor = self.norm(x + output)
         return added
 
+    @staticmethod
+    def final(spec: ModelSpec, runs: int) -> nn.Module:
+        """What a stack's last layer is followed by: nothing, its norm has been."""
+        return nn.Identity()
+
+
+class PreNorm(PostNorm):
+    """The norm before the sub-layer, so that the stream is never normed (Xiong et al. 2020)."""
+
+    def read(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
+        """What the sub-layer reads of the stream ``x``."""
+        normed: Tensor = self.norm(x)
+        return normed
+
+    def add(
+        self, x: Float[Tensor, "R M D"], output: Float[Tensor, "R M D"]
+    ) -> Float[Tensor, "R M D"]:
+        """The stream ``x`` after the sub-layer's output."""
+        return x + output
+
+    @staticmethod
+    def final(spec: ModelSpec, runs: int) -> nn.Module:
+        """What a stack's last layer is followed by: a norm of the stream."""
+        return stacked_norm(spec, runs, spec.dim)
+
+
+NORM_POSITIONS: Registry[type[PostNorm]] = Registry("norm position", "embinit.norm_positions")
+NORM_POSITIONS.register("post", PostNorm)
+NORM_POSITIONS.register("pre", PreNorm)
+
 
 def residual(spec: ModelSpec, runs: int) -> PostNorm:
     """The kind of residual connection that the model uses around each sub-layer."""
-    return PostNorm(spec, runs)
+    return NORM_POSITIONS[spec.norm_position](spec, runs)
+
+
+def final_norm(spec: ModelSpec, runs: int) -> nn.Module:
+    """What the model's encoder and decoder end in."""
+    return NORM_POSITIONS[spec.norm_position].final(spec, runs)
 
 
 class FeedForward(nn.Module):

@@ -5,9 +5,9 @@ experiment train at once (see ``layers``).
 
 Conventions, after the paper's A.1 and A.2 and Vaswani et al. section 5.4, unless the spec says
 otherwise: the table is multiplied by the run's multiplier, then the positions are added; no
-LayerNorm after the sum; LayerNorm after each residual; ReLU; dropout on the embedding sum and on
-each sub-layer's output; the output projection is not tied. The classifier averages the encoder's
-output over the words.
+LayerNorm after the sum; LayerNorm after each residual (post-norm); ReLU; dropout on the embedding
+sum and on each sub-layer's output; the output projection is not tied. The classifier averages the
+encoder's output over the words.
 
 Shapes: R runs, S batches of ids (1 where all runs read the same, else R), B sentences, T words,
 D width, H heads, E width of a head; BT = B * T rows, RB = R * B sentences of all runs.
@@ -34,6 +34,7 @@ from embinit.models.layers import (
     StackedLinear,
     count,
     draw_xavier,
+    final_norm,
     no_dropout,
     residual,
 )
@@ -199,6 +200,8 @@ class StackedTransformer(nn.Module):
         self.decoder_layers = nn.ModuleList(
             DecoderLayer(shape, self.runs) for _ in layers if shape.translates
         )
+        self.encoder_norm = final_norm(spec, self.runs)
+        self.decoder_norm = final_norm(spec, self.runs) if shape.translates else nn.Identity()
         self.output = StackedLinear(self.runs, spec.dim, shape.outputs, shape.precision)
 
     @classmethod
@@ -228,13 +231,18 @@ class StackedTransformer(nn.Module):
     def states(
         self, ids: Int[Tensor, "S B T"], dropout: Dropout = no_dropout
     ) -> Iterator[Float[Tensor, "R BT D"]]:
-        """The embeddings of ``ids``, then the encoder's states after each layer."""
+        """The embeddings of ``ids``, then the encoder's states after each layer.
+
+        The last is the encoder's output, so it is after the final norm where there is one.
+        """
         mask = self._mask(ids)
         x = self.encoder_embedding(ids, dropout)
         yield x
-        for layer in self.encoder_layers:
+        *layers, last = self.encoder_layers
+        for layer in layers:
             x = layer(x, ids.shape[1], mask, dropout)
             yield x
+        yield self.encoder_norm(last(x, ids.shape[1], mask, dropout))
 
     def _mask(self, ids: Int[Tensor, "S B T"]) -> Float[Tensor, "RB 1 1 T"]:
         """What is added to scores: minus infinity for padding."""
@@ -272,7 +280,8 @@ class StackedTransformer(nn.Module):
         x: Tensor = self._decoder_embedding()(target, dropout)
         for number, layer in enumerate(self._decoder_layers()):
             x = layer(x, memory, number, dropout)
-        return x
+        read: Tensor = self.decoder_norm(x)
+        return read
 
     def step(
         self,
@@ -287,7 +296,7 @@ class StackedTransformer(nn.Module):
         for number, layer in enumerate(self._decoder_layers()):
             x, pair = layer.step(x, past[number], memory, number)
             grown.append(pair)
-        return self.output(x), grown
+        return self.output(self.decoder_norm(x)), grown
 
     def empty_past(self) -> list[KeysAndValues | None]:
         """What ``step`` starts from: no words yet in any layer."""
