@@ -120,6 +120,7 @@ def test_a_setting_that_came_later_leaves_stored_runs_valid():
                 "output_width",
                 "coupled",
                 "norm_position",
+                "norm",
             ),
         ),
         ("training", ("validation_bleu",)),

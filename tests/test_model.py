@@ -15,7 +15,7 @@ from embinit.data.vocabulary import PAD
 from embinit.errors import InputError
 from embinit.models.attention import ATTENTION, REACH, RelativeAttention, rotated
 from embinit.models.embedding import Embedding
-from embinit.models.layers import NORM_POSITIONS, SeedDropout
+from embinit.models.layers import NORM_POSITIONS, NORMS, RMS_EPSILON, SeedDropout
 from embinit.models.masked_language_model import MaskedLanguageModel, MaskedModelShape
 from embinit.models.transformer import ModelShape, StackedTransformer
 from embinit.specs import ModelSpec
@@ -58,11 +58,14 @@ def copy_linear(theirs: nn.Linear, ours: nn.Module, run: int) -> None:
     theirs.bias.data.copy_(ours.bias[run, 0])
 
 
-def copied_norm(ours: nn.Module, run: int) -> nn.Module:
+def copied_norm(spec: ModelSpec, ours: nn.Module, run: int) -> nn.Module:
     """torch's norm with one run's gain and bias."""
-    theirs = nn.LayerNorm(DIM, dtype=torch.float64)
+    if spec.norm == "rms":
+        theirs = nn.RMSNorm(DIM, eps=RMS_EPSILON, dtype=torch.float64)
+    else:
+        theirs = nn.LayerNorm(DIM, dtype=torch.float64)
+        theirs.bias.data.copy_(ours.bias[run, 0])
     theirs.weight.data.copy_(ours.weight[run, 0])
-    theirs.bias.data.copy_(ours.bias[run, 0])
     return theirs
 
 
@@ -74,26 +77,27 @@ def copy_attention(theirs: nn.MultiheadAttention, ours: nn.Module, run: int) -> 
 
 def reference(model: StackedTransformer, run: int) -> tuple[nn.ModuleList, nn.ModuleList]:
     """torch's encoder and decoder, layer by layer, with one run's weights."""
-    pre = model.shape.spec.norm_position == "pre"
+    spec = model.shape.spec
+    pre = spec.norm_position == "pre"
     options = {"dropout": 0.0, "batch_first": True, "norm_first": pre, "dtype": torch.float64}
     encoder, decoder = nn.ModuleList(), nn.ModuleList()
     for ours in model.encoder_layers:
         theirs = nn.TransformerEncoderLayer(DIM, HEADS, INNER, **options)
         copy_attention(theirs.self_attn, ours.attention, run)
-        theirs.norm1 = copied_norm(ours.attention_residual.norm, run)
+        theirs.norm1 = copied_norm(spec, ours.attention_residual.norm, run)
         copy_linear(theirs.linear1, ours.feed_forward.inner, run)
         copy_linear(theirs.linear2, ours.feed_forward.outer, run)
-        theirs.norm2 = copied_norm(ours.feed_forward_residual.norm, run)
+        theirs.norm2 = copied_norm(spec, ours.feed_forward_residual.norm, run)
         encoder.append(theirs)
     for ours in model.decoder_layers:
         theirs = nn.TransformerDecoderLayer(DIM, HEADS, INNER, **options)
         copy_attention(theirs.self_attn, ours.attention, run)
-        theirs.norm1 = copied_norm(ours.attention_residual.norm, run)
+        theirs.norm1 = copied_norm(spec, ours.attention_residual.norm, run)
         copy_attention(theirs.multihead_attn, ours.memory_attention, run)
-        theirs.norm2 = copied_norm(ours.memory_residual.norm, run)
+        theirs.norm2 = copied_norm(spec, ours.memory_residual.norm, run)
         copy_linear(theirs.linear1, ours.feed_forward.inner, run)
         copy_linear(theirs.linear2, ours.feed_forward.outer, run)
-        theirs.norm3 = copied_norm(ours.feed_forward_residual.norm, run)
+        theirs.norm3 = copied_norm(spec, ours.feed_forward_residual.norm, run)
         decoder.append(theirs)
     return encoder, decoder
 
@@ -102,7 +106,7 @@ def their_final_norm(model: StackedTransformer, side: str, run: int) -> nn.Modul
     """A pre-norm stack ends in a norm, a post-norm stack in nothing."""
     if model.shape.spec.norm_position == "post":
         return nn.Identity()
-    return copied_norm(getattr(model, f"{side}_norm"), run)
+    return copied_norm(model.shape.spec, getattr(model, f"{side}_norm"), run)
 
 
 def embed(embedding: Embedding, ids: torch.Tensor, run: int) -> torch.Tensor:
@@ -133,10 +137,12 @@ def their_logits(model: StackedTransformer, run: int, target: torch.Tensor | Non
     return their_final_norm(model, "decoder", run)(y) @ weight + bias
 
 
-NORMS = [{}, {"norm_position": "pre"}]
+OPTIONS = [
+    {"norm_position": position, "norm": norm} for position in NORM_POSITIONS for norm in NORMS
+]
 
 
-@pytest.mark.parametrize("norms", NORMS, ids=str)
+@pytest.mark.parametrize("norms", OPTIONS, ids=str)
 def test_translation_equals_torch_run_by_run(norms):
     """Each run is torch's transformer with that run's weights, in outputs and in gradients."""
     model = stacked(translates=True, **norms)
@@ -153,7 +159,7 @@ def test_translation_equals_torch_run_by_run(norms):
         assert gradient[run].abs().max() > 0
 
 
-@pytest.mark.parametrize("norms", NORMS, ids=str)
+@pytest.mark.parametrize("norms", OPTIONS, ids=str)
 def test_classification_equals_torch_run_by_run(norms):
     """The classifier is torch's encoder, averaged over the words that are no padding."""
     model = stacked(translates=False, **norms)
@@ -163,7 +169,7 @@ def test_classification_equals_torch_run_by_run(norms):
 
 
 @pytest.mark.parametrize(
-    "options", [*NORMS, {"attention": "relative"}, {"attention": "rotary"}], ids=str
+    "options", [*OPTIONS, {"attention": "relative"}, {"attention": "rotary"}], ids=str
 )
 def test_decoding_word_by_word_equals_all_at_once(options):
     """The cache changes what is computed, not what comes out."""
@@ -190,7 +196,7 @@ class Plain(nn.Module):
         return self.norm(x)
 
 
-@pytest.mark.parametrize("norms", NORMS, ids=str)
+@pytest.mark.parametrize("norms", OPTIONS, ids=str)
 def test_the_stack_is_what_vmap_makes_of_single_models(norms):
     """``torch.func`` stacks plain models by itself; without padding, which vmap's mask lacks."""
     model = stacked(translates=False, **norms)
@@ -208,7 +214,7 @@ def test_the_stack_is_what_vmap_makes_of_single_models(norms):
     torch.testing.assert_close(ours.view_as(theirs), theirs)
 
 
-@pytest.mark.parametrize("norms", NORMS, ids=str)
+@pytest.mark.parametrize("norms", OPTIONS, ids=str)
 def test_the_last_state_is_the_encoders_output(norms):
     """As in ``transformers``: a pre-norm encoder's last state is after the final norm."""
     model = stacked(translates=False, **norms)
@@ -315,6 +321,7 @@ specs = st.builds(
     input_width=st.sampled_from([None, 8, 12]),
     output_width=st.sampled_from([None, 8, 20]),
     norm_position=st.sampled_from(list(NORM_POSITIONS)),
+    norm=st.sampled_from(list(NORMS)),
 )
 
 

@@ -241,7 +241,7 @@ def test_a_sigma_is_what_the_table_starts_with():
         {"attention": "relative"},
         {"attention": "rotary"},
         {"norm_after_sum": True},
-        {"norm_position": "pre"},
+        {"norm_position": "pre", "norm": "rms"},
     ],
     ids=str,
 )

@@ -380,7 +380,12 @@ def run_of(seed: int = 0, init: str = "normal", training=TRANSFER, **model) -> R
 
 @pytest.mark.parametrize(
     "model",
-    [{}, {"coupled": True}, {"input_width": 8, "output_width": 40}, {"norm_position": "pre"}],
+    [
+        {},
+        {"coupled": True},
+        {"input_width": 8, "output_width": 40},
+        {"norm_position": "pre", "norm": "rms"},
+    ],
     ids=str,
 )
 def test_stacked_equals_single(model):

@@ -69,7 +69,8 @@ class ModelSpec:
     each distance to the scores, ``rotary`` turns queries and keys by their position.
 
     ``norm_position`` is where each sub-layer's norm stands: ``post``, after the residual sum, as
-    in the paper, or ``pre``, before the sub-layer, with a norm after the last layer.
+    in the paper, or ``pre``, before the sub-layer, with a norm after the last layer. ``norm`` is
+    the kind of all the model's norms: ``layer`` for LayerNorm, ``rms`` for RMSNorm.
 
     ``input_width`` (E_in) and ``output_width`` (E_out) are the widths of the tables that a model
     is pre-trained with, None being the model's own; a linear layer stands between where they
@@ -88,6 +89,7 @@ class ModelSpec:
     output_width: int | None = _later(None)
     coupled: bool = _later(False)
     norm_position: str = _later("post")
+    norm: str = _later("layer")
 
     @property
     def table_width(self) -> int:

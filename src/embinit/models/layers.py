@@ -112,9 +112,28 @@ class StackedLayerNorm(nn.Module):
         return torch.addcmul(self.bias, F.layer_norm(x, x.shape[-1:]), self.weight)
 
 
+class StackedRMSNorm(nn.Module):
+    """RMSNorm (Zhang and Sennrich 2019) over the last axis, with each run's own gain."""
+
+    def __init__(self, runs: int, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(runs, 1, width))
+
+    def forward(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
+        return F.rms_norm(x, x.shape[-1:], eps=RMS_EPSILON) * self.weight
+
+
+RMS_EPSILON = 1e-6
+"""Is added to the mean square, as in T5 and Llama."""
+
+NORMS: Registry[Callable[[int, int], nn.Module]] = Registry("norm", "embinit.norms")
+NORMS.register("layer", StackedLayerNorm)
+NORMS.register("rms", StackedRMSNorm)
+
+
 def stacked_norm(spec: ModelSpec, runs: int, width: int) -> nn.Module:
     """The kind of norm that the model uses, over rows of ``width``."""
-    return StackedLayerNorm(runs, width)
+    return NORMS[spec.norm](runs, width)
 
 
 class PostNorm(nn.Module):
