@@ -43,7 +43,7 @@ def check(run: RunSpec, data_dir: Path | None) -> None:
     Raises:
         InputError: The objective or the optimizer is unknown.
     """
-    training = _training(run)
+    training = run.recipe(TablePretrainingSpec)
     if training.objective not in OBJECTIVES:
         raise InputError(
             f"unknown objective {training.objective!r}; known are {', '.join(OBJECTIVES)}"
@@ -62,7 +62,7 @@ def pretrain(run: RunSpec) -> RunResult:
         InputError: The run's recipe or task is unknown here.
     """
     check(run, None)
-    training, started = _training(run), time.perf_counter()
+    training, started = run.recipe(TablePretrainingSpec), time.perf_counter()
     table = OBJECTIVES[training.objective](
         _corpus(_sentences(run)),
         steps=training.steps,
@@ -80,11 +80,6 @@ def pretrain(run: RunSpec) -> RunResult:
         tables={"encoder": statistics},
         provenance=provenance("cpu", time.perf_counter() - started),
     )
-
-
-def _training(run: RunSpec) -> TablePretrainingSpec:
-    assert isinstance(run.training, TablePretrainingSpec)
-    return run.training
 
 
 def _sentences(run: RunSpec) -> int:
