@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import make_result, make_table
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from builders import make_result, make_table
 from embinit.claims.audit import Audit
 from embinit.claims.comparisons import Decider, rank_correlation, read_by, trend, verdict_of
 from embinit.claims.definitions import Claim, Family, claim, comparisons_of
@@ -365,7 +365,7 @@ def test_a_curve_is_measured_at_an_epoch_and_as_a_whole(arms):
 @given(seed=st.integers(0, 999))
 def test_the_dose_response_is_scipys_spearman(seed):
     """Of sigma beside the base's, and of the loss in margins, over experiments, seed by seed."""
-    every = [one for one in experiments("micro", ("glove", "t5"))]
+    every = experiments("micro", ("glove", "t5"))
     random = np.random.default_rng(seed)
     values = {}
 

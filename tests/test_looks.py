@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from builders import make_experiment, make_result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import make_experiment, make_result
 from embinit.claims.comparisons import verdict_of
 from embinit.claims.looks import Look, look, schedule
 from embinit.claims.paired_tests import Verdict

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import json
+import operator
 
 import pytest
 
-from embinit.papers import beside, printed
+from builders import make_result, make_table
+from embinit.papers import PAPERS, paper
+from embinit.papers.kim2024 import of_source, scaled, trained_for_times, with_shuffled_positions
 from embinit.papers.kim2024.experiments import TIERS, experiments, probes
+from embinit.runs.measures import table_statistic
+
+KIM = PAPERS["kim2024"]
 
 
 def arms(tier, source, task):
-    every = experiments(tier)
     [one] = [one for one in experiments(tier, (source,)) if one.data.task == task]
-    others = {other.name.split("-", 1)[0]: other for other in every if other.data.task == task}
-    return ArmsOfExperiment(one, others, every)
+    return one
 
 
 def rows(comparison):
-    found = printed("kim2024", comparison)
+    found = KIM.printed(comparison)
     for row in found:
-        assert row["difference"] == pytest.approx(row["left"] - row["right"])
-    return [(row["task"], row["left"], row["right"]) for row in found]
+        assert row.difference == pytest.approx(row.left - row.right)
+    return [(row.task, row.left, row.right) for row in found]
 
 
 def test_scores_are_tables_1_and_7():
@@ -36,7 +39,8 @@ def test_scores_are_tables_1_and_7():
     mnli = arms("paper", "glove", "mnli")
     raw, base = mnli["pretrained"], mnli["xavier"]
     assert rows(raw < base) == [("MNLI", 57.7, 60.4)]
-    assert rows(raw.measured_by("test_accuracy", keep_margin=True) < base.measured_by("test_accuracy", keep_margin=True)) == [("MNLI", 58.2, 60.2)]
+    mismatched = (one.measured_by("test_accuracy", keep_margin=True) for one in (raw, base))
+    assert rows(operator.lt(*mismatched)) == [("MNLI", 58.2, 60.2)]
     assert rows(raw.best_epoch > base.best_epoch) == [("MNLI", 6.5, 3.5)]
 
 
@@ -54,20 +58,20 @@ def test_differences_and_settings_are_table_3():
 
 def test_sigmas_are_tables_2_and_8():
     one = arms("paper", "t5", "sst2")
-    assert rows(one["pretrained"].sigma > one.of_source("glove")["pretrained"].sigma) == [
-        ("SST2", 22.6, 0.37)
-    ]
-    assert rows(one["xavier_pretrained"].measured_by(table_statistic("sigma")).alike(22.6)) == [("SST2", 22.6, 22.6)]
+    glove = of_source(one, "glove")
+    assert rows(one["pretrained"].sigma > glove["pretrained"].sigma) == [("SST2", 22.6, 0.37)]
+    width = one["xavier_pretrained"].measured_by(table_statistic("sigma"))
+    assert rows(width.alike(22.6)) == [("SST2", 22.6, 22.6)]
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda one: one.with_shuffled_positions(),
+        with_shuffled_positions,
         lambda one: one.with_layers(6),
-        lambda one: one.scaled("one"),
+        lambda one: scaled(one, "one"),
         lambda one: one.with_sigma(0.1),
-        lambda one: one.for_times_the_epochs(3),
+        lambda one: trained_for_times(one, 3),
     ],
 )
 def test_what_the_paper_did_not_do_it_does_not_print(change):
@@ -79,29 +83,22 @@ def test_what_the_paper_did_not_do_it_does_not_print(change):
     assert rows(one["xavier"].pe_share > one["pretrained"].pe_share) == []
 
 
-def test_another_paper_prints_nothing():
-    """A claim that is not embinit's own has no numbers here, and an odd name is no module."""
-    one = arms("micro", "glove", "micro-translation")
-    comparison = one["pretrained"] < one["xavier"]
-    assert printed("mine", comparison) == []
-    assert printed("no module", comparison) == []
+def test_another_paper_is_unknown():
+    """A claim that is not embinit's own has no paper here, and an odd name is no module."""
+    assert paper("mine") is None
+    assert paper("no module") is None
+    assert paper("kim2024") is KIM
 
 
-def record(one, init, seed, **measures):
-    """A run as the store gives it back."""
-    spec = json.loads(json.dumps(one.run(init, seed).as_dict()))
-    sigma = measures.pop("sigma", 0.1)
-    table = {"minimum": -0.2, "maximum": 0.3, "mean": 0.0, "sigma": sigma, "dim": 64}
-    places = {"encoder": {**table, "sigma": 0.7}}
-    curves = {"validation_bleu": [1.0, 2.0]} if one.training and seed < 2 else {}
-    tables = {"encoder": table}
-    return {
-        "spec": spec,
-        "measures": measures,
-        "tables": tables,
-        "positions": places,
-        "curves": curves,
-    }
+def made(one, init, seed, sigma=0.1, **measures):
+    """A run of an arm as the store gives it back, with Figure 1's curve of the first two seeds."""
+    return make_result(
+        one.run(init, seed),
+        curves={"validation_bleu": (1.0, 2.0)} if one.training and seed < 2 else {},
+        tables={"encoder": make_table(sigma=sigma)},
+        positions={"encoder": make_table(sigma=0.7)},
+        **measures,
+    )
 
 
 def cell(table, row, column):
@@ -113,15 +110,15 @@ def cell(table, row, column):
 def test_ours_stand_beside_the_papers_in_its_own_tables():
     """Each arm in its setting's cell; another setting, or a control's other seeds, in none."""
     [one] = experiments("micro", ("glove",), ("translation",))
-    records = [
-        *(record(one, "pretrained", seed, bleu=30.0 + seed) for seed in range(3)),
-        record(one, "pretrained", 1000, bleu=99.0),
-        record(one.with_sigma(0.5), "pretrained", 0, bleu=98.0),
-        record(one.with_model(layers=9), "xavier", 0, bleu=97.0),
-        record(one.frozen().without_positions(), "xavier", 0, bleu=7.0),
-        record(one.frozen().without_positions(), "xavier", 1, bleu=9.0),
+    results = [
+        *(made(one, "pretrained", seed, bleu=30.0 + seed) for seed in range(3)),
+        made(one, "pretrained", 1000, bleu=99.0),
+        made(one.with_sigma(0.5), "pretrained", 0, bleu=98.0),
+        made(one.with_model(layers=9), "xavier", 0, bleu=97.0),
+        made(one.frozen().without_positions(), "xavier", 0, bleu=7.0),
+        made(one.frozen().without_positions(), "xavier", 1, bleu=9.0),
     ]
-    scores, widths, grid, spread, figure = beside("kim2024", "micro", records)
+    scores, widths, grid, spread, figure = KIM.beside("micro", results)
     here = "micro-translation, here"
     assert cell(scores, "GloVe", here) == "31.0 ± 1.0 (3)"
     assert cell(scores, "GloVe", "Multi30k, paper") == "34.1 ± 0.7"
@@ -140,20 +137,19 @@ def test_ours_stand_beside_the_papers_in_its_own_tables():
     assert cell(spread, "Positions", "sigma, here") == "–"
     assert cell(figure, "GloVe", "best epoch, paper") == "20.0"
     assert cell(figure, "GloVe", "test BLEU, here") == "31.0 ± 1.0 (3)"
-    assert figure.curves == (("GloVe", ([1.0, 2.0], [1.0, 2.0])),)
-    found = beside("kim2024", "micro", [record(one, "xavier", 0, bleu=1.0)])
+    assert figure.curves == (("GloVe", ((1.0, 2.0), (1.0, 2.0))),)
+    found = KIM.beside("micro", [made(one, "xavier", 0, bleu=1.0)])
     [spread] = [table for table in found if table.title.startswith("Table 6")]
     assert cell(spread, "Positions", "sigma, here") == "0.7"
     assert cell(spread, "Xavier", "max, here") == "0.3"
     [probe] = probes("sample")
-    placed = probe.with_positions("sinusoidal").scaled("one", "sigma_p/sigma_x")
-    [analogies] = beside("kim2024", "sample", [record(placed, "pretrained", 0, accuracy=12.34)])
+    placed = scaled(probe.with_positions("sinusoidal"), "one", "sigma_p/sigma_x")
+    [analogies] = KIM.beside("sample", [made(placed, "pretrained", 0, accuracy=12.34)])
     assert analogies.rows[-1][1:] == ("11.1", "12.3")
     assert {row[2] for row in analogies.rows[:-1]} == {"–"}
 
 
 @pytest.mark.parametrize("tier", TIERS)
 def test_nothing_run_nothing_beside(tier):
-    """A table without any number of ours is left out, and so is a paper that is not known."""
-    assert beside("kim2024", tier, []) == []
-    assert beside("unheard2030", tier, []) == []
+    """A table without any number of ours is left out."""
+    assert KIM.beside(tier, []) == []

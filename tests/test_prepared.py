@@ -20,13 +20,14 @@ from embinit.papers.kim2024.experiments import experiments
 from embinit.runs.plan import Cohort
 from embinit.runs.store import run_key
 from embinit.runs.training import train
+from embinit.tables import start
 
 
 @pytest.fixture(autouse=True)
 def forget():
     """Each test opens its own directories."""
     yield
-    for known in (preparation.prepare, preparation.source, preparation._lookup, directory):
+    for known in (preparation.prepare, preparation.source, start._lookup, directory):
         known.cache_clear()
 
 
@@ -65,10 +66,8 @@ def test_what_is_read_is_what_was_prepared(tmp_path, role):
             else:
                 assert before == after
     for side in first.vocabularies:
-        if preparation.covers(one.source, first.task, side, tmp_path):
-            found = [
-                preparation._lookup(one.source, one.data, side, where) for where in (None, tmp_path)
-            ]
+        if start.covers(one.source, first.task, side, tmp_path):
+            found = [start._lookup(one.source, one.data, side, where) for where in (None, tmp_path)]
             assert torch.equal(found[0].values, found[1].values)
             assert torch.equal(found[0].found, found[1].found)
 
@@ -77,7 +76,7 @@ def test_training_needs_neither_text_nor_vectors(ready, monkeypatch):
     """The same key and the same run, to the bit, where both could no longer be read."""
     one = small()
     run = one.run("pretrained", 0)
-    key = run_key(run.digest(), preparation.fingerprint(run, None))
+    key = run_key(run, start.fingerprint(run, None))
     [expected] = train(Cohort((run,)))
     preparation.source.cache_clear()
 
@@ -88,8 +87,8 @@ def test_training_needs_neither_text_nor_vectors(ready, monkeypatch):
     monkeypatch.setattr(type(TASKS[one.data.task]), "fingerprint", gone)
     monkeypatch.setattr(preparation, "tokenizer", gone)
     monkeypatch.setattr(preparation, "SOURCES", {})
-    preparation.check(run, ready)
-    assert run_key(run.digest(), preparation.fingerprint(run, ready)) == key
+    start.check(run, ready)
+    assert run_key(run, start.fingerprint(run, ready)) == key
     [found] = train(Cohort((run,)), ready)
     assert found.measures == expected.measures
     assert found.curves == expected.curves
@@ -154,7 +153,7 @@ def test_harm_is_noticed_and_named(ready, harm, said):
     harm(ready)
     directory.cache_clear()
     with pytest.raises(InputError, match=said) as error:
-        preparation.check(small().run("pretrained", 0), ready)
+        start.check(small().run("pretrained", 0), ready)
     assert str(ready) in str(error.value)
     assert "embinit prepare again" in str(error.value)
 
@@ -164,7 +163,7 @@ def test_what_was_not_prepared_is_asked_for(ready):
     one = small()
     longer = replace(one, data=replace(one.data, max_length=8))
     with pytest.raises(InputError, match="has no such micro-translation text"):
-        preparation.check(longer.run("xavier", 0), ready)
+        start.check(longer.run("xavier", 0), ready)
     with pytest.raises(InputError, match="has no such vectors of 'micro-glove'"):
         preparation.source(one.source, ready).lookup(["house"], "src")
 

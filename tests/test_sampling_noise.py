@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from builders import make_experiment, make_result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from builders import make_experiment, make_result
 from embinit.claims.comparisons import Comparison
 from embinit.claims.experiments import Experiment
 from embinit.claims.sampling_noise import sampling_noise
