@@ -1,6 +1,6 @@
 """How fast embinit trains beside a plain loop and others' trainers, on the same work.
 
-The same model, data, batch size, epochs and optimiser, one thread, one process, one engine after
+The same model, data, batch size, epochs and optimizer, one thread, one process, one engine after
 the other; each trains translation from Xavier tables with several seeds and then translates the
 test split greedily.
 
@@ -50,7 +50,9 @@ from embinit.papers.kim2024.experiments import experiments
 from embinit.randomness import stream
 from embinit.runs.plan import Cohort
 from embinit.runs.results import versions
-from embinit.runs.training import EVALUATION_BATCH, CohortTraining, bleu_of
+from embinit.runs.scoring import bleu_of
+from embinit.runs.stacked import EVALUATION_BATCH
+from embinit.runs.training import CohortTraining
 from embinit.specs import Cut
 from embinit.tables import positions
 from embinit.tables.inits import INITS
@@ -103,10 +105,10 @@ def stacked(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -> Ou
         training = CohortTraining(Cohort(tuple(group)), data_dir, "cpu")
         started = time.perf_counter()
         for epoch in range(one.training.epochs):
-            training._train_epoch(epoch)
-            training._keep_best(training._validate())
+            training.train_epoch(epoch)
+            training.validate()
         seconds += time.perf_counter() - started
-        training.model.load_state_dict(training.best, strict=False)
+        training.restore_best()
         outputs = training._translate(training.data.test)
         scores, _ = bleu_of(outputs, training.data.test.references)
         losses = torch.stack(training.curves.validation_loss).min(dim=0).values.tolist()
@@ -189,7 +191,7 @@ def plain(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -> Outc
     for seed in range(seeds):
         model = Plain(one, data, seed)
         setup = one.training
-        optimiser = torch.optim.Adam(
+        optimizer = torch.optim.Adam(
             model.parameters(), lr=setup.lr, betas=setup.betas, eps=setup.eps, fused=True
         )
         buckets = Buckets(data.train.lengths, data.train.target_lengths, setup.batch_size)
@@ -202,9 +204,9 @@ def plain(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -> Outc
                 total, words = model.losses(
                     data.train, shuffled[batch.group][batch.low : batch.high]
                 )
-                optimiser.zero_grad(set_to_none=True)
+                optimizer.zero_grad(set_to_none=True)
                 (total / words).backward()
-                optimiser.step()
+                optimizer.step()
             loss = _validation_loss(model, data.validation)
             if loss < best:
                 best = loss

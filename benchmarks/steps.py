@@ -41,13 +41,16 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
 from embinit.data.tasks import TASKS
+from embinit.models.embedding import Embedding
 from embinit.models.graphs import Replayed, cuda_graphs
+from embinit.models.layers import PRECISIONS, SeedDropout
 from embinit.models.losses import cross_entropy
-from embinit.models.memory import estimated_bytes
-from embinit.models.transformer import PRECISIONS, Embedding, ModelShape, Noise, StackedTransformer
+from embinit.models.memory import WidestBatch, estimated_bytes
+from embinit.models.transformer import ModelShape, StackedTransformer
 from embinit.papers.kim2024.experiments import experiments
 from embinit.papers.kim2024.printed import numbers
 from embinit.runs.results import device_name, versions
+from embinit.specs import ModelSpec
 from embinit.tables import positions
 
 LENGTHS = {"sst2": (11, 0), "mnli": (35, 0), "multi30k": (15, 14), "iwslt2017": (25, 25)}
@@ -89,14 +92,10 @@ SWEEPS: dict[str, Sequence[int]] = {
 def shape_of(work: Work) -> ModelShape:
     """The shape of one of its models."""
     return ModelShape(
-        encoder_words=work.encoder_words,
-        decoder_words=work.decoder_words,
+        ModelSpec(work.dim, work.heads, work.layers, work.feed_forward),
+        encoder_vocabulary=work.encoder_words,
+        decoder_vocabulary=work.decoder_words,
         outputs=work.decoder_words or work.classes,
-        dim=work.dim,
-        heads=work.heads,
-        layers=work.layers,
-        feed_forward=work.feed_forward,
-        dropout=0.1,
         precision=work.precision,
     )
 
@@ -106,10 +105,13 @@ def model_of(work: Work, device: str) -> StackedTransformer:
     shape = shape_of(work)
 
     def embedding(words: int, length: int) -> Embedding:
-        places = positions.table("sinusoidal", length + 1, work.dim).repeat(work.runs, 1, 1)
-        trained = torch.ones(work.runs, dtype=torch.bool)
-        tables = torch.randn(work.runs, words, work.dim) * 0.02
-        return Embedding(tables, torch.full((work.runs,), work.dim**0.5), places, trained)
+        rows = positions.table("sinusoidal", length + 1, work.dim)
+        return shape.embedding(
+            tables=torch.randn(work.runs, words, work.dim) * 0.02,
+            multipliers=torch.full((work.runs,), work.dim**0.5),
+            positions=rows.repeat(work.runs, 1, 1),
+            trained=torch.ones(work.runs, dtype=torch.bool),
+        )
 
     decoder = embedding(work.decoder_words, work.target) if work.decoder_words else None
     model = StackedTransformer(shape, embedding(work.encoder_words, work.source), decoder)
@@ -124,12 +126,12 @@ Learn = Callable[[torch.Tensor, int, int], None]
 def step_of(work: Work, device: str) -> tuple[Learn, Sequence[torch.Generator]]:
     """A training step on random ids, and the generators it draws from."""
     model = model_of(work, device)
-    noise = Noise(
+    dropout = SeedDropout(
         [torch.Generator(device).manual_seed(0)],
         torch.zeros(work.runs, dtype=torch.long, device=device),
         0.1,
     )
-    optimiser = torch.optim.Adam(
+    optimizer = torch.optim.Adam(
         model.parameters(), lr=1e-4, fused=True, capturable=device != "cpu"
     )
     source = torch.randint(5, work.encoder_words, (1, work.batch, work.source), device=device)
@@ -142,15 +144,15 @@ def step_of(work: Work, device: str) -> tuple[Learn, Sequence[torch.Generator]]:
 
     def step(chosen: torch.Tensor, words: int, target_words: int) -> None:
         if work.decoder_words:
-            hidden = model.decode(source, target[..., :-1], noise)
+            hidden = model.decode(source, target[..., :-1], dropout)
         else:
-            hidden = model.summary(source, noise)
+            hidden = model.mean_pool(source, dropout)
         losses, counted = cross_entropy(hidden, model.output, labels)
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         (losses / counted).sum().backward()
-        optimiser.step()
+        optimizer.step()
 
-    return step, noise.generators
+    return step, dropout.generators
 
 
 def seconds_of_a_step(work: Work, device: str) -> float:
@@ -251,9 +253,8 @@ def _measure(work: Work, device: str, told: Any) -> None:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     if device != "cpu":
         memory = torch.cuda.max_memory_allocated() / 2**30
-    estimate = estimated_bytes(
-        shape_of(work), work.runs, work.batch, work.source, work.target, device
-    )
+    widest = WidestBatch(work.batch, work.source, work.target)
+    estimate = estimated_bytes(shape_of(work), work.runs, widest, device)
     told.put(
         {
             "seconds": round(seconds, 5),

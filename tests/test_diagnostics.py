@@ -1,4 +1,4 @@
-"""Diagnostics: statistics, absorption, analogies and neighbours, each against a second way."""
+"""Diagnostics: statistics, variance shares, analogies and neighbours, each against a second way."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from embinit.tables.diagnostics import (
     Question,
     analogy_accuracy,
     applicable,
-    cosine_kept,
     encoder_input,
     nearest_neighbours,
     neighbour_purity,
@@ -99,61 +98,36 @@ def test_a_diverged_table_has_statistics() -> None:
 
 
 MULTIPLIER_TABLE = [
-    (0.0175, 0.999, 0.038),
-    (0.05, 0.992, 0.091),
-    (0.40, 0.670, 0.578),
-    (1.0, 0.245, 0.867),
-    (11.6, 0.0024, 0.999),
+    (0.0175, 0.999),
+    (0.05, 0.992),
+    (0.40, 0.670),
+    (1.0, 0.245),
+    (11.6, 0.0024),
 ]
-"""Sigma of a random table, PE's share of the variance, cosine kept; D = 512, no multiplier."""
+"""Sigma of a random table and the PE's share of the variance; D = 512, no multiplier."""
 
 
-@pytest.mark.parametrize(("sigma", "share", "cosine"), MULTIPLIER_TABLE)
-def test_absorption_by_sigma(sigma: float, share: float, cosine: float) -> None:
-    """The shares are those of 32 positions, to their last digit; the cosines have a sample's noise,
-    which is largest where the positions drown the words."""
+@pytest.mark.parametrize(("sigma", "share"), MULTIPLIER_TABLE)
+def test_share_of_positions_by_sigma(sigma: float, share: float) -> None:
+    """The shares are those of 32 positions, to their last digit."""
     pe = sinusoidal(32, 512)
     table = normal(3200, 512, 0, sigma)
     assert pe_share(table, pe) == pytest.approx(share, abs=5e-4 if share > 0.1 else 5e-5)
-    assert cosine_kept(table, pe) == pytest.approx(cosine, abs=0.008)
 
 
 @modest
 @given(st.floats(0.01, 20), st.floats(1.05, 5), seeds)
 def test_a_wider_table_leaves_positions_less(sigma: float, factor: float, seed: int) -> None:
-    """var(PE) / (var(PE) + sigma²) falls in sigma, and what is kept of the words rises."""
+    """var(PE) / (var(PE) + sigma²) falls in sigma."""
     pe, table = sinusoidal(32, 64), normal(300, 64, seed, sigma)
     assert pe_share(table * factor, pe) < pe_share(table, pe)
-    assert cosine_kept(table * factor, pe) > cosine_kept(table, pe)
-
-
-@modest
-@given(seeds, st.floats(0.1, 10), st.integers(20, 60))
-def test_cosine_kept_is_that_of_layer_norms(seed: int, sigma: float, n: int) -> None:
-    """torch's own LayerNorm and numpy's cosine, row by row, with a special row that is left out."""
-    table, pe = normal(n, 32, seed, sigma), sinusoidal(16, 32)
-    special = torch.arange(n) == 3
-    norm = torch.nn.LayerNorm(32, elementwise_affine=False, eps=0)
-    cosines = []
-    for row in range(n):
-        if row != 3:
-            one, other = (norm(x).numpy() for x in (table[row], table[row] + pe[row % 16]))
-            cosines.append(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
-    assert cosine_kept(table, pe, special) == pytest.approx(np.mean(cosines), abs=1e-5)
-    at = torch.arange(n) % 16
-    assert cosine_kept(table, pe, special, at) == cosine_kept(table, pe, special)
-    order = at.flip(0)
-    assert cosine_kept(table.flip(0), pe, special.flip(0), order) == pytest.approx(
-        cosine_kept(table, pe, special)
-    )
 
 
 def test_without_positions_nothing_is_lost() -> None:
-    """Zeros have no variance and turn no row."""
+    """Zeros have no variance."""
     table = normal(20, 8, 0)
     assert pe_share(table, torch.zeros(5, 8)) == 0
     assert pe_share(torch.zeros(20, 8), torch.zeros(5, 8)) == 0
-    assert cosine_kept(table, torch.zeros(5, 8)) == pytest.approx(1)
 
 
 def test_variances_add_up_in_the_encoders_input() -> None:
@@ -320,8 +294,6 @@ def test_rows_without_a_group_do_not_count() -> None:
         nearest_neighbours(table, 5)
     with pytest.raises(InputError, match="give one a row"):
         neighbour_purity(table, groups[:3])
-    with pytest.raises(InputError, match="give one a row"):
-        cosine_kept(table, torch.zeros(3, 2), None, groups[:3])
 
 
 @cache

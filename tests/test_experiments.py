@@ -114,7 +114,16 @@ def test_a_setting_that_came_later_leaves_stored_runs_valid():
         ("data", ("most_words", "vocabulary")),
         (
             "model",
-            ("norm_after_sum", "attention", "activation", "input_width", "output_width", "coupled"),
+            (
+                "norm_after_sum",
+                "attention",
+                "activation",
+                "input_width",
+                "output_width",
+                "coupled",
+                "norm_position",
+                "norm",
+            ),
         ),
         ("training", ("validation_bleu",)),
         ("table", ("sigma",)),

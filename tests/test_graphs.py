@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 
 from embinit.models.graphs import Replayed, own_stream
 from embinit.papers.kim2024.experiments import experiments
-from embinit.runs import training
+from embinit.runs import training, transfer
 from embinit.runs.plan import Cohort
-from embinit.runs.training import CohortTraining, _sort, train
+from embinit.runs.stacked import graph_cache
+from embinit.runs.training import CohortTraining, _graph_key, train
 from embinit.specs import Cut
 from test_training import cohort
+from test_transfer import run_of
 
 
 class Recorder:
@@ -58,10 +60,10 @@ def test_recorded_training_is_training():
     eager, replayed = (CohortTraining(runs, None, "cpu") for _ in range(2))
     recorder = Recorder()
     where = addresses(replayed)
-    replayed.learn = Replayed(replayed._step, recorder)
+    replayed.learn = Replayed(replayed.step, recorder)
     for one in (eager, replayed):
         for epoch in range(2):
-            one._train_epoch(epoch)
+            one.train_epoch(epoch)
     assert recorder.recorded > 1
     assert addresses(replayed) == where
     for one, other in zip(eager.curves.train_loss, replayed.curves.train_loss, strict=True):
@@ -77,10 +79,10 @@ def test_a_cohort_takes_the_place_of_another(role):
         Cohort(tuple(replace(run, seed=run.seed + by) for run in cohort(role))) for by in (0, 2)
     )
     used = CohortTraining(first, None, "cpu")
-    used.learn = Replayed(used._step, Recorder())
+    used.learn = Replayed(used.step, Recorder())
     used.run(lambda share: None)
     where = addresses(used)
-    used.restart(second)
+    used.take(second)
     again = used.run(lambda share: None)
     assert addresses(used) == where
     for one, other in zip(
@@ -96,7 +98,7 @@ def test_a_cohort_takes_the_place_of_another(role):
 
 def test_only_what_is_of_one_sort_takes_anothers_place():
     runs = cohort("sentiment")
-    sort = partial(_sort, data_dir=None, device="cuda")
+    sort = partial(_graph_key, data_dir=None, device="cuda")
     base = sort(Cohort((runs[0], runs[1])))
     assert sort(Cohort((runs[2], runs[3]))) == base  # another seed, the same arms
     assert sort(Cohort((runs[0], runs[2]))) != base  # two seeds
@@ -114,7 +116,7 @@ def test_the_newest_cohort_is_kept_for_its_sort_alone(monkeypatch):
         def __init__(self, runs, data_dir, device):
             made.append(runs)
 
-        def restart(self, runs):
+        def take(self, runs):
             made.append(("again", runs))
 
         def run(self, progress):
@@ -124,15 +126,26 @@ def test_the_newest_cohort_is_kept_for_its_sort_alone(monkeypatch):
 
     runs, broken = cohort("sentiment"), False
     monkeypatch.setattr(training, "CohortTraining", Training)
-    monkeypatch.setattr(training, "_kept", {})
+    graph_cache.clear()
     one, like, other = (Cohort((runs[number],)) for number in (0, 2, 4))
     for each in (one, like, other, one):
-        training._training_of(each, None, "cuda").run(None)
+        training._trainer_of(each, None, "cuda").run(None)
     assert made == [one, ("again", like), other, one]
     broken = True
     with pytest.raises(RuntimeError, match="broken"):
         train(one, device="cuda")
-    assert not training._kept
+    assert training._graph_key(one, None, "cuda") not in graph_cache
+
+
+def test_another_kind_of_run_frees_the_memory(monkeypatch):
+    """Pre-training starts with the GPU's memory free, whatever trained before."""
+    graph_cache.put("key", object())
+    fits = []
+    monkeypatch.setattr(
+        transfer, "runs_that_fit", lambda *_: fits.append("key" in graph_cache) or 1
+    )
+    transfer.train(Cohort((run_of(0),)))
+    assert fits == [False]
 
 
 def test_scores_may_come_later_than_their_epoch(monkeypatch):
@@ -159,11 +172,11 @@ def addresses(of):
 def test_graphs_train_as_eager_steps_do():
     runs = Cohort(tuple(cohort("translation")[:3]))
     graphs, eager = (CohortTraining(runs, None, "cuda") for _ in range(2))
-    eager.learn = eager._step
+    eager.learn = eager.step
     assert isinstance(graphs.learn, Replayed)
     for each in (graphs, eager):
         with own_stream(each.device):
             for epoch in range(3):
-                each._train_epoch(epoch)
+                each.train_epoch(epoch)
     for one, other in zip(graphs.curves.train_loss, eager.curves.train_loss, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)

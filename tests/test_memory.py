@@ -9,14 +9,22 @@ from hypothesis import strategies as st
 
 from embinit.errors import InputError
 from embinit.models import memory
-from embinit.models.memory import estimated_bytes, free_bytes, ran_out, runs_that_fit
+from embinit.models.memory import (
+    WidestBatch,
+    estimated_bytes,
+    free_bytes,
+    ran_out,
+    runs_that_fit,
+)
 from embinit.models.transformer import ModelShape
 from embinit.runs import machine, training
 from embinit.runs.plan import Cohort
 from embinit.runs.training import CohortTraining, train
+from embinit.specs import ModelSpec
 from test_training import cohort
 
-SHAPE = ModelShape(7_800, 5_900, 5_900, 300, 10, 3, 512, 0.1)
+SHAPE = ModelShape(ModelSpec(300, 10, 3, 512), 7_800, 5_900, 5_900)
+WIDEST = WidestBatch(64, 15, 15)
 
 
 def test_the_estimate_is_near_what_was_used():
@@ -26,29 +34,32 @@ def test_the_estimate_is_near_what_was_used():
     """
     best = 4 * 5 * SHAPE.parameters
     for batch, words, used in ((64, 8, 1.76), (64, 15, 2.07), (128, 15, 2.87), (64, 32, 3.25)):
-        expected = (estimated_bytes(SHAPE, 5, batch, words, words) - best) / 2**30 + 0.35
+        expected = (
+            estimated_bytes(SHAPE, 5, WidestBatch(batch, words, words)) - best
+        ) / 2**30 + 0.35
         assert 0.8 < expected / used < 1.2
 
 
 @given(runs=st.integers(1, 20), batch=st.integers(1, 64), words=st.integers(1, 40))
 def test_more_of_anything_takes_more(runs, batch, words):
-    base = estimated_bytes(SHAPE, runs, batch, words, words)
-    assert estimated_bytes(SHAPE, runs + 1, batch, words, words) > base
-    assert estimated_bytes(SHAPE, runs, batch + 1, words, words) > base
-    assert estimated_bytes(SHAPE, runs, batch, words + 1, words) > base
+    base = estimated_bytes(SHAPE, runs, WidestBatch(batch, words, words))
+    assert estimated_bytes(SHAPE, runs + 1, WidestBatch(batch, words, words)) > base
+    assert estimated_bytes(SHAPE, runs, WidestBatch(batch + 1, words, words)) > base
+    assert estimated_bytes(SHAPE, runs, WidestBatch(batch, words + 1, words)) > base
+    assert estimated_bytes(SHAPE, runs, WidestBatch(batch, words, words + 1)) > base
     assert base > 4 * memory.COPIES * runs * SHAPE.parameters
 
 
 @given(runs=st.integers(1, 12), free=st.floats(0, 10))
 def test_as_many_fit_as_the_estimate_allows(runs, free):
-    of_one = estimated_bytes(SHAPE, 1, 64, 15, 15)
+    of_one = estimated_bytes(SHAPE, 1, WIDEST)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memory, "free_bytes", lambda *_: int(free * of_one))
-        fit = runs_that_fit(SHAPE, runs, 64, 15, 15, "cpu")
+        fit = runs_that_fit(SHAPE, runs, WIDEST, "cpu")
     room = memory.SPARE * free * of_one
     assert 1 <= fit <= runs
-    assert fit == 1 or estimated_bytes(SHAPE, fit, 64, 15, 15) <= room
-    assert fit == runs or estimated_bytes(SHAPE, fit + 1, 64, 15, 15) > room
+    assert fit == 1 or estimated_bytes(SHAPE, fit, WIDEST) <= room
+    assert fit == runs or estimated_bytes(SHAPE, fit + 1, WIDEST) > room
 
 
 def test_the_machine_tells_what_is_free():

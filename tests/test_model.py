@@ -2,43 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from embinit.data.vocabulary import PAD
 from embinit.errors import InputError
-from embinit.models.transformer import (
-    REACH,
-    Attention,
-    Embedding,
-    ModelShape,
-    Noise,
-    StackedTransformer,
-    rotated,
-)
+from embinit.models.attention import ATTENTION, REACH, RelativeAttention, rotated
+from embinit.models.embedding import Embedding
+from embinit.models.layers import NORM_POSITIONS, NORMS, RMS_EPSILON, SeedDropout
+from embinit.models.masked_language_model import MaskedLanguageModel, MaskedModelShape
+from embinit.models.transformer import ModelShape, StackedTransformer
+from embinit.specs import ModelSpec
 
 DIM, HEADS, LAYERS, INNER, RUNS = 16, 4, 2, 24, 3
 SOURCE_WORDS, TARGET_WORDS = 13, 11
 
 
-def stacked(translates: bool, attention: str = "plain") -> StackedTransformer:
-    generator = torch.Generator().manual_seed(1)
+SPEC = ModelSpec(DIM, HEADS, LAYERS, INNER)
 
-    def embedding(words: int) -> Embedding:
-        return Embedding(
-            torch.randn(RUNS, words, DIM, generator=generator),
-            torch.tensor([1.0, 2.0, 4.0]),
-            torch.randn(RUNS, 9, DIM, generator=generator),
-            torch.ones(RUNS, dtype=torch.bool),
+
+def stacked(translates: bool, **options: object) -> StackedTransformer:
+    """A model of three runs whose parameters are all random, in float64."""
+    generator = torch.Generator().manual_seed(1)
+    words = TARGET_WORDS if translates else 0
+    shape = ModelShape(replace(SPEC, **options), SOURCE_WORDS, words, words or 3)
+
+    def embedding(vocabulary: int) -> Embedding:
+        return shape.embedding(
+            tables=torch.randn(RUNS, vocabulary, DIM, generator=generator),
+            multipliers=torch.tensor([1.0, 2.0, 4.0]),
+            positions=torch.randn(RUNS, 9, DIM, generator=generator),
+            trained=torch.ones(RUNS, dtype=torch.bool),
         )
 
-    outputs = TARGET_WORDS if translates else 3
-    words = TARGET_WORDS if translates else 0
-    sizes = (SOURCE_WORDS, words, outputs, DIM, HEADS, LAYERS, INNER, 0.1)
-    shape = ModelShape(*sizes, attention=attention)
     model = StackedTransformer(
         shape, embedding(SOURCE_WORDS), embedding(TARGET_WORDS) if translates else None
     )
@@ -56,9 +58,15 @@ def copy_linear(theirs: nn.Linear, ours: nn.Module, run: int) -> None:
     theirs.bias.data.copy_(ours.bias[run, 0])
 
 
-def copy_norm(theirs: nn.LayerNorm, ours: nn.Module, run: int) -> None:
+def copied_norm(spec: ModelSpec, ours: nn.Module, run: int) -> nn.Module:
+    """torch's norm with one run's gain and bias."""
+    if spec.norm == "rms":
+        theirs = nn.RMSNorm(DIM, eps=RMS_EPSILON, dtype=torch.float64)
+    else:
+        theirs = nn.LayerNorm(DIM, dtype=torch.float64)
+        theirs.bias.data.copy_(ours.bias[run, 0])
     theirs.weight.data.copy_(ours.weight[run, 0])
-    theirs.bias.data.copy_(ours.bias[run, 0])
+    return theirs
 
 
 def copy_attention(theirs: nn.MultiheadAttention, ours: nn.Module, run: int) -> None:
@@ -68,28 +76,37 @@ def copy_attention(theirs: nn.MultiheadAttention, ours: nn.Module, run: int) -> 
 
 
 def reference(model: StackedTransformer, run: int) -> tuple[nn.ModuleList, nn.ModuleList]:
-    """torch's layers with one run's weights."""
-    options = {"dropout": 0.0, "batch_first": True, "dtype": torch.float64}
+    """torch's encoder and decoder, layer by layer, with one run's weights."""
+    spec = model.shape.spec
+    pre = spec.norm_position == "pre"
+    options = {"dropout": 0.0, "batch_first": True, "norm_first": pre, "dtype": torch.float64}
     encoder, decoder = nn.ModuleList(), nn.ModuleList()
     for ours in model.encoder_layers:
         theirs = nn.TransformerEncoderLayer(DIM, HEADS, INNER, **options)
         copy_attention(theirs.self_attn, ours.attention, run)
-        copy_norm(theirs.norm1, ours.attention_norm, run)
+        theirs.norm1 = copied_norm(spec, ours.attention_residual.norm, run)
         copy_linear(theirs.linear1, ours.feed_forward.inner, run)
         copy_linear(theirs.linear2, ours.feed_forward.outer, run)
-        copy_norm(theirs.norm2, ours.feed_forward_norm, run)
+        theirs.norm2 = copied_norm(spec, ours.feed_forward_residual.norm, run)
         encoder.append(theirs)
     for ours in model.decoder_layers:
         theirs = nn.TransformerDecoderLayer(DIM, HEADS, INNER, **options)
         copy_attention(theirs.self_attn, ours.attention, run)
-        copy_norm(theirs.norm1, ours.attention_norm, run)
+        theirs.norm1 = copied_norm(spec, ours.attention_residual.norm, run)
         copy_attention(theirs.multihead_attn, ours.memory_attention, run)
-        copy_norm(theirs.norm2, ours.memory_norm, run)
+        theirs.norm2 = copied_norm(spec, ours.memory_residual.norm, run)
         copy_linear(theirs.linear1, ours.feed_forward.inner, run)
         copy_linear(theirs.linear2, ours.feed_forward.outer, run)
-        copy_norm(theirs.norm3, ours.feed_forward_norm, run)
+        theirs.norm3 = copied_norm(spec, ours.feed_forward_residual.norm, run)
         decoder.append(theirs)
     return encoder, decoder
+
+
+def their_final_norm(model: StackedTransformer, side: str, run: int) -> nn.Module:
+    """A pre-norm stack ends in a norm, a post-norm stack in nothing."""
+    if model.shape.spec.norm_position == "post":
+        return nn.Identity()
+    return copied_norm(model.shape.spec, getattr(model, f"{side}_norm"), run)
 
 
 def embed(embedding: Embedding, ids: torch.Tensor, run: int) -> torch.Tensor:
@@ -107,6 +124,7 @@ def their_logits(model: StackedTransformer, run: int, target: torch.Tensor | Non
     x = embed(model.encoder_embedding, SOURCE, run)
     for layer in encoder:
         x = layer(x, src_key_padding_mask=padding)
+    x = their_final_norm(model, "encoder", run)(x)
     weight, bias = model.output.weight[run], model.output.bias[run, 0]
     if target is None:
         real = (~padding).double().unsqueeze(-1)
@@ -116,12 +134,18 @@ def their_logits(model: StackedTransformer, run: int, target: torch.Tensor | Non
     padding = torch.zeros(padding.shape, dtype=torch.float64).masked_fill(padding, -torch.inf)
     for layer in decoder:
         y = layer(y, x, tgt_mask=causal, memory_key_padding_mask=padding, tgt_is_causal=True)
-    return y @ weight + bias
+    return their_final_norm(model, "decoder", run)(y) @ weight + bias
 
 
-def test_translation_equals_torch_run_by_run():
+OPTIONS = [
+    {"norm_position": position, "norm": norm} for position in NORM_POSITIONS for norm in NORMS
+]
+
+
+@pytest.mark.parametrize("norms", OPTIONS, ids=str)
+def test_translation_equals_torch_run_by_run(norms):
     """Each run is torch's transformer with that run's weights, in outputs and in gradients."""
-    model = stacked(translates=True)
+    model = stacked(translates=True, **norms)
     ours = model.output(model.decode(SOURCE[None], TARGET[None])).view(RUNS, 2, -1, TARGET_WORDS)
     real = TARGET != PAD
     gradients = torch.autograd.grad(ours[:, real].square().sum(), model.encoder_embedding.table)[0]
@@ -135,24 +159,68 @@ def test_translation_equals_torch_run_by_run():
         assert gradient[run].abs().max() > 0
 
 
-def test_classification_equals_torch_run_by_run():
+@pytest.mark.parametrize("norms", OPTIONS, ids=str)
+def test_classification_equals_torch_run_by_run(norms):
     """The classifier is torch's encoder, averaged over the words that are no padding."""
-    model = stacked(translates=False)
-    ours = model.output(model.summary(SOURCE[None]))
+    model = stacked(translates=False, **norms)
+    ours = model.output(model.mean_pool(SOURCE[None]))
     for run in range(RUNS):
         torch.testing.assert_close(ours[run], their_logits(model, run, None))
 
 
-@pytest.mark.parametrize("attention", ["plain", "relative", "rotary"])
-def test_decoding_word_by_word_equals_all_at_once(attention):
+@pytest.mark.parametrize(
+    "options", [*OPTIONS, {"attention": "relative"}, {"attention": "rotary"}], ids=str
+)
+def test_decoding_word_by_word_equals_all_at_once(options):
     """The cache changes what is computed, not what comes out."""
-    model = stacked(translates=True, attention=attention)
+    model = stacked(translates=True, **options)
     whole = model.output(model.decode(SOURCE[None], TARGET[None])).view(RUNS, 2, -1, TARGET_WORDS)
-    memory, past = model.remember(SOURCE[None]), model.empty_past()
+    memory, past = model.encode_memory(SOURCE[None]), model.empty_past()
     for position in range(3):
         ids = TARGET[:, position].expand(RUNS, 2)
         logits, past = model.step(ids, position, past, memory)
         torch.testing.assert_close(logits, whole[:, :, position])
+
+
+class Plain(nn.Module):
+    """One run's encoder, of torch's modules."""
+
+    def __init__(self, model: StackedTransformer, run: int) -> None:
+        super().__init__()
+        self.layers, _ = reference(model, run)
+        self.norm = their_final_norm(model, "encoder", run)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return self.norm(x)
+
+
+@pytest.mark.parametrize("norms", OPTIONS, ids=str)
+def test_the_stack_is_what_vmap_makes_of_single_models(norms):
+    """``torch.func`` stacks plain models by itself; without padding, which vmap's mask lacks."""
+    model = stacked(translates=False, **norms)
+    ids = torch.tensor([[5, 6, 7, 3], [8, 9, 3, 4]])
+    singles = [Plain(model, run) for run in range(RUNS)]
+    states = torch.func.stack_module_state(singles)
+    embedded = torch.stack([embed(model.encoder_embedding, ids, run) for run in range(RUNS)])
+
+    def single(parameters, buffers, x):
+        return torch.func.functional_call(singles[0], (parameters, buffers), x)
+
+    with sdpa_kernel(SDPBackend.MATH):  # the one that vmap can batch
+        theirs = torch.vmap(single)(*states, embedded)
+    ours, _ = model.encode(ids[None])
+    torch.testing.assert_close(ours.view_as(theirs), theirs)
+
+
+@pytest.mark.parametrize("norms", OPTIONS, ids=str)
+def test_the_last_state_is_the_encoders_output(norms):
+    """As in ``transformers``: a pre-norm encoder's last state is after the final norm."""
+    model = stacked(translates=False, **norms)
+    states = list(model.states(SOURCE[None]))
+    assert len(states) == LAYERS + 1
+    assert torch.equal(states[-1], model.encode(SOURCE[None])[0])
 
 
 def test_rotary_positions_are_llamas():
@@ -177,8 +245,7 @@ def test_rotary_scores_depend_on_the_distance_alone(start, shift):
 
 def test_relative_positions_add_a_bias_for_each_distance():
     """Run by run and head by head; words farther than the reach count as that far."""
-    shape = ModelShape(5, 0, 2, 8, 2, 1, 8, 0.0, attention="relative")
-    attention = Attention(shape, 2, "relative")
+    attention = RelativeAttention(ModelSpec(8, 2, 1, 8), 2, "float32")
     with torch.no_grad():
         attention.distances.copy_(torch.arange(2 * 2 * (2 * REACH + 1)).view(2, 2, -1))
     bias = attention.bias(batch=3, keys=REACH + 9, start=4)
@@ -199,7 +266,7 @@ def test_only_positions_in_attention_see_the_order(attention, moves):
     model = stacked(translates=False, attention=attention)
     model.encoder_embedding.positions.zero_()
     ids = torch.tensor([[[5, 6, 7, 8, 9]]])
-    there, back = model.output(model.summary(ids)), model.output(model.summary(ids.flip(-1)))
+    there, back = model.output(model.mean_pool(ids)), model.output(model.mean_pool(ids.flip(-1)))
     assert torch.allclose(there, back) != moves
 
 
@@ -213,9 +280,13 @@ def test_a_norm_after_the_sum_takes_the_tables_scale_away():
     tables, places = torch.randn(2, 7, DIM), torch.randn(2, 5, DIM)
     ids = torch.tensor([[[3, 4, 5]]])
     once, twice = (
-        Embedding(scale * tables, torch.ones(2), scale * places, torch.ones(2).bool(), norm=True)(
-            ids, lambda x: x
-        )
+        Embedding(
+            spec=replace(SPEC, norm_after_sum=True),
+            tables=scale * tables,
+            multipliers=torch.ones(2),
+            positions=scale * places,
+            trained=torch.ones(2).bool(),
+        )(ids, lambda x: x)
         for scale in (1, 2)
     )
     torch.testing.assert_close(once, twice, rtol=1e-4, atol=1e-4)
@@ -223,26 +294,77 @@ def test_a_norm_after_the_sum_takes_the_tables_scale_away():
     torch.testing.assert_close(once, nn.functional.layer_norm(summed, (DIM,)))
 
 
-@pytest.mark.parametrize("words", [0, 11])
-def test_parameters_are_counted_without_making_them(words):
-    """As many as torch finds in a model that was made."""
-    model = stacked(translates=words > 0)
-    made = sum(parameter.numel() for parameter in model.parameters()) // RUNS
-    assert model.shape.parameters == made
+def made(shape: ModelShape, length: int, runs: int = 2) -> StackedTransformer:
+    """A model with values, as a cohort makes it."""
+
+    def embedding(vocabulary: int) -> Embedding:
+        return shape.embedding(
+            tables=torch.randn(runs, vocabulary, shape.spec.table_width),
+            multipliers=torch.ones(runs),
+            positions=torch.randn(runs, length, shape.spec.table_width),
+            trained=torch.ones(runs, dtype=torch.bool),
+        )
+
+    decoder = embedding(shape.decoder_vocabulary) if shape.translates else None
+    return StackedTransformer(shape, embedding(shape.encoder_vocabulary), decoder)
+
+
+specs = st.builds(
+    ModelSpec,
+    dim=st.sampled_from([8, 16]),
+    heads=st.sampled_from([1, 2, 4]),
+    layers=st.integers(1, 3),
+    feed_forward=st.integers(1, 20),
+    norm_after_sum=st.booleans(),
+    attention=st.sampled_from(list(ATTENTION)),
+    activation=st.sampled_from(["relu", "gelu"]),
+    input_width=st.sampled_from([None, 8, 12]),
+    output_width=st.sampled_from([None, 8, 20]),
+    norm_position=st.sampled_from(list(NORM_POSITIONS)),
+    norm=st.sampled_from(list(NORMS)),
+)
+
+
+@given(spec=specs, words=st.sampled_from([0, 11]), learned=st.sampled_from([0, 6]))
+def test_parameters_are_counted_without_making_them(spec, words, learned):
+    """As many as torch finds in a model that was made, whatever the options."""
+    shape = ModelShape(spec, 13, words, words or 3, learned_positions=learned)
+    model = made(shape, learned or 9)
+    assert shape.parameters == sum(parameter.numel() for parameter in model.parameters()) // 2
+
+
+@given(spec=specs, coupled=st.booleans(), learned=st.sampled_from([0, 6]))
+def test_a_masked_language_models_head_is_counted(spec, coupled, learned):
+    spec = replace(spec, coupled=coupled, output_width=None if coupled else spec.output_width)
+    shape = MaskedModelShape(spec, 13, learned_positions=learned)
+    model = MaskedLanguageModel(made(shape, learned or 9))
+    assert shape.parameters == sum(parameter.numel() for parameter in model.parameters()) // 2
+    assert shape.logits == model.output().weight.shape[-1]
+
+
+def test_tables_have_the_width_that_the_model_reads():
+    with pytest.raises(InputError, match="12 wide and the model reads 16"):
+        Embedding(
+            spec=SPEC,
+            tables=torch.zeros(1, 5, 12),
+            multipliers=torch.ones(1),
+            positions=torch.zeros(1, 3, 12),
+            trained=torch.ones(1).bool(),
+        )
 
 
 def test_dropout_masks_belong_to_the_seed():
     """Runs of a seed share a mask whatever else the cohort holds; other seeds have others."""
     x = torch.ones(3, 40, 50)
 
-    def noise(seeds: list[int], seed_of_run: list[int], rows: int) -> torch.Tensor:
+    def dropout(seeds: list[int], seed_of_run: list[int], rows: int) -> torch.Tensor:
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-        return Noise(generators, torch.tensor(seed_of_run), 0.1)(x[:rows])
+        return SeedDropout(generators, torch.tensor(seed_of_run), 0.1)(x[:rows])
 
-    both = noise([1, 2], [0, 1, 0], 3)
+    both = dropout([1, 2], [0, 1, 0], 3)
     assert torch.equal(both[0], both[2])
     assert not torch.equal(both[0], both[1])
-    assert torch.equal(noise([2], [0], 1)[0], both[1])
+    assert torch.equal(dropout([2], [0], 1)[0], both[1])
     assert (both == 0).double().mean().item() == pytest.approx(0.1, abs=0.02)
     assert both.mean().item() == pytest.approx(1, abs=0.02)
 
@@ -250,15 +372,21 @@ def test_dropout_masks_belong_to_the_seed():
 def test_a_frozen_table_stays_while_its_neighbour_learns():
     """A zero gradient from zero moments is a zero step of Adam."""
     tables, trained = torch.randn(2, 7, DIM), torch.tensor([False, True])
-    embedding = Embedding(tables.clone(), torch.ones(2), torch.zeros(2, 5, DIM), trained)
-    model = StackedTransformer(ModelShape(7, 0, 2, DIM, HEADS, 1, INNER, 0.0), embedding)
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.1)
+    shape = ModelShape(replace(SPEC, layers=1), 7, outputs=2)
+    embedding = shape.embedding(
+        tables=tables.clone(),
+        multipliers=torch.ones(2),
+        positions=torch.zeros(2, 5, DIM),
+        trained=trained,
+    )
+    model = StackedTransformer(shape, embedding)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     for run in range(2):
         model.initialise(run, torch.Generator().manual_seed(run))
     for _ in range(2):
-        optimiser.zero_grad()
-        model.output(model.summary(torch.tensor([[[3, 4, 5]]]))).square().sum().backward()
-        optimiser.step()
+        optimizer.zero_grad()
+        model.output(model.mean_pool(torch.tensor([[[3, 4, 5]]]))).square().sum().backward()
+        optimizer.step()
     assert torch.equal(embedding.table[0], tables[0])
     assert not torch.equal(embedding.table[1], tables[1])
 
@@ -271,25 +399,27 @@ def test_bfloat16_leaves_positions_and_norms_alone():
     ids = torch.randint(3, 50, (1, 4, 9), generator=generator)
     outputs = []
     for precision in ("float32", "bfloat16"):
-        embedding = Embedding(tables.clone(), torch.full((1,), 4.0), places, torch.ones(1).bool())
+        shape = ModelShape(SPEC, 50, outputs=2, precision=precision)
+        embedding = shape.embedding(
+            tables=tables.clone(),
+            multipliers=torch.full((1,), 4.0),
+            positions=places,
+            trained=torch.ones(1).bool(),
+        )
         summed = embedding(ids, lambda x: x)
         torch.testing.assert_close(
             summed, 4 * tables[:, ids[0]].flatten(1, 2) + places.repeat(1, 4, 1)
         )
-        shape = ModelShape(50, 0, 2, DIM, HEADS, 2, INNER, 0.0, precision)
         model = StackedTransformer(shape, embedding)
         model.initialise(0, torch.Generator().manual_seed(0))
-        outputs.append(model.output(model.summary(ids)))
+        outputs.append(model.output(model.mean_pool(ids)))
     assert not torch.equal(*outputs)
     torch.testing.assert_close(*outputs, rtol=0.05, atol=0.05)
     with pytest.raises(InputError, match="unknown precision 'float16'"):
-        StackedTransformer(ModelShape(50, 0, 2, DIM, HEADS, 1, INNER, 0.0, "float16"), embedding)
+        StackedTransformer(ModelShape(SPEC, 50, outputs=2, precision="float16"), embedding)
 
 
 def test_heads_must_divide_the_width():
     """A width that can't be split evenly is the user's to mend."""
-    embedding = Embedding(
-        torch.zeros(1, 3, 10), torch.ones(1), torch.zeros(1, 2, 10), torch.ones(1).bool()
-    )
     with pytest.raises(InputError, match="not a multiple of 4 heads"):
-        StackedTransformer(ModelShape(3, 0, 2, 10, 4, 1, 8, 0.1), embedding)
+        made(ModelShape(ModelSpec(10, 4, 1, 8), 3, outputs=2), 2)

@@ -187,5 +187,5 @@ def test_faint_positions_are_as_strong_as_those_apart(length, dim):
 def test_positions_apart_need_a_wider_table():
     with pytest.raises(InputError, match="take 16 directions; the table has only 16"):
         apart(3, torch.randn(9, APART))
-    with pytest.raises(InputError, match=r"^positions .* way: give them its rows$"):
+    with pytest.raises(InputError, match=r"^positions .* on the table: give them its rows$"):
         table("apart", 3, 20)

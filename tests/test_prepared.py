@@ -13,7 +13,7 @@ import torch
 
 from embinit import cli
 from embinit.data import preparation
-from embinit.data.cache import INDEX, PreparedSource, Writer, answer_key, directory
+from embinit.data.cache import INDEX, CachedSource, Writer, open_directory, vectors_key
 from embinit.data.tasks import TASKS
 from embinit.errors import InputError
 from embinit.papers.kim2024.experiments import experiments
@@ -27,7 +27,7 @@ from embinit.tables import start
 def forget():
     """Each test opens its own directories."""
     yield
-    for known in (preparation.prepare, preparation.source, start._lookup, directory):
+    for known in (preparation.prepare, preparation.source, start._lookup, open_directory):
         known.cache_clear()
 
 
@@ -117,16 +117,16 @@ def test_another_text_makes_other_files(ready, monkeypatch):
 def test_an_answer_is_that_of_one_source_to_one_vocabulary_in_its_order():
     """Rows are told apart by their place, so other vectors or another order are other answers."""
     about = {"dim": 2, "tokenizer": "whitespace", "languages": frozenset(), "directory": None}
-    source = PreparedSource(name="glove", print="as it was", **about)
+    source = CachedSource(name="glove", source_fingerprint="as it was", **about)
     keys = [
-        answer_key(source, ["a", "b"], None),
-        answer_key(source, ["b", "a"], None),
-        answer_key(source, ["a", "b"], "de"),
-        answer_key(replace(source, print="as it is"), ["a", "b"], None),
-        answer_key(replace(source, name="t5"), ["a", "b"], None),
+        vectors_key(source, ["a", "b"], None),
+        vectors_key(source, ["b", "a"], None),
+        vectors_key(source, ["a", "b"], "de"),
+        vectors_key(replace(source, source_fingerprint="as it is"), ["a", "b"], None),
+        vectors_key(replace(source, name="t5"), ["a", "b"], None),
     ]
     assert len(set(keys)) == 5
-    assert answer_key(replace(source), ["a", "b"], None) == keys[0]
+    assert vectors_key(replace(source), ["a", "b"], None) == keys[0]
 
 
 def spoil(path: Path) -> None:
@@ -151,7 +151,7 @@ def largest(ready: Path) -> Path:
 def test_harm_is_noticed_and_named(ready, harm, said):
     """The file and the mend; nothing trains on half of what was prepared."""
     harm(ready)
-    directory.cache_clear()
+    open_directory.cache_clear()
     with pytest.raises(InputError, match=said) as error:
         start.check(small().run("pretrained", 0), ready)
     assert str(ready) in str(error.value)

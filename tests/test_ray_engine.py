@@ -311,10 +311,10 @@ def test_a_gpu_trains_as_many_cohorts_as_its_shares(tmp_path, monkeypatch, share
     has = {"CPU": 64.0, "GPU": 8.0}
     monkeypatch.setattr(ray_engine, "_ray", lambda: SimpleNamespace(cluster_resources=lambda: has))
     session = RaySession(Store(tmp_path), None, "cuda", gpu_share=share)
-    assert session._places() == places
+    assert session._slots() == places
     assert session._needs()["num_gpus"] == share
     on_cpu = RaySession(Store(tmp_path), None, "cpu")
-    assert on_cpu._places() == 64
+    assert on_cpu._slots() == 64
     assert "num_gpus" not in on_cpu._needs()
 
 

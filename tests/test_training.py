@@ -99,7 +99,7 @@ def test_the_init_leaves_weights_and_order_alone(init):
     orders = [run.buckets.shuffle(run.orders[0]) for run in (first, second)]
     assert all(torch.equal(a, b) for a, b in zip(*orders, strict=True))
     ones = torch.ones(1, 30, 64)
-    assert torch.equal(first.noise(ones), second.noise(ones))
+    assert torch.equal(first.dropout(ones), second.dropout(ones))
 
 
 def test_a_run_that_breaks_ends_alone(monkeypatch):
@@ -236,7 +236,14 @@ def test_a_sigma_is_what_the_table_starts_with():
 
 
 @pytest.mark.parametrize(
-    "changes", [{"attention": "relative"}, {"attention": "rotary"}, {"norm_after_sum": True}]
+    "changes",
+    [
+        {"attention": "relative"},
+        {"attention": "rotary"},
+        {"norm_after_sum": True},
+        {"norm_position": "pre", "norm": "rms"},
+    ],
+    ids=str,
 )
 def test_other_models_learn_and_stack(changes):
     """Each setting reaches the model, and a run is the same alone."""

@@ -30,15 +30,16 @@ from embinit.models.masked_language_model import (
     output_width,
     reinvested,
 )
-from embinit.models.masking import hide_words
-from embinit.models.starting import Start
-from embinit.models.transformer import Embedding, ModelShape, StackedTransformer
+from embinit.models.masking import mask_tokens
+from embinit.models.starting import Start, carry, without_output
+from embinit.models.transformer import ModelShape, StackedTransformer
 from embinit.runs.plan import Cohort, plan
+from embinit.runs.scoring import Curves
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.runs.training import CohortTraining
 from embinit.runs.transfer import check, fingerprint, labelled_data, parameters_of, train
-from embinit.runs.transfer.pretraining import Pretraining, rate_at
+from embinit.runs.transfer.pretraining import Pretraining, lr_factor
 from embinit.specs import (
     Cut,
     DataSpec,
@@ -57,19 +58,25 @@ WORDS, LENGTH, DIM, HEADS, LAYERS, INNER, RUNS = 23, 9, 16, 4, 2, 24, 2
 
 def masked_model(input_width: int, output_width: int | None) -> MaskedLanguageModel:
     generator = torch.Generator().manual_seed(4)
-    embedding = Embedding(
-        torch.randn(RUNS, WORDS, input_width, generator=generator),
-        torch.ones(RUNS),
-        torch.randn(RUNS, LENGTH, input_width, generator=generator),
-        torch.ones(RUNS, dtype=torch.bool),
-        norm=True,
-        learned=True,
-        dim=DIM,
+    spec = ModelSpec(
+        DIM,
+        HEADS,
+        LAYERS,
+        INNER,
+        norm_after_sum=True,
+        activation="gelu",
+        input_width=input_width,
+        output_width=output_width,
+        coupled=output_width is None,
     )
-    shape = ModelShape(
-        WORDS, 0, 0, DIM, HEADS, LAYERS, INNER, 0.0, activation="gelu", input_width=input_width
+    shape = ModelShape(spec, WORDS, learned_positions=LENGTH)
+    embedding = shape.embedding(
+        tables=torch.randn(RUNS, WORDS, input_width, generator=generator),
+        multipliers=torch.ones(RUNS),
+        positions=torch.randn(RUNS, LENGTH, input_width, generator=generator),
+        trained=torch.ones(RUNS, dtype=torch.bool),
     )
-    model = MaskedLanguageModel(StackedTransformer(shape, embedding), output_width, "float32")
+    model = MaskedLanguageModel(StackedTransformer(shape, embedding))
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=generator) / 3)
@@ -123,10 +130,10 @@ def theirs_of(model: MaskedLanguageModel, run: int) -> torch.nn.Module:
                 part.weight.copy_(weight.T)
                 part.bias.copy_(bias)
             linear(layer.attention.output.dense, ours.attention.output, run)
-            norm(layer.attention.output.LayerNorm, ours.attention_norm, run)
+            norm(layer.attention.output.LayerNorm, ours.attention_residual.norm, run)
             linear(layer.intermediate.dense, ours.feed_forward.inner, run)
             linear(layer.output.dense, ours.feed_forward.outer, run)
-            norm(layer.output.LayerNorm, ours.feed_forward_norm, run)
+            norm(layer.output.LayerNorm, ours.feed_forward_residual.norm, run)
         linear(head.dense, model.dense, run)
         norm(head.LayerNorm, model.norm, run)
         if model.output_table is not None:
@@ -239,7 +246,7 @@ def test_words_are_hidden_as_they_should_be(copies, batch, length, share, seed):
     """Marks never; of n words max(1, round(share n)); labels are what stood there."""
     ids = sentences(copies, batch, length, seed)
     generators = [torch.Generator().manual_seed(number) for number in range(copies)]
-    seen, places, labels = hide_words(ids, WORDS, share, generators)
+    seen, places, labels = mask_tokens(ids, WORDS, share, generators)
     labels = labels.view(copies, batch, -1)
     guessed = torch.zeros_like(ids, dtype=torch.bool)
     guessed.scatter_(-1, places, labels != NOTHING)
@@ -254,8 +261,8 @@ def test_words_are_hidden_as_they_should_be(copies, batch, length, share, seed):
 
 def test_a_seed_hides_the_same_whoever_else_is_there():
     ids = sentences(1, 5, 12, 0)
-    alone = hide_words(ids, WORDS, 0.3, [torch.Generator().manual_seed(7)])
-    both = hide_words(
+    alone = mask_tokens(ids, WORDS, 0.3, [torch.Generator().manual_seed(7)])
+    both = mask_tokens(
         ids.expand(2, -1, -1), WORDS, 0.3, [torch.Generator().manual_seed(n) for n in (3, 7)]
     )
     for one, two in zip(alone, both, strict=True):
@@ -266,7 +273,7 @@ def test_a_seed_hides_the_same_whoever_else_is_there():
 def test_most_hidden_words_are_masked_few_replaced_or_left():
     """80, 10 and 10 % of 60,000; a random word is the right one in one of 1,000."""
     ids = torch.randint(MASK + 1, 1006, (1, 2000, 100))
-    seen, places, labels = hide_words(ids, 1006, 0.3, [torch.Generator().manual_seed(0)])
+    seen, places, labels = mask_tokens(ids, 1006, 0.3, [torch.Generator().manual_seed(0)])
     shown = seen.gather(-1, places).flatten(1)
     masked, left = (shown == MASK).float().mean(), (shown == labels).float().mean()
     assert float(masked) == pytest.approx(0.8, abs=0.01)
@@ -274,15 +281,15 @@ def test_most_hidden_words_are_masked_few_replaced_or_left():
 
 
 def test_the_rate_rises_then_falls():
-    rates = [rate_at(step, 100, 0.1) for step in range(100)]
+    rates = [lr_factor(step, 100, 0.1) for step in range(100)]
     assert rates[:10] == sorted(rates[:10])
     assert max(rates) == pytest.approx(1.0, abs=0.02)
     assert rates[9:] == sorted(rates[9:], reverse=True)
     assert 0 < rates[-1] < 0.05
     assert all(0 < rate <= 1 for rate in rates)
-    assert rate_at(0, 1, 0.1) > 0
+    assert lr_factor(0, 1, 0.1) > 0
     with pytest.raises(InputError, match="0 to below 1"):
-        rate_at(0, 10, 1.0)
+        lr_factor(0, 10, 1.0)
 
 
 @given(seed=st.integers(0, 50))
@@ -372,7 +379,14 @@ def run_of(seed: int = 0, init: str = "normal", training=TRANSFER, **model) -> R
 
 
 @pytest.mark.parametrize(
-    "model", [{}, {"coupled": True}, {"input_width": 8, "output_width": 40}], ids=str
+    "model",
+    [
+        {},
+        {"coupled": True},
+        {"input_width": 8, "output_width": 40},
+        {"norm_position": "pre", "norm": "rms"},
+    ],
+    ids=str,
 )
 def test_stacked_equals_single(model):
     """Arms and seeds together come out as each alone: losses, layers, scores."""
@@ -421,7 +435,7 @@ def test_fine_tuning_starts_where_pre_training_ended():
     )
     task = TRANSFER.tasks[0]
     tuned = replace(cohort.runs[0], data=task.data, training=task.training)
-    state = {name: value for name, value in carried.items() if not name.startswith("output.")}
+    state = without_output(pretraining.model.encoder)
     model = CohortTraining(Cohort((tuned,)), None, "cpu", state).model
     own = dict(model.named_parameters())
     assert own["output.weight"].shape == (1, 16, 2)
@@ -431,6 +445,24 @@ def test_fine_tuning_starts_where_pre_training_ended():
         "output.bias",
     }
     assert all(torch.equal(own[name], carried[name]) for name in shared)
+
+
+@pytest.mark.parametrize("kept", ["encoder_layers.0.feed_forward.inner.weight", "output.bias"])
+def test_a_renamed_module_is_no_fresh_start(kept):
+    """A tensor that the model has under another name is never left as it was drawn."""
+    task = TRANSFER.tasks[0]
+    tuned = replace(run_of(0), data=task.data, training=task.training)
+    start = Start((tuned,), prepare(task.data, None), None)
+    state = without_output(start.model())
+    carry(start.model(), state)
+    renamed = dict(state)
+    renamed["renamed." + kept] = renamed.pop(kept, torch.zeros(1))
+    with pytest.raises(RuntimeError, match=rf"unexpected \['renamed.{kept}'\]"):
+        carry(start.model(), renamed)
+    if kept in state:
+        del renamed["renamed." + kept]
+        with pytest.raises(RuntimeError, match=rf"missing \['{kept}'\]"):
+            CohortTraining(Cohort((tuned,)), None, "cpu", renamed)
 
 
 def test_arms_of_a_seed_share_all_but_what_they_differ_in():
@@ -443,9 +475,9 @@ def test_arms_of_a_seed_share_all_but_what_they_differ_in():
     layers = dict(second.model.encoder.encoder_layers.named_parameters())
     for name, value in first.model.encoder.encoder_layers.named_parameters():
         assert torch.equal(value, layers[name])
-    hidden = [[one.initial_seed() for one in each.hiding] for each in (first, second)]
+    hidden = [[one.initial_seed() for one in each.masking] for each in (first, second)]
     assert hidden[0] == hidden[1]
-    both = Pretraining(Start((run_of(3), run_of(4)), data, None), "cpu").hiding
+    both = Pretraining(Start((run_of(3), run_of(4)), data, None), "cpu").masking
     assert both[0].initial_seed() == hidden[0][0]
     assert both[0].initial_seed() != both[1].initial_seed()
 
@@ -453,9 +485,10 @@ def test_arms_of_a_seed_share_all_but_what_they_differ_in():
 def test_validation_hides_the_same_words_in_every_epoch():
     start = Start((run_of(0),), prepare(TEXT, None), None)
     pretraining = Pretraining(start, "cpu")
-    before = pretraining._validate()
-    pretraining.train_loss.append(before)
-    assert torch.equal(pretraining._validate(), before)
+    pretraining.validate()
+    pretraining.validate()
+    first, second = pretraining.curves.validation_loss
+    assert torch.equal(first, second)
 
 
 def test_every_task_goes_on_from_the_pre_trained_encoder(monkeypatch):
@@ -500,7 +533,8 @@ def test_a_run_that_breaks_in_pre_training_ends_alone(monkeypatch):
 
     def spoiled(self, progress):
         honest(self, progress)
-        self.validation_loss[-1] = torch.tensor([torch.nan, self.validation_loss[-1][1]])
+        losses = self.curves.validation_loss
+        losses[-1] = torch.tensor([torch.nan, losses[-1][1]])
 
     healthy = train(Cohort(runs))
     monkeypatch.setattr(Pretraining, "run", spoiled)
@@ -573,14 +607,14 @@ def test_a_transfer_is_a_run_like_others(tmp_path):
 
 def test_the_other_languages_score_is_that_of_the_best_epoch_here():
     """Whatever it would have been later: the epoch is chosen in the first language."""
-    task = TRANSFER.tasks[0]
-    run = replace(run_of(), data=task.data, training=task.training)
-    tuning = CohortTraining(Cohort((run,)), None, "cpu")
-    curves = tuning.curves
-    curves.train_loss = curves.validation_loss = [torch.tensor([1.0])] * 2
-    curves.validation_accuracy = [torch.tensor([60.0]), torch.tensor([50.0])]
-    curves.test_accuracy = [torch.tensor([40.0]), torch.tensor([70.0])]
-    [measures], *_ = tuning._score()
+    losses = [torch.tensor([1.0])] * 2
+    curves = Curves(
+        train_loss=losses,
+        validation_loss=losses,
+        validation_accuracy=[torch.tensor([60.0]), torch.tensor([50.0])],
+        test_accuracy=[torch.tensor([40.0]), torch.tensor([70.0])],
+    )
+    [measures] = curves.measures()
     assert (measures["test_accuracy_then"], measures["test_accuracy"]) == (40.0, 70.0)
 
 
@@ -598,11 +632,11 @@ def test_recorded_pre_training_is_pre_training():
 
     tensors = (replayed.rate, replayed.total, *replayed.model.parameters())
     where = [one.data_ptr() for one in tensors]
-    replayed.learn = Replayed(replayed._step, record)
+    replayed.learn = Replayed(replayed.step, record)
     for one in (eager, replayed):
         one.run(lambda share: None)
     assert recorded
     assert [one.data_ptr() for one in tensors] == where
-    for one, other in zip(eager.train_loss, replayed.train_loss, strict=True):
+    for one, other in zip(eager.curves.train_loss, replayed.curves.train_loss, strict=True):
         assert torch.equal(one, other)
     assert 0 < float(replayed.rate) < TRANSFER.pretraining.lr

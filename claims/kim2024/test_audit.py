@@ -319,14 +319,10 @@ def test_parameter_counts_are_the_models(paper):
         decoder = printed(size["vocabulary"][1]) if len(size["vocabulary"]) > 1 else exactly(0)
         low, high = (
             ModelShape(
-                encoder_words=int(first),
-                decoder_words=int(second),
+                model,
+                encoder_vocabulary=int(first),
+                decoder_vocabulary=int(second),
                 outputs=int(second) or DATA_SETS[task].classes,
-                dim=model.dim,
-                heads=model.heads,
-                layers=model.layers,
-                feed_forward=model.feed_forward,
-                dropout=0.1,
             ).parameters
             for first, second in ((encoder.a, decoder.a), (encoder.b, decoder.b))
         )

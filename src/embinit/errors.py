@@ -1,9 +1,9 @@
-"""What embinit raises when the input is at fault rather than the code.
+"""The error that embinit raises when the input is at fault and not the code.
 
-One class, so that the command line and the pytest plugin can show its text alone: a message
-names the thing, the place (file and line where there is one) and the mend.
+There is one class, so that the command line and the pytest plugin can show its text alone. A
+message names the thing, its location (file and line where there is one) and the mend.
 """
 
 
 class InputError(ValueError):
-    """Something the user gave can't be used; the text says what, where and what to do."""
+    """Something that the user gave can't be used. The text says what, where and what to do."""

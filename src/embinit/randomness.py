@@ -1,8 +1,8 @@
-"""Random streams, one a purpose, so that changing one thing leaves the others' draws alone.
+"""Random streams, one per purpose, so that changing one thing leaves the other draws alone.
 
-Common random numbers are what makes pairing by seed worth having: the arms of a seed share data
-order, dropout masks and every weight but the tables. The streams of a seed are independent of one
-another and of every other seed's, being keyed by a hash of both.
+Pairing by seed is worth having because of common random numbers: the arms of a seed share data
+order, dropout masks and every weight but the tables. A stream is keyed by a hash of seed and
+purpose, so the streams of a seed are independent of one another and of those of other seeds.
 """
 
 from __future__ import annotations
@@ -13,11 +13,17 @@ import torch
 
 
 def stream_seed(seed: int, purpose: str) -> int:
-    """A 63-bit seed from a replicate's seed and what the stream is for."""
+    """A 63-bit seed, from a replicate's seed and the stream's purpose."""
     digest = hashlib.sha256(f"embinit/{purpose}/{seed}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 
 def stream(seed: int, purpose: str, device: str = "cpu") -> torch.Generator:
-    """The stream of ``seed`` for ``purpose`` (``embedding/encoder``, ``weights``, ``order`` …)."""
+    """Opens the stream of a seed for one purpose.
+
+    Args:
+        seed: The replicate's seed.
+        purpose: Such as ``embedding/encoder``, ``weights``, ``order`` or ``dropout``.
+        device: Where the numbers are drawn. Devices draw different numbers.
+    """
     return torch.Generator(device).manual_seed(stream_seed(seed, purpose))

@@ -1,8 +1,10 @@
-"""Names for inits, sources and tasks, open to other packages through entry points.
+"""Names for inits, sources, tasks and the like, open to other packages through entry points.
 
-A package that adds an init, a source or a task either calls ``REGISTRY.register`` when it is
-imported or names the object in its own metadata under ``embinit.inits``, ``embinit.sources`` or
-``embinit.tasks``; the entry point is loaded the first time the name is asked for.
+A package adds an object by calling ``REGISTRY.register`` when it is imported, or by naming the
+object in its own metadata under the registry's entry-point group. An entry point is loaded the
+first time that its name is looked up. The groups are ``embinit.inits``, ``embinit.sources``,
+``embinit.tasks``, ``embinit.positions``, ``embinit.multipliers``, ``embinit.optimizers`` and
+``embinit.evaluations``.
 """
 
 from __future__ import annotations
@@ -18,7 +20,12 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Objects by name, with one clear error for a name that nobody registered."""
+    """Objects by name, with one clear error for a name that nobody registered.
+
+    Args:
+        noun: What an object is, for errors.
+        group: The entry-point group under which other packages name their objects.
+    """
 
     def __init__(self, noun: str, group: str) -> None:
         self._noun = noun
@@ -26,7 +33,14 @@ class Registry(Generic[T]):
         self._entries: dict[str, T] = {}
 
     def register(self, name: str, entry: T) -> T:
-        """Add ``entry``; a second, different object under the same name is an error."""
+        """Adds an object.
+
+        Returns:
+            The object.
+
+        Raises:
+            InputError: Another object has the name already.
+        """
         known = self._entries.get(name)
         if known is not None and known != entry:
             raise InputError(
@@ -37,10 +51,15 @@ class Registry(Generic[T]):
         return entry
 
     def replace(self, name: str, entry: T) -> None:
-        """Let ``name`` stand for ``entry``, whatever it stood for."""
+        """Registers ``entry`` under a name that may be taken already."""
         self._entries[name] = entry
 
     def __getitem__(self, name: str) -> T:
+        """The object of a name.
+
+        Raises:
+            InputError: Nobody registered the name. The message has the nearest name.
+        """
         if name not in self._entries:
             self._load_entry_point(name)
         try:
@@ -53,10 +72,12 @@ class Registry(Generic[T]):
             ) from None
 
     def __iter__(self) -> Iterator[str]:
+        """The names in alphabetical order, those of entry points included."""
         points = {point.name for point in metadata.entry_points(group=self._group)}
         return iter(sorted(points | self._entries.keys()))
 
     def __contains__(self, name: object) -> bool:
+        """Whether the name is registered or an entry point."""
         return name in set(self)
 
     def _load_entry_point(self, name: str) -> None:

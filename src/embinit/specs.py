@@ -11,7 +11,9 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
+
+R = TypeVar("R", bound="Recipe")
 
 
 def _later(default: Any) -> Any:
@@ -67,7 +69,11 @@ class ModelSpec:
 
     ``norm_after_sum`` puts a LayerNorm after table + positions, which the paper's model lacks;
     ``attention`` tells the positions inside self-attention: ``relative`` adds a learned bias for
-    each distance to the scores, ``rotary`` turns queries and keys by their place.
+    each distance to the scores, ``rotary`` turns queries and keys by their position.
+
+    ``norm_position`` is where each sub-layer's norm stands: ``post``, after the residual sum, as
+    in the paper, or ``pre``, before the sub-layer, with a norm after the last layer. ``norm`` is
+    the kind of all the model's norms: ``layer`` for LayerNorm, ``rms`` for RMSNorm.
 
     ``input_width`` (E_in) and ``output_width`` (E_out) are the widths of the tables that a model
     is pre-trained with, None being the model's own; a linear layer stands between where they
@@ -85,6 +91,8 @@ class ModelSpec:
     input_width: int | None = _later(None)
     output_width: int | None = _later(None)
     coupled: bool = _later(False)
+    norm_position: str = _later("post")
+    norm: str = _later("layer")
 
     @property
     def table_width(self) -> int:
@@ -99,6 +107,11 @@ class Recipe:
     """
 
     kind: ClassVar[str]
+
+    @property
+    def precision(self) -> str:
+        """The precision of matrix products (see ``models.transformer.PRECISIONS``)."""
+        return "float32"
 
     def without_extras(self) -> Self:
         """The recipe without what is followed only to be shown, such as a curve."""
@@ -189,6 +202,11 @@ class TransferSpec(Recipe):
 
     kind: ClassVar[str] = "transfer"
 
+    @property
+    def precision(self) -> str:
+        """That of pre-training, from whose model fine-tuning goes on."""
+        return self.pretraining.precision
+
 
 @dataclass(frozen=True)
 class TableSpec:
@@ -233,6 +251,20 @@ class RunSpec:
     def kind(self) -> str:
         """The name of the kind of run; a run without a recipe evaluates a table."""
         return EVALUATION if self.training is None else self.training.kind
+
+    def recipe(self, kind: type[R]) -> R:
+        """The recipe as its own kind of run knows it.
+
+        Args:
+            kind: The recipe's class.
+        """
+        assert isinstance(self.training, kind)
+        return self.training
+
+    @property
+    def precision(self) -> str:
+        """The precision of its matrix products."""
+        return "float32" if self.training is None else self.training.precision
 
     def digest(self) -> str:
         """Hex SHA-256 of the spec in canonical JSON."""

@@ -1,1 +1,1 @@
-"""Data: text and vectors from outside, and what makes ids and look-ups of them."""
+"""Data: text and vectors from outside, and their preparation as ids and look-ups."""

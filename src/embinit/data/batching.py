@@ -1,8 +1,8 @@
 """Batches of similar length, of the same shapes for every seed.
 
 Examples are sorted by length and cut into groups of a few batches. In every epoch each seed
-shuffles its examples within the groups, while the order in which groups are visited is the same
-for all seeds: so runs of different seeds can be stacked, and padding stays small.
+shuffles its examples within the groups, while all seeds visit the groups in the same order. So
+runs of different seeds can be stacked, and padding stays small.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from embinit.randomness import stream
@@ -18,16 +19,28 @@ from embinit.randomness import stream
 
 @dataclass(frozen=True)
 class Group:
-    """Examples of similar length: their indices (n,), padded to ``source`` and ``target`` words."""
+    """Examples of similar length.
 
-    members: Tensor
+    Attributes:
+        members: Their indices in the split.
+        source: The length in words that their inputs are padded to.
+        target: The length in words that their targets are padded to.
+    """
+
+    members: Int[Tensor, "B"]
     source: int
     target: int
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Which examples of a group make a batch: positions low to high in the seed's shuffling."""
+    """A slice of a group, ``low:high`` of its examples in the order of each seed.
+
+    Attributes:
+        group: The group's number in ``Buckets.groups``.
+        low: Where the slice begins.
+        high: Where it ends, exclusive.
+    """
 
     group: int
     low: int
@@ -38,14 +51,25 @@ class Buckets:
     """Length buckets of a training split, and the schedule of batches over them."""
 
     def __init__(
-        self, sources: Tensor, targets: Tensor, batch_size: int, batches_per_group: int = 4
+        self,
+        sources: Int[Tensor, "B"],
+        targets: Int[Tensor, "B"],
+        batch_size: int,
+        batches_per_group: int = 4,
     ) -> None:
-        """``sources`` and ``targets``: each example's length in words, (n,)."""
+        """Cuts a split into groups and batches.
+
+        Args:
+            sources: The length of each example's input, in words.
+            targets: The length of each example's target, in words.
+            batch_size: Most examples in a batch.
+            batches_per_group: Batches in a group, within which examples are shuffled.
+        """
         longest = int(max(sources.max(), targets.max())) + 1
         order = torch.argsort(sources * longest + targets, stable=True)
-        parts = order.split(batch_size * batches_per_group)
         self.groups = [
-            Group(part, int(sources[part].max()), int(targets[part].max())) for part in parts
+            Group(members, int(sources[members].max()), int(targets[members].max()))
+            for members in order.split(batch_size * batches_per_group)
         ]
         self._batches = [
             Batch(number, low, min(low + batch_size, len(group.members)))
@@ -54,12 +78,19 @@ class Buckets:
         ]
 
     def schedule(self, epoch: int) -> list[Batch]:
-        """The batches of an epoch in the order that all seeds share."""
+        """The batches of epoch number ``epoch``, in the order that all seeds share."""
         order = torch.randperm(len(self._batches), generator=stream(epoch, "schedule"))
         return [self._batches[index] for index in order.tolist()]
 
-    def shuffle(self, generator: torch.Generator) -> list[Tensor]:
-        """One seed's order of the examples in each group, for one epoch."""
+    def shuffle(self, generator: torch.Generator) -> list[Int[Tensor, "_"]]:
+        """Draws one seed's order of the examples in each group, for one epoch.
+
+        Args:
+            generator: The seed's stream for the order of data.
+
+        Returns:
+            For each group the indices of its examples.
+        """
         return [
             group.members[torch.randperm(len(group.members), generator=generator)]
             for group in self.groups
@@ -67,10 +98,18 @@ class Buckets:
 
     @property
     def steps(self) -> int:
-        """How many batches an epoch has."""
+        """The number of batches in an epoch."""
         return len(self._batches)
 
 
-def in_order(lengths: Tensor, batch_size: int) -> Sequence[Tensor]:
-    """Batches of indices for evaluation, longest first; each example once."""
+def in_order(lengths: Int[Tensor, "B"], batch_size: int) -> Sequence[Int[Tensor, "_"]]:
+    """Batches for evaluation: each example once, the longest first.
+
+    Args:
+        lengths: The length of each example, in words.
+        batch_size: Most examples in a batch.
+
+    Returns:
+        For each batch the indices of its examples.
+    """
     return list(torch.argsort(lengths, descending=True, stable=True).split(batch_size))

@@ -1,9 +1,9 @@
-"""Prepared files: text as ids and vectors as looked up, so that training needs neither.
+"""A cache of prepared data: text as ids, and vectors as looked up.
 
-``embinit prepare`` makes a directory of them. Named as the data directory, it stands for the text
-and the vectors that it was made from: runs have the same keys, and a machine without network,
-text, vectors or tokenizers trains from it with torch, numpy and safetensors. Files are named by
-their content, so preparing again writes only what is new, and damage is noticed.
+``embinit prepare`` makes a directory of prepared files. Named as the data directory, it stands for
+the text and the vectors that it was made from. Runs have the same keys, and a machine without
+network, text, vectors or tokenizers trains from it with torch, numpy and safetensors. Files are
+named by their content, so preparing again writes only what is new, and damage is noticed.
 """
 
 from __future__ import annotations
@@ -27,27 +27,40 @@ from embinit.specs import DataSpec, canonical
 
 INDEX = "prepared.json"
 VERSION = 1
-AGAIN = "run embinit prepare again"
+PREPARE_AGAIN = "run embinit prepare again"
 
 
 @dataclass(frozen=True)
-class PreparedSource:
-    """A source's answers to the vocabularies that it was asked for (``sources.Source``)."""
+class CachedSource:
+    """The vectors of a source for the vocabularies that were prepared (``sources.Source``).
+
+    Attributes:
+        name: The source's name in specs.
+        dim: D, the width of a vector.
+        tokenizer: The name of the source's tokenizer.
+        languages: The languages that the source covers.
+        source_fingerprint: The fingerprint of the source that the vectors were read from.
+        directory: Where the vectors lie.
+    """
 
     name: str
     dim: int
     tokenizer: str
     languages: frozenset[str]
-    print: str
+    source_fingerprint: str
     directory: Directory
 
     def fingerprint(self) -> str:
-        """That of the source itself."""
-        return self.print
+        """The fingerprint of the source that the vectors were read from."""
+        return self.source_fingerprint
 
     def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
-        """The vectors of ``words``; InputError for another vocabulary than those prepared."""
-        key = answer_key(self, words, language)
+        """The vectors of ``words``.
+
+        Raises:
+            InputError: These words, in this order, are no vocabulary that was prepared.
+        """
+        key = vectors_key(self, words, language)
         tensors, _ = self.directory.load("vectors", key, f"vectors of {self.name!r}")
         return Vectors(tensors["values"], tensors["found"].bool())
 
@@ -59,50 +72,67 @@ class Directory:
     root: Path
     index: Mapping[str, Any]
 
-    def text(self, task: str) -> str | None:
-        """The fingerprint of a task's text, None where it was not prepared."""
-        found: str | None = self.index["tasks"].get(task)
-        return found
+    def text_fingerprint(self, task: str) -> str | None:
+        """The fingerprint of a task's text; None if the text was not prepared."""
+        fingerprint: str | None = self.index["tasks"].get(task)
+        return fingerprint
 
-    def source(self, name: str) -> PreparedSource | None:
-        """A source, None where it was not prepared."""
-        about = self.index["sources"].get(name)
-        if about is None:
+    def source(self, name: str) -> CachedSource | None:
+        """The source ``name``; None if it was not prepared."""
+        entry = self.index["sources"].get(name)
+        if entry is None:
             return None
-        return PreparedSource(
+        return CachedSource(
             name,
-            about["dim"],
-            about["tokenizer"],
-            frozenset(about["languages"]),
-            about["fingerprint"],
+            entry["dim"],
+            entry["tokenizer"],
+            frozenset(entry["languages"]),
+            entry["fingerprint"],
             self,
         )
 
-    def load(self, kind: str, key: str, what: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """The tensors and the further facts of one file.
+    def load(self, kind: str, key: str, noun: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Reads one file.
 
-        InputError where the index has none, or the file is missing or damaged.
+        Args:
+            kind: ``data`` or ``vectors``.
+            key: ``text_key`` or ``vectors_key``.
+            noun: What the file holds, for the error's message.
+
+        Returns:
+            The tensors by name, and the facts that were written beside them.
+
+        Raises:
+            InputError: The index has no such file, or the file is missing or damaged.
         """
         name = self.index[kind].get(key)
         if name is None:
-            raise InputError(f"{self.root} has no such {what}; {AGAIN} with this tier and sources")
+            raise InputError(
+                f"{self.root} has no such {noun}; {PREPARE_AGAIN} with this tier and sources"
+            )
         path = self.root / name
         try:
             content = path.read_bytes()
         except OSError as error:
-            raise InputError(f"{path} can't be read ({error.strerror}); {AGAIN}") from None
+            raise InputError(f"{path} can't be read ({error.strerror}); {PREPARE_AGAIN}") from None
         if hashlib.sha256(content).hexdigest() != path.stem:
-            raise InputError(f"{path} is damaged: its content is not what its name says; {AGAIN}")
+            raise InputError(
+                f"{path} is damaged: its content is not what its name says; {PREPARE_AGAIN}"
+            )
         with safetensors.safe_open(path, "pt") as file:
             facts = (file.metadata() or {}).get("facts", "{}")
         return safetensors.torch.load(content), json.loads(facts)
 
 
 class Writer:
-    """Adds to a directory of prepared files; what is there already is kept."""
+    """Adds to a directory of prepared files. Files that are there already are kept."""
 
     def __init__(self, root: Path) -> None:
-        """Open (and make) the directory; InputError if it can't be written."""
+        """Opens the directory, which is made if there is none.
+
+        Raises:
+            InputError: The directory can't be made.
+        """
         self.root = root
         try:
             root.mkdir(parents=True, exist_ok=True)
@@ -110,42 +140,56 @@ class Writer:
             raise InputError(
                 f"{root} can't be made ({error.strerror}); name another --to"
             ) from None
-        found = directory(root)
+        directory = open_directory(root)
         empty: dict[str, Any] = {name: {} for name in ("tasks", "sources", "data", "vectors")}
-        self.index = {**empty, **(found.index if found else {}), "version": VERSION}
+        self.index = {**empty, **(directory.index if directory else {}), "version": VERSION}
 
     def has(self, kind: str, key: str) -> bool:
-        """Whether a file is there already."""
+        """Whether the file with that key is there already."""
         name = self.index[kind].get(key)
         return name is not None and (self.root / name).exists()
 
     def add(self, kind: str, key: str, tensors: Mapping[str, Tensor], facts: Any = None) -> None:
-        """Write one file, then the index that names it."""
-        told = {"facts": json.dumps(facts or {}, ensure_ascii=False)}
-        whole = {name: tensor.contiguous() for name, tensor in tensors.items()}
-        content = safetensors.torch.save(whole, metadata=told)
+        """Writes one file, then the index that names it.
+
+        Args:
+            kind: ``data`` or ``vectors``.
+            key: ``text_key`` or ``vectors_key``.
+            tensors: The tensors by name, of any shape.
+            facts: Anything that JSON holds, to store beside the tensors.
+
+        Raises:
+            InputError: The disk is full, or the directory can't be written to.
+        """
+        metadata = {"facts": json.dumps(facts or {}, ensure_ascii=False)}
+        contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
+        content = safetensors.torch.save(contiguous, metadata=metadata)
         name = f"{hashlib.sha256(content).hexdigest()}.safetensors"
         try:
             write_atomically(self.root / name, content)
             self.index[kind][key] = name
-            self.tell()
+            self.write_index()
         except OSError as error:
             raise InputError(
                 f"{self.root / name} could not be written ({error.strerror}); what was prepared "
                 "before is safe: make room, or name another --to"
             ) from None
 
-    def tell(self) -> None:
-        """Write the index."""
+    def write_index(self) -> None:
+        """Writes the index."""
         write_atomically(self.root / INDEX, json.dumps(self.index, indent=1, sort_keys=True))
-        directory.cache_clear()
+        open_directory.cache_clear()
 
 
 @functools.lru_cache(maxsize=8)
-def directory(data_dir: Path | None) -> Directory | None:
-    """The prepared files in a data directory; None where it is no directory of such.
+def open_directory(data_dir: Path | None) -> Directory | None:
+    """Opens the prepared files of a data directory.
 
-    InputError for an index that can't be read or is of another version.
+    Returns:
+        The prepared files; None if the data directory holds none.
+
+    Raises:
+        InputError: The index can't be read, or is of another version.
     """
     if data_dir is None or not (data_dir / INDEX).exists():
         return None
@@ -153,19 +197,24 @@ def directory(data_dir: Path | None) -> Directory | None:
     try:
         index = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} can't be read ({error}); {AGAIN}") from None
+        raise InputError(f"{path} can't be read ({error}); {PREPARE_AGAIN}") from None
     if not isinstance(index, dict) or index.get("version") != VERSION:
-        raise InputError(f"{path} is of another version than {VERSION}; {AGAIN}")
+        raise InputError(f"{path} is of another version than {VERSION}; {PREPARE_AGAIN}")
     return Directory(data_dir, index)
 
 
-def answer_key(source: Source, words: Sequence[str], language: str | None) -> str:
-    """The key of a source's answer to one vocabulary."""
-    parts = [source.name, source.fingerprint(), language, list(words)]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+def vectors_key(source: Source, words: Sequence[str], language: str | None) -> str:
+    """The key of a source's vectors for one vocabulary: ``words``, in their order."""
+    content = [source.name, source.fingerprint(), language, list(words)]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def text_key(spec: DataSpec, fingerprint: str) -> str:
-    """The key of a task's text as ``spec`` has it cut, tokenised and counted."""
+    """The key of a task's text as cut, tokenised and counted by ``spec``.
+
+    Args:
+        spec: The data's settings.
+        fingerprint: The digest of the text itself.
+    """
     plain = canonical({"data": spec})
     return hashlib.sha256(f"{fingerprint}/{plain}".encode()).hexdigest()

@@ -1,4 +1,7 @@
-"""Files that the user names: found, digested and read line by line, with errors that help."""
+"""Reading and writing files: look-up, digests, archives read line by line, atomic writes.
+
+Whatever is wrong with a file that the user named is an InputError with the file and the line.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,16 @@ T = TypeVar("T")
 
 
 def find(data_dir: Path | None, *candidates: str, what: str) -> Path:
-    """The first of ``candidates`` that exists under the data directory; else InputError."""
+    """The first of ``candidates`` that exists under the data directory.
+
+    Args:
+        data_dir: The data directory; None if none was named.
+        *candidates: Paths below it, the usual one first.
+        what: What the file holds, for the error's message.
+
+    Raises:
+        InputError: There is no data directory, or none of the candidates is in it.
+    """
     if data_dir is None:
         raise InputError(
             f"{what} needs a data directory: name it with --data-dir or EMBINIT_DATA and put "
@@ -43,7 +55,10 @@ def find(data_dir: Path | None, *candidates: str, what: str) -> Path:
 
 
 def digest(path: Path) -> str:
-    """Hex SHA-256 of the file's content, kept for the process while the file stays unchanged."""
+    """The hex SHA-256 of a file's content.
+
+    It is kept for the process while the file's size and time of change stay the same.
+    """
     status = path.stat()
     return _digest(path, status.st_size, status.st_mtime_ns)
 
@@ -55,9 +70,10 @@ def _digest(path: Path, size: int, modified: int) -> str:
 
 
 def open_lines(path: Path) -> Iterator[bytes]:
-    """The lines of a plain, .gz or .zip file, without their ends, in constant memory.
+    """Reads the lines of a plain, .gz or .zip file, without their ends, in constant memory.
 
-    InputError for a broken archive, naming the line up to which it could be read.
+    Raises:
+        InputError: The archive is broken. The message has the line up to which it could be read.
     """
     number = 0
     with _open(path, lambda: f":{number + 1}") as stream:
@@ -67,19 +83,26 @@ def open_lines(path: Path) -> Iterator[bytes]:
 
 
 def open_chunks(path: Path) -> Iterator[bytes]:
-    """The content of a plain, .gz or .zip file in pieces of at most ``CHUNK`` bytes.
+    """Reads a plain, .gz or .zip file in chunks of at most ``CHUNK`` bytes.
 
-    InputError for a broken archive, naming the byte up to which it could be read.
+    Raises:
+        InputError: The archive is broken. The message has the byte up to which it could be read.
     """
-    place = 0
-    with _open(path, lambda: f", byte {place}") as stream:
+    offset = 0
+    with _open(path, lambda: f", byte {offset}") as stream:
         while chunk := stream.read(CHUNK):
-            place += len(chunk)
+            offset += len(chunk)
             yield chunk
 
 
-def told(path: Path, items: Iterable[T], noun: str) -> Iterator[T]:
-    """``items``, with a line on the terminal now and then while a large file is read."""
+def with_progress(path: Path, items: Iterable[T], noun: str) -> Iterator[T]:
+    """Passes ``items`` on, and prints a line on the terminal every few seconds.
+
+    Args:
+        path: The file that is read.
+        items: What is read from it.
+        noun: What an item is, in the plural.
+    """
     last = time.monotonic()
     for number, item in enumerate(items, 1):
         if number % 10_000 == 0 and time.monotonic() - last > PROGRESS_SECONDS:
@@ -90,8 +113,8 @@ def told(path: Path, items: Iterable[T], noun: str) -> Iterator[T]:
 
 
 @contextlib.contextmanager
-def _open(path: Path, where: Callable[[], str]) -> Iterator[gzip.GzipFile | IO[bytes]]:
-    """The unpacked content; what goes wrong while it is read is an InputError with the place."""
+def _open(path: Path, position: Callable[[], str]) -> Iterator[gzip.GzipFile | IO[bytes]]:
+    """The unpacked content. An error while it is read is an InputError with the position."""
     try:
         with contextlib.ExitStack() as stack:
             if path.suffix == ".gz":
@@ -106,18 +129,22 @@ def _open(path: Path, where: Callable[[], str]) -> Iterator[gzip.GzipFile | IO[b
                 yield stack.enter_context(path.open("rb"))
     except (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile) as error:
         raise InputError(
-            f"{path}{where()}: the archive is broken or cut short ({error}); fetch it again"
+            f"{path}{position()}: the archive is broken or cut short ({error}); fetch it again"
         ) from error
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror or error}") from error
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write beside ``path`` and rename there, so that no half-written file is ever seen."""
+    """Writes a temporary file and renames it to ``path``: no half-written file is ever seen.
+
+    Raises:
+        OSError: The file could not be written. ``path`` is as it was before.
+    """
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            # A temporary file is its owner's alone; what takes its name is for others to read.
+            # Only its owner may read a temporary file. The renamed file is for others as well.
             os.fchmod(handle, 0o644)
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
@@ -131,9 +158,10 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 @functools.cache
 def hub_reachable() -> bool:
-    """Whether the Hugging Face Hub's name resolves (or a proxy stands for it).
+    """Whether the Hugging Face Hub's name resolves, or a proxy is set.
 
-    Asked once a process: the Hub's own client tries each file for half a minute before it gives up.
+    The Hub's own client tries each file for half a minute before it gives up, so this is asked
+    first, once a process.
     """
     if os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy"):
         return True

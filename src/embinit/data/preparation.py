@@ -1,8 +1,7 @@
-"""From text and vectors to what a training loop needs: ids by split, and tables by run.
+"""Preparation: text becomes ids by split, by a vocabulary that is counted on the training split.
 
-The way of the data: text -> vocabulary (built from the training split) -> ids; source -> lookup
-of the vocabulary -> vectors and coverage -> init -> table. Everything here depends on the spec,
-the data directory's content and the seed's embedding stream alone.
+Prepared data depends on its spec and on the data directory's content alone. It comes from the
+cache (``embinit.data.cache``) where the data directory is one, else from the text.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from jaxtyping import Int, Int32
 from torch import Tensor
 
-from embinit.data import cache as prepared
-from embinit.data.cache import Writer, answer_key, text_key
+from embinit.data import cache
 from embinit.data.sources import SOURCES, Source
 from embinit.data.tasks import TASKS, Example, Task
 from embinit.data.tasks.base import Side
@@ -28,27 +27,36 @@ from embinit.specs import DataSpec
 
 SIDES: tuple[Side, ...] = ("encoder", "decoder")
 
+# A word no tokenizer gives, since it holds a space.
+_SEPARATOR = "<sep> "
+
 
 @dataclass(frozen=True)
 class Split:
-    """Ids of n examples, padded: ``inputs`` (n, T) int32 and their lengths (n,).
+    """B examples as ids.
 
-    ``targets`` (n, T'), from BOS to EOS, for translation; ``labels`` (n,) for classification;
-    ``references`` are the targets as the metric reads them.
+    Attributes:
+        inputs: What the encoder reads, up to EOS, padded behind.
+        lengths: The length of each input, in words.
+        targets: Translations from BOS to EOS, padded behind; None without translations.
+        target_lengths: The length of each target, in words; 0 without translations.
+        labels: The class of each example; None without classes.
+        references: The translations as the metric reads them.
     """
 
-    inputs: Tensor
-    lengths: Tensor
-    targets: Tensor | None
-    target_lengths: Tensor
-    labels: Tensor | None
+    inputs: Int32[Tensor, "B T"]
+    lengths: Int[Tensor, "B"]
+    targets: Int32[Tensor, "B target"] | None
+    target_lengths: Int[Tensor, "B"]
+    labels: Int[Tensor, "B"] | None
     references: tuple[str, ...]
 
     def __len__(self) -> int:
+        """B, the number of examples."""
         return len(self.inputs)
 
     def to(self, device: str) -> Split:
-        """The same with ids and labels on the device; lengths stay, for cutting batches."""
+        """Copies ids and labels to a device. Lengths stay, since batches are cut on the CPU."""
 
         def moved(ids: Tensor | None) -> Tensor | None:
             return None if ids is None else ids.to(device)
@@ -63,7 +71,16 @@ class Split:
 
 @dataclass(frozen=True)
 class PreparedData:
-    """A task's splits as ids, with the vocabulary of each side."""
+    """A task's splits as ids, with the vocabulary of each side.
+
+    Attributes:
+        spec: The settings that the data was prepared by.
+        task: The task.
+        vocabularies: The words of each side that has a table.
+        train: The training split, without examples that are too long.
+        validation: The validation split; long sides are cut.
+        test: The test split; long sides are cut.
+    """
 
     spec: DataSpec
     task: Task
@@ -73,7 +90,7 @@ class PreparedData:
     test: Split
 
     def to(self, device: str) -> PreparedData:
-        """The same with its splits on the device."""
+        """Copies the splits to a device (``Split.to``)."""
         return replace(
             self,
             train=self.train.to(device),
@@ -83,33 +100,64 @@ class PreparedData:
 
 
 def data_fingerprint(spec: DataSpec, data_dir: Path | None) -> str:
-    """The digest of what ``spec`` reads: the task's text, and what its vocabulary is counted on."""
-    own = text_fingerprint(spec.task, data_dir)
+    """The digest of the task's text, and of the text that its vocabulary is counted on.
+
+    Args:
+        spec: The data's settings.
+        data_dir: The data directory; None if none was named.
+
+    Raises:
+        InputError: The text is missing, or the task is unknown.
+    """
+    return _with_vocabulary(spec, text_fingerprint(spec.task, data_dir), data_dir)
+
+
+def _with_vocabulary(spec: DataSpec, fingerprint: str, data_dir: Path | None) -> str:
+    """Adds to a text's fingerprint that of the text that the vocabulary is counted on."""
     if spec.vocabulary is None:
-        return own
-    return f"{own}/{data_fingerprint(spec.vocabulary, data_dir)}"
+        return fingerprint
+    return f"{fingerprint}/{data_fingerprint(spec.vocabulary, data_dir)}"
 
 
 def text_fingerprint(task: str, data_dir: Path | None) -> str:
-    """The digest of a task's text, from its files or from where they were prepared."""
-    ready = prepared.directory(data_dir)
-    return (ready and ready.text(task)) or TASKS[task].fingerprint(data_dir)
+    """The digest of a task's text, from the cache or from the text's files.
+
+    Raises:
+        InputError: The text is missing, or the task is unknown.
+    """
+    directory = cache.open_directory(data_dir)
+    cached = directory.text_fingerprint(task) if directory else None
+    return cached or TASKS[task].fingerprint(data_dir)
 
 
 @functools.lru_cache(maxsize=32)
 def source(name: str, data_dir: Path | None) -> Source:
-    """The source registered as ``name``, opened once a process."""
-    ready = prepared.directory(data_dir)
-    return (ready and ready.source(name)) or SOURCES[name](data_dir)
+    """The source of a name, from the cache or from its files, opened once a process.
+
+    Raises:
+        InputError: The name is unknown, or the source's files are missing.
+    """
+    directory = cache.open_directory(data_dir)
+    cached = directory.source(name) if directory else None
+    return cached or SOURCES[name](data_dir)
 
 
 @functools.lru_cache(maxsize=16)
 def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:
-    """Load, tokenise, count and encode the text of ``spec``; kept for the process."""
-    task, ready = TASKS[spec.task], prepared.directory(data_dir)
-    if ready and ready.text(spec.task):
-        key = text_key(spec, data_fingerprint(spec, data_dir))
-        return _read(spec, *ready.load("data", key, f"{spec.task} text"))
+    """Loads, tokenises, counts and encodes a task's text. The result is kept for the process.
+
+    Args:
+        spec: The data's settings.
+        data_dir: The data directory; None if none was named.
+
+    Raises:
+        InputError: The text is missing or broken, or no training example is short enough.
+    """
+    task, directory = TASKS[spec.task], cache.open_directory(data_dir)
+    cached = directory.text_fingerprint(spec.task) if directory else None
+    if directory and cached:
+        key = cache.text_key(spec, _with_vocabulary(spec, cached, data_dir))
+        return _from_file(spec, *directory.load("data", key, f"{spec.task} text"))
     splits = task.load(data_dir, spec.cut)
     sides: tuple[Side, ...] = ("encoder",) if task.kind == "classification" else SIDES
     tokenizers = {
@@ -140,7 +188,7 @@ def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:
 
 
 def _vocabularies(spec: DataSpec, train: _Words, data_dir: Path | None) -> dict[Side, Vocabulary]:
-    """Each side's, counted on the training text; one that hides words has a word for that."""
+    """Each side's vocabulary, counted on the training text. Text for pre-training has a mask."""
     if spec.vocabulary is not None:
         return prepare(spec.vocabulary, data_dir).vocabularies
     kind = TASKS[spec.task].kind
@@ -152,41 +200,53 @@ def _vocabularies(spec: DataSpec, train: _Words, data_dir: Path | None) -> dict[
     }
 
 
-def write(spec: DataSpec, sources: Sequence[str], data_dir: Path | None, to: Writer) -> None:
-    """Prepare ``spec``'s text and what ``sources`` have for its vocabularies, if not there yet."""
-    key, data = text_key(spec, data_fingerprint(spec, data_dir)), prepare(spec, data_dir)
+def write(spec: DataSpec, sources: Sequence[str], data_dir: Path | None, to: cache.Writer) -> None:
+    """Writes a task's text, and the vectors that sources have for its vocabularies, to a cache.
+
+    Files that are there already are not written again.
+
+    Args:
+        spec: The data's settings.
+        sources: Names of sources.
+        data_dir: The data directory to read from; None if none was named.
+        to: The cache to write to.
+
+    Raises:
+        InputError: Text or vectors are missing or broken, or the cache can't be written to.
+    """
+    key, data = cache.text_key(spec, data_fingerprint(spec, data_dir)), prepare(spec, data_dir)
     to.index["tasks"][spec.task] = text_fingerprint(spec.task, data_dir)
     if not to.has("data", key):
-        to.add("data", key, *_written(data))
+        to.add("data", key, *_to_file(data))
     for name in sources:
-        found = source(name, data_dir)
+        opened = source(name, data_dir)
         to.index["sources"][name] = {
-            "fingerprint": found.fingerprint(),
-            "dim": found.dim,
-            "tokenizer": found.tokenizer,
-            "languages": sorted(found.languages),
+            "fingerprint": opened.fingerprint(),
+            "dim": opened.dim,
+            "tokenizer": opened.tokenizer,
+            "languages": sorted(opened.languages),
         }
         for side, vocabulary in data.vocabularies.items():
             language = data.task.languages[side]
-            key = answer_key(found, vocabulary.words, language)
-            if language in found.languages and not to.has("vectors", key):
-                vectors = found.lookup(vocabulary.words, language)
+            key = cache.vectors_key(opened, vocabulary.words, language)
+            if language in opened.languages and not to.has("vectors", key):
+                vectors = opened.lookup(vocabulary.words, language)
                 to.add("vectors", key, {"values": vectors.values, "found": vectors.found.byte()})
-    to.tell()
+    to.write_index()
 
 
 _TENSORS = ("inputs", "lengths", "targets", "target_lengths", "labels")
 _SPLITS = ("train", "validation", "test")
 
 
-def _written(data: PreparedData) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def _to_file(data: PreparedData) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors of the splits, and the words and references beside them."""
     splits = {name: getattr(data, name) for name in _SPLITS}
     tensors = {
-        f"{name}.{what}": value
+        f"{name}.{field}": value
         for name, split in splits.items()
-        for what in _TENSORS
-        if (value := getattr(split, what)) is not None
+        for field in _TENSORS
+        if (value := getattr(split, field)) is not None
     }
     vocabularies = {
         side: {"words": vocabulary.words, "counts": vocabulary.counts}
@@ -196,15 +256,15 @@ def _written(data: PreparedData) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return tensors, {"vocabularies": vocabularies, "references": references}
 
 
-def _read(spec: DataSpec, tensors: dict[str, Tensor], facts: dict[str, Any]) -> PreparedData:
-    """What ``_written`` wrote."""
+def _from_file(spec: DataSpec, tensors: dict[str, Tensor], facts: dict[str, Any]) -> PreparedData:
+    """Puts together again what ``_to_file`` took apart."""
     vocabularies = {
-        side: Vocabulary(tuple(about["words"]), tuple(about["counts"]))
-        for side, about in facts["vocabularies"].items()
+        side: Vocabulary(tuple(entry["words"]), tuple(entry["counts"]))
+        for side, entry in facts["vocabularies"].items()
     }
     train, validation, test = (
         Split(
-            **{what: tensors.get(f"{name}.{what}") for what in _TENSORS},  # type: ignore[arg-type]
+            **{field: tensors.get(f"{name}.{field}") for field in _TENSORS},  # type: ignore[arg-type]
             references=tuple(facts["references"][name]),
         )
         for name in _SPLITS
@@ -213,7 +273,7 @@ def _read(spec: DataSpec, tensors: dict[str, Tensor], facts: dict[str, Any]) -> 
 
 
 def _located(name: str, data_dir: Path | None) -> str:
-    """A spec names a sub-word tokenizer by its source, wherever that lies on this machine."""
+    """The tokenizer's name on this machine. A spec names a sub-word tokenizer by its source."""
     return source(name.removeprefix("hf:"), data_dir).tokenizer if name.startswith("hf:") else name
 
 
@@ -227,6 +287,7 @@ class _Words:
 
     @classmethod
     def of(cls, examples: Sequence[Example], tokenizers: dict[Side, Tokenizer]) -> _Words:
+        """Tokenises examples."""
         encoder = tokenizers["encoder"].tokenize([example.text for example in examples])
         if any(example.pair for example in examples):
             pairs = tokenizers["encoder"].tokenize([example.pair for example in examples])
@@ -239,26 +300,26 @@ class _Words:
         return cls(encoder, decoder, labels)
 
     def side(self, side: Side) -> list[list[str]]:
-        """The running words of a side, without the mark between two segments."""
+        """The sentences of a side, without the separator between two segments."""
         sentences = self.encoder if side == "encoder" else self.decoder
         return [[word for word in sentence if word != _SEPARATOR] for sentence in sentences]
 
     def pooled(self) -> _Words:
-        """Sentences of both languages, each example in one: none is met with its translation."""
+        """Sentences of both languages, one of each example: no sentence and its translation."""
         pairs = zip(self.encoder, self.decoder, strict=True)
-        there = ([sentence for sentence in pair if sentence] for pair in pairs)
-        return self._alone([pair[n % len(pair)] for n, pair in enumerate(there)])
+        present = ([sentence for sentence in pair if sentence] for pair in pairs)
+        return self._unpaired([pair[n % len(pair)] for n, pair in enumerate(present)])
 
     def side_by_side(self) -> _Words:
         """The sentences that have a translation, then their translations."""
         pairs = [pair for pair in zip(self.encoder, self.decoder, strict=True) if pair[1]]
-        return self._alone([pair[side] for side in (0, 1) for pair in pairs])
+        return self._unpaired([pair[side] for side in (0, 1) for pair in pairs])
 
-    def _alone(self, sentences: list[list[str]]) -> _Words:
+    def _unpaired(self, sentences: list[list[str]]) -> _Words:
         return _Words(sentences, [], [])
 
     def no_longer_than(self, most: int) -> _Words:
-        """Only the examples of which no side has more than ``most`` words."""
+        """The examples that have at most ``most`` words on each side."""
         kept = [
             index
             for index, sentence in enumerate(self.encoder)
@@ -271,7 +332,7 @@ class _Words:
         )
 
     def encode(self, vocabularies: dict[Side, Vocabulary], most: int) -> Split:
-        """Ids; a side that is longer than ``most`` words is cut there."""
+        """The ids of the words. A side that is longer than ``most`` words is cut there."""
         inputs = [
             [*_encode(vocabularies["encoder"], sentence[:most]), EOS] for sentence in self.encoder
         ]
@@ -289,16 +350,12 @@ class _Words:
         )
 
 
-# A word no tokenizer gives, since it holds a space.
-_SEPARATOR = "<sep> "
-
-
 def _encode(vocabulary: Vocabulary, words: Sequence[str]) -> list[int]:
     ids = vocabulary.encode(words)
     return [SEP if word == _SEPARATOR else id_ for word, id_ in zip(words, ids, strict=True)]
 
 
-def _pad(sentences: Sequence[Sequence[int]]) -> Tensor:
+def _pad(sentences: Sequence[Sequence[int]]) -> Int32[Tensor, "B T"]:
     padded = torch.full((len(sentences), max(map(len, sentences))), PAD, dtype=torch.int32)
     for row, sentence in zip(padded, sentences, strict=True):
         row[: len(sentence)] = torch.tensor(sentence, dtype=torch.int32)

@@ -1,7 +1,7 @@
-"""Tokenizers by name: made text by spaces, words by spaCy, sub-words by the source's own.
+"""Tokenizers by name: white space for made text, spaCy for words, a model's own for sub-words.
 
-The paper (section 4) cuts text for word vectors with spaCy, and for sub-word tables with the
-model's tokenizer. spaCy's rules need no trained pipeline, so a blank language does.
+The paper (section 4) tokenises text with spaCy for word vectors, and with the model's tokenizer
+for sub-word tables. spaCy's rules need no trained pipeline, so a blank language is enough.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ class Tokenizer(Protocol):
     """Cuts text into the words that a source knows."""
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        """Each text's words."""
+        """The words of each text."""
 
 
 class Whitespace:
-    """Words are what stands between spaces."""
+    """Splits text at white space."""
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        """Each text's words."""
+        """The words of each text."""
         return [text.split() for text in texts]
 
 
@@ -44,7 +44,7 @@ class SpaCy:
         self._cased = cased
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        """Each text's words, without those that are spaces only."""
+        """The words of each text, without those that are only spaces."""
         return [
             [token.text if self._cased else token.lower_ for token in cut if not token.is_space]
             for cut in self._cut.pipe(texts)
@@ -52,7 +52,11 @@ class SpaCy:
 
 
 class HuggingFace:
-    """A model's own sub-words, without its special tokens."""
+    """A model's own sub-words, without its special tokens.
+
+    Raises:
+        InputError: The model's tokenizer can't be loaded.
+    """
 
     def __init__(self, location: str) -> None:
         try:
@@ -68,13 +72,21 @@ class HuggingFace:
             ) from error
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        """Each text's sub-words."""
+        """The sub-words of each text."""
         return [self.model.tokenize(text) for text in texts]
 
 
 @functools.lru_cache(maxsize=8)
 def tokenizer(name: str, language: str) -> Tokenizer:
-    """The tokenizer for ``language``: whitespace, spacy, spacy-cased or hf:<directory or id>."""
+    """The tokenizer of a name, opened once a process.
+
+    Args:
+        name: ``whitespace``, ``spacy``, ``spacy-cased`` or ``hf:<directory or Hub id>``.
+        language: The language of the text, for spaCy.
+
+    Raises:
+        InputError: The name is unknown, or the model's tokenizer can't be loaded.
+    """
     if name == "whitespace":
         return Whitespace()
     if name in ("spacy", "spacy-cased"):

@@ -1,4 +1,4 @@
-"""Vocabularies: which words a model knows, counted on the training split.
+"""Vocabularies: the words that a model knows, counted on the training split.
 
 Section 4 of the paper: the training text is tokenised and every token that reaches a minimum
 frequency gets a row. "At least" rather than "more than": at 2 it gives the 5,893 English words of
@@ -13,17 +13,23 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 
 PAD, UNK, BOS, EOS, SEP = range(5)
 SPECIAL_WORDS = ("<pad>", "<unk>", "<bos>", "<eos>", "<sep>")
 MASK, MASK_WORD = 5, "<mask>"
-"""What hides a word in pre-training; only its vocabularies have it, after the special words."""
+"""The mask token. Only vocabularies for pre-training have it, after the special words."""
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words by id, special words first, and how often each occurs in the training text."""
+    """Words by id.
+
+    Attributes:
+        words: N words, special words first.
+        counts: How often each occurs in the training text; 0 for special words.
+    """
 
     words: tuple[str, ...]
     counts: tuple[int, ...]
@@ -36,9 +42,13 @@ class Vocabulary:
         most: int | None = None,
         special: tuple[str, ...] = SPECIAL_WORDS,
     ) -> Vocabulary:
-        """Words that occur at least ``min_freq`` times, by falling count, ties alphabetical.
+        """Counts words and keeps the frequent ones, by falling count, ties alphabetical.
 
-        The first ``most`` of them, ``special`` words included.
+        Args:
+            sentences: The tokenised training text.
+            min_freq: The least count of a word that is kept.
+            most: Most words in the vocabulary, special words included. None means no limit.
+            special: Words that come first, whatever their count.
         """
         counted = Counter(word for sentence in sentences for word in sentence)
         for word in special:
@@ -56,18 +66,18 @@ class Vocabulary:
         return {word: number for number, word in enumerate(self.words)}
 
     @property
-    def special(self) -> Tensor:
-        """(N,) bool, true on the pad row alone: the row that stays zero and out of statistics."""
+    def special(self) -> Bool[Tensor, "N"]:
+        """True for the pad row alone, which stays zero and is left out of all statistics."""
         mask = torch.zeros(len(self.words), dtype=torch.bool)
         mask[PAD] = True
         return mask
 
     def encode(self, words: Iterable[str]) -> list[int]:
-        """Ids of ``words``; one that the vocabulary lacks is UNK."""
+        """The ids of ``words``. A word that the vocabulary lacks becomes UNK."""
         return [self.ids.get(word, UNK) for word in words]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """Words of ``ids`` up to EOS; padding and the other marks are left out, UNK is kept."""
+        """The words of ``ids`` up to EOS. PAD, BOS and SEP are left out, UNK is kept."""
         words = []
         for number in ids:
             if number == EOS:

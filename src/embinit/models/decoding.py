@@ -16,7 +16,7 @@ def greedy(model: StackedTransformer, source: Tensor, longest: int) -> Tensor:
     Returns (R, B, L) ids with L at most ``longest``; what follows a sentence's EOS is padding.
     Stops as soon as every sentence of every run has ended.
     """
-    memory = model.remember(source.unsqueeze(0))
+    memory = model.encode_memory(source.unsqueeze(0))
     runs, batch = model.runs, len(source)
     words = torch.full((runs, batch), BOS, device=source.device)
     ended = torch.zeros_like(words, dtype=torch.bool)

@@ -1,7 +1,7 @@
 """A training step as one CUDA graph for each shape of batch.
 
 Small models leave a GPU waiting for launches; a graph is launched at once. A shape's first batch
-runs as written, which warms libraries up and lets the optimiser make its state; its second is
+runs as written, which warms libraries up and lets the optimizer make its state; its second is
 recorded, and every one from then on replayed. Recording runs nothing, so each batch is learnt
 once. What a step reads and writes (parameters, moments, sums) stays where it is; only the batch's
 indices change, and they are copied into the place that was recorded.

@@ -24,7 +24,7 @@ RIDGE = 1.0
 def sentence_vectors(model: StackedTransformer, split: Split, batch: int) -> Tensor:
     """Each layer's vector of each sentence, (layers + 1, R, n, D); ``batch`` sentences at once."""
     model.eval()
-    layers, runs, dim = len(model.encoder_layers) + 1, model.runs, model.shape.dim
+    layers, runs, dim = len(model.encoder_layers) + 1, model.runs, model.shape.spec.dim
     device = split.inputs.device
     vectors = torch.empty(layers, runs, len(split), dim, device=device)
     for part in in_order(split.lengths, batch):

@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from embinit.models.transformer import StackedLinear
+from embinit.models.layers import StackedLinear
 
 NOTHING = -100
 """A label that the loss leaves out."""
 
 MOST_BYTES = {"cpu": 2**22, "cuda": 2**30}
-"""How much logits may take at once, but for one run's: a core's caches, a part of a GPU."""
+"""Most bytes of logits held at once (one run's always fit): a core's cache, 1 GiB of a GPU."""
 
 
 class OutputLayer(NamedTuple):

@@ -1,8 +1,9 @@
-"""Hiding words for a cohort: the same of a seed's in every arm, on the device, of fixed shapes.
+"""Masking for a cohort: all arms of a seed mask the same words.
 
-Of each sentence's words a share is to be guessed; of these 80 % are hidden, 10 % replaced by a
-random word and 10 % left (Devlin et al. 2019). What is drawn depends on the seed and the batch
-alone, and is drawn anew each time that a sentence comes round.
+Of each sentence's words a share is predicted; of these 80 % become MASK, 10 % a random word and
+10 % stay (Devlin et al. 2019). What is drawn depends on the seed and the batch alone, and is drawn
+anew each time that a sentence comes round. It runs on the device with static shapes, for CUDA
+graphs.
 """
 
 from __future__ import annotations
@@ -19,40 +20,48 @@ from embinit.models.losses import NOTHING
 
 
 class Masked(NamedTuple):
-    """``seen`` (S, B, T) ids, and K ``places`` (S, B, K) in each with their ``labels`` (S, B * K).
+    """A batch of masked sentences.
 
-    Shorter sentences leave places over, whose label is NOTHING.
+    ``seen`` (S, B, T) are the ids that the model reads, ``positions`` (S, B, K) where it predicts
+    words and ``labels`` (S, B * K) the words that stood there. Short sentences have fewer than K
+    masked words; the label of the rest is NOTHING.
     """
 
     seen: Tensor
-    places: Tensor
+    positions: Tensor
     labels: Tensor
 
 
-def hide_words(
-    ids: Tensor, words: int, share: float, generators: Sequence[torch.Generator]
+def mask_tokens(
+    ids: Tensor, vocabulary_size: int, probability: float, generators: Sequence[torch.Generator]
 ) -> Masked:
-    """Hide words of ``ids`` (S, B, T), a generator for each of the S.
+    """Mask words of a batch.
 
-    Ordinary words have ids above MASK and below ``words``; of a sentence with n of them
-    max(1, round(share * n)) are to be guessed, of one with none none.
+    A sentence with n ordinary words has max(1, round(probability * n)) masked words; a sentence
+    without ordinary words has none.
+
+    Args:
+        ids: (S, B, T). Ordinary words have ids above MASK.
+        vocabulary_size: Random words have ids above MASK and below this.
+        probability: The share of a sentence's words that is masked.
+        generators: One for each of the S.
     """
     copies, batch, length = ids.shape
-    most = min(length, max(1, math.ceil(share * length)))
+    most = min(length, max(1, math.ceil(probability * length)))
 
     def draw(*shape: int) -> Tensor:
         drawn = torch.empty(copies, *shape, device=ids.device)
-        for part, generator in zip(drawn, generators, strict=True):
-            part.uniform_(generator=generator)
+        for row, generator in zip(drawn, generators, strict=True):
+            row.uniform_(generator=generator)
         return drawn
 
     ordinary = ids > MASK
-    score, places = draw(batch, length).masked_fill(~ordinary, -1.0).topk(most, dim=-1)
-    wanted = (share * ordinary.sum(dim=-1, keepdim=True)).round().clamp(min=1)
+    score, positions = draw(batch, length).masked_fill(~ordinary, -1.0).topk(most, dim=-1)
+    wanted = (probability * ordinary.sum(dim=-1, keepdim=True)).round().clamp(min=1)
     chosen = (torch.arange(most, device=ids.device) < wanted) & (score >= 0)
-    truth = ids.gather(-1, places)
+    truth = ids.gather(-1, positions)
     fate, other = draw(batch, most), draw(batch, most)
-    random = MASK + 1 + (other * (words - MASK - 1)).long()
+    random = MASK + 1 + (other * (vocabulary_size - MASK - 1)).long()
     shown = torch.where(fate < 0.8, MASK, torch.where(fate < 0.9, random, truth))
-    seen = ids.scatter(-1, places, torch.where(chosen, shown, truth))
-    return Masked(seen, places, truth.masked_fill(~chosen, NOTHING).flatten(1))
+    seen = ids.scatter(-1, positions, torch.where(chosen, shown, truth))
+    return Masked(seen, positions, truth.masked_fill(~chosen, NOTHING).flatten(1))

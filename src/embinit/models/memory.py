@@ -7,6 +7,7 @@ what was used.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -21,29 +22,37 @@ SPARE = 0.8
 """The share of the free memory that a cohort may be estimated to take."""
 
 
-def estimated_bytes(
-    shape: ModelShape,
-    runs: int,
-    batch: int,
-    source: int,
-    target: int = 0,
-    device: str = "cpu",
-    answers: int = 1,
-) -> int:
-    """What training ``runs`` runs takes at the widest batch: B sentences of so many words.
+@dataclass(frozen=True)
+class WidestBatch:
+    """The largest batch that a model is trained on, in sentences and words.
 
-    A sentence has an output for each target word, or so many ``answers``.
-
-    Each layer keeps, for each word, what its backward pass reads: in widths D of the model and F
-    of the feed-forward, counted off ``model``'s layers, float32 all of it.
+    Attributes:
+        sentences: How many.
+        source: Words of a sentence.
+        target: Words of its translation; 0 where the model does not translate.
+        answers: Predicted words or classes of a sentence, where the model does not translate.
     """
-    dim, inner = shape.dim, 2 * shape.feed_forward
-    encoder = 3 * dim + shape.layers * (14 * dim + inner)
-    decoder = 4 * dim + shape.layers * (22 * dim + inner)
-    kept = batch * (source * encoder + (target * decoder if shape.translates else 0))
-    outputs = batch * (target if shape.translates else answers) * shape.outputs
-    most_logits = max(MOST_BYTES[torch.device(device).type], 4 * outputs)
-    return 4 * runs * (COPIES * shape.parameters + kept) + 2 * min(4 * runs * outputs, most_logits)
+
+    sentences: int
+    source: int
+    target: int = 0
+    answers: int = 1
+
+
+def estimated_bytes(shape: ModelShape, runs: int, batch: WidestBatch, device: str = "cpu") -> int:
+    """What training ``runs`` stacked runs takes.
+
+    For each word a layer keeps what its backward pass reads: so many widths D of the model and F
+    of the feed-forward, counted off ``transformer``'s layers, all of it float32.
+    """
+    dim, inner = shape.spec.dim, 2 * shape.spec.feed_forward
+    encoder = 3 * dim + shape.spec.layers * (14 * dim + inner)
+    decoder = 4 * dim + shape.spec.layers * (22 * dim + inner) if shape.translates else 0
+    kept = batch.sentences * (batch.source * encoder + batch.target * decoder)
+    outputs = batch.sentences * (batch.target if shape.translates else batch.answers)
+    logits = 4 * outputs * shape.logits
+    most_logits = max(MOST_BYTES[torch.device(device).type], logits)
+    return 4 * runs * (COPIES * shape.parameters + kept) + 2 * min(runs * logits, most_logits)
 
 
 def free_bytes(device: str, sharers: int = 1) -> int | None:
@@ -64,23 +73,13 @@ def free_bytes(device: str, sharers: int = 1) -> int | None:
 
 
 def runs_that_fit(
-    shape: ModelShape,
-    runs: int,
-    batch: int,
-    source: int,
-    target: int,
-    device: str,
-    sharers: int = 1,
-    answers: int = 1,
+    shape: ModelShape, runs: int, batch: WidestBatch, device: str, sharers: int = 1
 ) -> int:
     """How many of ``runs`` runs may train at once, at least one."""
     free = free_bytes(device, sharers)
     if free is None:
         return runs
-    fit = range(1, runs + 1)
-    sizes = (
-        estimated_bytes(shape, number, batch, source, target, device, answers) for number in fit
-    )
+    sizes = (estimated_bytes(shape, number, batch, device) for number in range(1, runs + 1))
     return max(1, sum(size <= SPARE * free for size in sizes))
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from embinit.data.preparation import PreparedData
 from embinit.data.tasks.base import Side
 from embinit.errors import InputError
-from embinit.models.transformer import Embedding, ModelShape, StackedTransformer
+from embinit.models.embedding import Embedding
+from embinit.models.transformer import ModelShape, StackedTransformer
 from embinit.randomness import stream
-from embinit.specs import LEARNED, ModelSpec, RunSpec, TrainingSpec, TransferSpec
+from embinit.specs import LEARNED, DataSpec, RunSpec
 from embinit.tables import positions
 from embinit.tables.diagnostics import pe_share, table_statistics
 from embinit.tables.inits import ordinary_rows
@@ -23,14 +25,14 @@ from embinit.tables.start import Table, start_tables
 class Start:
     """The starting state of a cohort's runs over their data, which they share.
 
-    ``tables`` are each run's by side, ``places`` each side's encodings (R, L, E) of all runs,
+    ``tables`` are each run's by side, ``positions`` each side's encodings (R, L, E) of all runs,
     ``seeds`` the seeds that the runs have, and ``seed_of_run`` (R,) which of them is whose.
     """
 
     def __init__(self, specs: Sequence[RunSpec], data: PreparedData, data_dir: Path | None) -> None:
         self.specs, self.data = tuple(specs), data
         self.tables = [start_tables(spec, data, data_dir) for spec in self.specs]
-        self.places = {side: self._positions(side) for side in data.vocabularies}
+        self.positions = {side: self._position_tables(side) for side in data.vocabularies}
         self.seeds = sorted({spec.seed for spec in self.specs})
         self.seed_of_run = torch.tensor([self.seeds.index(spec.seed) for spec in self.specs])
 
@@ -48,86 +50,83 @@ class Start:
             model.initialise(run, stream(spec.seed, "weights"))
         return model
 
-    def _positions(self, side: Side) -> Tensor:
-        """Each run's positional encodings (R, L, D); L covers the longest sentence of any split."""
+    def _position_tables(self, side: Side) -> Float[Tensor, "R L E"]:
+        """Each run's positional encodings; L covers the longest sentence of any split."""
         splits = (self.data.train, self.data.validation, self.data.test)
         longest = max(
             int((split.lengths if side == "encoder" else split.target_lengths).max())
             for split in splits
         )
-        if self.specs[0].positions.kind == LEARNED:
-            longest = self.data.spec.max_length  # as many for every task that they are carried to
+        length = learned_positions(self.specs[0], self.data.spec) or longest + 1
         return torch.stack(
             [
-                place_table(spec, longest + 1, tables[side])
+                position_table(spec, length, tables[side])
                 for spec, tables in zip(self.specs, self.tables, strict=True)
             ]
         )
 
     def _embedding(self, side: Side) -> Embedding:
-        first = self.specs[0].model
-        assert first is not None
-        return Embedding(
-            torch.stack([tables[side].values for tables in self.tables]),
-            torch.tensor([multiplier(spec) for spec in self.specs]),
-            self.places[side],
-            torch.tensor([spec.table.trained for spec in self.specs]),
-            first.norm_after_sum,
-            self.specs[0].positions.kind == LEARNED,
-            first.dim,
-            precision_of(self.specs[0]),
+        return self.shape.embedding(
+            tables=torch.stack([tables[side].values for tables in self.tables]),
+            multipliers=torch.tensor([multiplier(spec) for spec in self.specs]),
+            positions=self.positions[side],
+            trained=torch.tensor([spec.table.trained for spec in self.specs]),
         )
+
+
+def carry(model: StackedTransformer, carried: Mapping[str, Tensor]) -> None:
+    """Let ``model`` go on from a pre-trained model's parameters and buffers.
+
+    Args:
+        model: Keeps its own output layer.
+        carried: All the rest by name, as ``state_dict`` has it.
+
+    Raises:
+        RuntimeError: The names are not exactly those of the model without its output layer.
+    """
+    own = {f"output.{name}" for name in model.output.state_dict()}
+    wanted = model.state_dict().keys() - own
+    if carried.keys() != wanted:
+        raise RuntimeError(
+            "a carried model must have every tensor but the output layer's: "
+            f"missing {sorted(wanted - carried.keys())}, "
+            f"unexpected {sorted(carried.keys() - wanted)}"
+        )
+    model.load_state_dict(dict(carried), strict=False)
+
+
+def without_output(model: StackedTransformer) -> dict[str, Tensor]:
+    """What ``carry`` takes over to another task, whose output layer is its own."""
+    own = {f"output.{name}" for name in model.output.state_dict()}
+    return {name: value for name, value in model.state_dict().items() if name not in own}
 
 
 def model_shape(spec: RunSpec, data: PreparedData) -> ModelShape:
     """The shape of the run's model over its data's vocabularies."""
     assert spec.model is not None
-    words = {side: len(vocabulary.words) for side, vocabulary in data.vocabularies.items()}
-    decoder_words = words.get("decoder", 0)
-    return shape_of(
-        spec.model,
-        words["encoder"],
-        decoder_words,
-        outputs=decoder_words or data.task.classes,
-        precision=precision_of(spec),
-    )
-
-
-def shape_of(
-    model: ModelSpec,
-    words: int,
-    decoder_words: int = 0,
-    outputs: int = 0,
-    precision: str = "float32",
-) -> ModelShape:
-    """The shape of a model over vocabularies of so many words (see ``ModelShape``)."""
+    sizes = {side: len(vocabulary.words) for side, vocabulary in data.vocabularies.items()}
+    decoder_vocabulary = sizes.get("decoder", 0)
     return ModelShape(
-        encoder_words=words,
-        decoder_words=decoder_words,
-        outputs=outputs,
-        dim=model.dim,
-        heads=model.heads,
-        layers=model.layers,
-        feed_forward=model.feed_forward,
-        dropout=model.dropout,
-        precision=precision,
-        attention=model.attention,
-        activation=model.activation,
-        input_width=model.input_width,
+        spec.model,
+        encoder_vocabulary=sizes["encoder"],
+        decoder_vocabulary=decoder_vocabulary,
+        outputs=decoder_vocabulary or data.task.classes,
+        precision=spec.precision,
+        learned_positions=learned_positions(spec, data.spec),
     )
 
 
-def precision_of(spec: RunSpec) -> str:
-    """In which precision the run's matrix products are."""
-    training = spec.training
-    if isinstance(training, TransferSpec):
-        return training.pretraining.precision
-    assert isinstance(training, TrainingSpec)
-    return training.precision
+def learned_positions(spec: RunSpec, data: DataSpec) -> int:
+    """How many positions each side's table has if they are trained; 0 where they are fixed.
+
+    Learned positions are carried from task to task, so every task needs a table of the same
+    length.
+    """
+    return data.max_length + 1 if spec.positions.kind == LEARNED else 0
 
 
-def place_table(spec: RunSpec, length: int, table: Table) -> Tensor:
-    """A run's positional encodings (length, D) for one side, whose table it is."""
+def position_table(spec: RunSpec, length: int, table: Table) -> Float[Tensor, "L E"]:
+    """A run's positional encodings for one side, whose table is ``table``."""
     assert spec.model is not None
     if spec.positions.pe_scale != "one":
         raise InputError(f"PE × {spec.positions.pe_scale} is for probes; a model adds PE as it is")
@@ -142,10 +141,12 @@ def multiplier(spec: RunSpec) -> float:
     return positions.multiplier(spec.positions.multiplier, spec.model.table_width)
 
 
-def table_measures(spec: RunSpec, table: Table, places: Tensor) -> dict[str, float]:
+def table_measures(
+    spec: RunSpec, table: Table, position_rows: Float[Tensor, "L E"]
+) -> dict[str, float]:
     """The starting table's width, and the PE's share of the variance of the encoder's input."""
     values = table.values * multiplier(spec)
     return {
         "sigma": table_statistics(table.values, table.special).sigma,
-        "pe_share": pe_share(values, places, table.special),
+        "pe_share": pe_share(values, position_rows, table.special),
     }

@@ -1,12 +1,14 @@
-"""Probes: what a table still knows after it was scaled and positions were added; nothing trains.
+"""Intrinsic evaluation of a table as the encoder reads it: word analogies; nothing is trained.
 
-Table 4 of the paper asks word analogies of GloVe as the transformer would read it. A probe's run
-has no model and no training in its spec; its arms are inits, its settings the multiplier and the
-positions, and its seed draws which position each word stands at (the paper's footnote 6).
+Table 4 of the paper asks word analogies of GloVe after scaling and adding positions. A run of this
+kind has no model and no training in its spec. Its arms are inits, its settings the multiplier and
+the positions. Its seed draws the position that each word stands at (the paper's footnote 6).
 
 - ``analogies``: 3CosAdd over the questions of Mikolov et al. (2013), among the source's words.
-- ``micro-neighbours``: the made language has no analogies, but classes of synonyms: the share of
-  words whose nearest neighbour is a synonym.
+- ``micro-neighbours``: the share of words whose nearest neighbour is a synonym. The made language
+  has no analogies, but it has classes of synonyms.
+
+Other packages add an evaluation under the entry-point group ``embinit.evaluations``.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from embinit.data.files import digest, find
@@ -45,31 +48,53 @@ QUESTIONS = "analogies/questions-words.txt"
 
 
 @dataclass(frozen=True)
-class Probe:
-    """``words`` to probe and how to ``score`` (0 to 1) their table (N, D)."""
+class Evaluation:
+    """An intrinsic evaluation of tables.
+
+    Attributes:
+        words: Gives the N words to look up, from the source's name and the data directory.
+        score: Gives a score from 0 to 1, from the table, its words and the data directory.
+        fingerprint: Gives a digest of the files that ``score`` reads, from the data directory.
+    """
 
     words: Callable[[str, Path | None], tuple[str, ...]]
-    score: Callable[[Tensor, tuple[str, ...], Path | None], float]
+    score: Callable[[Float[Tensor, "N D"], tuple[str, ...], Path | None], float]
     fingerprint: Callable[[Path | None], str]
 
 
-PROBES: Registry[Probe] = Registry("probe", "embinit.probes")
+EVALUATIONS: Registry[Evaluation] = Registry("evaluation", "embinit.evaluations")
 
 
 def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
-    """What the probe reads besides its spec; InputError if a file is missing."""
-    asked = PROBES[run.data.task].fingerprint(data_dir)
-    return f"{asked}/{source(_source_of(run), data_dir).fingerprint()}"
+    """Digests of the questions and the source's vectors, which the run reads besides its spec.
+
+    Raises:
+        InputError: A file is missing, the evaluation is unknown, or the run has no source.
+    """
+    questions = EVALUATIONS[run.data.task].fingerprint(data_dir)
+    return f"{questions}/{source(_source_of(run), data_dir).fingerprint()}"
 
 
 def check(run: RunSpec, data_dir: Path | None) -> None:
-    """Read words and vectors, so that bad input is an InputError before any training."""
+    """Reads words and vectors, so that bad input is named before anything is run.
+
+    Raises:
+        InputError: Words or vectors are missing or broken.
+    """
     _table(run.data.task, _source_of(run), data_dir)
 
 
-def probe(run: RunSpec, data_dir: Path | None) -> RunResult:
-    """Make the run's table, turn it into the encoder's input, and score that."""
-    asked, name = PROBES[run.data.task], _source_of(run)
+def evaluate(run: RunSpec, data_dir: Path | None) -> RunResult:
+    """Makes the run's table, turns it into the encoder's input, and scores that.
+
+    Returns:
+        The measures ``accuracy`` (%), ``sigma`` (the table's) and ``pe_share`` (0 to 1), with the
+        table's statistics.
+
+    Raises:
+        InputError: Words or vectors are missing or broken, or a name in the spec is unknown.
+    """
+    evaluation, name = EVALUATIONS[run.data.task], _source_of(run)
     words, vectors = _table(run.data.task, name, data_dir)
     special = torch.zeros(len(words), dtype=torch.bool)
     generator = stream(run.seed, "embedding/encoder")
@@ -77,16 +102,18 @@ def probe(run: RunSpec, data_dir: Path | None) -> RunResult:
     if run.table.sigma is not None:
         table = standardise(table, special, 0.0, run.table.sigma)
     dim = table.shape[1]
-    place = stream(run.seed, "positions")
-    pe = positions.table(run.positions.kind, run.data.max_length, dim, place, table)
+    position_stream = stream(run.seed, "positions")
+    length = run.data.max_length
+    pe = positions.table(run.positions.kind, length, dim, position_stream, table)
     if run.positions.pe_scale == "sigma_p/sigma_x":
         pe = pe * (table_statistics(vectors, special).sigma / xavier_sigma(len(words), dim))
     multiplier = positions.multiplier(run.positions.multiplier, dim)
-    read = encoder_input(table, multiplier, random_positions(pe, len(words), place))
+    pe_rows = random_positions(pe, len(words), position_stream)
+    read = encoder_input(table, multiplier, pe_rows)
     return RunResult(
         spec=run,
         measures={
-            "accuracy": 100 * asked.score(read, words, data_dir),
+            "accuracy": 100 * evaluation.score(read, words, data_dir),
             "sigma": table_statistics(table, special).sigma,
             "pe_share": pe_share(table * multiplier, pe, special),
         },
@@ -98,19 +125,19 @@ def probe(run: RunSpec, data_dir: Path | None) -> RunResult:
 def _source_of(run: RunSpec) -> str:
     if run.table.source is None:
         raise InputError(
-            f"{run.data.task} probes pre-trained tables; {run.table.init} has no source"
+            f"{run.data.task} evaluates pre-trained tables; {run.table.init} has no source"
         )
     return run.table.source
 
 
 @functools.lru_cache(maxsize=4)
 def _table(task: str, name: str, data_dir: Path | None) -> tuple[tuple[str, ...], Tensor]:
-    words = PROBES[task].words(name, data_dir)
+    words = EVALUATIONS[task].words(name, data_dir)
     return words, source(name, data_dir).lookup(words).values
 
 
 def _text_words(name: str, data_dir: Path | None) -> tuple[str, ...]:
-    """The first words of a file of vectors; these files are sorted by frequency."""
+    """The most frequent words of a file of vectors, which come first."""
     vectors = source(name, data_dir)
     if not isinstance(vectors, WordVectors):
         raise InputError(f"analogies need a file of word vectors, which source {name!r} is not")
@@ -121,9 +148,9 @@ def _questions(data_dir: Path | None) -> Path:
     return find(data_dir, QUESTIONS, what="the word analogies")
 
 
-PROBES.register(
+EVALUATIONS.register(
     "analogies",
-    Probe(
+    Evaluation(
         words=_text_words,
         score=lambda table, words, data_dir: (
             analogy_accuracy(table, words, read_questions(_questions(data_dir))).accuracy
@@ -131,9 +158,9 @@ PROBES.register(
         fingerprint=lambda data_dir: digest(_questions(data_dir)),
     ),
 )
-PROBES.register(
+EVALUATIONS.register(
     "micro-neighbours",
-    Probe(
+    Evaluation(
         words=lambda name, data_dir: tuple(synonym_groups()),
         score=lambda table, words, data_dir: neighbour_purity(
             table, torch.tensor([synonym_groups()[word] for word in words])

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from embinit.registry import Registry
 from embinit.specs import (
@@ -168,10 +168,10 @@ class TrainingKind(_Kind):
         return _width(_model(run)) * self.epochs(run) * _examples(run.data)
 
     def epochs(self, run: RunSpec) -> int:
-        return cast(TrainingSpec, run.training).epochs
+        return run.recipe(TrainingSpec).epochs
 
     def describe(self, run: RunSpec) -> Description:
-        return Description(_model_words(run), _tuning_words(cast(TrainingSpec, run.training)))
+        return Description(_model_words(run), _tuning_words(run.recipe(TrainingSpec)))
 
     def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
         from embinit.runs import training
@@ -187,7 +187,7 @@ class TransferKind(_Kind):
     recipe = TransferSpec
 
     def reads(self, run: RunSpec) -> Sequence[DataSpec]:
-        recipe = cast(TransferSpec, run.training)
+        recipe = run.recipe(TransferSpec)
         labelled = (*(task.data for task in recipe.tasks), *recipe.probes)
         return tuple(dict.fromkeys((run.data, *labelled)))
 
@@ -202,7 +202,7 @@ class TransferKind(_Kind):
         transfer.check(run, data_dir)
 
     def cost(self, run: RunSpec) -> float:
-        recipe, model = cast(TransferSpec, run.training), _model(run)
+        recipe, model = run.recipe(TransferSpec), _model(run)
         masking, width = recipe.pretraining, _width(model)
         outputs = model.table_width if model.coupled else model.output_width or model.dim
         guessing = masking.share * outputs * (run.data.most_words or WHOLE_SPLIT)
@@ -216,7 +216,7 @@ class TransferKind(_Kind):
         return transfer.parameters_of(run)._asdict()
 
     def describe(self, run: RunSpec) -> Description:
-        recipe = cast(TransferSpec, run.training)
+        recipe = run.recipe(TransferSpec)
         masking = recipe.pretraining
         tuned = "; ".join(f"{task.role}: {_tuning_words(task.training)}" for task in recipe.tasks)
         return Description(
@@ -256,7 +256,7 @@ class TablePretrainingKind(_Kind):
         return 1  # its runs are made one after the other, so a cohort of several gains nothing
 
     def describe(self, run: RunSpec) -> Description:
-        recipe = cast(TablePretrainingSpec, run.training)
+        recipe = run.recipe(TablePretrainingSpec)
         return Description(
             f"{recipe.objective}, a table from sigma {recipe.start:g}",
             f"{recipe.steps} steps, batches of {recipe.batch_size}, {recipe.optimizer}, "
@@ -294,7 +294,7 @@ class EvaluationKind(_Kind):
     def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
         from embinit.runs import analogies
 
-        return [analogies.probe(run, workplace.data_dir) for run in cohort.runs]
+        return [analogies.evaluate(run, workplace.data_dir) for run in cohort.runs]
 
 
 KINDS: Registry[Kind] = Registry("kind of run", "embinit.kinds")

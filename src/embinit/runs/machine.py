@@ -8,16 +8,18 @@ import time
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1  # macOS
 
 
 def training_devices(device: str) -> list[str]:
-    """The device of each training slot: one a core on a CPU, one on each GPU that is meant.
+    """The device of each training slot: one slot per core on a CPU, one per GPU.
 
-    ``cuda`` means every GPU that this process sees, ``cuda:1`` that one.
+    Args:
+        device: ``cpu``, ``cuda`` for every GPU that this process sees, or one GPU such as
+            ``cuda:1``.
     """
     if device == "cpu":
         return ["cpu"] * cores()
@@ -29,7 +31,11 @@ def training_devices(device: str) -> list[str]:
 
 
 def end_with(parent: int) -> None:
-    """End this process once its parent is gone: nobody would read what it goes on training."""
+    """Ends this process once its parent is gone, since nobody would read its results.
+
+    Args:
+        parent: The parent's process id.
+    """
 
     def watch() -> None:
         while os.getppid() == parent:

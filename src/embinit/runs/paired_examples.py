@@ -39,7 +39,7 @@ class PairedTest:
 
 
 def bootstrap(metric: str) -> PairedTest:
-    """sacreBLEU's paired bootstrap of one of its metrics (``BLEU``, ``CHRF``)."""
+    """SacreBLEU's paired bootstrap of one of its metrics (``BLEU``, ``CHRF``)."""
     name = f"sacreBLEU's paired bootstrap, {RESAMPLES:,} resamples"
     return PairedTest(name, partial(_bootstrap, metric))
 

@@ -1,7 +1,7 @@
-"""How far a session is: its runs done, running and left, and the time that is left.
+"""The progress of a session: its runs done, running and left, and the time that is left.
 
-Each process tells its plan in a file that is named after the session; trainers leave marks of what
-they train. Whoever shows the progress looks at both, and at the store.
+Each process writes its plan to a file that is named after the session. Trainers write marks: files
+that name the runs in training. Progress is read from plans, marks and the store.
 """
 
 from __future__ import annotations
@@ -22,9 +22,14 @@ from embinit.runs.session import Session
 
 @dataclass(frozen=True)
 class State:
-    """How far the plan is: counts of runs, the share of its cost that is trained, seconds left.
+    """The state of a plan.
 
-    ``seconds`` is None while nothing tells how fast it goes.
+    Attributes:
+        done: Runs that are stored.
+        running: Runs in training.
+        left: Runs that wait.
+        share: The trained share of the plan's cost, 0 to 1.
+        seconds: The estimated time that is left; None before anything was trained.
     """
 
     done: int
@@ -35,12 +40,12 @@ class State:
 
     @property
     def wanted(self) -> int:
-        """The runs of the plan."""
+        """The number of runs in the plan."""
         return self.done + self.running + self.left
 
     @property
     def time(self) -> str:
-        """How long it takes from here, as exactly as that is known."""
+        """The time that is left, in words."""
         if self.seconds is None:
             return "estimating"
         minutes = math.ceil(self.seconds / 60)
@@ -52,10 +57,15 @@ class State:
 
 
 class Runs:
-    """The runs that the session ``controller`` plans, in the store whose marks are in ``folder``.
+    """The runs that a session plans.
 
-    The time left goes by cost, since the costliest runs are trained first, and by what was trained
-    since the first look: what the store had, or others had begun, took none of the time.
+    The time left is estimated by cost, since the costliest runs are trained first, and from what
+    was trained since the first look. Runs that were stored or begun earlier took none of that time.
+
+    Args:
+        folder: The store's folder of plans and marks.
+        controller: The process id of the session's controller, which plans are named after.
+        clock: Gives the time in seconds.
     """
 
     def __init__(
@@ -66,7 +76,7 @@ class Runs:
         self._first: dict[str, float] = {}
 
     def look(self) -> State | None:
-        """How far they are now; None while there is no plan."""
+        """The state of the plan now; None while there is no plan."""
         costs = self._costs()
         if not costs:
             return None
@@ -89,7 +99,7 @@ class Runs:
         )
 
     def _costs(self) -> dict[str, float]:
-        """The costs of the planned runs by path: workers that look again plan more than others."""
+        """The costs of the planned runs by path. Workers at a later look plan more than others."""
         costs: dict[str, float] = {}
         for path in self._folder.glob(f"plan-{self._controller}-*.json"):
             with contextlib.suppress(OSError, ValueError):
@@ -102,18 +112,25 @@ def _left(costs: dict[str, float], shares: dict[str, float]) -> float:
 
 
 def in_training(folder: Path) -> dict[str, float]:
-    """The keys of the runs that live processes train, and which share of each is behind them."""
-    found: dict[str, float] = {}
+    """The runs that live processes train.
+
+    Args:
+        folder: The store's folder of plans and marks.
+
+    Returns:
+        The trained share of each run, 0 to 1, by the run's key.
+    """
+    shares: dict[str, float] = {}
     for path in folder.glob("[0-9]*.json"):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             mark = json.loads(path.read_bytes())
             if alive(_owner(path)):
-                found |= dict.fromkeys(mark["runs"], float(mark["share"]))
-    return found
+                shares |= dict.fromkeys(mark["runs"], float(mark["share"]))
+    return shares
 
 
 def alive(process: int) -> bool:
-    """Whether there is such a process; one that ended and waits to be reaped is none."""
+    """Whether the process ``process`` runs. One that ended and waits to be reaped does not."""
     try:
         os.kill(process, 0)
     except PermissionError:
@@ -128,12 +145,16 @@ def alive(process: int) -> bool:
 
 
 def _owner(path: Path) -> int:
-    """The session or the process that a plan (``plan-7-8.json``) or a mark (``7.json``) is of."""
+    """The controller of a plan (``plan-7-8.json``), or the process of a mark (``7.json``)."""
     return int(path.stem.removeprefix("plan-").partition("-")[0])
 
 
 def sweep(folder: Path) -> None:
-    """Take away what killed sessions left; in a container the next one may have their number."""
+    """Removes plans and marks of processes that no longer run.
+
+    Those of this process's own id are removed too: in a container, a later session may have the id
+    of one that was killed.
+    """
     for path in (*folder.glob("[0-9]*.json"), *folder.glob("plan-[0-9]*.json")):
         with contextlib.suppress(OSError, ValueError):
             if _owner(path) == os.getpid() or not alive(_owner(path)):
@@ -141,7 +162,12 @@ def sweep(folder: Path) -> None:
 
 
 def tell_plan(session: Session, controller: int) -> None:
-    """Say what this process plans, for the progress that ``controller`` shows."""
+    """Writes this process's plan, for the progress that ``controller`` shows.
+
+    Args:
+        session: The session with its wanted runs.
+        controller: The process id of the session's controller.
+    """
     costs = {
         str(session.store.path(session.key(run))): Cohort((run,)).cost
         for run in session.wanted

@@ -1,10 +1,10 @@
 """Many machines: the same plan, its cohorts trained as tasks of a Ray cluster (``--engine ray``).
 
-The session plans, holds the locks and stores, as it does where it trains by itself; only the
-training happens elsewhere. A task carries the specs of its cohort and the names under which the
-session will store them. Its node reads the data by the same paths, sees by those names whether it
-is the same data, and needs no store. A task that is lost with its node or its process is run
-again by Ray; one that fails otherwise fails the claims that want its runs.
+The session plans, holds the locks and stores, as it does when it trains by itself; only the
+training happens on other machines. A task carries the specs of its cohort and the keys under which
+the session will store the results. Its node reads the data by the same paths, checks by the keys
+that the data is the same, and needs no store. Ray runs a task again if it was lost with its node or
+its process. A task that fails otherwise fails the claims that want its runs.
 """
 
 from __future__ import annotations
@@ -35,19 +35,27 @@ from embinit.runs.session import WAIT_SECONDS, Session, key_of, results_of
 from embinit.specs import RunSpec
 
 RETRIES = 5
-"""How often a cohort is begun again that was lost with its node: some are rented by the hour."""
+"""How often a cohort is begun again after its node was lost. Some nodes are rented by the hour."""
 
 CONNECT_SECONDS = 10.0
-"""Ray itself asks for minutes whether a cluster is there."""
+"""How long to wait for an address to answer. Ray itself tries for minutes."""
 
 OBJECT_BYTES = 100 * 2**20
-"""Room for results in transit, where this machine is all there is; Ray would take a third of it."""
+"""Memory for results in transit on a cluster of one machine. Ray's default is a third of it."""
 
 
 def connect(address: str | None, device: str = "cpu") -> str:
-    """Join the cluster at ``address``, or start one of this machine; where others can join it.
+    """Joins a cluster, or starts one on this machine.
 
-    InputError if Ray is not installed, nothing answers, or no node has the device.
+    Args:
+        address: The cluster's address; None starts one.
+        device: ``cpu`` or a GPU, which a node of the cluster must have.
+
+    Returns:
+        The address at which others can join the cluster.
+
+    Raises:
+        InputError: Ray is not installed, nothing answers, or no node has the device.
     """
     ray = _ray()
     settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
@@ -68,7 +76,7 @@ def connect(address: str | None, device: str = "cpu") -> str:
 
 
 def disconnect() -> None:
-    """Leave the cluster, and end it if it was started here."""
+    """Leaves the cluster, and ends it if it was started here."""
     _ray().shutdown()
 
 
@@ -85,9 +93,9 @@ def _reach(address: str) -> None:
     """InputError if nothing listens at ``address``."""
     named = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
     try:
-        where = urlsplit(named if "://" in named else f"//{named}")
-        if where.hostname and where.port:
-            socket.create_connection((where.hostname, where.port), CONNECT_SECONDS).close()
+        url = urlsplit(named if "://" in named else f"//{named}")
+        if url.hostname and url.port:
+            socket.create_connection((url.hostname, url.port), CONNECT_SECONDS).close()
     except (OSError, ValueError) as error:
         raise InputError(_unreachable(address, error)) from None
 
@@ -110,9 +118,17 @@ def work(
     device: str,
     sources: Sequence[tuple[str, Path]],
 ) -> list[RunResult] | InputError:
-    """The task: the results of the cohort's runs, or what its input is at fault for.
+    """The Ray task: trains a cohort on a node.
 
-    An InputError is returned, not raised, so that it arrives as what it is.
+    Args:
+        cohort: The runs to train.
+        keys: The keys under which the session will store them.
+        data_dir: The data directory, by the same path on every node; None if none was named.
+        device: Where to train.
+        sources: Names and paths of the sources that the user named.
+
+    Returns:
+        The results of the runs, or an InputError. It is not raised, so that Ray does not wrap it.
     """
     torch.set_num_threads(1)
     try:
@@ -130,7 +146,7 @@ def work(
 
 @dataclass(frozen=True)
 class _Task:
-    """A cohort on its way: the names of its runs, and the locks that are held on them."""
+    """A cohort in training: the keys of its runs, and the locks that are held on them."""
 
     keys: tuple[str, ...]
     locks: contextlib.ExitStack
@@ -139,12 +155,17 @@ class _Task:
 class RaySession(Session):
     """A session whose cohorts are trained by a Ray cluster.
 
-    Results are stored as they arrive, whoever waits for them: a thread goes on while claims are
-    decided. It and the session take turns.
+    A thread hands out cohorts and stores results while claims are decided. It and the session take
+    turns, by a lock.
     """
 
     def __init__(self, *where: Any, gpu_share: float = 1.0) -> None:
-        """As a session, and how much of a GPU a cohort takes."""
+        """Opens a session.
+
+        Args:
+            *where: The arguments of ``Session``.
+            gpu_share: The share of a GPU that a cohort takes.
+        """
         super().__init__(*where)
         self.gpu_share = gpu_share
         self._turn = threading.Lock()
@@ -154,21 +175,21 @@ class RaySession(Session):
         self._marked: list[str] = []
 
     def want(self, runs: Iterable[RunSpec]) -> None:
-        """Fix the plan, between two turns."""
+        """Adds runs to the plan, between two turns of the thread."""
         with self._turn:
             super().want(runs)
 
     def ensure(self, runs: Iterable[RunSpec]) -> None:
-        """Return when all ``runs`` are stored."""
+        """Returns when all ``runs`` are stored."""
         with self.helped():
             super().ensure(runs)
 
     @contextlib.contextmanager
     def helped(self) -> Iterator[None]:
-        """Meanwhile cohorts are handed out and results stored, also while claims are decided.
+        """Hands out cohorts and stores results while the context is open.
 
-        At the end what is still in training is waited for, since others may count on it; where
-        the session was interrupted it is cancelled, and what has arrived is stored.
+        At the end, cohorts in training are waited for, since other sessions may wait for them too.
+        After an interruption they are cancelled, and what has arrived is stored.
         """
         if self._helper is not None or not self.may_train:
             yield
@@ -199,7 +220,7 @@ class RaySession(Session):
                 self._cancel()
 
     def _train_one(self, missing: list[RunSpec]) -> bool:
-        """Hand out what the cluster has place for and store what arrives; False if none is out."""
+        """Hands out cohorts and stores results. False if no cohort is in training."""
         with self._turn:
             self._submit(self._order(missing))
             out = self._gather(WAIT_SECONDS)
@@ -209,15 +230,15 @@ class RaySession(Session):
         return out
 
     def _submit(self, cohorts: Iterable[Cohort]) -> None:
-        """Hand out cohorts that nobody trains, twice as many as the cluster has places.
+        """Hands out cohorts that nobody trains, twice as many as the cluster has slots.
 
-        So no place is idle, and a cluster that grows by demand sees some.
+        So no slot is idle, and a cluster that grows by demand sees demand.
         """
         ray = _ray()
         taken = {key for task in self._tasks.values() for key in task.keys} | self._failed.keys()
-        places = self._places()
+        slots = self._slots()
         for cohort in cohorts:
-            if len(self._tasks) >= 2 * places:
+            if len(self._tasks) >= 2 * slots:
                 break
             if all(self.key(run) in taken for run in cohort.runs):
                 continue
@@ -230,31 +251,31 @@ class RaySession(Session):
                     where = (self.data_dir, device, self.sources)
                     task = ray.remote(**self._needs())(work).remote(Cohort(left), keys, *where)
                     self._tasks[task] = _Task(keys, locks.pop_all())
-        self._mark(places)
+        self._mark(slots)
 
     def _needs(self) -> dict[str, Any]:
-        """What a task takes of its node, and how often it is begun again."""
+        """The resources that a task takes of its node, and how often it is begun again."""
         gpus = {} if self.device == "cpu" else {"num_gpus": self.gpu_share}
         return {"num_cpus": 1, **gpus, "max_retries": RETRIES, "scheduling_strategy": "SPREAD"}
 
-    def _places(self) -> int:
+    def _slots(self) -> int:
         """How many cohorts the cluster trains at once, as large as it is now."""
         has = _ray().cluster_resources()
-        share = has.get("CPU", 0) if self.device == "cpu" else has.get("GPU", 0) / self.gpu_share
-        return max(1, int(share))
+        slots = has.get("CPU", 0) if self.device == "cpu" else has.get("GPU", 0) / self.gpu_share
+        return max(1, int(slots))
 
     def _gather(self, seconds: float) -> bool:
-        """Store what arrives within ``seconds``, or what had; False if nothing was out."""
+        """Stores results that arrive within ``seconds``. False if no cohort was in training."""
         if not self._tasks:
             return False
         ray = _ray()
         ray.wait(list(self._tasks), num_returns=1, timeout=seconds)
         arrived, _ = ray.wait(list(self._tasks), num_returns=len(self._tasks), timeout=0)
-        for one in arrived:
-            task = self._tasks.pop(one)
+        for reference in arrived:
+            task = self._tasks.pop(reference)
             with task.locks:
                 try:
-                    self._store(task.keys, ray.get(one))
+                    self._store(task.keys, ray.get(reference))
                 except ray.exceptions.RayTaskError as error:
                     self._failed |= dict.fromkeys(task.keys, error)
                 except ray.exceptions.RayError as error:
@@ -275,17 +296,17 @@ class RaySession(Session):
         self.trained += len(keys)
 
     def _cancel(self) -> None:
-        """Store what has arrived, and let go of the rest."""
+        """Stores what has arrived, and cancels the rest."""
         self._gather(0)
-        for one, task in self._tasks.items():
-            _ray().cancel(one, force=True)
+        for reference, task in self._tasks.items():
+            _ray().cancel(reference, force=True)
             task.locks.close()
         self._tasks.clear()
         self._mark(0)
 
-    def _mark(self, places: int) -> None:
-        """Leave a mark of what is in training, as far as the session can know: the first of it."""
-        running = [key for task in list(self._tasks.values())[:places] for key in task.keys]
+    def _mark(self, slots: int) -> None:
+        """Writes a mark of the runs in training: those of the first ``slots`` tasks."""
+        running = [key for task in list(self._tasks.values())[:slots] for key in task.keys]
         if running == self._marked:
             return
         mark = self.store.root / "sessions" / f"{os.getpid()}.json"

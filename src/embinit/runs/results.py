@@ -77,12 +77,8 @@ class RunResult:
         try:
             plain = dict(record)
             spec = spec_of(plain.pop("spec"), plain.pop("kind"))
-            structure = _converter().structure
-            hints = _hints(RunResult)
-            return cls(spec, **{name: structure(part, hints[name]) for name, part in plain.items()})
-        except (BaseValidationError, KeyError, TypeError, ValueError, AttributeError) as error:
-            if isinstance(error, InputError):
-                raise
+            return cls(spec, **_structured(RunResult, plain))
+        except (BaseValidationError, KeyError) as error:
             raise InputError(f"no run record ({type(error).__name__}: {error})") from error
 
 
@@ -95,8 +91,13 @@ def spec_of(plain: Mapping[str, Any], kind: str) -> RunSpec:
     from embinit.runs.kinds import KINDS
 
     recipe = KINDS[kind].recipe
-    structure, hints = _converter().structure, _hints(RunSpec) | {"training": recipe or type(None)}
-    return RunSpec(**{name: structure(part, hints[name]) for name, part in plain.items()})
+    return RunSpec(**_structured(RunSpec, plain, training=recipe or type(None)))
+
+
+def _structured(cls: Any, plain: Mapping[str, Any], **types: Any) -> dict[str, Any]:
+    """The fields of a dataclass, typed; KeyError for one that it lacks."""
+    structure, hints = _converter().structure, _hints(cls) | types
+    return {name: structure(part, hints[name]) for name, part in plain.items()}
 
 
 @functools.lru_cache
@@ -109,8 +110,13 @@ def _converter() -> Converter:
     from cattrs import Converter
 
     converter = Converter(forbid_extra_keys=True)
-    converter.register_structure_hook(Sequence[float], lambda values, _: tuple(map(float, values)))
-    converter.register_structure_hook(Sequence[str], lambda values, _: tuple(map(str, values)))
+    converter.register_structure_hook(type(None), lambda value, _: None)
+    converter.register_structure_hook_func(
+        lambda hint: bool(hint == Sequence[float]), lambda values, _: tuple(map(float, values))
+    )
+    converter.register_structure_hook_func(
+        lambda hint: bool(hint == Sequence[str]), lambda values, _: tuple(map(str, values))
+    )
     return converter
 
 

@@ -97,12 +97,18 @@ class Store:
         return None
 
     def put(self, key: str, result: RunResult) -> None:
-        """Keep ``result``; a reader sees all of it or nothing."""
+        """Keep ``result``; a reader sees all of it or nothing.
+
+        Raises:
+            InputError: It can't be written, or could not be read back.
+        """
         path, record = self.path(key), result.as_record()
-        envelope = {"checksum": _checksum(record), "record": record}
+        text = json.dumps({"checksum": _checksum(record), "record": record}, allow_nan=False)
+        # What can't be read back would be trained again and again.
+        RunResult.from_record(json.loads(text)["record"])
         try:
             path.parent.mkdir(exist_ok=True)
-            write_atomically(path, json.dumps(envelope, allow_nan=False))
+            write_atomically(path, text)
         except OSError as error:
             raise InputError(
                 f"run {key} could not be kept in {path.parent}: {error.strerror or error}; what "

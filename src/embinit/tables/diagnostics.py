@@ -1,13 +1,11 @@
-"""Diagnostics: what can be said of a table without training on it.
+"""Diagnostics: measures of a table that need no training.
 
 After *On Initializing Transformers with Pre-trained Embeddings* (arXiv 2407.12514): range, mean
-and sigma of tables (Tables 2, 6 and 8), what adding positions does to the words' meaning (Finding
-2, 'absorption'), and word analogies (Table 4; Mikolov et al. 2013). Added to these: how much of a
-row's direction survives the positions once a LayerNorm has seen the sum, and whether a row's
-nearest neighbours are of its own kind.
+and sigma of tables (Tables 2, 6 and 8), the positions' share of the encoder's input (Finding 2),
+and word analogies (Table 4; Mikolov et al. 2013). Ours is the purity of nearest neighbours.
 
-A table is (N, D); ``special`` is (N,) bool, rows that are left out (None: no such rows). Cosines
-are taken in blocks of rows, so that memory does not grow with N squared.
+A table is (N, D). ``special`` is true in the rows that are left out; None means that there are
+none. Cosines are taken in blocks of rows, so that memory does not grow with N squared.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -24,22 +23,29 @@ from embinit.errors import InputError
 from embinit.tables.inits import ordinary_rows
 
 PERCENTILES = (5, 25, 50, 75, 95)
-"""Which percentiles of the rows' norms ``TableStatistics`` holds."""
+"""The percentiles of the rows' norms that ``TableStatistics`` holds."""
 
 HISTOGRAM = (-5, 3, 8)
-"""Where ``TableStatistics.histogram`` begins and ends (powers of ten), and its bins a decade."""
+"""First and last power of ten of ``TableStatistics.histogram``, and its bins per decade."""
 
 BLOCK_VALUES = 2**24
-"""How many values a block of cosines holds at most (64 MiB of float32)."""
+"""Most values in a block of cosines (64 MiB of float32)."""
 
 
 @dataclass(frozen=True)
 class TableStatistics:
-    """A table's values in numbers, special rows left out; sigma is the sample sigma (n - 1).
+    """Statistics of a table's values, without its special rows.
 
-    ``row_norm_percentiles`` are those of the rows' Euclidean norms at ``PERCENTILES``.
-    ``histogram`` counts the values by magnitude in the bins of ``HISTOGRAM``, even on a log axis;
-    the first and the last take what lies beyond them.
+    Attributes:
+        minimum: The smallest value.
+        maximum: The largest value.
+        mean: The mean over all values.
+        sigma: The sample sigma (n - 1) over all values.
+        row_norm_percentiles: Percentiles of the rows' Euclidean norms, at ``PERCENTILES``.
+        rows: The number of ordinary rows.
+        dim: D, the width.
+        histogram: Counts of the values by magnitude, in the bins of ``HISTOGRAM``, which are even
+            on a log axis. The first and the last bin also count what lies beyond them.
     """
 
     minimum: float
@@ -52,10 +58,16 @@ class TableStatistics:
     histogram: tuple[int, ...] = ()
 
 
-def table_statistics(table: Tensor, special: Tensor | None = None) -> TableStatistics:
-    """Statistics of a table, not-a-number where it holds one; InputError without any values.
+def table_statistics(
+    table: Float[Tensor, "N D"], special: Bool[Tensor, "N"] | None = None
+) -> TableStatistics:
+    """Measures a table.
 
-    A diverged run must still be able to say what its table looks like, hence no error there.
+    Statistics of a table that holds a NaN are NaN and not an error, since the table of a diverged
+    run is measured too.
+
+    Raises:
+        InputError: The table has no values outside its special rows.
     """
     values = ordinary_rows(table.detach(), special).double()
     if values.numel() == 0:
@@ -76,67 +88,60 @@ def table_statistics(table: Tensor, special: Tensor | None = None) -> TableStati
     )
 
 
-def _histogram(values: Tensor) -> tuple[int, ...]:
-    """How many of ``values`` lie in each bin of ``HISTOGRAM`` by magnitude."""
-    low, high, a_decade = HISTOGRAM
-    bins = (high - low) * a_decade
+def _histogram(values: Float[Tensor, "N D"]) -> tuple[int, ...]:
+    """Counts the values by magnitude in the bins of ``HISTOGRAM``."""
+    low, high, bins_per_decade = HISTOGRAM
+    bins = (high - low) * bins_per_decade
     # Zero's logarithm is minus infinity, which the clamp puts into the first bin.
-    places = ((values.abs().log10() - low) * a_decade).nan_to_num(0.0).clamp(0, bins - 1)
-    return tuple(torch.bincount(places.long().flatten(), minlength=bins).tolist())
+    scaled = (values.abs().log10() - low) * bins_per_decade
+    index = scaled.nan_to_num(0.0).clamp(0, bins - 1).long()
+    return tuple(torch.bincount(index.flatten(), minlength=bins).tolist())
 
 
-def pe_share(table: Tensor, pe: Tensor, special: Tensor | None = None) -> float:
-    """The PE's share of the variance of table + PE, 0 to 1, the two being independent.
-
-    ``table`` is what the PE (L, D) is added to, so already multiplied; what PE is depends on L,
-    which should be the length of the sentences. 0 where neither varies.
-    """
-    of_pe = table_statistics(pe).sigma ** 2
-    of_table = table_statistics(table, special).sigma ** 2
-    return of_pe / (of_pe + of_table) if of_pe else 0.0
-
-
-def cosine_kept(
-    table: Tensor, pe: Tensor, special: Tensor | None = None, positions: Tensor | None = None
+def pe_share(
+    table: Float[Tensor, "N D"],
+    pe: Float[Tensor, "L D"],
+    special: Bool[Tensor, "N"] | None = None,
 ) -> float:
-    """Mean cosine between LayerNorm(e + PE) and LayerNorm(e) over the rows e of a table.
+    """The PE's share of the variance of table + PE, where the two are independent.
 
-    Row i stands at position ``positions[i]`` (N,), else at i modulo the PE's length. 1 means that
-    the positions are absorbed, 0 that they drown the words.
+    Args:
+        table: The table as it meets the PE, that is after its multiplier.
+        pe: Positions. L should be the length of the sentences, since the PE's variance depends on
+            it.
+        special: True in the rows that are left out.
+
+    Returns:
+        A share from 0 to 1; 0 where neither varies.
     """
-    if positions is None:
-        positions = torch.arange(len(table)) % len(pe)
-    elif positions.shape != table.shape[:1]:
-        raise InputError(
-            f"{tuple(positions.shape)} positions for {len(table)} rows; give one a row"
-        )
-    rows = ordinary_rows(table, special)
-    places = ordinary_rows(positions.to(table.device), special)
-    pe = pe.to(table.device)
-    if len(rows) == 0:
-        raise InputError("the table has no rows outside its special ones; no cosine to take")
-    total = 0.0
-    for block in _blocks(len(rows), table.shape[1]):
-        alone = rows[block].double()
-        placed = alone + pe[places[block]].double()
-        # LayerNorm's division by the row's sigma drops out of a cosine; its centring does not.
-        total += F.cosine_similarity(_centred(alone), _centred(placed), dim=1).sum().item()
-    return total / len(rows)
+    pe_variance = table_statistics(pe).sigma ** 2
+    table_variance = table_statistics(table, special).sigma ** 2
+    return pe_variance / (pe_variance + table_variance) if pe_variance else 0.0
 
 
-def encoder_input(table: Tensor, multiplier: float, pe_rows: Tensor) -> Tensor:
-    """What a transformer reads: table (N, D) times multiplier plus a PE row for each word."""
+def encoder_input(
+    table: Float[Tensor, "N D"], multiplier: float, pe_rows: Float[Tensor, "N D"]
+) -> Float[Tensor, "N D"]:
+    """The vectors that a transformer reads: the table times a multiplier, plus positions.
+
+    Args:
+        table: The words' vectors.
+        multiplier: A factor for the table.
+        pe_rows: The PE of each word's position.
+    """
     return table.float() * multiplier + pe_rows.float()
 
 
-def random_positions(pe: Tensor, n: int, generator: torch.Generator) -> Tensor:
-    """For each of ``n`` words a row of ``pe`` (L, D), drawn evenly (the paper's footnote 6)."""
+def random_positions(
+    pe: Float[Tensor, "L D"], n: int, generator: torch.Generator
+) -> Float[Tensor, "{n} D"]:
+    """Draws a row of PE for each of ``n`` words, uniformly (the paper's footnote 6)."""
     return pe[torch.randint(len(pe), (n,), generator=generator)]
 
 
 @dataclass(frozen=True)
 class Question:
-    """``a`` is to ``b`` as ``c`` is to ``answer``."""
+    """A word analogy: ``a`` is to ``b`` as ``c`` is to ``answer``."""
 
     section: str
     a: str
@@ -152,7 +157,13 @@ class Question:
 
 @dataclass(frozen=True)
 class AnalogyScore:
-    """How many questions were answered rightly, could be asked, and there were."""
+    """The result of word analogies.
+
+    Attributes:
+        correct: Questions with the right answer.
+        applicable: Questions all of whose words are in the table.
+        total: All questions.
+    """
 
     correct: int
     applicable: int
@@ -160,55 +171,68 @@ class AnalogyScore:
 
     @property
     def accuracy(self) -> float:
-        """Right answers over questions that could be asked, 0 to 1."""
+        """Right answers over applicable questions, 0 to 1."""
         return self.correct / self.applicable
 
 
 def read_questions(path: Path) -> list[Question]:
-    """Analogies in the format of Mikolov et al.'s questions-words.txt.
+    """Reads analogies in the format of Mikolov et al.'s questions-words.txt.
 
-    A line is ``: section`` or four words; empty lines don't count. InputError at the first line
-    that is neither, or that comes before any section.
+    A line is ``: section`` or four words. Empty lines don't count.
+
+    Raises:
+        InputError: There is no such file, a line is of neither form, or a question stands before
+            any section. The message has the line's number.
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file; give the path of a questions-words.txt")
     questions: list[Question] = []
     section = ""
     for number, raw in enumerate(path.read_bytes().splitlines(), start=1):
-        place = f"{path}:{number}"
+        location = f"{path}:{number}"
         try:
             line = raw.decode("utf-8-sig").strip()
         except UnicodeDecodeError as error:
-            raise InputError(f"{place}: not UTF-8 ({error.reason}); convert the file") from None
+            raise InputError(f"{location}: not UTF-8 ({error.reason}); convert the file") from None
         words = line.split()
         if line.startswith(":"):
             section = line[1:].strip()
             if not section:
-                raise InputError(f"{place}: a section without a name; write ': name'")
+                raise InputError(f"{location}: a section without a name; write ': name'")
         elif words and not section:
-            raise InputError(f"{place}: a question before any section; put ': name' above it")
+            raise InputError(f"{location}: a question before any section; put ': name' above it")
         elif len(words) == 4:
             questions.append(Question(section, *words))
         elif words:
-            raise InputError(f"{place}: {len(words)} words, a question has 4; mend the line")
+            raise InputError(f"{location}: {len(words)} words, a question has 4; mend the line")
     return questions
 
 
 def applicable(questions: Sequence[Question], words: Sequence[str]) -> list[Question]:
-    """The questions all of whose words are among ``words``, matched exactly."""
+    """The questions all of whose words are among ``words``. Case counts."""
     known = set(words)
     return [question for question in questions if known.issuperset(question.words)]
 
 
 def analogy_accuracy(
-    table: Tensor, words: Sequence[str], questions: Sequence[Question], lowercase: bool = False
+    table: Float[Tensor, "N D"],
+    words: Sequence[str],
+    questions: Sequence[Question],
+    lowercase: bool = False,
 ) -> AnalogyScore:
-    """How many analogies a table (N, D) answers, row i being the vector of ``words[i]``.
+    """Answers analogies by 3CosAdd (Mikolov et al. 2013).
 
-    3CosAdd (Mikolov et al. 2013): the word, other than the question's three, whose unit row is
-    nearest to b - a + c of unit rows. Rows of zeros are never an answer. Words match exactly as
-    given; ``lowercase`` puts the questions in lower case first, for uncased tables. InputError if
-    words and rows don't fit or no question can be asked.
+    The answer is the word, other than the question's three, whose unit row is nearest to b - a + c
+    of unit rows. Rows of zeros are never an answer.
+
+    Args:
+        table: Row i is the vector of ``words[i]``.
+        words: N different words.
+        questions: The analogies to answer.
+        lowercase: Whether to put the questions in lower case first, for uncased tables.
+
+    Raises:
+        InputError: Words and rows don't fit, or no question is applicable.
     """
     if len(words) != len(table) or len(set(words)) != len(words):
         raise InputError(
@@ -237,11 +261,20 @@ def analogy_accuracy(
     return AnalogyScore(correct, len(asked), len(questions))
 
 
-def nearest_neighbours(table: Tensor, k: int, special: Tensor | None = None) -> Tensor:
-    """The ids (N, k) of each row's ``k`` nearest rows by cosine, nearest first.
+def nearest_neighbours(
+    table: Float[Tensor, "N D"], k: int, special: Bool[Tensor, "N"] | None = None
+) -> Int[Tensor, "N {k}"]:
+    """The ids of each row's nearest rows by cosine, nearest first.
 
-    A row is not its own neighbour; special rows are nobody's, and their own ids are -1. InputError
-    where fewer than k other rows are left.
+    A row is not its own neighbour.
+
+    Args:
+        table: The rows to compare.
+        k: The number of neighbours.
+        special: True in rows that are no row's neighbour. Their own neighbours are given as -1.
+
+    Raises:
+        InputError: Fewer than ``k`` other rows are left.
     """
     ordinary = ordinary_rows(torch.arange(len(table), device=table.device), special)
     if not 1 <= k < len(ordinary):
@@ -259,11 +292,22 @@ def nearest_neighbours(table: Tensor, k: int, special: Tensor | None = None) -> 
     return nearest
 
 
-def neighbour_purity(table: Tensor, groups: Tensor, special: Tensor | None = None) -> float:
-    """The share of rows whose nearest neighbour is of their own group, 0 to 1.
+def neighbour_purity(
+    table: Float[Tensor, "N D"],
+    groups: Int[Tensor, "rows"],
+    special: Bool[Tensor, "N"] | None = None,
+) -> float:
+    """The share of rows whose nearest neighbour by cosine is of their own group, 0 to 1.
 
-    ``groups`` (N,) long; rows of group -1 belong to none and are left out on both sides.
-    InputError where fewer than two rows are left.
+    By chance it is about the size of a group over the number of rows.
+
+    Args:
+        table: The rows to compare.
+        groups: Each row's group, (N,). Rows of group -1 count neither as rows nor as neighbours.
+        special: True in rows that are left out as well.
+
+    Raises:
+        InputError: ``groups`` does not fit the table, or fewer than two rows are left.
     """
     if groups.shape != table.shape[:1]:
         raise InputError(f"{tuple(groups.shape)} groups for {len(table)} rows; give one a row")
@@ -274,17 +318,13 @@ def neighbour_purity(table: Tensor, groups: Tensor, special: Tensor | None = Non
     return (groups[nearest] == groups).double().mean().item()
 
 
-def _unit_rows(table: Tensor) -> Tensor:
-    """Rows of length 1, float32; a row of zeros stays one."""
+def _unit_rows(table: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+    """Rows of length 1, float32. A row of zeros stays one."""
     return F.normalize(table.detach().double(), dim=1).float()
 
 
-def _centred(rows: Tensor) -> Tensor:
-    return rows - rows.mean(dim=1, keepdim=True)
-
-
 def _blocks(rows: int, width: int) -> Iterator[slice]:
-    """Cuts ``rows`` so that a block of rows of ``width`` values stays within ``BLOCK_VALUES``."""
+    """Slices of ``rows`` rows of ``width`` values, each of at most ``BLOCK_VALUES`` values."""
     size = max(1, BLOCK_VALUES // width)
     for low in range(0, rows, size):
         yield slice(low, min(low + size, rows))

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from embinit.errors import InputError
@@ -31,14 +32,27 @@ Shape = tuple[int, int]
 
 
 class Moments(NamedTuple):
-    """Mean and sample sigma over all values."""
+    """Mean and sample sigma (n - 1) over all values."""
 
     mean: float
     sigma: float
 
 
-def ordinary_rows(table: Tensor, special: Tensor | None) -> Tensor:
-    """The rows of ``table`` (N, D) that are not special; InputError if the mask doesn't fit."""
+def ordinary_rows(
+    table: Shaped[Tensor, "N *width"], special: Tensor | None
+) -> Shaped[Tensor, "ordinary *width"]:
+    """Leaves out the special rows of a table.
+
+    Args:
+        table: (N, D), or one value a row, (N,).
+        special: (N,) bool, true in the rows to leave out. None means that no row is special.
+
+    Returns:
+        The other rows, in their order.
+
+    Raises:
+        InputError: The mask does not fit the table.
+    """
     if special is None:
         return table
     if special.dtype != torch.bool or special.shape != table.shape[:1]:
@@ -49,8 +63,17 @@ def ordinary_rows(table: Tensor, special: Tensor | None) -> Tensor:
     return table[~special.to(table.device)]
 
 
-def moments(table: Tensor, special: Tensor | None = None) -> Moments:
-    """Mean and sigma of the ordinary rows; InputError where they hold fewer than two values."""
+def moments(table: Float[Tensor, "N D"], special: Tensor | None = None) -> Moments:
+    """Mean and sigma over all values of a table's ordinary rows.
+
+    Args:
+        table: The rows.
+        special: (N,) bool, true in the rows to leave out. None means that no row is special.
+
+    Raises:
+        InputError: The mask does not fit the table, or the ordinary rows hold fewer than two
+            values.
+    """
     values = ordinary_rows(table, special).double()
     if values.numel() < 2:
         raise InputError(
@@ -61,19 +84,32 @@ def moments(table: Tensor, special: Tensor | None = None) -> Moments:
 
 
 def xavier_bound(n: int, d: int) -> float:
-    """Half the range of Xavier's uniform distribution for a table of n words, specials included."""
+    """Half the range of Xavier's uniform distribution.
+
+    Args:
+        n: Rows of the table, special ones included.
+        d: Width of the table.
+    """
     return math.sqrt(6 / (n + d))
 
 
 def xavier_sigma(n: int, d: int) -> float:
-    """Sigma of Xavier's uniform distribution: a uniform's sigma is its bound over sqrt(3)."""
+    """Sigma of Xavier's uniform distribution, which is its bound over sqrt(3).
+
+    Args:
+        n: Rows of the table, special ones included.
+        d: Width of the table.
+    """
     return xavier_bound(n, d) / math.sqrt(3)
 
 
-def standardise(table: Tensor, special: Tensor, mean: float, sigma: float) -> Tensor:
-    """The table shifted and scaled to ``mean`` and ``sigma`` (what equations 1 and 4 share).
+def standardise(
+    table: Float[Tensor, "N D"], special: Bool[Tensor, "N"], mean: float, sigma: float
+) -> Float[Tensor, "N D"]:
+    """Shifts and scales a table to a mean and a sigma. Equations 1 and 4 share this step.
 
-    InputError for a table that is constant or not finite, and for a sigma that is not positive.
+    Raises:
+        InputError: The table is constant or not finite, or ``sigma`` is not positive.
     """
     if not (math.isfinite(mean) and math.isfinite(sigma) and sigma > 0):
         raise InputError(
@@ -92,29 +128,37 @@ def standardise(table: Tensor, special: Tensor, mean: float, sigma: float) -> Te
     return _with_special_rows(shifted.float(), special)
 
 
-def xavier(shape: Shape, special: Tensor, generator: torch.Generator) -> Tensor:
-    """Uniform within Xavier's bound for the whole table (section 3.1)."""
+def xavier(
+    shape: Shape, special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Draws from the uniform distribution within Xavier's bound (section 3.1)."""
     table = torch.rand(shape, generator=generator).mul_(2).sub_(1).mul_(xavier_bound(*shape))
     return pretrained(table, special, generator)
 
 
 NORMAL_SIGMA = 0.02
-"""BERT's (Devlin et al. 2019) and RemBERT's width of a table before pre-training."""
+"""The sigma of BERT's (Devlin et al. 2019) and RemBERT's tables before pre-training."""
 
 
-def normal(shape: Shape, special: Tensor, generator: torch.Generator) -> Tensor:
-    """A normal of mean zero and sigma 0.02, whatever the table's shape."""
+def normal(
+    shape: Shape, special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Draws from a normal of mean zero and sigma 0.02, whatever the table's shape."""
     table = torch.randn(shape, generator=generator).mul_(NORMAL_SIGMA)
     return pretrained(table, special, generator)
 
 
-def pretrained(vectors: Tensor, special: Tensor, generator: torch.Generator) -> Tensor:
-    """The vectors (N, D) as they are; draws nothing."""
+def pretrained(
+    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Takes the vectors as they are. Nothing is drawn."""
     return _with_special_rows(ordinary_rows(vectors, special).float(), special)
 
 
-def pretrained_xavier(vectors: Tensor, special: Tensor, generator: torch.Generator) -> Tensor:
-    """Equation 1: the vectors with mean zero and Xavier's sigma; draws nothing.
+def pretrained_xavier(
+    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Standardises the vectors to mean zero and Xavier's sigma (equation 1). Nothing is drawn.
 
     Sigma is that of Xavier's distribution, not of one drawn table, so that the arm differs from
     ``pretrained`` by a fixed factor and not by a seed's luck.
@@ -122,63 +166,83 @@ def pretrained_xavier(vectors: Tensor, special: Tensor, generator: torch.Generat
     return standardise(vectors, special, 0.0, xavier_sigma(*vectors.shape))
 
 
-def pretrained_shuffled(vectors: Tensor, special: Tensor, generator: torch.Generator) -> Tensor:
-    """Rows shuffled, then columns.
+def pretrained_shuffled(
+    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Shuffles the rows, then the columns.
 
-    Cosines between rows do not change when all rows' columns are permuted alike; it is the rows'
-    shuffling that takes the words' meaning away.
+    Cosines between rows do not change when the columns of all rows are permuted alike. Shuffling
+    the rows is what takes the words' meaning away.
     """
     rows = pretrained_shuffled_rows(vectors, special, generator)
     return pretrained_shuffled_columns(rows, special, generator)
 
 
 def pretrained_shuffled_rows(
-    vectors: Tensor, special: Tensor, generator: torch.Generator
-) -> Tensor:
-    """Each word gets another word's vector: the geometry stays, the words' places in it go."""
-    # A permutation of all rows, the special ones struck out, is one of the ordinary rows; so what
-    # is drawn stays a matter of the shape.
+    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Gives each word another word's vector.
+
+    The geometry of the vectors stays; which word a vector belongs to is lost.
+    """
+    # All rows are permuted and the special ones struck out, so that the draws depend on the shape
+    # alone.
     order = torch.randperm(len(vectors), generator=generator)
     order = order[~special[order]]
     return _with_special_rows(vectors[order].float(), special)
 
 
 def pretrained_shuffled_columns(
-    vectors: Tensor, special: Tensor, generator: torch.Generator
-) -> Tensor:
-    """The same permutation of columns for all words: geometry and words stay.
+    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Permutes the columns, alike for all words: the geometry stays, and so do the words.
 
-    A control: weights are drawn alike for all columns, so without positions a transformer can't
-    tell this table from the vectors as they are.
+    This is a control. Weights are drawn alike for all columns, so without positions a transformer
+    can't tell this table from the vectors as they are.
     """
     order = torch.randperm(vectors.shape[1], generator=generator)
     return pretrained(vectors[:, order], special, generator)
 
 
 def pretrained_shuffled_values(
-    vectors: Tensor, special: Tensor, generator: torch.Generator
-) -> Tensor:
-    """All values shuffled over the whole table: nothing stays but their distribution."""
+    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Shuffles all values over the whole table: only their distribution stays."""
     order = torch.randperm(vectors.numel(), generator=generator)
     order = order[~special[order // vectors.shape[1]]]
     values = vectors.reshape(-1)[order].float()
     return _with_special_rows(values.reshape(-1, vectors.shape[1]), special)
 
 
-def xavier_pretrained(vectors: Tensor, special: Tensor, generator: torch.Generator) -> Tensor:
-    """Equation 4: a fresh Xavier table with the vectors' mean and sigma."""
+def xavier_pretrained(
+    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Draws a Xavier table and gives it the vectors' mean and sigma (equation 4)."""
     rows, columns = vectors.shape
     return standardise(
         xavier((rows, columns), special, generator), special, *moments(vectors, special)
     )
 
 
-def complete(vectors: Tensor, found: Tensor, special: Tensor, generator: torch.Generator) -> Tensor:
-    """The vectors (N, D), with a row drawn for each ordinary word that has none.
+def complete(
+    vectors: Float[Tensor, "N D"],
+    found: Bool[Tensor, "N"],
+    special: Bool[Tensor, "N"],
+    generator: torch.Generator,
+) -> Float[Tensor, "N D"]:
+    """Draws a row for each ordinary word that has no vector.
 
-    ``found`` (N,) bool says which have one. Missing rows come from a normal with the mean and
-    sigma of all values of the found rows, so that completing leaves a table's statistics alone.
-    InputError if nothing is found.
+    Missing rows come from a normal with the mean and sigma of all values of the found rows, so
+    that completing leaves a table's statistics alone.
+
+    Args:
+        vectors: The source's vectors.
+        found: True in the rows that have a vector.
+        special: True in the rows that stay zero.
+        generator: Where the missing rows are drawn from.
+
+    Raises:
+        InputError: No ordinary word has a vector.
     """
     known = found & ~special
     if not bool(known.any()):
@@ -192,8 +256,10 @@ def complete(vectors: Tensor, found: Tensor, special: Tensor, generator: torch.G
     return pretrained(drawn, special, generator)
 
 
-def _with_special_rows(values: Tensor, special: Tensor) -> Tensor:
-    """A new table (N, D) of the ordinary rows' ``values``, zero in the special rows."""
+def _with_special_rows(
+    values: Float[Tensor, "ordinary D"], special: Bool[Tensor, "N"]
+) -> Float[Tensor, "N D"]:
+    """A new table of the ordinary rows' ``values``, zero in the special rows."""
     table = torch.zeros(len(special), values.shape[1])
     table[~special] = values
     return table
@@ -203,9 +269,12 @@ def _with_special_rows(values: Tensor, special: Tensor) -> Tensor:
 class Init:
     """A named recipe for a table.
 
-    ``make`` is called with (vectors, special, generator) where the init needs a source, else with
-    (shape, special, generator). ``label`` is the arm's name as the paper writes it, with
-    ``{source}`` for the source's own label.
+    Attributes:
+        name: The name in specs and on the command line.
+        label: The arm's name as the paper writes it, with ``{source}`` for the source's label.
+        needs_source: Whether the recipe reads pre-trained vectors.
+        make: Makes the table. It is called with (vectors, special, generator) where the init needs
+            a source, else with (shape, special, generator).
     """
 
     name: str
@@ -220,10 +289,20 @@ class Init:
         generator: torch.Generator,
         vectors: Tensor | None = None,
     ) -> Tensor:
-        """A table of ``shape`` (N, D), float32; ``vectors`` plays no part unless needed.
+        """Makes a table.
 
-        InputError where vectors are needed and lack or have another shape, or where the mask of
-        special rows or the made table doesn't fit the shape.
+        Args:
+            shape: N and D.
+            special: (N,) bool, true in the rows that stay zero.
+            generator: Where the table is drawn from.
+            vectors: (N, D), complete for the vocabulary. An init without a source ignores them.
+
+        Returns:
+            The table, (N, D) float32.
+
+        Raises:
+            InputError: Vectors are needed and missing or of another shape, or the mask of special
+                rows or the table that was made does not fit the shape.
         """
         if special.dtype != torch.bool or tuple(special.shape) != (shape[0],):
             raise InputError(

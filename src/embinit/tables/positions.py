@@ -1,11 +1,11 @@
-"""Positions: what is added to the embeddings, and what the table is multiplied by before.
+"""Positions: the PE that is added to the embeddings, and the table's multiplier before that.
 
 The sinusoidal encoding is that of Vaswani et al. (2017, section 3.5), whose section 3.4 also has
 the multiplier sqrt(D). *On Initializing Transformers with Pre-trained Embeddings* prints another
-formula as its equation 2 (base 1000, exponent j/D); it has another mean and sigma, so both are
-here. The paper's Finding 2 is about how wide the table is beside these.
+formula as its equation 2 (base 1000, exponent j/D). Its mean and sigma differ, so both formulas
+are here. The paper's Finding 2 is about the ratio of the table's sigma to that of the PE.
 
-A kind of positions gives PE, (L, D) float32, for positions 0 to L - 1. Angles are taken in
+A kind of positions makes PE, (L, D) float32, for positions 0 to L - 1. Angles are taken in
 float64: float32 holds an angle near 5000 only to 0.0005.
 """
 
@@ -15,58 +15,75 @@ import math
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.registry import Registry
 from embinit.specs import LEARNED
 
-Kind = Callable[[int, int, torch.Generator | None, Tensor | None], Tensor]
-"""Makes PE from length L, width D, a generator and the table's rows (None: none was given)."""
+PositionKind = Callable[[int, int, torch.Generator | None, Tensor | None], Tensor]
+"""Makes PE (L, D) from length L, width D, and perhaps a generator and the table's rows (N, D)."""
 
 APART = 16
-"""How many of a table's directions the kind ``apart`` gives to the positions."""
+"""The number of a table's directions that the kind ``apart`` gives to the positions."""
 
 
-def sinusoidal(length: int, dim: int) -> Tensor:
+def sinusoidal(length: int, dim: int) -> Float[Tensor, "{length} {dim}"]:
     """Vaswani's PE: sin and cos of p / 10000^(2 floor(j/2) / D) at even and odd columns j.
 
     An odd D ends with a sine that has no cosine.
+
+    Args:
+        length: L, the number of positions p.
+        dim: D, the width.
     """
     column = torch.arange(dim)
     return _waves(length, 10_000.0, 2 * (column // 2).double() / dim)
 
 
-def equation_2(length: int, dim: int) -> Tensor:
-    """PE as the paper's equation 2 prints it: base 1000, exponent j / D, so no pair turns alike."""
+def equation_2(length: int, dim: int) -> Float[Tensor, "{length} {dim}"]:
+    """PE as the paper's equation 2 prints it: base 1000 and exponent j / D.
+
+    No two columns share a frequency, unlike Vaswani's pairs of sine and cosine.
+    """
     return _waves(length, 1_000.0, torch.arange(dim).double() / dim)
 
 
-def none(length: int, dim: int) -> Tensor:
-    """No positions: zeros."""
+def none(length: int, dim: int) -> Float[Tensor, "{length} {dim}"]:
+    """PE of zeros: the model is told nothing of positions."""
     return torch.zeros(length, dim)
 
 
 LEARNED_SIGMA = 0.02
-"""BERT's (Devlin et al. 2019) width of its positions before they are trained."""
+"""The sigma of BERT's (Devlin et al. 2019) positions before they are trained."""
 
 
-def learned(length: int, dim: int, generator: torch.Generator) -> Tensor:
-    """Where rows that are trained like a table start: a normal of sigma 0.02."""
+def learned(length: int, dim: int, generator: torch.Generator) -> Float[Tensor, "{length} {dim}"]:
+    """Draws the start of positions that are trained like a table: a normal of sigma 0.02."""
     return torch.randn(length, dim, generator=generator) * LEARNED_SIGMA
 
 
-def shuffled(pe: Tensor, generator: torch.Generator) -> Tensor:
-    """The rows of ``pe`` (L, D) permuted: each place still has its own row, but order is gone."""
+def shuffled(pe: Float[Tensor, "L D"], generator: torch.Generator) -> Float[Tensor, "L D"]:
+    """Permutes the rows of PE: each position still has a row of its own, but order is gone."""
     return pe[torch.randperm(len(pe), generator=generator)]
 
 
-def apart(length: int, rows: Tensor, directions: int = APART) -> Tensor:
-    """PE in the ``directions`` of least variance of a table's ``rows`` (N, D), out of words' way.
+def apart(
+    length: int, rows: Float[Tensor, "N D"], directions: int = APART
+) -> Float[Tensor, "{length} D"]:
+    """Puts Vaswani's PE into the directions in which a table varies least.
 
-    Vaswani's PE of that width, turned into the table's last principal directions. Where the table
-    hardly varies there, sums keep both the position and what tells the words apart. InputError for
-    a table that is no wider than that.
+    PE of width ``directions`` is rotated into the table's last principal directions. Where the
+    table hardly varies there, a sum of both keeps the position and the word.
+
+    Args:
+        length: L, the number of positions.
+        rows: The table, without its special rows.
+        directions: The number of principal directions that the positions get.
+
+    Raises:
+        InputError: The table has no more than ``directions`` columns.
     """
     dim = rows.shape[1]
     if dim <= directions:
@@ -78,10 +95,11 @@ def apart(length: int, rows: Tensor, directions: int = APART) -> Tensor:
     return waves.float()
 
 
-def faint(length: int, dim: int, directions: int = APART) -> Tensor:
-    """Vaswani's PE made as faint as ``apart`` is: its rows are as long, in all directions alike.
+def faint(length: int, dim: int, directions: int = APART) -> Float[Tensor, "{length} {dim}"]:
+    """Scales Vaswani's PE down to the norm that the rows of ``apart`` have.
 
-    What ``apart`` does to words and this does not, its directions do; the rest is strength.
+    This is the control for ``apart``: the norm is the same, the directions are all. Where the two
+    differ, direction matters; where they agree, strength does.
     """
     return sinusoidal(length, dim) * math.sqrt(directions / dim)
 
@@ -91,11 +109,19 @@ def table(
     length: int,
     dim: int,
     generator: torch.Generator | None = None,
-    rows: Tensor | None = None,
-) -> Tensor:
-    """PE (``length``, ``dim``) of the named kind; ``rows`` (N, D) are the table's, less special.
+    rows: Float[Tensor, "N {dim}"] | None = None,
+) -> Float[Tensor, "{length} {dim}"]:
+    """Makes the PE of a named kind.
 
-    InputError for an unknown kind, sizes below 1, or a kind that lacks its generator or rows.
+    Args:
+        kind: A name in ``KINDS``.
+        length: L, the number of positions.
+        dim: D, the width.
+        generator: For kinds that are drawn.
+        rows: The table without its special rows, for kinds that depend on it.
+
+    Raises:
+        InputError: The kind is unknown, a size is below 1, or the kind lacks its generator or rows.
     """
     make = KINDS[kind]
     if length < 1 or dim < 1:
@@ -106,12 +132,16 @@ def table(
 
 
 def multiplier(kind: str, dim: int) -> float:
-    """What a table of width ``dim`` is multiplied by; InputError for an unknown kind."""
+    """The factor that a table of width ``dim`` is multiplied by.
+
+    Raises:
+        InputError: The kind of multiplier is unknown.
+    """
     return MULTIPLIERS[kind](dim)
 
 
-def _waves(length: int, base: float, exponent: Tensor) -> Tensor:
-    """Sine at even and cosine at odd columns of p / base^exponent; (L, D) for exponents (D,)."""
+def _waves(length: int, base: float, exponent: Float[Tensor, "D"]) -> Float[Tensor, "{length} D"]:
+    """Sine at even and cosine at odd columns of p / base^exponent."""
     position = torch.arange(length, dtype=torch.float64).unsqueeze(1)
     angle = position / base**exponent
     odd = torch.arange(len(exponent)) % 2 == 1
@@ -134,11 +164,11 @@ def _learned(length: int, dim: int, generator: torch.Generator | None, _: Tensor
 
 def _apart(length: int, _: int, __: torch.Generator | None, rows: Tensor | None) -> Tensor:
     if rows is None:
-        raise InputError("positions 'apart' keep out of a table's way: give them its rows")
+        raise InputError("positions 'apart' depend on the table: give them its rows")
     return apart(length, rows)
 
 
-KINDS: Registry[Kind] = Registry("kind of positions", "embinit.positions")
+KINDS: Registry[PositionKind] = Registry("kind of positions", "embinit.positions")
 KINDS.register("sinusoidal", lambda length, dim, *_: sinusoidal(length, dim))
 KINDS.register("equation-2", lambda length, dim, *_: equation_2(length, dim))
 KINDS.register("none", lambda length, dim, *_: none(length, dim))

@@ -1,4 +1,4 @@
-"""The tables that a run starts from: what its init makes for each side of its data."""
+"""The tables that a run starts from: its init makes one for each side of its data."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from embinit.data.preparation import PreparedData, data_fingerprint, prepare, source
@@ -20,29 +21,48 @@ from embinit.tables.inits import INITS, complete, standardise
 
 
 def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
-    """What the run reads besides its spec: digests of the task's text and the source's vectors.
+    """Digests of the task's text and the source's vectors, which the run reads besides its spec.
 
-    InputError if a file is missing, so that nothing trains before all its data is there.
+    Args:
+        run: A run with a task, and perhaps a source.
+        data_dir: The data directory; None if none was named.
+
+    Raises:
+        InputError: A file is missing. So nothing trains before all its data is there.
     """
-    parts = [data_fingerprint(run.data, data_dir)]
+    digests = [data_fingerprint(run.data, data_dir)]
     if run.table.source is not None:
-        parts.append(source(run.table.source, data_dir).fingerprint())
-    return "/".join(parts)
+        digests.append(source(run.table.source, data_dir).fingerprint())
+    return "/".join(digests)
 
 
 @dataclass(frozen=True)
 class Table:
-    """One side's starting table (N, D), with the coverage of its source if it has one."""
+    """One side's starting table.
 
-    values: Tensor
-    special: Tensor
+    Attributes:
+        values: The table.
+        special: True in the rows that stay zero.
+        coverage: How much of the vocabulary the source knows; None without a source.
+    """
+
+    values: Float[Tensor, "N D"]
+    special: Bool[Tensor, "N"]
     coverage: Coverage | None
 
 
 def start_tables(run: RunSpec, data: PreparedData, data_dir: Path | None) -> dict[Side, Table]:
-    """Each side's table as the run's init makes it.
+    """Makes the table of each side of the data.
 
     A side in a language that the source does not cover starts from Xavier.
+
+    Args:
+        run: The run, which has a model.
+        data: The run's prepared data.
+        data_dir: The data directory; None if none was named.
+
+    Raises:
+        InputError: The source is missing, broken, or not of the table's width.
     """
     assert run.model is not None
     return {
@@ -59,7 +79,19 @@ def start_table(
     dim: int,
     data_dir: Path | None,
 ) -> Table:
-    """One side's table; its draws come from the side's own embedding stream."""
+    """Makes one side's table. Its draws come from the side's own embedding stream.
+
+    Args:
+        run: The run: its seed and the recipe of its table.
+        side: The side that reads or writes the vocabulary.
+        vocabulary: N words, a row for each.
+        data: The run's prepared data.
+        dim: D, the table's width.
+        data_dir: The data directory; None if none was named.
+
+    Raises:
+        InputError: The source is missing, broken, or not ``dim`` wide.
+    """
     table = _table_of_init(run, side, vocabulary, data, dim, data_dir)
     if run.table.sigma is None:
         return table
@@ -80,12 +112,12 @@ def _table_of_init(
         return Table(init(shape, special, generator), special, None)
     if not covers(run.table.source, data.task, side, data_dir):
         return Table(INITS["xavier"](shape, special, generator), special, None)
-    found = _lookup(run.table.source, data.spec, side, data_dir)
-    _check_width(run.table.source, found.values.shape[1], dim)
+    vectors = _lookup(run.table.source, data.spec, side, data_dir)
+    _check_width(run.table.source, vectors.values.shape[1], dim)
     missing = stream(run.seed, f"embedding/{side}/missing")
-    vectors = complete(found.values, found.found, special, missing)
-    values = init(shape, special, generator, vectors)
-    return Table(values, special, found.coverage(vocabulary.counts))
+    completed = complete(vectors.values, vectors.found, special, missing)
+    values = init(shape, special, generator, completed)
+    return Table(values, special, vectors.coverage(vocabulary.counts))
 
 
 def _check_width(name: str, width: int, dim: int) -> None:
@@ -97,12 +129,16 @@ def _check_width(name: str, width: int, dim: int) -> None:
 
 
 def covers(name: str, task: Task, side: Side, data_dir: Path | None) -> bool:
-    """Whether the source has vectors in the language of that side."""
+    """Whether the source ``name`` has vectors in the language of a side of the task."""
     return task.languages[side] in source(name, data_dir).languages
 
 
 def check(run: RunSpec, data_dir: Path | None) -> None:
-    """Read the run's text and vectors, so that bad input is an InputError before any training."""
+    """Reads the run's text and vectors, so that bad input is named before any training.
+
+    Raises:
+        InputError: Text or vectors are missing, broken, or do not fit the run.
+    """
     data = prepare(run.data, data_dir)
     if run.table.source is None:
         return

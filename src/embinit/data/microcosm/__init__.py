@@ -12,10 +12,10 @@ Why it has the properties it has:
 - *Two word orders*: the source language puts the verb last, adjectives before the noun and the
   negation before what it negates; the target language puts the verb second and adjectives and
   negation behind. So positions are needed for more than counting words.
-- *A related language*: the source with other words for half of its classes, so that a model of
-  both has something in common from which to find what the other half means.
+- *A related language*: the source with other words for half of its classes. A model of both can
+  learn the meaning of the other half from the half that they share.
 
-Nothing is downloaded and nothing knows about inits. Everything follows from ``SEED``; the text is
+Nothing is downloaded and nothing depends on inits. Everything follows from ``SEED``; the text is
 the same on every machine. Each sentence belongs to one ``Share`` by its checksum, so training,
 validation, test and unlabelled text can't overlap.
 """

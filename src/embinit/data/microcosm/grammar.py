@@ -1,4 +1,4 @@
-"""Sentences as trees, and how the two languages put them into words.
+"""Sentences as trees, and their words in each language.
 
 The languages differ in one parameter that turns every phrase round (Greenberg 1963, universals 2 to
 5 and 17): the source is head-final (subject, object, verb; adjective, noun), the target
@@ -27,7 +27,7 @@ class NounPhrase:
 
 @dataclass(frozen=True)
 class Action:
-    """Who does (or doesn't do) what to whom, perhaps how."""
+    """A subject does, or does not do, something to an object; perhaps with an adverb."""
 
     subject: NounPhrase
     verb: Word
@@ -38,7 +38,7 @@ class Action:
 
 @dataclass(frozen=True)
 class Judgement:
-    """One adjective said, or denied, of a subject."""
+    """An adjective that is said of a subject, or denied."""
 
     adjective: Word
     negated: bool = False
@@ -46,7 +46,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Opinion:
-    """A subject is A; not A; A and B; not A but B; B but not A."""
+    """A subject is A, not A, A and B, not A but B, or B but not A."""
 
     subject: NounPhrase
     judgements: tuple[Judgement, ...]
@@ -67,14 +67,14 @@ Sentence = Action | Opinion | Report
 
 
 def holds_good(opinion: Opinion) -> bool:
-    """Whether an opinion is favourable: the polarity of what it says, not of what it denies."""
+    """Whether an opinion is favourable, by the polarity of what it says, not of what it denies."""
     judgement = opinion.judgements[0]
     return favourable(judgement.adjective) != judgement.negated
 
 
 @dataclass(frozen=True)
-class _Tongue:
-    """One language's words; where ``head_final``, what depends on a word stands before it."""
+class _Language:
+    """One language's words and word order: dependents precede their head if ``head_final``."""
 
     content: Callable[[Word], str]
     function: Mapping[str, str]
@@ -118,49 +118,49 @@ class _Tongue:
 
 
 SHARED = 4
-"""In the related language, of each so many classes the first two share the source's words."""
+"""Of four classes, the first two have the source's words in the related language."""
 
 
 @cache
-def _tongues() -> tuple[_Tongue, _Tongue, _Tongue]:
+def _languages() -> tuple[_Language, _Language, _Language]:
     words = lexicon()
 
     def related(word: Word) -> str:
-        # Two by two, since adjectives of opposite polarity are neighbours.
+        # Classes come in pairs, since adjectives of opposite polarity have adjacent numbers.
         if word.group % SHARED < 2:
             return words.source[word.part][word.group][0]
         return words.target[word.part][word.group]
 
     return (
-        _Tongue(
+        _Language(
             lambda word: words.source[word.part][word.group][word.synonym],
             words.source_function,
             head_final=True,
         ),
-        _Tongue(
+        _Language(
             lambda word: words.target[word.part][word.group],
             words.target_function,
             head_final=False,
         ),
-        _Tongue(related, words.source_function, head_final=True),
+        _Language(related, words.source_function, head_final=True),
     )
 
 
 def in_source(sentence: Sentence) -> str:
     """The sentence in the source language: verb last, adjective and negation in front."""
-    return " ".join(_tongues()[0].sentence(sentence))
+    return " ".join(_languages()[0].sentence(sentence))
 
 
 def in_target(sentence: Sentence) -> str:
     """The sentence in the target language: verb second, adjective and negation behind."""
-    return " ".join(_tongues()[1].sentence(sentence))
+    return " ".join(_languages()[1].sentence(sentence))
 
 
 def in_related(sentence: Sentence) -> str:
-    """The sentence in a language related to the source, as near as two dialects.
+    """The sentence in a language related to the source, like a dialect.
 
-    Grammar and function words are the source's. Half of the classes are named by the source's
-    commonest word for them, half by a word of the target: what these mean can be learnt from their
-    neighbours alone.
+    Grammar and function words are the source's. Half of the classes have the source's most frequent
+    word for them, half a word of the target. The meaning of the latter can be learned from their
+    contexts alone.
     """
-    return " ".join(_tongues()[2].sentence(sentence))
+    return " ".join(_languages()[2].sentence(sentence))

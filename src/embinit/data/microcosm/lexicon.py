@@ -1,4 +1,4 @@
-"""The words of the made language, their classes, and which classes go together.
+"""The words of the made language, their classes, and the preferences between classes.
 
 Everything here is drawn once, from ``SEED``. A class is a set of near-synonyms; all its words have
 one translation, and one set of preferences.
@@ -24,11 +24,11 @@ CLASSES: dict[Part, tuple[int, int]] = {
     "adjective": (16, 8),
     "adverb": (6, 4),
 }
-"""How many classes each part of speech has, and how many synonyms each class."""
+"""The number of classes of each part of speech, and of synonyms in each class."""
 
 FUNCTION_WORDS = ("definite", "indefinite", "not", "but", "and", "that", "of", "is")
 CONCENTRATION = 0.15
-"""Of the Dirichlet that preferences are drawn from: a class mostly keeps to one to five others."""
+"""The parameter of the preferences' Dirichlet: a class mostly prefers one to five others."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,14 @@ class Word:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """The words: ``source[part][group][synonym]``, but only one ``target[part][group]`` a class."""
+    """The words of both languages.
+
+    Attributes:
+        source: By part of speech, class and synonym.
+        target: By part of speech and class, one word a class.
+        source_function: The source language's function words, by name.
+        target_function: The target language's function words, by name.
+    """
 
     source: dict[Part, tuple[tuple[str, ...], ...]]
     target: dict[Part, tuple[str, ...]]
@@ -52,7 +59,15 @@ class Lexicon:
 
 @dataclass(frozen=True)
 class Preferences:
-    """Probabilities, a row for each class of the governing word."""
+    """Probabilities of the dependent's class, a row for each class of the governing word.
+
+    Attributes:
+        subject: A verb's subject.
+        object: A verb's object.
+        speaker: The subject of a verb of reporting.
+        adjective: A noun's adjective.
+        adverb: A verb's adverb.
+    """
 
     subject: tuple[tuple[float, ...], ...]
     object: tuple[tuple[float, ...], ...]
@@ -80,7 +95,7 @@ def _coin_words(rng: np.random.Generator, onsets: str, vowels: str, codas: str) 
 
 @cache
 def lexicon() -> Lexicon:
-    """All words of both languages; no source word is a target word (they end differently)."""
+    """All words of both languages. They end differently, so no word is of both languages."""
     source = _coin_words(generator("source words"), "bdgklmnprst", "aeiou", "lnrs")
     target = _coin_words(generator("target words"), "bcfhjlmpvwz", "aeiouy", "dkmt")
     return Lexicon(
@@ -96,7 +111,7 @@ def lexicon() -> Lexicon:
 
 @cache
 def preferences() -> Preferences:
-    """What goes with what, drawn once."""
+    """The preferences between classes, drawn once."""
 
     def draw(name: str, governors: Part, dependents: Part) -> tuple[tuple[float, ...], ...]:
         width = CLASSES[dependents][0]
@@ -114,7 +129,7 @@ def preferences() -> Preferences:
 
 
 def favourable(adjective: Word) -> bool:
-    """The polarity of an adjective, a property of its class."""
+    """Whether an adjective is favourable, which its class decides."""
     return adjective.group % 2 == 0
 
 
@@ -125,6 +140,9 @@ def antonym_group(group: int) -> int:
 
 @cache
 def synonym_groups() -> dict[str, int]:
-    """The class of each content word of the source language, numbered over all parts of speech."""
+    """The class of each content word of the source language, by the word.
+
+    Classes are numbered over all parts of speech.
+    """
     groups = [group for part in lexicon().source.values() for group in part]
     return {word: number for number, group in enumerate(groups) for word in group}

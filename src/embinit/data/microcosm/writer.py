@@ -1,6 +1,6 @@
-"""Draws sentences of the made language, and deals them out to the tasks and the unlabelled text.
+"""Draws sentences of the made language, and assigns them to the tasks or the unlabelled text.
 
-How often each construction occurs is decided here, once for labelled and unlabelled text.
+The frequency of each construction is decided here, once for labelled and unlabelled text.
 """
 
 from __future__ import annotations
@@ -49,33 +49,42 @@ def _cumulative(weights: tuple[float, ...]) -> tuple[float, ...]:
 class Writer:
     """Draws sentences from one random stream.
 
-    Only ``random()`` is drawn, and classes and synonyms found from it by inversion: the bits of a
-    uniform number are stable over numpy's versions, its samplers need not be.
+    Only ``random()`` is called; classes and synonyms follow by inversion. The bits of a uniform
+    number are stable over numpy's versions, those of its samplers need not be.
+
+    Args:
+        rng: The random stream.
     """
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._random = rng.random
 
     def chance(self, probability: float) -> bool:
-        """True with this probability."""
+        """Draws True with this probability."""
         return float(self._random()) < probability
 
     def below(self, size: int) -> int:
-        """A uniform whole number from 0 to ``size`` - 1."""
+        """Draws a uniform whole number from 0 to ``size`` - 1."""
         return int(self._random() * size)
 
     def pick(self, weights: tuple[float, ...]) -> int:
-        """An index, with probability proportional to its weight."""
+        """Draws an index, with probability proportional to its weight."""
         cumulative = _cumulative(weights)
         index = bisect_right(cumulative, float(self._random()) * cumulative[-1])
         return min(index, len(weights) - 1)
 
     def word(self, part: Part, group: int) -> Word:
-        """A word of a class, Zipf-distributed over its synonyms."""
+        """Draws a word of a class, Zipf-distributed over its synonyms."""
         return Word(part, group, self.pick(_zipf(CLASSES[part][1])))
 
     def noun_phrase(self, group: int, adjective: float = 0.0, owner: float = 0.0) -> NounPhrase:
-        """A phrase about a noun class; ``adjective`` and ``owner`` are probabilities."""
+        """Draws a noun phrase.
+
+        Args:
+            group: The class of the noun.
+            adjective: The probability of an adjective.
+            owner: The probability of an owner.
+        """
         noun = self.word("noun", group)
         definite = self.chance(0.6)
         described = self.chance(adjective)
@@ -87,7 +96,12 @@ class Writer:
         )
 
     def adjective(self, noun_group: int, polarity: bool | None = None) -> Word:
-        """An adjective that the noun class prefers, of one polarity or (None) of either."""
+        """Draws an adjective that a noun class prefers.
+
+        Args:
+            noun_group: The class of the noun.
+            polarity: Whether it is favourable; None means either.
+        """
         weights = list(preferences().adjective[noun_group])
         if polarity is not None:
             weights[int(polarity) :: 2] = [0.0] * (len(weights) // 2)
@@ -100,9 +114,13 @@ class Writer:
         owner: float = 0.15,
         verbs: int = CLASSES["verb"][0],
     ) -> Action:
-        """A statement with a verb of the first ``verbs`` classes, one in five negated.
+        """Draws an action. One in five is negated.
 
-        ``adjective`` (for each noun), ``adverb`` and ``owner`` (of the object) are probabilities.
+        Args:
+            adjective: The probability of an adjective, for each noun.
+            adverb: The probability of an adverb.
+            owner: The probability that the object has an owner.
+            verbs: The number of verb classes to draw from, the first ones.
         """
         group = self.below(verbs)
         prefers = preferences()
@@ -114,31 +132,31 @@ class Writer:
         return Action(subject, verb, object_, negated, manner if self.chance(adverb) else None)
 
     def opinion(self) -> Opinion:
-        """A favourable or unfavourable opinion, evenly, so that the noun doesn't tell it.
+        """Draws an opinion. It is favourable in one of two, so the noun does not predict it.
 
-        A is said, or an adjective of the other polarity denied, or both ('not A but B', 'B but not
-        A'), or two of one polarity are said ('A and B').
+        An adjective is said, or one of the other polarity is denied, or both ('not A but B', 'B but
+        not A'), or two of one polarity are said ('A and B').
         """
         noun_group = self.below(CLASSES["noun"][0])
         subject = self.noun_phrase(noun_group, adjective=0.15, owner=0.25)
         adverb = self.word("adverb", self.below(CLASSES["adverb"][0])) if self.chance(0.5) else None
-        wanted = self.chance(0.5)
-        said = Judgement(self.adjective(noun_group, wanted))
+        polarity = self.chance(0.5)
+        stated = Judgement(self.adjective(noun_group, polarity))
         kind = self.pick((9.0, 3.0, 6.0, 2.0))
         if kind == 0:
-            return Opinion(subject, (said,), adverb=adverb)
+            return Opinion(subject, (stated,), adverb=adverb)
         if kind == 1:
-            denied = Judgement(self.adjective(noun_group, not wanted), negated=True)
+            denied = Judgement(self.adjective(noun_group, not polarity), negated=True)
             return Opinion(subject, (denied,), adverb=adverb)
         if kind == 2:
-            opposite = self.word("adjective", antonym_group(said.adjective.group))
-            pair = (Judgement(opposite, negated=True), said)
+            opposite = self.word("adjective", antonym_group(stated.adjective.group))
+            pair = (Judgement(opposite, negated=True), stated)
             return Opinion(subject, pair if self.chance(0.5) else pair[::-1], "but", adverb)
-        other = Judgement(self.adjective(noun_group, wanted))
-        return Opinion(subject, (said, other), "and", adverb)
+        second = Judgement(self.adjective(noun_group, polarity))
+        return Opinion(subject, (stated, second), "and", adverb)
 
     def sentence(self) -> Sentence:
-        """A plain sentence of the language: six in ten actions, three opinions, one report."""
+        """Draws a sentence: six in ten are actions, three opinions, one a report."""
         kind = self.pick((6.0, 3.0, 1.0))
         if kind == 0:
             return self.action()
@@ -157,9 +175,12 @@ def share(text: str) -> Share:
 
 
 def unlabelled(count: int) -> list[str]:
-    """``count`` sentences of the source language, none of which is in a task.
+    """Draws ``count`` sentences of the source language, none of which is in a labelled task.
 
     The first sentences are the same for every count.
+
+    Raises:
+        InputError: ``count`` is negative.
     """
     if count < 0:
         raise InputError(f"unlabelled({count}): ask for 0 sentences or more")

@@ -1,7 +1,7 @@
 """Sources: where pre-trained vectors come from.
 
-A source answers one question: given a vocabulary, which of its words have a vector, and which
-vectors? What becomes of them (scaled, shuffled, completed) is an init's business.
+A source answers one question: given a vocabulary, which of its words have a vector, and what are
+these vectors? Scaling, shuffling and completing them is the work of an init.
 """
 
 from embinit.data.sources import huggingface as huggingface

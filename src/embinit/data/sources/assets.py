@@ -1,4 +1,4 @@
-"""A trained table with its words and its record, on disk as safetensors."""
+"""A trained table with its words and the record of its training, on disk as safetensors."""
 
 from __future__ import annotations
 
@@ -8,29 +8,34 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from embinit.errors import InputError
 
 
 @dataclass(frozen=True)
-class Table:
-    """``values`` is (N, D) float32, a row for each of the N ``words``.
+class TrainedTable:
+    """A table that was trained on unlabelled text.
 
-    ``record`` says how it was trained: objective, steps, sentences, seed.
+    Attributes:
+        words: N words.
+        values: A row for each word, float32.
+        record: How the table was trained: objective, steps, sentences, seed.
     """
 
     words: tuple[str, ...]
-    values: torch.Tensor
+    values: Float[Tensor, "N D"]
     record: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def sigma(self) -> float:
-        """The standard deviation over all entries."""
+        """The standard deviation over all values (divided by n)."""
         return self.values.std(correction=0).item()
 
 
-def save_table(table: Table, path: Path) -> None:
-    """Write a table; its record gains torch's version and sigma."""
+def save_table(table: TrainedTable, path: Path) -> None:
+    """Writes a table. Torch's version and the table's sigma are added to its record."""
     from safetensors.torch import save_file
 
     metadata = {
@@ -42,8 +47,12 @@ def save_table(table: Table, path: Path) -> None:
     save_file({"table": table.values.contiguous()}, path, metadata=metadata)
 
 
-def load_table(path: Path) -> Table:
-    """Read what ``save_table`` wrote; InputError if there is no such file or it isn't one."""
+def load_table(path: Path) -> TrainedTable:
+    """Reads a table that ``save_table`` wrote.
+
+    Raises:
+        InputError: There is no such file, or it is no table with its words.
+    """
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -63,17 +72,4 @@ def load_table(path: Path) -> Table:
         ) from None
     if len(words) != len(values):
         raise InputError(f"{path}: {len(words)} words but {len(values)} rows; make it again")
-    return Table(words, values, metadata)
-
-
-def neighbour_purity(table: Table, groups: Mapping[str, int]) -> float:
-    """The share of grouped words whose nearest neighbour by cosine is of their own group.
-
-    Only words in ``groups`` count, as words and as neighbours. By chance it is about the size of a
-    group over the number of words.
-    """
-    rows = [row for row, word in enumerate(table.words) if word in groups]
-    labels = torch.tensor([groups[table.words[row]] for row in rows])
-    unit = torch.nn.functional.normalize(table.values[rows], dim=1)
-    cosine = (unit @ unit.T).fill_diagonal_(-2.0)
-    return (labels[cosine.argmax(1)] == labels).float().mean().item()
+    return TrainedTable(words, values, metadata)

@@ -1,4 +1,4 @@
-"""The types every source deals in, one source made of several, and the registry of sources."""
+"""The types of all sources, a source composed of one per language, and their registry."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.registry import Registry
@@ -15,7 +17,14 @@ from embinit.registry import Registry
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much of a vocabulary a source knows: distinct words, and running words of the text."""
+    """How much of a vocabulary a source knows.
+
+    Attributes:
+        types: The number of different words.
+        types_found: Those of them that have a vector.
+        tokens: The number of running words in the training text.
+        tokens_found: Those of them that have a vector.
+    """
 
     types: int
     types_found: int
@@ -35,28 +44,34 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Vectors:
-    """A source's answer for one vocabulary of N words.
+    """The vectors that a source has for a vocabulary of N words.
 
-    ``values`` is (N, D) float32, zero in the rows without a vector; ``found`` is (N,) bool.
+    Attributes:
+        values: The vectors, float32; zero in rows without one.
+        found: True in rows with a vector.
     """
 
-    values: torch.Tensor
-    found: torch.Tensor
+    values: Float[Tensor, "N D"]
+    found: Bool[Tensor, "N"]
 
     def coverage(self, counts: Sequence[int]) -> Coverage:
-        """Coverage for words that occur ``counts`` times (length N; special words count 0)."""
+        """Coverage of the training text.
+
+        Args:
+            counts: How often each of the N words occurs there; 0 for special words.
+        """
         occurrences = torch.as_tensor(counts)
-        real = occurrences > 0
+        occurs = occurrences > 0
         return Coverage(
-            types=int(real.sum()),
-            types_found=int((real & self.found).sum()),
+            types=int(occurs.sum()),
+            types_found=int((occurs & self.found).sum()),
             tokens=int(occurrences.sum()),
             tokens_found=int(occurrences[self.found].sum()),
         )
 
 
 class Source(Protocol):
-    """Pre-trained vectors that can be asked for by word."""
+    """Pre-trained vectors, looked up by word."""
 
     @property
     def name(self) -> str:
@@ -68,38 +83,55 @@ class Source(Protocol):
 
     @property
     def tokenizer(self) -> str:
-        """The name of the tokenizer whose words this source knows (``spacy``, ``hf:<path>``)."""
+        """The tokenizer whose words this source knows (``spacy``, ``hf:<path>``)."""
 
     @property
     def languages(self) -> frozenset[str]:
-        """The languages it covers; a side of a task in another language starts from Xavier."""
+        """The covered languages. A task's side in another language starts from Xavier."""
 
     def fingerprint(self) -> str:
-        """A digest that changes when the vectors change; part of a run's key."""
+        """A digest that changes when the vectors change. It is part of a run's key."""
 
     def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
-        """The vectors of ``words``, in their order; rows that it lacks are zero and not found.
+        """Looks words up.
 
-        ``language`` is the words'; a source that has the same vectors for all need not heed it.
+        Args:
+            words: N words.
+            language: The language of the words. A source of one language ignores it.
+
+        Returns:
+            The vectors in the order of the words.
+
+        Raises:
+            InputError: The source's files are missing or broken.
         """
 
 
 @dataclass(frozen=True)
 class ByLanguage:
-    """One source a language; InputError unless all are of one width and one tokenizer."""
+    """A source that is composed of one source per language.
+
+    Attributes:
+        name: The name in specs.
+        parts: The source of each language.
+
+    Raises:
+        InputError: The parts differ in width or in tokenizer.
+    """
 
     name: str
     parts: Mapping[str, Source]
 
     def __post_init__(self) -> None:
-        for what, values in (
+        """Checks that the parts fit each other."""
+        for attribute, values in (
             ("width", {language: part.dim for language, part in self.parts.items()}),
             ("tokenizer", {language: part.tokenizer for language, part in self.parts.items()}),
         ):
             if len(set(values.values())) != 1:
-                said = ", ".join(f"{language}: {value}" for language, value in values.items())
+                listed = ", ".join(f"{language}: {value}" for language, value in values.items())
                 raise InputError(
-                    f"source {self.name!r} has more than one {what} ({said}); "
+                    f"source {self.name!r} has more than one {attribute} ({listed}); "
                     "put vectors of one there"
                 )
 
@@ -110,20 +142,24 @@ class ByLanguage:
 
     @property
     def tokenizer(self) -> str:
-        """Every part's tokenizer."""
+        """The tokenizer of every part."""
         return next(iter(self.parts.values())).tokenizer
 
     @property
     def languages(self) -> frozenset[str]:
-        """Those that have a part."""
+        """The languages that have a part."""
         return frozenset(self.parts)
 
     def fingerprint(self) -> str:
-        """The parts' fingerprints, each with its language."""
+        """The fingerprints of the parts, each with its language."""
         return "/".join(f"{name}:{part.fingerprint()}" for name, part in self.parts.items())
 
     def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
-        """What the part for ``language`` answers; InputError for a language without one."""
+        """The vectors of ``words`` from the part for ``language``.
+
+        Raises:
+            InputError: There is no part for the language.
+        """
         if language is None or language not in self.parts:
             raise InputError(
                 f"source {self.name!r} has no vectors for language {language}; "
@@ -137,14 +173,23 @@ SourceFactory = Callable[[Path | None], Source]
 
 
 @dataclass(frozen=True)
-class Known:
-    """A source's factory that says its languages before any file is there."""
+class SourceEntry:
+    """A registered factory of a source, whose languages are known before any file is there.
+
+    Attributes:
+        make: Makes the source from the data directory.
+        languages: The languages that the source covers.
+    """
 
     make: SourceFactory
     languages: frozenset[str]
 
     def __call__(self, data_dir: Path | None) -> Source:
-        """The source, from the data directory if one is named."""
+        """Makes the source, from the data directory if one is named.
+
+        Raises:
+            InputError: The source's files are missing.
+        """
         return self.make(data_dir)
 
 

@@ -1,6 +1,6 @@
-"""Hugging Face tables: the input embeddings of a model, and nothing else of it.
+"""Hugging Face tables: the input embeddings of a model, from a directory or from the Hub.
 
-A directory or a Hub id. Only the embedding tensor is read from the weights, whatever their form:
+Only the embedding tensor is read from the weights, whatever their form:
 ``model.safetensors``, its shards, or ``pytorch_model.bin`` and its shards.
 """
 
@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from embinit.data.files import digest, hub_reachable
-from embinit.data.sources.base import SOURCES, Known, Source, Vectors
+from embinit.data.sources.base import SOURCES, Source, SourceEntry, Vectors
 from embinit.errors import InputError
 
 ENDINGS = {
@@ -31,7 +32,13 @@ WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 @dataclass(frozen=True)
 class HuggingFaceTable:
-    """The input embedding table of the model at ``location`` (directory or Hub id)."""
+    """The input embedding table of a model.
+
+    Attributes:
+        name: The name in specs.
+        location: A directory, or the model's id on the Hub.
+        languages: The languages that the model covers.
+    """
 
     name: str
     location: str
@@ -39,23 +46,31 @@ class HuggingFaceTable:
 
     @property
     def tokenizer(self) -> str:
-        """The model's own."""
+        """The model's own tokenizer."""
         return f"hf:{self.location}"
 
     @cached_property
     def dim(self) -> int:
-        """D, from the model's configuration."""
+        """D, from the model's configuration.
+
+        Raises:
+            InputError: There is no configuration, or it names no width.
+        """
         for key in ("hidden_size", "d_model", "n_embd"):
             if key in self._config:
                 return int(self._config[key])
         raise InputError(f"{self._path('config.json')} names no width (hidden_size, d_model)")
 
     def fingerprint(self) -> str:
-        """Digests of the files that hold weights."""
+        """The digest of the file that holds the table."""
         return "/".join(digest(path) for path in self._files())
 
     def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
-        """Rows of the table by the tokenizer's own ids; InputError for one that is not finite."""
+        """The rows of the table for ``words``, by the ids of the model's tokenizer.
+
+        Raises:
+            InputError: The model can't be read, or a row is not finite.
+        """
         from embinit.data.tokenizers import HuggingFace
 
         ids = HuggingFace(self.location).model.get_vocab()
@@ -73,8 +88,12 @@ class HuggingFaceTable:
         return Vectors(values, found)
 
     @cached_property
-    def table(self) -> Tensor:
-        """The whole table (V, D), in the precision it is stored in."""
+    def table(self) -> Float[Tensor, "V D"]:
+        """The whole table, in the precision that it is stored in. V is the model's vocabulary.
+
+        Raises:
+            InputError: The weights can't be read, or no single tensor is an input embedding.
+        """
         key, path = self._find()
         return _read(path, key)
 
@@ -88,7 +107,7 @@ class HuggingFaceTable:
         return config
 
     def _path(self, name: str) -> Path:
-        """A file of the model, fetched from the Hub where the location is no directory."""
+        """A file of the model. It is fetched from the Hub if the location is no directory."""
         directory = Path(self.location)
         if directory.is_dir():
             if not (directory / name).exists():
@@ -107,14 +126,14 @@ class HuggingFaceTable:
             ) from error
 
     def _index(self) -> dict[str, str] | None:
-        """Tensor to file, where the weights are in shards."""
+        """The file of each tensor; None if the weights are not in shards."""
         for name in WEIGHTS:
             try:
                 index = self._path(f"{name}.index.json")
             except InputError:
                 continue
-            found: dict[str, str] = json.loads(index.read_text())["weight_map"]
-            return found
+            files: dict[str, str] = json.loads(index.read_text())["weight_map"]
+            return files
         return None
 
     def _single(self) -> Path:
@@ -138,21 +157,21 @@ class HuggingFaceTable:
         """The embedding tensor's name, and the file that holds it."""
         try:
             path = self._single()
-            places = dict.fromkeys(_names(path), path)
+            paths = dict.fromkeys(_names(path), path)
         except InputError:
             index = self._index()
             if index is None:
                 raise
-            places = {key: Path(name) for key, name in index.items()}
+            paths = {key: Path(name) for key, name in index.items()}
         endings = ENDINGS.get(self._config.get("model_type", ""), OTHER_ENDINGS)
         for ending in endings:
-            keys = [key for key in places if key == ending or key.endswith(f".{ending}")]
+            keys = [key for key in paths if key == ending or key.endswith(f".{ending}")]
             if len(keys) == 1:
-                path = places[keys[0]]
+                path = paths[keys[0]]
                 return keys[0], path if path.exists() else self._path(path.name)
         raise InputError(
             f"{self.location}: no single tensor is named like an input embedding "
-            f"({', '.join(endings)}); it has {', '.join(sorted(places)[:8])} …"
+            f"({', '.join(endings)}); it has {', '.join(sorted(paths)[:8])} …"
         )
 
 
@@ -177,7 +196,7 @@ def _read(path: Path, key: str) -> Tensor:
     return weights[key].clone()
 
 
-def _model(name: str, directory: str, hub: str, *languages: str) -> Known:
+def _model(name: str, directory: str, hub: str, *languages: str) -> SourceEntry:
     def make(data_dir: Path | None) -> Source:
         if data_dir is None:
             return HuggingFaceTable(name, hub, frozenset(languages))
@@ -189,7 +208,7 @@ def _model(name: str, directory: str, hub: str, *languages: str) -> Known:
             )
         return HuggingFaceTable(name, str(path), frozenset(languages))
 
-    return Known(make, frozenset(languages))
+    return SourceEntry(make, frozenset(languages))
 
 
 for _name, _directory, _hub, _languages in (

@@ -1,7 +1,7 @@
 """The microcosm's own pre-trained vectors: tables trained on its unlabelled text, shipped inside.
 
-They play the parts of the paper's GloVe, BERT and T5 where nothing may be downloaded. How they were
-trained is in ``embinit.runs.table_pretraining``; each file's metadata has the steps and the seed.
+They stand in for the paper's GloVe, BERT and T5 where nothing may be downloaded. They were trained
+by ``embinit.runs.table_pretraining``; each file's metadata has the steps and the seed.
 """
 
 from __future__ import annotations
@@ -16,13 +16,17 @@ from pathlib import Path
 import torch
 
 from embinit.data.microcosm import SOURCE_LANGUAGE
-from embinit.data.sources.assets import Table, load_table
-from embinit.data.sources.base import SOURCES, Known, Vectors
+from embinit.data.sources.assets import TrainedTable, load_table
+from embinit.data.sources.base import SOURCES, SourceEntry, Vectors
 
 
 @dataclass(frozen=True)
 class MicrocosmSource:
-    """A table that was trained on the made language's unlabelled text."""
+    """A table that was trained on the made language's unlabelled text.
+
+    Attributes:
+        name: The name in specs, and of the file of the asset.
+    """
 
     name: str
 
@@ -33,17 +37,17 @@ class MicrocosmSource:
 
     @property
     def tokenizer(self) -> str:
-        """Words are what white space separates."""
+        """The tokenizer: words stand between white space."""
         return "whitespace"
 
     @property
     def languages(self) -> frozenset[str]:
-        """The source language alone; the target side starts from Xavier."""
+        """The source language alone. A side in the target language starts from Xavier."""
         return frozenset({SOURCE_LANGUAGE})
 
     @property
-    def table(self) -> Table:
-        """The words, their vectors, (N, D), and how they were trained."""
+    def table(self) -> TrainedTable:
+        """The words, their vectors, and the record of their training."""
         return _table(self.name)
 
     def fingerprint(self) -> str:
@@ -51,7 +55,7 @@ class MicrocosmSource:
         return _fingerprint(self.name)
 
     def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
-        """The vectors of ``words``, in their order; rows that it lacks are zero and not found."""
+        """The vectors of ``words``, in their order. ``language`` is ignored."""
         table = self.table
         index = {word: row for row, word in enumerate(table.words)}
         rows = torch.tensor([index.get(word, -1) for word in words], dtype=torch.int64)
@@ -62,7 +66,7 @@ class MicrocosmSource:
 
 
 @cache
-def _table(name: str) -> Table:
+def _table(name: str) -> TrainedTable:
     asset = resources.files("embinit.data") / "assets" / f"{name}.safetensors"
     with resources.as_file(asset) as path:
         return load_table(path)
@@ -80,7 +84,7 @@ def _register(name: str) -> None:
     def make(data_dir: Path | None) -> MicrocosmSource:
         return MicrocosmSource(name)
 
-    SOURCES.register(name, Known(make, frozenset({SOURCE_LANGUAGE})))
+    SOURCES.register(name, SourceEntry(make, frozenset({SOURCE_LANGUAGE})))
 
 
 for _name in ("micro-glove", "micro-bert", "micro-t5"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from embinit.data.files import find
-from embinit.data.sources.base import SOURCES, ByLanguage, Known, Source
+from embinit.data.sources.base import SOURCES, ByLanguage, Source, SourceEntry
 from embinit.data.sources.huggingface import HuggingFaceTable
 from embinit.data.sources.text import TextVectors
 from embinit.data.sources.word2vec import Word2VecBinary
@@ -15,10 +15,18 @@ ENGLISH = frozenset({"en"})
 
 
 def open_source(name: str, path: Path, languages: frozenset[str] = ENGLISH) -> Source:
-    """The source at ``path``, by what it is.
+    """Opens the source at a path, by the kind of file.
 
-    A directory is a Hugging Face model, .bin and .bin.gz are word2vec's binary format, all else is
-    text vectors. InputError for a path that isn't there.
+    A directory is a Hugging Face model. A file .bin or .bin.gz is in word2vec's binary format. Any
+    other file holds text vectors.
+
+    Args:
+        name: The name in specs.
+        path: The directory or file.
+        languages: The languages that the source covers.
+
+    Raises:
+        InputError: The path does not exist.
     """
     if path.is_dir():
         return HuggingFaceTable(name, str(path), languages)
@@ -32,26 +40,30 @@ def open_source(name: str, path: Path, languages: frozenset[str] = ENGLISH) -> S
 
 
 def use_source(name: str, path: Path) -> None:
-    """Let ``name`` stand for the source at ``path`` in this process.
+    """Registers the source at ``path`` as ``name``, for this process.
 
-    A name that is known keeps its languages; a new one is English.
+    A name that is known keeps its languages. The language of a new name is English.
     """
     languages = getattr(SOURCES[name], "languages", ENGLISH) if name in SOURCES else ENGLISH
-    SOURCES.replace(name, Known(lambda _: open_source(name, path, languages), languages))
+    SOURCES.replace(name, SourceEntry(lambda _: open_source(name, path, languages), languages))
 
 
 def named_source(given: str) -> tuple[str, Path]:
-    """The name and the path in ``NAME=PATH``; InputError for another form or no such path."""
+    """Splits ``NAME=PATH`` into the name and the absolute path.
+
+    Raises:
+        InputError: ``given`` has another form, or there is no such path.
+    """
     name, _, path = given.partition("=")
     if not name or not path:
         raise InputError(f"--source {given}: write NAME=PATH, as in glove=glove.txt")
-    where = Path(path).expanduser().absolute()
-    if not where.exists():
+    absolute = Path(path).expanduser().absolute()
+    if not absolute.exists():
         raise InputError(
-            f"--source {given}: {where} doesn't exist; name a file of vectors, or the directory "
+            f"--source {given}: {absolute} doesn't exist; name a file of vectors, or the directory "
             "of a Hugging Face model"
         )
-    return name, where
+    return name, absolute
 
 
 def _published(name: str, language: str, what: str, *candidates: str) -> None:
@@ -60,7 +72,7 @@ def _published(name: str, language: str, what: str, *candidates: str) -> None:
     def make(data_dir: Path | None) -> Source:
         return open_source(name, find(data_dir, *candidates, what=what), languages)
 
-    SOURCES.register(name, Known(make, languages))
+    SOURCES.register(name, SourceEntry(make, languages))
 
 
 _published(
@@ -96,9 +108,9 @@ _published(
 
 
 def _glove_de_en(data_dir: Path | None) -> Source:
-    """What the paper translates with (section 3.2): each side has the GloVe of its language."""
+    """The paper's source for translation (section 3.2): each side has its language's GloVe."""
     parts = {"de": SOURCES["glove-de"](data_dir), "en": SOURCES["glove"](data_dir)}
     return ByLanguage("glove-de-en", parts)
 
 
-SOURCES.register("glove-de-en", Known(_glove_de_en, frozenset({"de", "en"})))
+SOURCES.register("glove-de-en", SourceEntry(_glove_de_en, frozenset({"de", "en"})))

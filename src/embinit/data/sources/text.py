@@ -1,8 +1,8 @@
 """Text vectors: one word a line with its numbers, as GloVe, word2vec and fastText are published.
 
 GloVe's files have no header and their words may hold spaces, so the numbers are split off from the
-right (GloVe 840B has such words). word2vec's and fastText's begin with a line ``N D``. Read in one
-streaming pass of constant memory; only the wanted words' numbers are parsed.
+right (GloVe 840B has such words). The files of word2vec and fastText begin with a line ``N D``. A
+file is read in one streaming pass of constant memory; only wanted words' numbers are parsed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from embinit.data.files import digest, open_lines, told
+from embinit.data.files import digest, open_lines, with_progress
 from embinit.data.sources.base import Vectors
 from embinit.errors import InputError
 
@@ -33,7 +35,14 @@ _LITERAL = re.compile(rb"b(['\"]).*\1")
 
 @dataclass(frozen=True)
 class WordVectors(abc.ABC):
-    """Vectors of words in a file (N words of width D), in any format."""
+    """Vectors of words in a file (N words of width D), in any format.
+
+    Attributes:
+        name: The name in specs.
+        path: The file.
+        languages: The languages that the file covers.
+        tokenizer: The tokenizer whose words the file has.
+    """
 
     name: str
     path: Path
@@ -46,25 +55,33 @@ class WordVectors(abc.ABC):
         """D, the width of a vector."""
 
     @abc.abstractmethod
-    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, torch.Tensor | None]]:
-        """Every word in the file's order, in UTF-8, with its numbers (D,) if it is wanted.
+    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Float[Tensor, "D"] | None]]:
+        """Yields every word in the file's order, in UTF-8, with its numbers if it is wanted.
 
-        Each is checked, wanted or not; InputError with the place for one that is broken.
+        Raises:
+            InputError: A line is broken, whether its word is wanted or not. The message has its
+                position.
         """
 
     def fingerprint(self) -> str:
-        """The file's digest."""
+        """The digest of the file."""
         return digest(self.path)
 
     def words(self, most: int) -> tuple[str, ...]:
-        """The file's first ``most`` words, each once."""
+        """The words of the file's first ``most`` entries, each once.
+
+        Raises:
+            InputError: The file is broken.
+        """
         first = itertools.islice(self._read(()), most)
         return tuple(dict.fromkeys(word.decode() for word, _ in first))
 
     def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
-        """The vectors of ``words``; of a word that the file has twice, the first counts.
+        """The vectors of ``words``. Of a word that the file has twice, the first counts.
 
-        InputError, with the place, for whatever in the file is broken, wanted or not.
+        Raises:
+            InputError: The file is broken, at a wanted word or elsewhere. The message has the
+                position.
         """
         wanted = {word.encode(): row for row, word in enumerate(words)}
         values = torch.zeros(len(words), self.dim)
@@ -75,12 +92,12 @@ class WordVectors(abc.ABC):
                 found[row] = True
         return Vectors(values, found)
 
-    def _word(self, raw: bytes, place: str) -> str:
+    def _word(self, raw: bytes, position: str) -> str:
         try:
             return raw.decode()
         except UnicodeDecodeError as error:
             raise InputError(
-                f"{self.path}{place}: the word is not UTF-8 ({error.reason}); "
+                f"{self.path}{position}: the word is not UTF-8 ({error.reason}); "
                 "save the file as UTF-8"
             ) from None
 
@@ -90,7 +107,13 @@ class TextVectors(WordVectors):
 
     @cached_property
     def dim(self) -> int:
-        """D: the header's, else the first lines': spaces in a word widen one, none narrows it."""
+        """D, from the header, else the least number of fields in the first lines.
+
+        Spaces in a word add fields to a line; nothing takes one away.
+
+        Raises:
+            InputError: The file is empty, or a line has no numbers.
+        """
         fields = [line.count(b" ") for _, line in self._first]
         if not fields:
             raise InputError(f"{self.path} is empty; fetch the vectors again")
@@ -101,30 +124,30 @@ class TextVectors(WordVectors):
             raise InputError(f"{self.path}:{number}: no numbers; a line is a word and its numbers")
         return min(fields)
 
-    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, torch.Tensor | None]]:
-        """See the base; a line that is too short or too wide is an InputError too."""
+    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Float[Tensor, "D"] | None]]:
+        """See the base class. A line that is too short or too wide is an InputError too."""
         dim, header, literal = self.dim, self._header, self._literal
         count = 0
-        for number, line in told(self.path, self._lines(), "lines"):
-            parts = line.rsplit(b" ", dim)
-            if len(parts) <= dim:
+        for number, line in with_progress(self.path, self._lines(), "lines"):
+            fields = line.rsplit(b" ", dim)
+            if len(fields) <= dim:
                 raise InputError(
-                    f"{self.path}:{number}: {len(parts) - 1} numbers where {dim} are due; "
+                    f"{self.path}:{number}: {len(fields) - 1} numbers where {dim} are due; "
                     "the file is cut short or not of one width: fetch it again"
                 )
-            if (b" " in parts[0]) if header else _TOO_WIDE.search(parts[0]):
+            if (b" " in fields[0]) if header else _TOO_WIDE.search(fields[0]):
                 raise InputError(
                     f"{self.path}:{number}: more than the {dim} numbers that are due; "
                     "the file is not of one width: fetch it again"
                 )
-            word = self._unquoted(parts[0], number) if literal else parts[0]
+            word = self._unquoted(fields[0], number) if literal else fields[0]
             self._word(word, f":{number}")
             count += 1
             if word in wanted:
-                yield word, self._numbers(parts, number)
+                yield word, self._numbers(fields, number)
             else:
-                if line[len(parts[0]) :].translate(None, _NUMERIC):
-                    self._numbers(parts, number)
+                if line[len(fields[0]) :].translate(None, _NUMERIC):
+                    self._numbers(fields, number)
                 yield word, None
         if header is not None and count != header[0]:
             raise InputError(
@@ -144,7 +167,7 @@ class TextVectors(WordVectors):
 
     @cached_property
     def _literal(self) -> bool:
-        """Whether words are written as Python's bytes literals, as in some of deepset's files."""
+        """Whether words are written as Python's bytes literals, as in some files of deepset."""
         return all(_LITERAL.fullmatch(line.rsplit(b" ", self.dim)[0]) for _, line in self._first)
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
@@ -171,14 +194,14 @@ class TextVectors(WordVectors):
             )
         return word
 
-    def _numbers(self, parts: list[bytes], number: int) -> torch.Tensor:
-        where = f"{self.path}:{number}: word {self._word(parts[0], f':{number}')!r}"
+    def _numbers(self, fields: list[bytes], number: int) -> Float[Tensor, "D"]:
+        entry = f"{self.path}:{number}: word {self._word(fields[0], f':{number}')!r}"
         try:
-            row = np.array(parts[1:], dtype=np.float32)
+            row = np.array(fields[1:], dtype=np.float32)
         except ValueError:
             raise InputError(
-                f"{where} has something that is no number; mend or leave out the line"
+                f"{entry} has something that is no number; mend or leave out the line"
             ) from None
         if not np.isfinite(row).all():
-            raise InputError(f"{where} has a NaN or an infinity; mend or leave out the line")
+            raise InputError(f"{entry} has a NaN or an infinity; mend or leave out the line")
         return torch.from_numpy(row)

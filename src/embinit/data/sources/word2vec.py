@@ -1,7 +1,7 @@
 """word2vec's binary format: a line ``N D``, then each word, a space and D float32.
 
-The numbers are little-endian; a newline may follow them. Read in one streaming pass of constant
-memory.
+The numbers are little-endian, and a newline may follow them. A file is read in one streaming pass
+of constant memory.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from functools import cached_property
 
 import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from embinit.data.files import CHUNK, open_chunks, told
+from embinit.data.files import CHUNK, open_chunks, with_progress
 from embinit.data.sources.text import WordVectors
 from embinit.errors import InputError
 
@@ -29,25 +31,29 @@ class Word2VecBinary(WordVectors):
 
     @property
     def dim(self) -> int:
-        """D, from the header."""
+        """D, from the header.
+
+        Raises:
+            InputError: The file has no header of this format.
+        """
         return self._header[1]
 
-    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, torch.Tensor | None]]:
-        """See the base."""
-        for place, word, raw in told(self.path, self._records(), "words"):
-            where = f", byte {place}"
-            text = self._word(word, where)
+    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Float[Tensor, "D"] | None]]:
+        """See the base class."""
+        for offset, word, raw in with_progress(self.path, self._records(), "words"):
+            position = f", byte {offset}"
+            text = self._word(word, position)
             row = np.frombuffer(raw, dtype="<f4")
             if not np.isfinite(row).all():
                 raise InputError(
-                    f"{self.path}{where}: word {text!r} has a NaN or an infinity; "
+                    f"{self.path}{position}: word {text!r} has a NaN or an infinity; "
                     "fetch the file again"
                 )
             yield word, torch.from_numpy(row.astype(np.float32)) if word in wanted else None
 
     @cached_property
     def _header(self) -> tuple[int, int, int]:
-        """N, D, and how many bytes say so."""
+        """N, D, and the length of the header in bytes."""
         match = _HEADER.match(next(open_chunks(self.path), b""))
         if match is None or int(match[1]) == 0 or not 0 < int(match[2]) <= MOST_DIM:
             raise InputError(
@@ -58,7 +64,7 @@ class Word2VecBinary(WordVectors):
         return int(match[1]), int(match[2]), match.end()
 
     def _records(self) -> Iterator[tuple[int, bytes, bytes]]:
-        """Each word with its place in the file and its numbers' 4 D bytes."""
+        """Each word with its offset in the file before it, and its numbers' 4 D bytes after it."""
         count, dim, at = self._header
         chunks = open_chunks(self.path)
         held, dropped = next(chunks), 0

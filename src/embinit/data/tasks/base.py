@@ -1,4 +1,4 @@
-"""The types every task deals in, and the registry of tasks."""
+"""The types of all tasks, and the registry of tasks."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from embinit.registry import Registry
 from embinit.specs import Cut
 
 Side = Literal["encoder", "decoder"]
-Kind = Literal["translation", "classification", "text"]
-"""Text is to be pre-trained on: in two languages, with translations for its test."""
+TaskKind = Literal["translation", "classification", "text"]
+"""``text``: unlabelled text in two languages for pre-training; its test split holds pairs."""
 
 
 class Example(NamedTuple):
-    """One example as text.
+    """One example as text. It has either a target or a label.
 
-    ``text`` goes into the encoder; ``pair`` is its second segment where a task has two (MNLI's
-    hypothesis), else "". Exactly one of ``target`` (translation, and text to pre-train on, "" where
-    a sentence has no translation) and ``label`` (classification) is given.
+    Attributes:
+        text: The encoder's input.
+        pair: The second segment of tasks that have two (MNLI's hypothesis), else "".
+        target: The translation; "" for a sentence of unlabelled text that has none.
+        label: The class.
     """
 
     text: str
@@ -31,7 +33,7 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True)
 class Splits:
-    """A task's text. ``test`` is the validation split where test labels are not public."""
+    """A task's text. ``test`` is the validation split if test labels are not public."""
 
     train: Sequence[Example]
     validation: Sequence[Example]
@@ -46,8 +48,8 @@ class Task(Protocol):
         """The name in specs and reports (``mnli``, ``iwslt2017-de-en``, ``micro-sentiment``)."""
 
     @property
-    def kind(self) -> Kind:
-        """Decides the model (encoder-decoder, encoder-classifier, encoder) and the metric."""
+    def kind(self) -> TaskKind:
+        """The kind, which decides the model (encoder and decoder or classifier) and the metric."""
 
     @property
     def languages(self) -> Mapping[Side, str]:
@@ -55,17 +57,29 @@ class Task(Protocol):
 
     @property
     def classes(self) -> int:
-        """How many labels there are; 0 for translation."""
+        """The number of labels; 0 for translation."""
 
     @property
     def reports_test(self) -> bool:
-        """Whether accuracy on the test split is followed and reported beside the validation's."""
+        """Whether test accuracy is logged and reported beside validation accuracy."""
 
     def fingerprint(self, data_dir: Path | None) -> str:
-        """A digest that changes when the text changes; part of a run's key."""
+        """A digest that changes when the text changes. It is part of a run's key.
+
+        Raises:
+            InputError: The text is missing.
+        """
 
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
-        """The text, from the data directory if one is named, else from its public home."""
+        """Loads the text, from the data directory if one is named, else from its public home.
+
+        Args:
+            data_dir: The data directory; None if none was named.
+            cut: How many examples of each split to keep.
+
+        Raises:
+            InputError: The text is missing or broken.
+        """
 
 
 TASKS: Registry[Task] = Registry("task", "embinit.tasks")

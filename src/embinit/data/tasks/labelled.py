@@ -1,14 +1,14 @@
 """Labelled English text as in GLUE: SST-2 and MNLI, and XNLI with its test in German.
 
-SST-2 (Socher et al. 2013): is a phrase of a film review favourable? Test labels are not public, so
+SST-2 (Socher et al. 2013): sentiment of phrases of film reviews. Test labels are not public, so
 validation stands for the test (the paper's section 4).
 
-MNLI (Williams et al. 2018): what does a premise say of a hypothesis? Validation is the matched
-development set (the training text's genres), test the mismatched one (other genres); the paper
-reports the best accuracy on each.
+MNLI (Williams et al. 2018): natural language inference. Validation is the matched development set
+(the training text's genres), test the mismatched one (other genres). The paper reports the best
+accuracy on each.
 
 XNLI (Conneau et al. 2018): MNLI's training text and an English validation split, with the test
-translated into German: what was learnt in one language is asked in another.
+translated into German, for zero-shot transfer between languages.
 """
 
 from __future__ import annotations
@@ -29,12 +29,21 @@ from embinit.specs import Cut
 class LabelledText:
     """Classification of English text or pairs of texts, from tab-separated files.
 
-    ``files`` gives a split's file names, of which the first that is there counts; without a split
-    ``test``, validation stands for it. ``hub_splits`` gives the names that differ on the Hub, and
-    ``hub_of`` the splits that are elsewhere there.
-    ``columns`` names the columns of ``label``, ``text`` and perhaps ``pair``, the Hub's name
-    first; ``headerless`` gives the columns of files that lack a header. Rows labelled as in
-    ``unlabelled`` are left out of training.
+    Attributes:
+        name: The name in specs, and of the folder of the files.
+        title: The name in messages.
+        hub: The data set on the Hub.
+        files: File names of each split; the first that exists is read. Without a split ``test``,
+            validation stands for it.
+        columns: The names of the columns ``label``, ``text`` and perhaps ``pair``, the Hub's first.
+        labels: The class of each label in the files.
+        hub_splits: Splits with another name on the Hub.
+        headerless: The columns of files that lack a header.
+        hub_of: Splits that are in another data set on the Hub.
+        unlabelled: Labels whose rows are left out of training.
+        reports_test: Whether test accuracy is reported.
+        kind: The kind of task.
+        languages: The language of the encoder's side.
     """
 
     name: str
@@ -53,17 +62,21 @@ class LabelledText:
 
     @property
     def classes(self) -> int:
-        """How many labels there are."""
+        """The number of classes."""
         return len(set(self.labels.values()))
 
     def fingerprint(self, data_dir: Path | None) -> str:
-        """The files' digests, or the data set's place on the Hub."""
+        """The digests of the files, or the data set's name on the Hub."""
         if data_dir is None:
             return "/".join(map(str, dict.fromkeys((self.hub, *self.hub_of.values()))))
         return "/".join(digest(self._file(data_dir, split)) for split in self.files)
 
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
-        """Texts with their labels."""
+        """Loads texts with their labels.
+
+        Raises:
+            InputError: A file is missing or broken, or has an unknown label.
+        """
         validation = self._examples(data_dir, "validation")[: cut.validation]
         test = validation
         if "test" in self.files:
@@ -73,13 +86,13 @@ class LabelledText:
     def _examples(self, data_dir: Path | None, split: str) -> Sequence[Example]:
         left_out = self.unlabelled if split == "train" else ()
         examples = []
-        for place, row in self._hub(split) if data_dir is None else self._read(data_dir, split):
+        for location, row in self._hub(split) if data_dir is None else self._read(data_dir, split):
             label = row["label"]
             if label in left_out:
                 continue
             if label not in self.labels:
                 raise InputError(
-                    f"{place}: the label is {label!r}, not {' or '.join(self.labels)}; "
+                    f"{location}: the label is {label!r}, not {' or '.join(self.labels)}; "
                     "mend or leave out the row"
                 )
             examples.append(Example(row["text"], row.get("pair", ""), label=self.labels[label]))

@@ -1,12 +1,12 @@
 """Tasks in the microcosm's made language: translation, opinion and inference.
 
-They stand in for the paper's Multi30k, SST-2 and MNLI where nothing may be downloaded and a model
-must train in seconds: the tier ``micro``. The text comes from ``embinit.data.microcosm``, drawn
-anew on each machine from fixed seeds; a rare word's meaning is its class's, so it can be known from
-unlabelled text, and word order decides labels and translations.
+They stand in for the paper's Multi30k, SST-2 and MNLI on the tier ``micro``, where nothing may be
+downloaded and a model must train in seconds. The text comes from ``embinit.data.microcosm``, drawn
+on each machine from fixed seeds. The meaning of a rare word is that of its class, so it can be
+learned from unlabelled text. Word order decides labels and translations.
 
-For pre-trained models there are text in two related languages, the two classifications with a test
-in the other language, and one more to probe layers by.
+For pre-trained models there are text in two related languages, both classifications with a test
+in the other language, and a classification of verbs for linear probes.
 """
 
 from __future__ import annotations
@@ -36,66 +36,80 @@ from embinit.data.microcosm import (
     in_target,
     share,
 )
-from embinit.data.tasks.base import TASKS, Example, Kind, Side, Splits
+from embinit.data.tasks.base import TASKS, Example, Side, Splits, TaskKind
 from embinit.specs import Cut
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = range(3)
 """MNLI's labels, in its order."""
 
 INFERENCE_VERBS = 10
-"""How many of the verb classes premises have: a data set has its subjects, and so fewer nouns."""
+"""The number of verb classes in premises. A data set has its topics, and so fewer nouns."""
 
 
-Tongue = Callable[[Sentence], str]
-"""Puts a sentence into words."""
+Language = Callable[[Sentence], str]
+"""Puts a sentence into the words of a language."""
 
 
-def translate(writer: Writer, into: Tongue = in_target) -> Example:
-    """A sentence and its translation."""
+def translate(writer: Writer, into: Language = in_target) -> Example:
+    """Draws a sentence with its translation.
+
+    Args:
+        writer: Draws the sentence.
+        into: The language of the translation.
+    """
     sentence = writer.sentence()
     return Example(in_source(sentence), target=into(sentence))
 
 
-def judge(writer: Writer, tongue: Tongue = in_source) -> Example:
-    """An opinion; label 1 where what it says (not what it denies) is favourable, else 0."""
+def judge(writer: Writer, language: Language = in_source) -> Example:
+    """Draws an opinion. Its label is 1 if what it says, not what it denies, is favourable, else 0.
+
+    Args:
+        writer: Draws the opinion.
+        language: The language of the text.
+    """
     opinion = writer.opinion()
-    return Example(tongue(opinion), label=int(holds_good(opinion)))
+    return Example(language(opinion), label=int(holds_good(opinion)))
 
 
 def name_verb(writer: Writer) -> Example:
-    """An action, labelled by the class of its verb."""
+    """Draws an action. Its label is the class of its verb."""
     action = writer.action()
     return Example(in_source(action), label=action.verb.group)
 
 
-def infer(writer: Writer, tongue: Tongue = in_source) -> Example:
-    """A premise and a hypothesis; entailment, neutral and contradiction, evenly.
+def infer(writer: Writer, language: Language = in_source) -> Example:
+    """Draws a premise and a hypothesis; the three labels are equally likely.
 
-    The hypothesis repeats the premise, perhaps with a synonym. By label:
-    entailment: nothing else changes, or the adjective is left out. Neutral: the two nouns change
-    roles, or the object gets an adjective that the premise hasn't told. Contradiction: the negation
-    comes or goes, or the adjective turns into an antonym.
+    The hypothesis repeats the premise, perhaps with a synonym. Entailment: nothing else changes, or
+    the adjective is left out. Neutral: the two nouns swap roles, or the object gets an adjective
+    that the premise lacks. Contradiction: the negation is added or removed, or the adjective
+    becomes an antonym.
 
-    Two restrictions make it learnable from 1,500 pairs: the premises keep to a few verbs
+    Two restrictions make the task learnable from 1,500 pairs: premises have a few verbs only
     (``INFERENCE_VERBS``), and nine in ten of their adjectives are favourable.
+
+    Args:
+        writer: Draws both.
+        language: The language of both texts.
     """
     premise = _premise(writer)
     described = writer.adjective(premise.subject.noun.group, writer.chance(0.9))
     premise = replace(premise, subject=replace(premise.subject, adjective=described))
     label = writer.below(3)
     changed = reword(premise, writer) if writer.chance(0.3) else premise
-    one_of_two = writer.chance(0.5)
+    first_change = writer.chance(0.5)
     if label == ENTAILMENT:
-        hypothesis = leave_out_adjective(changed) if one_of_two else changed
+        hypothesis = leave_out_adjective(changed) if first_change else changed
     elif label == NEUTRAL:
-        hypothesis = swap_roles(changed) if one_of_two else describe_object(changed, writer)
+        hypothesis = swap_roles(changed) if first_change else describe_object(changed, writer)
     else:
-        hypothesis = negate(changed) if one_of_two else oppose(changed, writer)
-    return Example(tongue(premise), pair=tongue(hypothesis), label=label)
+        hypothesis = negate(changed) if first_change else oppose(changed, writer)
+    return Example(language(premise), pair=language(hypothesis), label=label)
 
 
 def _premise(writer: Writer) -> Action:
-    """Two nouns of different classes: with synonyms for nouns, roles could change unseen."""
+    """An action with nouns of two classes. Swapped roles of synonyms would leave the meaning."""
     while True:
         action = writer.action(adjective=0.0, adverb=0.0, owner=0.0, verbs=INFERENCE_VERBS)
         if action.subject.noun.group != action.object.noun.group:
@@ -103,29 +117,29 @@ def _premise(writer: Writer) -> Action:
 
 
 def reword(action: Action, writer: Writer) -> Action:
-    """The same statement with one content word drawn again from its class."""
+    """The same statement, with one content word drawn again from its class."""
 
     def redraw(word: Word) -> Word:
         return writer.word(word.part, word.group)
 
     subject, object_ = action.subject, action.object
-    place = writer.below(4)
-    if place == 0:
+    choice = writer.below(4)
+    if choice == 0:
         return replace(action, verb=redraw(action.verb))
-    if place == 1:
+    if choice == 1:
         return replace(action, object=replace(object_, noun=redraw(object_.noun)))
-    if place == 2 or subject.adjective is None:
+    if choice == 2 or subject.adjective is None:
         return replace(action, subject=replace(subject, noun=redraw(subject.noun)))
     return replace(action, subject=replace(subject, adjective=redraw(subject.adjective)))
 
 
 def leave_out_adjective(action: Action) -> Action:
-    """A weaker statement: nothing is said of how the subject is."""
+    """A weaker statement: the subject loses its adjective."""
     return replace(action, subject=replace(action.subject, adjective=None))
 
 
 def swap_roles(action: Action) -> Action:
-    """Who did it becomes who suffered it; articles and adjective stay where they stood."""
+    """Swaps the nouns of subject and object. Articles and the adjective stay."""
     subject = replace(action.subject, noun=action.object.noun)
     return replace(action, subject=subject, object=replace(action.object, noun=action.subject.noun))
 
@@ -137,12 +151,12 @@ def describe_object(action: Action, writer: Writer) -> Action:
 
 
 def negate(action: Action) -> Action:
-    """The negation comes, or goes."""
+    """Adds the negation, or removes it."""
     return replace(action, negated=not action.negated)
 
 
 def oppose(action: Action, writer: Writer) -> Action:
-    """The subject's adjective turns into a word of the opposite class."""
+    """Replaces the subject's adjective by a word of the opposite class."""
     adjective = action.subject.adjective
     if adjective is None:
         return action
@@ -152,13 +166,20 @@ def oppose(action: Action, writer: Writer) -> Action:
 
 @dataclass(frozen=True)
 class MicrocosmTask:
-    """A task in the made language. Lengths of the splits are (train, validation, test).
+    """A task in the made language.
 
-    ``write_test`` puts what ``write`` would say into another language, for the test.
+    Attributes:
+        name: The name in specs.
+        kind: The kind of task.
+        classes: The number of labels; 0 without labels.
+        write: Draws an example.
+        sizes: The number of examples for training, validation and test.
+        reports_test: Whether test accuracy is reported.
+        write_test: Draws the example that ``write`` draws, in another language, for the test.
     """
 
     name: str
-    kind: Kind
+    kind: TaskKind
     classes: int
     write: Callable[[Writer], Example]
     sizes: tuple[int, int, int]
@@ -172,13 +193,13 @@ class MicrocosmTask:
         return {"encoder": SOURCE_LANGUAGE, "decoder": other}
 
     def fingerprint(self, data_dir: Path | None) -> str:
-        """A digest of the whole text; ``data_dir`` plays no part."""
+        """A digest of the whole text. ``data_dir`` is ignored."""
         return _fingerprint(self)
 
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
-        """The text, drawn from fixed seeds; ``data_dir`` plays no part.
+        """Draws the text from fixed seeds. ``data_dir`` is ignored.
 
-        Examples are independent draws, so each split is cut from the front.
+        Examples are independent draws, so a cut keeps the first of each split.
         """
         whole = _splits(self)
         return Splits(
@@ -188,25 +209,25 @@ class MicrocosmTask:
         )
 
 
-def _examples(task: MicrocosmTask, part: Share) -> Iterator[Example]:
-    """Different examples whose text, in the source language, is of one share; without end."""
-    elsewhere = task.write_test if part == "test" else None
-    writer, other = (Writer(generator(task.name, part)) for _ in range(2))
+def _examples(task: MicrocosmTask, split: Share) -> Iterator[Example]:
+    """Different examples whose text, in the source language, belongs to one share; without end."""
+    write_test = task.write_test if split == "test" else None
+    writer, test_writer = (Writer(generator(task.name, split)) for _ in range(2))
     drawn: set[Example] = set()
     while True:
         example = task.write(writer)
-        shown = elsewhere(other) if elsewhere else example
-        if share(example.text) == part and example not in drawn:
+        translated = write_test(test_writer) if write_test else example
+        if share(example.text) == split and example not in drawn:
             drawn.add(example)
-            yield shown
+            yield translated
 
 
 @cache
 def _splits(task: MicrocosmTask) -> Splits:
     train, validation, test = task.sizes
-    learnt_from: Share = "unlabelled" if task.kind == "text" else "train"
+    train_share: Share = "unlabelled" if task.kind == "text" else "train"
     return Splits(
-        train=tuple(islice(_examples(task, learnt_from), train)),
+        train=tuple(islice(_examples(task, train_share), train)),
         validation=tuple(islice(_examples(task, "validation"), validation)),
         test=tuple(islice(_examples(task, "test"), test)),
     )
@@ -233,7 +254,7 @@ for _task in (
         judge,
         (1200, 400, 400),
         reports_test=True,
-        write_test=partial(judge, tongue=in_related),
+        write_test=partial(judge, language=in_related),
     ),
     MicrocosmTask(
         "micro-inference-across",
@@ -242,7 +263,7 @@ for _task in (
         infer,
         (1500, 400, 400),
         reports_test=True,
-        write_test=partial(infer, tongue=in_related),
+        write_test=partial(infer, language=in_related),
     ),
     MicrocosmTask("micro-verb", "classification", CLASSES["verb"][0], name_verb, (1000, 400, 400)),
 ):

@@ -23,11 +23,19 @@ LANGUAGES = ("de", "en")
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Translation from ``source`` to ``target``, a sentence a line.
+    """Translation, a sentence a line. A pair with a blank side is left out.
 
-    ``files`` gives a split's file names up to the language; the first that is there counts.
-    ``nested`` says that the Hub's rows hold the languages inside a column ``translation``.
-    A pair with a blank side is left out.
+    Attributes:
+        dataset: The data set's name, and that of the folder of its files.
+        title: The name in messages.
+        hub: The data set on the Hub.
+        nested: Whether the Hub's rows have the languages inside a column ``translation``.
+        files: File names of each split, without the language; the first that exists is read.
+        source: The language to translate from.
+        target: The language to translate to.
+        kind: The kind of task.
+        classes: The number of labels, which is 0.
+        reports_test: Whether test accuracy is reported.
     """
 
     dataset: str
@@ -43,23 +51,27 @@ class ParallelText:
 
     @property
     def name(self) -> str:
-        """Such as ``multi30k-en-de``."""
+        """The data set with its two languages, such as ``multi30k-en-de``."""
         return f"{self.dataset}-{self.source}-{self.target}"
 
     @property
     def languages(self) -> Mapping[Side, str]:
-        """The encoder reads the source, the decoder writes the target."""
+        """The encoder reads the source language, the decoder writes the target language."""
         return {"encoder": self.source, "decoder": self.target}
 
     def fingerprint(self, data_dir: Path | None) -> str:
-        """The files' digests, or the data set's place on the Hub."""
+        """The digests of the files, or the data set's name on the Hub."""
         if data_dir is None:
             return str(self.hub)
         paths = [self._file(data_dir, split, side) for split in self.files for side in LANGUAGES]
         return "/".join(map(digest, paths))
 
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
-        """Pairs of sentences."""
+        """Loads pairs of sentences.
+
+        Raises:
+            InputError: A file is missing or broken, or its other language has more lines.
+        """
         return Splits(
             sample(self._examples(data_dir, "train"), cut.train),
             self._examples(data_dir, "validation")[: cut.validation],
@@ -82,12 +94,12 @@ class ParallelText:
     def _file(self, data_dir: Path, split: str, language: str) -> Path:
         names = [f"{self.dataset}/{name}" for name in self.files[split]]
         # One language alone decides too, or the other would come from a stand-in.
-        there = (
+        present = (
             name
             for name in names
             if any((data_dir / path).exists() for side in LANGUAGES for path in _paths(name, side))
         )
-        paths = _paths(next(there, names[0]), language)
+        paths = _paths(next(present, names[0]), language)
         return find(data_dir, *paths, what=f"{self.title}'s {split} split ({language})")
 
     def _read(self, data_dir: Path, split: str) -> Iterator[tuple[str, str]]:
@@ -121,8 +133,8 @@ for _source, _target in (("en", "de"), ("de", "en")):
         ParallelText(
             dataset="iwslt2017",
             title="IWSLT2017",
-            # Its own branch has a loading script only, which datasets no longer runs. The branch
-            # of converted files names no configs, so the pair's folder is asked for.
+            # The main branch has a loading script, which datasets no longer runs. The branch of
+            # converted files has no configs, so the pair is named by its folder.
             hub=Hub("IWSLT/iwslt2017", folder="iwslt2017-de-en", revision="refs/convert/parquet"),
             nested=True,
             files={

@@ -1,4 +1,4 @@
-"""Rows of real text, from the data directory or through ``datasets``, and how they are cut."""
+"""Rows of real text, from the data directory or through ``datasets``, and samples of them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from embinit.data.tasks.base import Example
 from embinit.errors import InputError
 
 CUT_SEED = 20240712
-"""Which examples a cut training split keeps: the same in every arm, seed and session."""
+"""Seeds the sample of a training split. It is the same in every arm, seed and session."""
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a UTF-8 file; InputError with file and line where it is not."""
+    """Reads the numbered lines of a UTF-8 file.
+
+    Raises:
+        InputError: A line is not UTF-8. The message has its number.
+    """
     for number, line in enumerate(open_lines(path), 1):
         try:
             yield number, line.decode()
@@ -30,26 +34,34 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 def tsv_rows(
     path: Path, columns: Mapping[str, Sequence[str]], header: Sequence[str] | None = None
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each row's place (file:line) and its fields by the keys of ``columns``.
+    """Reads the rows of a tab-separated file.
 
-    ``columns`` gives the names a column may have in the header; ``header`` is that of a file
-    without one. InputError for a header that lacks a column and for a row that lacks a field.
+    Args:
+        path: The file.
+        columns: For each key the names that its column may have in the header.
+        header: The columns of a file without a header.
+
+    Yields:
+        Each row's location (file:line), and its fields by key.
+
+    Raises:
+        InputError: The header lacks a column, or a row lacks a field.
     """
     lines = text_lines(path)
     if header is None:
         header = next(lines, (1, ""))[1].split("\t")
-    found = {key: [name for name in names if name in header] for key, names in columns.items()}
-    if not all(found.values()):
+    present = {key: [name for name in names if name in header] for key, names in columns.items()}
+    if not all(present.values()):
         wanted = ", ".join(" or ".join(names) for names in columns.values())
         raise InputError(
             f"{path}:1: the header is {' '.join(header)!r}; it must name the columns {wanted}, "
             "with a tab between"
         )
-    places = {key: header.index(names[0]) for key, names in found.items()}
+    indices = {key: header.index(names[0]) for key, names in present.items()}
     for number, line in lines:
         # Quotation marks are text here, as in GLUE's files.
         fields = line.split("\t")
-        row = {key: fields[place] for key, place in places.items() if place < len(fields)}
+        row = {key: fields[index] for key, index in indices.items() if index < len(fields)}
         if len(fields) != len(header) or not all(field.strip() for field in row.values()):
             raise InputError(
                 f"{path}:{number}: {line[:60]!r} does not fill the columns {', '.join(header)}, "
@@ -59,7 +71,7 @@ def tsv_rows(
 
 
 class Hub(NamedTuple):
-    """Where a data set is on the Hugging Face Hub."""
+    """The name of a data set on the Hugging Face Hub."""
 
     name: str
     config: str | None = None
@@ -67,11 +79,16 @@ class Hub(NamedTuple):
     revision: str | None = None
 
     def __str__(self) -> str:
+        """The parts of the name that are given, with slashes between."""
         return "/".join(filter(None, self))
 
 
 def hub_rows(hub: Hub, split: str) -> Iterable[dict[str, Any]]:
-    """A split of a data set on the Hugging Face Hub; InputError where it can't be had."""
+    """Loads a split of a data set from the Hugging Face Hub.
+
+    Raises:
+        InputError: The Hub can't be reached, or the data set can't be loaded.
+    """
     name = str(hub)
     if not hub_reachable():
         raise InputError(
@@ -94,7 +111,7 @@ def hub_rows(hub: Hub, split: str) -> Iterable[dict[str, Any]]:
 
 
 def sample(examples: Sequence[Example], most: int | None) -> Sequence[Example]:
-    """A training split cut to ``most`` examples, in their order."""
+    """Draws ``most`` examples of a training split and keeps their order. None keeps all."""
     if most is None or most >= len(examples):
         return examples
     chosen = np.random.default_rng(CUT_SEED).choice(len(examples), most, replace=False)

@@ -1,8 +1,8 @@
 """Unlabelled text in English and German to pre-train on, with translations to retrieve.
 
-``en-de-text`` is made of the other tasks' text: both sides of Multi30k and IWSLT2017, the phrases
-of SST-2, the premises and hypotheses of MNLI. ``wikipedia-en-de`` is paragraphs of both Wikipedias,
-through ``datasets`` or from ``wikipedia/train.{en,de}.gz``, a paragraph a line.
+``en-de-text`` is composed of other tasks' text: both sides of Multi30k and IWSLT2017, the phrases
+of SST-2, the premises and hypotheses of MNLI. ``wikipedia-en-de`` has paragraphs of both
+Wikipedias, through ``datasets`` or from ``wikipedia/train.{en,de}.gz``, a paragraph a line.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from embinit.data.files import digest, find
-from embinit.data.tasks.base import TASKS, Example, Kind, Side, Splits, Task
+from embinit.data.tasks.base import TASKS, Example, Side, Splits, Task, TaskKind
 from embinit.data.tasks.rows import Hub, hub_rows, sample, text_lines
 from embinit.specs import Cut
 
@@ -22,15 +22,24 @@ LANGUAGES: Mapping[Side, str] = {"encoder": "en", "decoder": "de"}
 
 @dataclass(frozen=True)
 class CombinedText:
-    """The training text of several tasks as one; ``pairs`` is the one whose other splits are used.
+    """The training text of several tasks as one.
 
-    A labelled task's text is English alone; a translation's is in both languages.
+    The text of a labelled task is English alone; that of a translation is in both languages.
+
+    Attributes:
+        name: The name in specs.
+        parts: The tasks whose training text is used.
+        pairs: The task whose validation and test splits are used.
+        kind: The kind of task.
+        classes: The number of labels, which is 0.
+        reports_test: Whether test accuracy is reported.
+        languages: The language of each side.
     """
 
     name: str
     parts: tuple[str, ...]
     pairs: str
-    kind: Kind = "text"
+    kind: TaskKind = "text"
     classes: int = 0
     reports_test: bool = False
     languages: Mapping[Side, str] = field(default_factory=lambda: LANGUAGES)
@@ -39,11 +48,15 @@ class CombinedText:
         return [TASKS[name] for name in dict.fromkeys((*self.parts, self.pairs))]
 
     def fingerprint(self, data_dir: Path | None) -> str:
-        """Those of the parts."""
+        """The fingerprints of all tasks."""
         return "/".join(task.fingerprint(data_dir) for task in self._tasks())
 
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
-        """A sample over all parts' training text; validation and test of ``pairs``."""
+        """Loads a sample of all training text, and validation and test of ``pairs``.
+
+        Raises:
+            InputError: The text of a task is missing or broken.
+        """
         whole = Cut()
         train = chain.from_iterable(
             _unlabelled(TASKS[name].load(data_dir, whole).train) for name in self.parts
@@ -61,25 +74,40 @@ def _unlabelled(examples: Sequence[Example]) -> Iterator[Example]:
 
 @dataclass(frozen=True)
 class Paragraphs:
-    """Paragraphs in two languages, which are no translations of each other; only for training."""
+    """Paragraphs in two languages, which are no translations of each other; only for training.
+
+    Attributes:
+        name: The name in specs, and of the folder of the files.
+        title: The name in messages.
+        hubs: The data set on the Hub of each side.
+        most: Most paragraphs of a language.
+        kind: The kind of task.
+        classes: The number of labels, which is 0.
+        reports_test: Whether test accuracy is reported.
+        languages: The language of each side.
+    """
 
     name: str
     title: str
     hubs: Mapping[Side, Hub]
     most: int
-    kind: Kind = "text"
+    kind: TaskKind = "text"
     classes: int = 0
     reports_test: bool = False
     languages: Mapping[Side, str] = field(default_factory=lambda: LANGUAGES)
 
     def fingerprint(self, data_dir: Path | None) -> str:
-        """The files' digests, or the data sets' places on the Hub."""
+        """The digests of the files, or the data sets' names on the Hub."""
         if data_dir is None:
             return "/".join(str(hub) for hub in self.hubs.values())
         return "/".join(digest(self._file(data_dir, side)) for side in self.hubs)
 
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
-        """The first ``most`` paragraphs of each language, cut to a sample."""
+        """Loads a sample of the first ``most`` paragraphs of each language.
+
+        Raises:
+            InputError: A file is missing or broken.
+        """
         examples = [
             example
             for side in self.hubs

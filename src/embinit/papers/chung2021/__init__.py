@@ -312,7 +312,6 @@ def coupled(arms: Experiment) -> Experiment:
 
 def wider(arms: Experiment) -> Experiment:
     """The same arms in a model twice as wide, tables, heads and feed-forward with it."""
-
     model = _model(arms)
     return arms.with_model(
         "twice as wide",

@@ -11,11 +11,12 @@ from pathlib import Path
 import torch
 
 from embinit.data.microcosm import synonym_groups, unlabelled
-from embinit.data.sources.assets import Table, neighbour_purity, save_table
+from embinit.data.sources.assets import TrainedTable, save_table
 from embinit.runs.table_pretraining.corpus import Corpus
 from embinit.runs.table_pretraining.glove import train_glove
 from embinit.runs.table_pretraining.masked_language_model import train_masked_language_model
 from embinit.runs.table_pretraining.span_corruption import train_span_corruption
+from embinit.tables.diagnostics import neighbour_purity
 
 SENTENCES = 60_000
 
@@ -27,11 +28,16 @@ def make_assets(
     effort: float = 1.0,
     seed: int = 0,
 ) -> None:
-    """Train the tables (all, or ``only`` some) and write ``micro-<name>.safetensors`` each.
+    """Trains the microcosm's tables and writes them as ``micro-<name>.safetensors``.
 
-    ``effort`` multiplies the passes and steps; 1 takes a few minutes a table on one core.
+    Args:
+        directory: Where to write them. It is made if there is none.
+        only: Some of ``glove``, ``bert`` and ``t5``; None means all.
+        sentences: How many sentences to train on.
+        effort: A factor for the passes and steps; 1 takes a few minutes a table on one core.
+        seed: The seed of each training.
     """
-    trainers: dict[str, Callable[[Corpus], Table]] = {
+    trainers: dict[str, Callable[[Corpus], TrainedTable]] = {
         "glove": partial(train_glove, epochs=max(1, round(50 * effort)), seed=seed),
         "bert": partial(train_masked_language_model, steps=max(2, round(8000 * effort)), seed=seed),
         "t5": partial(train_span_corruption, steps=max(2, round(10_000 * effort)), seed=seed),
@@ -39,16 +45,25 @@ def make_assets(
     torch.set_num_threads(1)  # more would change the order of sums, and so the tables
     corpus = Corpus.read(unlabelled(sentences))
     directory.mkdir(parents=True, exist_ok=True)
+    groups = synonym_groups()
     for name in only or trainers:
         table = trainers[name](corpus)
         path = directory / f"micro-{name}.safetensors"
         save_table(table, path)
-        purity = neighbour_purity(table, synonym_groups())
+        members = torch.tensor([groups.get(word, -1) for word in table.words])
+        purity = neighbour_purity(table.values, members)
         print(f"{path}: sigma {table.sigma:.4g}, nearest neighbour is a synonym {purity:.1%}")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns its exit status."""
+    """Runs the command line.
+
+    Args:
+        arguments: Those after the program's name; None means the process's own.
+
+    Returns:
+        The exit status.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m embinit.runs.table_pretraining", description=__doc__
     )

@@ -1,4 +1,4 @@
-"""Unlabelled text as ids, in shuffled batches, with a word on how long it still takes."""
+"""Unlabelled text as ids, in shuffled batches, and the log of a training on it."""
 
 from __future__ import annotations
 
@@ -11,24 +11,31 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
 
 from embinit.errors import InputError
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """S sentences over N words.
+    """B sentences over N words.
 
-    ``words`` are ordered by falling count (ties by spelling); ``ids`` is (S, L) int64, padded
-    behind with N, the first id that is no word.
+    Attributes:
+        words: N words by falling count, ties by spelling.
+        ids: The sentences, padded behind with N, the first id that is no word.
     """
 
     words: tuple[str, ...]
-    ids: torch.Tensor
+    ids: Int64[Tensor, "B T"]
 
     @classmethod
     def read(cls, sentences: Sequence[str]) -> Corpus:
-        """Split ``sentences`` at white space; InputError if there is no word in them."""
+        """Splits sentences at white space and counts their words.
+
+        Raises:
+            InputError: There is no word in the sentences.
+        """
         tokens = [sentence.split() for sentence in sentences]
         counts = Counter(word for sentence in tokens for word in sentence)
         if not counts:
@@ -48,8 +55,18 @@ class Corpus:
         """The id that fills short rows."""
         return len(self.words)
 
-    def batches(self, size: int, steps: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
-        """``steps`` batches (``size``, length of its longest), reshuffled for every pass."""
+    def batches(
+        self, size: int, steps: int, generator: torch.Generator
+    ) -> Iterator[Int64[Tensor, "batch T"]]:
+        """Yields shuffled batches, each as long as its longest sentence.
+
+        Every pass over the corpus has an order of its own; a batch may span two passes.
+
+        Args:
+            size: Sentences in a batch.
+            steps: How many batches to yield.
+            generator: Where the order of each pass is drawn from.
+        """
         rows = self.ids.shape[0]
         queue = torch.empty(0, dtype=torch.int64)
         for _ in range(steps):
@@ -60,32 +77,43 @@ class Corpus:
             yield batch[:, :longest]
 
 
-def pad_rows(rows: Sequence[Sequence[int]], padding: int) -> torch.Tensor:
-    """Rows of different lengths as one (rows, longest) int64 tensor."""
+def pad_rows(rows: Sequence[Sequence[int]], padding: int) -> Int64[Tensor, "rows longest"]:
+    """Puts rows of different lengths into one tensor, padded behind with ``padding``."""
     tensors = [torch.tensor(row, dtype=torch.int64) for row in rows]
     return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=padding)
 
 
-class Progress:
-    """Tells on stderr, every few seconds, how far a training is and how long it will take."""
+class TrainingLog:
+    """The recent losses of a training. Its progress is printed on stderr every few seconds.
+
+    Args:
+        name: What is trained, and what a step is.
+        steps: The number of steps.
+        every_seconds: The least time between two lines.
+    """
 
     def __init__(self, name: str, steps: int, every_seconds: float = 10.0) -> None:
         self._name, self._steps, self._every = name, steps, every_seconds
-        self._start = self._told = time.monotonic()
-        self._losses: deque[torch.Tensor] = deque(maxlen=max(1, steps // 10))
+        self._start = self._printed = time.monotonic()
+        self._losses: deque[Tensor] = deque(maxlen=max(1, steps // 10))
 
     @property
     def recent_loss(self) -> float:
-        """The mean loss of the last tenth of the steps; not a number before the first."""
+        """The mean loss of the last tenth of the steps; NaN before the first step."""
         return torch.stack([*self._losses]).mean().item() if self._losses else math.nan
 
-    def tell(self, step: int, loss: torch.Tensor) -> None:
-        """Note the loss; report after ``step`` steps, if the last report is long enough ago."""
+    def record(self, step: int, loss: Float[Tensor, ""]) -> None:
+        """Keeps a loss, and prints a line if the last one is long enough ago.
+
+        Args:
+            step: The step's number, from 1.
+            loss: The step's loss.
+        """
         self._losses.append(loss.detach())
         now = time.monotonic()
-        if now - self._told < self._every and step < self._steps:
+        if now - self._printed < self._every and step < self._steps:
             return
-        self._told = now
+        self._printed = now
         left = (now - self._start) / step * (self._steps - step)
         line = f"{self._name}: {step}/{self._steps}, loss {loss.item():.3f}, {left:.0f} s left"
         print(line, file=sys.stderr, flush=True)

@@ -1,7 +1,9 @@
-"""Attention and feed-forward layers that BERT's and T5's small likenesses share.
+"""Attention and feed-forward layers of the small BERT and the small T5.
 
-The two differ where it matters for a table's width: BERT normalises after each sum (post-LN, with
+The two differ where it matters for a table's sigma: BERT normalises after each sum (post-LN, with
 biases, GELU), T5 before each layer (RMSNorm without shift, no biases, ReLU, attention unscaled).
+
+Letters: B sentences, T words (queries), S words (keys), D the width.
 """
 
 from __future__ import annotations
@@ -9,15 +11,23 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import nn
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
 from torch.nn import functional
 
-BUCKETS, FARTHEST = 32, 128
-"""T5's buckets of relative distance, and from where on all distances share the last."""
+BUCKETS, MAX_DISTANCE = 32, 128
+"""T5's number of buckets of relative distance. All larger distances share the last bucket."""
 
 
 class Attention(nn.Module):
-    """Attention with ``heads`` heads over D = ``dim``; ``scale`` None means 1/sqrt(D/heads)."""
+    """Multi-head attention.
+
+    Args:
+        dim: D, the width.
+        heads: The number of heads, which divides D.
+        bias: Whether the projections have biases.
+        scale: The factor of the scores; None means 1/sqrt(D/heads).
+    """
 
     def __init__(self, dim: int, heads: int, bias: bool, scale: float | None = None) -> None:
         super().__init__()
@@ -27,14 +37,14 @@ class Attention(nn.Module):
         )
 
     def forward(
-        self, hidden: torch.Tensor, memory: torch.Tensor, mask: torch.Tensor
-    ) -> torch.Tensor:
-        """(B, L, D) attends to ``memory`` (B, M, D); ``mask`` is added to the scores.
+        self,
+        hidden: Float[Tensor, "B T D"],
+        memory: Float[Tensor, "B S D"],
+        mask: Float[Tensor, "#B #heads #T #S"] | Float[Tensor, "#heads #T #S"],
+    ) -> Float[Tensor, "B T D"]:
+        """Lets ``hidden`` attend to ``memory``. ``mask`` is added to the scores."""
 
-        ``mask`` broadcasts to (B, heads, L, M).
-        """
-
-        def split(projected: torch.Tensor) -> torch.Tensor:
+        def split(projected: Tensor) -> Tensor:
             return projected.view(*projected.shape[:2], self.heads, -1).transpose(1, 2)
 
         mixed = functional.scaled_dot_product_attention(
@@ -44,12 +54,17 @@ class Attention(nn.Module):
             attn_mask=mask,
             scale=self.scale,
         )
-        output: torch.Tensor = self.output(mixed.transpose(1, 2).flatten(2))
+        output: Tensor = self.output(mixed.transpose(1, 2).flatten(2))
         return output
 
 
 class PostNormLayer(nn.Module):
-    """BERT's layer: attention, then GELU feed-forward 4D wide, LayerNorm after each sum."""
+    """BERT's layer: attention, then GELU feed-forward 4D wide, LayerNorm after each sum.
+
+    Args:
+        dim: D, the width.
+        heads: The number of heads.
+    """
 
     def __init__(self, dim: int, heads: int) -> None:
         super().__init__()
@@ -57,18 +72,25 @@ class PostNormLayer(nn.Module):
         self.wide, self.narrow = nn.Linear(dim, 4 * dim), nn.Linear(4 * dim, dim)
         self.norm_attention, self.norm_feed_forward = nn.LayerNorm(dim), nn.LayerNorm(dim)
 
-    def forward(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """(B, L, D) to (B, L, D)."""
+    def forward(
+        self,
+        hidden: Float[Tensor, "B T D"],
+        mask: Float[Tensor, "#B #heads #T #T"] | Float[Tensor, "#heads #T #T"],
+    ) -> Float[Tensor, "B T D"]:
+        """The states after this layer. ``mask`` is added to the scores."""
         hidden = self.norm_attention(hidden + self.attention(hidden, hidden, mask))
         fed = self.narrow(functional.gelu(self.wide(hidden)))
-        output: torch.Tensor = self.norm_feed_forward(hidden + fed)
+        output: Tensor = self.norm_feed_forward(hidden + fed)
         return output
 
 
 class PreNormLayer(nn.Module):
-    """T5's layer: RMSNorm before each part, ReLU feed-forward 4D wide, no biases, no 1/sqrt(d).
+    """T5's layer: RMSNorm first, ReLU feed-forward 4D wide, no biases, unscaled attention.
 
-    With ``cross`` it also attends to an encoder's output.
+    Args:
+        dim: D, the width.
+        heads: The number of heads.
+        cross: Whether the layer also attends to an encoder's output.
     """
 
     def __init__(self, dim: int, heads: int, cross: bool) -> None:
@@ -83,43 +105,62 @@ class PreNormLayer(nn.Module):
 
     def forward(
         self,
-        hidden: torch.Tensor,
-        mask: torch.Tensor,
-        memory: torch.Tensor | None = None,
-        memory_mask: torch.Tensor | None = None,
-    ) -> torch.Tensor:
-        """(B, L, D) to (B, L, D)."""
+        hidden: Float[Tensor, "B T D"],
+        mask: Float[Tensor, "#B #heads #T #T"] | Float[Tensor, "#heads #T #T"],
+        memory: Float[Tensor, "B S D"] | None = None,
+        memory_mask: Float[Tensor, "#B #heads #T #S"] | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        """The states after this layer.
+
+        Args:
+            hidden: The states before it.
+            mask: Added to the scores of self-attention.
+            memory: The encoder's output, for a layer with cross-attention.
+            memory_mask: Added to the scores of cross-attention.
+        """
         normed = self.norm_attention(hidden)
         hidden = hidden + self.attention(normed, normed, mask)
         if self.cross is not None:
             hidden = hidden + self.cross(self.norm_cross(hidden), memory, memory_mask)
         fed = self.narrow(functional.relu(self.wide(self.norm_feed_forward(hidden))))
-        output: torch.Tensor = hidden + fed
+        output: Tensor = hidden + fed
         return output
 
 
-def padding_mask(ids: torch.Tensor, padding: int) -> torch.Tensor:
-    """(B, L) ids to (B, 1, 1, L): minus infinity where nothing may be attended to, else 0."""
+def padding_mask(ids: Int64[Tensor, "B S"], padding: int) -> Float[Tensor, "B 1 1 S"]:
+    """Minus infinity for keys that are padding, else 0; to be added to attention's scores."""
     mask = torch.zeros(ids.shape).masked_fill_(ids == padding, -torch.inf)
     return mask[:, None, None, :]
 
 
-def relative_buckets(queries: int, keys: int, both_ways: bool) -> torch.Tensor:
-    """(queries, keys) int64: T5's bucket of each distance, exact when near, logarithmic when far.
+def relative_buckets(queries: int, keys: int, both_ways: bool) -> Int64[Tensor, "{queries} {keys}"]:
+    """T5's bucket of each distance: exact for near keys, logarithmic for far ones.
 
-    ``both_ways`` halves the buckets between keys before and behind; else those behind share 0.
+    Args:
+        queries: T, the number of queries.
+        keys: S, the number of keys.
+        both_ways: Whether keys behind the query have half of the buckets. If not, they all share
+            bucket 0.
     """
     distance = torch.arange(keys)[None, :] - torch.arange(queries)[:, None]
     buckets = BUCKETS // 2 if both_ways else BUCKETS
     side = (distance > 0).long() * buckets if both_ways else torch.zeros_like(distance)
     distance = distance.abs() if both_ways else (-distance).clamp(min=0)
     exact = buckets // 2
-    growth = (distance.clamp(min=1) / exact).log() / math.log(FARTHEST / exact)
+    growth = (distance.clamp(min=1) / exact).log() / math.log(MAX_DISTANCE / exact)
     far = (exact + (growth * (buckets - exact)).long()).clamp(max=buckets - 1)
     return side + torch.where(distance < exact, distance, far)
 
 
-def relative_scores(biases: nn.Embedding, length: int, both_ways: bool) -> torch.Tensor:
-    """(heads, L, L): what each head adds to a score for the distance between two places."""
-    scores: torch.Tensor = biases(relative_buckets(length, length, both_ways))
+def relative_scores(
+    biases: nn.Embedding, length: int, both_ways: bool
+) -> Float[Tensor, "heads {length} {length}"]:
+    """The bias that each head adds to a score, by the distance between query and key.
+
+    Args:
+        biases: A row of one bias per head for each bucket.
+        length: T, the number of words.
+        both_ways: See ``relative_buckets``.
+    """
+    scores: Tensor = biases(relative_buckets(length, length, both_ways))
     return scores.permute(2, 0, 1)

@@ -1,44 +1,56 @@
-"""A small BERT: learn words by guessing hidden ones (Devlin et al. 2019).
+"""A small BERT: a masked language model (Devlin et al. 2019).
 
-From BERT: 15 % of the words are to be guessed, of which 80 % are hidden, 10 % replaced and 10 %
-left; learned positions and LayerNorm after the sum; a head with a dense layer, tied to the table,
-with a bias; a table that starts from a normal of sigma 0.02, truncated at two sigma; weight decay
-0.01; linear warm-up and decline. The LayerNorm makes the table's scale indifferent to the encoder,
-the tied head asks for small logits and the decay pulls inwards: the table stays narrow.
+From BERT: 15 % of the words are predicted, of which 80 % are masked, 10 % replaced and 10 % left;
+learned positions and LayerNorm after the sum; a head with a dense layer, tied to the table, with a
+bias; a table that starts from a normal of sigma 0.02, truncated at two sigma; weight decay 0.01;
+linear warm-up and decline. After the LayerNorm the encoder does not see the table's scale, the tied
+head needs small logits and the decay shrinks weights, so the table's sigma stays small.
 
 Unlike BERT, because the model is 1,000 times smaller: a rate of 2e-3, no dropout (it underfits),
-and matrices that start as wide relative to 1/sqrt(D) as BERT's do at D = 768.
+and matrices whose sigma at the start, relative to 1/sqrt(D), is that of BERT's at D = 768.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
-from torch import nn
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor, nn
 from torch.nn import functional
 
-from embinit.data.sources.assets import Table
-from embinit.runs.table_pretraining.corpus import Corpus, Progress
+from embinit.data.sources.assets import TrainedTable
+from embinit.runs.table_pretraining.corpus import Corpus
 from embinit.runs.table_pretraining.encoder import (
     BUCKETS,
     PostNormLayer,
     padding_mask,
     relative_scores,
 )
-from embinit.runs.table_pretraining.optimizers import OPTIMIZERS
+from embinit.runs.table_pretraining.language_model import LanguageModel, train
 
-MASKED_SHARE = 0.15
+MASK_PROBABILITY = 0.15
 START_SIGMA = 0.02
 BERT_DIM = 768
 RATE = 2e-3
 UNMASKED = -100
-"""The target of positions that are not to be guessed (cross entropy's own default)."""
+"""The target of words that are not to be predicted (cross entropy's own default)."""
+
+MaskedBatch = tuple[Int64[Tensor, "B T"], Int64[Tensor, "B T"]]
+"""The ids that the model sees, and the targets."""
 
 
-class MaskedLanguageModel(nn.Module):
+class MaskedLanguageModel(LanguageModel):
     """An encoder of two post-LN layers over N words, padding (id N) and the mask (id N + 1).
 
-    ``start`` is the sigma that the table starts from. With ``relative`` positions are T5's biases
-    inside attention, instead of learned rows added to the table's.
+    Args:
+        size: N, the number of words.
+        dim: D, the width.
+        heads: The number of heads.
+        longest: The length of the longest sentence, in words.
+        start: The sigma that the table starts from.
+        relative: Whether positions are T5's biases inside attention, instead of learned rows that
+            are added to the table's.
     """
 
     def __init__(
@@ -63,8 +75,10 @@ class MaskedLanguageModel(nn.Module):
         with torch.no_grad():
             self.words.weight *= start / START_SIGMA
 
-    def forward(self, ids: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-        """Logits (places, N + 2) where ``wanted`` (B, L) is true, for ids (B, L)."""
+    def forward(
+        self, ids: Int64[Tensor, "B T"], masked: Bool[Tensor, "B T"]
+    ) -> Float[Tensor, "predictions tokens"]:
+        """The logits over all N + 2 tokens, of each word where ``masked`` is true."""
         summed, length = self.words(ids), ids.shape[1]
         mask = padding_mask(ids, self.padding)
         if self.positions is not None:
@@ -74,8 +88,8 @@ class MaskedLanguageModel(nn.Module):
         hidden = self.norm(summed)
         for layer in self.layers:
             hidden = layer(hidden, mask)
-        guessed = self.head_norm(functional.gelu(self.head(hidden[wanted])))
-        return functional.linear(guessed, self.words.weight, self.head_bias)
+        predicting = self.head_norm(functional.gelu(self.head(hidden[masked])))
+        return functional.linear(predicting, self.words.weight, self.head_bias)
 
 
 def _start_as_bert(module: nn.Module) -> None:
@@ -86,24 +100,44 @@ def _start_as_bert(module: nn.Module) -> None:
         nn.init.zeros_(module.bias)
 
 
-def _truncated_normal(weight: torch.Tensor, sigma: float) -> None:
+def _truncated_normal(weight: Tensor, sigma: float) -> None:
     nn.init.trunc_normal_(weight, std=sigma, a=-2 * sigma, b=2 * sigma)
 
 
-def mask_words(
-    ids: torch.Tensor, size: int, generator: torch.Generator
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """What the model sees and what it is to guess, both (B, L) int64.
+def mask_tokens(
+    ids: Int64[Tensor, "B T"], size: int, generator: torch.Generator
+) -> tuple[Int64[Tensor, "B T"], Int64[Tensor, "B T"]]:
+    """Chooses the words to predict, and masks most of them.
 
-    Ids below ``size`` are words; ``size`` is padding, never chosen; ``size`` + 1 hides a word.
-    Targets are ``UNMASKED`` where nothing is to be guessed.
+    Args:
+        ids: Ids below ``size`` are words; ``size`` is padding, which is never chosen.
+        size: N, the number of words. The mask is ``size`` + 1.
+        generator: Where choice and replacements are drawn from.
+
+    Returns:
+        The ids that the model sees, and the targets, which are ``UNMASKED`` for words that are not
+        to be predicted.
     """
-    chosen = (torch.rand(ids.shape, generator=generator) < MASKED_SHARE) & (ids < size)
+    chosen = (torch.rand(ids.shape, generator=generator) < MASK_PROBABILITY) & (ids < size)
     fate = torch.rand(ids.shape, generator=generator)
-    others = torch.randint(size, ids.shape, generator=generator)
+    random_words = torch.randint(size, ids.shape, generator=generator)
     seen = torch.where(chosen & (fate < 0.8), size + 1, ids)
-    seen = torch.where(chosen & (fate >= 0.8) & (fate < 0.9), others, seen)
+    seen = torch.where(chosen & (fate >= 0.8) & (fate < 0.9), random_words, seen)
     return seen, torch.where(chosen, ids, UNMASKED)
+
+
+def _masked(corpus: Corpus, batch: int, steps: int, seed: int) -> Iterator[MaskedBatch]:
+    """Batches of sentences: the ids that the model sees, and the targets."""
+    generator = torch.Generator().manual_seed(seed)
+    for ids in corpus.batches(batch, steps, generator):
+        yield mask_tokens(ids, len(corpus.words), generator)
+
+
+def _loss(model: MaskedLanguageModel, batch: MaskedBatch) -> Float[Tensor, ""]:
+    """The mean cross entropy of the words to predict."""
+    seen, targets = batch
+    masked = targets != UNMASKED
+    return functional.cross_entropy(model(seen, masked), targets[masked])
 
 
 def train_masked_language_model(
@@ -116,31 +150,32 @@ def train_masked_language_model(
     optimizer: str = "adamw",
     start: float = START_SIGMA,
     relative: bool = False,
-) -> Table:
-    """Train for ``steps`` batches; the result is the word table, (N, D).
+) -> TrainedTable:
+    """Trains a masked language model. The result is its table.
 
-    ``optimizer`` is one of ``OPTIMIZERS``; ``start`` and ``relative`` are the model's.
+    Args:
+        corpus: The text.
+        dim: D, the table's width.
+        steps: The number of batches.
+        batch: Sentences in a batch.
+        seed: Decides the start, the order of sentences and the masks.
+        rate: The learning rate after the warm-up.
+        optimizer: A name in ``OPTIMIZERS``.
+        start: The sigma that the table starts from.
+        relative: Whether positions are T5's biases inside attention.
+
+    Raises:
+        InputError: The optimizer is unknown.
     """
-    size = len(corpus.words)
-    generator = torch.Generator().manual_seed(seed)
-    progress = Progress("masked language model (steps)", steps)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        longest = corpus.ids.shape[1]
-        model = MaskedLanguageModel(size, dim, longest=longest, start=start, relative=relative)
-        step_on = OPTIMIZERS[optimizer](model, rate, steps)
-        for step, ids in enumerate(corpus.batches(batch, steps, generator), start=1):
-            seen, targets = mask_words(ids, size, generator)
-            wanted = targets != UNMASKED
-            loss = functional.cross_entropy(model(seen, wanted), targets[wanted])
-            torch.autograd.backward(loss)
-            step_on()
-            progress.tell(step, loss)
-    record = {
-        "objective": "masked language model",
-        "steps": str(steps),
-        "sentences": str(len(corpus.ids)),
-        "seed": str(seed),
-        "loss": f"{progress.recent_loss:.4f}",
-    }
-    return Table(corpus.words, model.words.weight.detach()[:size].clone(), record)
+    size, longest = len(corpus.words), corpus.ids.shape[1]
+    return train(
+        "masked language model",
+        corpus,
+        lambda: MaskedLanguageModel(size, dim, longest=longest, start=start, relative=relative),
+        _masked(corpus, batch, steps, seed),
+        _loss,
+        steps=steps,
+        seed=seed,
+        rate=rate,
+        optimizer=optimizer,
+    )

@@ -1,6 +1,6 @@
-"""How the two language models' parameters step, told by name, so that a recipe can be changed.
+"""Optimizers of the two language models, by name, so that a recipe can be changed.
 
-What matters for a table's width is whether its steps are proportional to it. Adafactor's are, by
+What matters for a table's sigma is whether its steps are proportional to it. Adafactor's are, by
 its parameter scale (Shazeer and Stern 2018, section 8); Adam's are not.
 """
 
@@ -16,15 +16,15 @@ from embinit.registry import Registry
 WARM_UP = 0.1
 WEIGHT_DECAY = 0.01
 ADAFACTOR_FLOOR = 1e-3
-"""torch's ``eps[1]``: no parameter counts as narrower than this."""
+"""The least root mean square that torch's Adafactor takes a parameter to have (``eps[1]``)."""
 
 Step = Callable[[], None]
-"""Step by the gradients that are there, and clear them."""
+"""Updates the parameters by their gradients, and clears the gradients."""
 
 OPTIMIZERS: Registry[Callable[[nn.Module, float, int], Step]] = Registry(
     "optimizer", "embinit.optimizers"
 )
-"""By name: (model, rate, steps) gives what is called after each backward pass."""
+"""By name: (model, rate, steps) gives the function to call after each backward pass."""
 
 
 def _adafactor(model: nn.Module, rate: float, steps: int) -> Step:
@@ -40,20 +40,20 @@ def _adafactor(model: nn.Module, rate: float, steps: int) -> Step:
 
 
 def _adafactor_but_for_the_table(model: nn.Module, rate: float, steps: int) -> Step:
-    """The same, but the table's steps are those of a parameter of root mean square 1/sqrt(D).
+    """Adafactor, but the table's steps are those of a parameter of root mean square 1/sqrt(D).
 
-    So they don't grow and shrink with the table; its matrices are about as wide. The table is the
-    model's largest parameter, D its width.
+    So they don't grow and shrink with the table. The model's matrices have about that root mean
+    square. The table is the model's largest parameter, D its width.
     """
     table = max(model.parameters(), key=torch.Tensor.numel)
-    usual, width = _adafactor(model, rate, steps), table.shape[1] ** -0.5
+    adafactor, fixed_scale = _adafactor(model, rate, steps), table.shape[1] ** -0.5
 
     def step() -> None:
         before = table.detach().clone()
-        own = max(ADAFACTOR_FLOOR, before.square().mean().sqrt().item())
-        usual()
+        scale = max(ADAFACTOR_FLOOR, before.square().mean().sqrt().item())
+        adafactor()
         with torch.no_grad():
-            table.copy_(before + (table - before) * (width / own))
+            table.copy_(before + (table - before) * (fixed_scale / scale))
 
     return step
 
@@ -78,10 +78,10 @@ def _adamw(model: nn.Module, rate: float, steps: int) -> Step:
 
 def _decayed_and_not(parameters: Iterable[nn.Parameter]) -> list[dict[str, object]]:
     """BERT's parameter groups: matrices and tables decay, biases and LayerNorms don't."""
-    known = list(parameters)
+    listed = list(parameters)
     return [
-        {"params": [one for one in known if one.dim() > 1], "weight_decay": WEIGHT_DECAY},
-        {"params": [one for one in known if one.dim() == 1], "weight_decay": 0.0},
+        {"params": [p for p in listed if p.dim() > 1], "weight_decay": WEIGHT_DECAY},
+        {"params": [p for p in listed if p.dim() == 1], "weight_decay": 0.0},
     ]
 
 

@@ -1,8 +1,8 @@
-"""Pre-training as runs: how wide a table gets, with one thing in its recipe changed.
+"""Table pre-training as runs: a table's sigma, with one setting of its recipe changed.
 
-T5's published tables are far wider than Xavier's, BERT's are not. A run here pre-trains one of the
-two on the microcosm's unlabelled text and measures the table that comes out. Its task is
-``micro-text``, cut to so many sentences; it has no model of its own in its spec.
+The sigma of T5's published tables is far above Xavier's, that of BERT's is not. A run here
+pre-trains one of the two on the microcosm's unlabelled text and measures the resulting table. Its
+task is ``micro-text``, whose cut gives the number of sentences. Its spec has no model.
 """
 
 from __future__ import annotations
@@ -29,13 +29,21 @@ TASK = "micro-text"
 
 
 def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
-    """What the run reads besides its spec: the microcosm's unlabelled text."""
+    """The digest of the unlabelled text that the run reads. ``data_dir`` is ignored.
+
+    Raises:
+        InputError: The run's task is no ``micro-text`` of a fixed number of sentences.
+    """
     return _corpus(_sentences(run)).fingerprint()
 
 
 def check(run: RunSpec, data_dir: Path | None) -> None:
-    """InputError for a recipe that is unknown here."""
-    training = _training(run)
+    """Checks the run's recipe. ``data_dir`` is ignored.
+
+    Raises:
+        InputError: The objective or the optimizer is unknown.
+    """
+    training = run.recipe(TablePretrainingSpec)
     if training.objective not in OBJECTIVES:
         raise InputError(
             f"unknown objective {training.objective!r}; known are {', '.join(OBJECTIVES)}"
@@ -44,9 +52,17 @@ def check(run: RunSpec, data_dir: Path | None) -> None:
 
 
 def pretrain(run: RunSpec) -> RunResult:
-    """Pre-train the run's table and measure it; ``loss`` is that of the last tenth of the steps."""
+    """Pre-trains the run's table and measures it.
+
+    Returns:
+        The table's statistics, with the measures ``sigma`` and ``loss``, the mean loss of the last
+        tenth of the steps.
+
+    Raises:
+        InputError: The run's recipe or task is unknown here.
+    """
     check(run, None)
-    training, started = _training(run), time.perf_counter()
+    training, started = run.recipe(TablePretrainingSpec), time.perf_counter()
     table = OBJECTIVES[training.objective](
         _corpus(_sentences(run)),
         steps=training.steps,
@@ -64,11 +80,6 @@ def pretrain(run: RunSpec) -> RunResult:
         tables={"encoder": statistics},
         provenance=provenance("cpu", time.perf_counter() - started),
     )
-
-
-def _training(run: RunSpec) -> TablePretrainingSpec:
-    assert isinstance(run.training, TablePretrainingSpec)
-    return run.training
 
 
 def _sentences(run: RunSpec) -> int:

@@ -26,13 +26,19 @@ from embinit.models.layer_probes import (
     retrieval_accuracy,
     sentence_vectors,
 )
-from embinit.models.masked_language_model import Parameters, count_parameters, output_width
-from embinit.models.memory import runs_that_fit
-from embinit.models.starting import Start, shape_of, table_measures
+from embinit.models.masked_language_model import (
+    MaskedModelShape,
+    Parameters,
+    count_parameters,
+    output_width,
+)
+from embinit.models.memory import WidestBatch, runs_that_fit
+from embinit.models.starting import Start, learned_positions, table_measures, without_output
 from embinit.models.transformer import StackedTransformer
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance
-from embinit.runs.training import EVALUATION_BATCH, CohortTraining, Progress, in_parts
+from embinit.runs.stacked import Progress, evaluation_batch, graph_cache, in_parts
+from embinit.runs.training import CohortTraining
 from embinit.runs.transfer.pretraining import Pretraining
 from embinit.specs import DataSpec, DownstreamSpec, RunSpec, TransferSpec
 from embinit.tables import start
@@ -97,21 +103,23 @@ def train(
 
     InputError where not even one run has room.
     """
+    graph_cache.clear()  # another kind of run may have left its trainer on the GPU
     first = cohort.runs[0]
     data = prepare(first.data, data_dir)
-    masking, longest = _transfer(first).pretraining, int(data.train.lengths.max())
+    masking, longest = first.recipe(TransferSpec).pretraining, int(data.train.lengths.max())
     assert first.model is not None
-    words = words_of(first)
-    fit = runs_that_fit(
-        shape_of(first.model, words, outputs=words),
-        len(cohort.runs),
+    shape = MaskedModelShape(
+        first.model,
+        words_of(first),
+        precision=masking.precision,
+        learned_positions=learned_positions(first, first.data),
+    )
+    widest = WidestBatch(
         min(masking.batch_size, len(data.train)),
         longest,
-        0,
-        device,
-        sharers,
         answers=math.ceil(masking.share * longest),
     )
+    fit = runs_that_fit(shape, len(cohort.runs), widest, device, sharers)
     return in_parts(
         cohort, fit, lambda part, told: _train(part, data_dir, device, told), device, progress
     )
@@ -130,13 +138,8 @@ def _train(
     for name, values in _by_layer(encoder, first, data_dir, device).items():
         for run, one in enumerate(found):
             one.add_layers(name, values[:, run].tolist())
-    # Each task has an output layer of its own.
-    carried = {
-        name: value
-        for name, value in encoder.state_dict().items()
-        if not name.startswith("output.")
-    }
-    tasks = _transfer(first).tasks
+    carried = without_output(encoder)
+    tasks = first.recipe(TransferSpec).tasks
     for number, task in enumerate(tasks):
         progress(PRETRAINING_SHARE + (1 - PRETRAINING_SHARE) * number / len(tasks))
         for one, tuned in zip(
@@ -181,11 +184,12 @@ class _Found:
 
 def _pretrained(run: int, start: Start, pretraining: Pretraining) -> _Found:
     """What pre-training alone tells of a run."""
-    spec, series = start.specs[run], (pretraining.train_loss, pretraining.validation_loss)
+    spec, curves = start.specs[run], pretraining.curves
+    series = (curves.train_loss, curves.validation_loss)
     train, validation = ([float(epoch[run]) for epoch in losses] for losses in series)
     counts = parameters_of(spec)
-    places = start.places["encoder"][run]
-    measures = table_measures(spec, start.tables[run]["encoder"], places) | {
+    positions = start.positions["encoder"][run]
+    measures = table_measures(spec, start.tables[run]["encoder"], positions) | {
         "pretraining_parameters": float(counts.pretraining),
         "finetuning_parameters": float(counts.finetuning),
     }
@@ -199,9 +203,9 @@ def _by_layer(
     encoder: StackedTransformer, first: RunSpec, data_dir: Path | None, device: str
 ) -> dict[str, Tensor]:
     """What each frozen layer tells, (layers + 1, R): probes' mean, each probe, and retrieval."""
-    batch = EVALUATION_BATCH[torch.device(device).type]
+    batch = evaluation_batch(device)
     probes: dict[str, Tensor] = {}
-    for probe in _transfer(first).probes:
+    for probe in first.recipe(TransferSpec).probes:
         data = prepare(probe, data_dir).to(device)
         train, test = (
             sentence_vectors(encoder, split, batch) for split in (data.train, data.validation)
@@ -238,7 +242,7 @@ def _result(run: int, found: _Found, start: Start, made: Mapping[str, object]) -
         measures=found.measures,
         curves=found.curves,
         tables={"encoder": table_statistics(table.values, table.special)},
-        positions={"encoder": table_statistics(start.places["encoder"][run])},
+        positions={"encoder": table_statistics(start.positions["encoder"][run])},
         coverage={"encoder": table.coverage},
         examples={"train": len(data.train), "validation": len(data.validation)},
         failure=found.failure,
@@ -246,12 +250,7 @@ def _result(run: int, found: _Found, start: Start, made: Mapping[str, object]) -
     )
 
 
-def _transfer(run: RunSpec) -> TransferSpec:
-    assert isinstance(run.training, TransferSpec)
-    return run.training
-
-
 def _data_of(run: RunSpec) -> list[DataSpec]:
     """The labelled data that is read besides the run's text."""
-    recipe = _transfer(run)
+    recipe = run.recipe(TransferSpec)
     return list(dict.fromkeys((*(task.data for task in recipe.tasks), *recipe.probes)))

@@ -1,0 +1,156 @@
+"""Stacked multi-head attention, and what it knows of positions: nothing, distances or angles.
+
+The run axis is folded into the batch, so that one call of torch's scaled dot-product attention
+serves all runs. Shapes: R runs, B sentences, T words, H heads, D width, E = D / H; BT = B * T rows
+and RB = R * B sentences of all runs.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from embinit.errors import InputError
+from embinit.models.layers import StackedLinear
+from embinit.registry import Registry
+from embinit.specs import ModelSpec
+
+KeysAndValues = tuple[Float[Tensor, "RB H T E"], Float[Tensor, "RB H T E"]]
+
+REACH = 16
+"""The largest distance that relative positions tell apart; longer ones count as this."""
+
+
+def rotated(x: Float[Tensor, "... T E"], start: int = 0) -> Float[Tensor, "... T E"]:
+    """Rotary positions (Su et al. 2021): pairs of ``x`` are turned by angles of their position.
+
+    Element i is paired with i + E/2, as in most implementations.
+
+    Args:
+        x: Queries or keys.
+        start: The position of the first word.
+
+    Raises:
+        InputError: E is odd.
+    """
+    length, width = x.shape[-2:]
+    if width % 2:
+        raise InputError(f"rotary positions need an even width per head, not {width}")
+    rate = 10_000 ** (-torch.arange(0, width, 2, device=x.device) / width)
+    angle = torch.arange(start, start + length, device=x.device).unsqueeze(1) * rate
+    first, second = x.chunk(2, dim=-1)
+    sine, cosine = angle.sin(), angle.cos()
+    return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
+
+
+class Attention(nn.Module):
+    """Multi-head scaled dot-product attention, which knows nothing of positions."""
+
+    def __init__(self, spec: ModelSpec, runs: int, precision: str) -> None:
+        super().__init__()
+        self.runs, self.heads, self.dim = runs, spec.heads, spec.dim
+        self.projection = StackedLinear(runs, spec.dim, 3 * spec.dim, precision, parts=3)
+        self.output = StackedLinear(runs, spec.dim, spec.dim, precision)
+
+    def query(
+        self, x: Float[Tensor, "R BT D"], batch: int, start: int = 0
+    ) -> Float[Tensor, "RB H T E"]:
+        """Queries of ``x``, whose first words stand at position ``start``."""
+        return self.positioned(self._split(self.projection(x, slice(0, self.dim)), batch), start)
+
+    def keys_and_values(
+        self, x: Float[Tensor, "R BT D"], batch: int, start: int = 0
+    ) -> KeysAndValues:
+        """Keys and values of ``x``, whose first words stand at position ``start``."""
+        key, value = self.projection(x, slice(self.dim, None)).chunk(2, dim=-1)
+        return self.positioned(self._split(key, batch), start), self._split(value, batch)
+
+    def self_attention(
+        self,
+        x: Float[Tensor, "R BT D"],
+        batch: int,
+        mask: Float[Tensor, "RB 1 1 T"] | None = None,
+        causal: bool = False,
+    ) -> Float[Tensor, "R BT D"]:
+        """Each word attends to the words of its sentence that ``mask`` or order allow."""
+        query, key, value = (self._split(part, batch) for part in self.projection(x).chunk(3, -1))
+        bias = self.bias(batch, key.shape[2])
+        if bias is not None and causal:
+            later = torch.ones(bias.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
+            bias, causal = bias.masked_fill(later, -torch.inf), False
+        if bias is not None:
+            mask = bias if mask is None else bias + mask
+        return self.attend(self.positioned(query), self.positioned(key), value, mask, causal)
+
+    def step(
+        self, x: Float[Tensor, "R B D"], past: KeysAndValues | None, batch: int
+    ) -> tuple[Float[Tensor, "R B D"], KeysAndValues]:
+        """One new word of each sentence attends to itself and to the words before it.
+
+        Returns:
+            Attention's output, and ``past`` with the new word's keys and values.
+        """
+        start = 0 if past is None else past[0].shape[2]
+        query = self.query(x, batch, start)
+        key, value = self.keys_and_values(x, batch, start)
+        if past is not None:
+            key, value = torch.cat((past[0], key), dim=2), torch.cat((past[1], value), dim=2)
+        bias = self.bias(batch, start + 1, start)
+        return self.attend(query, key, value, bias), (key, value)
+
+    def attend(
+        self,
+        query: Float[Tensor, "RB H Q E"],
+        key: Float[Tensor, "RB H T E"],
+        value: Float[Tensor, "RB H T E"],
+        mask: Float[Tensor, "RB _ _ T"] | None = None,
+        causal: bool = False,
+    ) -> Float[Tensor, "R BQ D"]:
+        """Attention's output; ``mask`` is added to the scores."""
+        heads = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal)
+        merged: Tensor = self.output(heads.transpose(1, 2).reshape(self.runs, -1, self.dim))
+        return merged
+
+    def bias(self, batch: int, keys: int, start: int = 0) -> Float[Tensor, "RB H Q T"] | None:
+        """What is added to the scores of the words from ``start`` on; None for nothing."""
+        return None
+
+    def positioned(self, x: Float[Tensor, "RB H T E"], start: int = 0) -> Float[Tensor, "RB H T E"]:
+        """Queries or keys with their positions, the first of which is ``start``."""
+        return x
+
+    def _split(self, x: Float[Tensor, "R BT D"], batch: int) -> Float[Tensor, "RB H T E"]:
+        return x.reshape(self.runs * batch, -1, self.heads, self.dim // self.heads).transpose(1, 2)
+
+
+class RelativeAttention(Attention):
+    """A learned bias for each run, head and distance is added to the scores (Raffel et al. 2020).
+
+    Unlike T5's, distances are not bucketed, and each layer has its own.
+    """
+
+    def __init__(self, spec: ModelSpec, runs: int, precision: str) -> None:
+        super().__init__(spec, runs, precision)
+        self.distances = nn.Parameter(torch.zeros(runs, spec.heads, 2 * REACH + 1))
+
+    def bias(self, batch: int, keys: int, start: int = 0) -> Float[Tensor, "RB H Q T"]:
+        """The distances' biases between the words from ``start`` on and all words."""
+        position = torch.arange(keys, device=self.distances.device)
+        distance = (position - position[start:, None]).clamp(-REACH, REACH) + REACH
+        return self.distances[:, :, distance].repeat_interleave(batch, dim=0)
+
+
+class RotaryAttention(Attention):
+    """Queries and keys are turned by their positions (see ``rotated``)."""
+
+    def positioned(self, x: Float[Tensor, "RB H T E"], start: int = 0) -> Float[Tensor, "RB H T E"]:
+        """Queries or keys, turned."""
+        return rotated(x, start)
+
+
+ATTENTION: Registry[type[Attention]] = Registry("attention", "embinit.attention")
+ATTENTION.register("plain", Attention)
+ATTENTION.register("relative", RelativeAttention)
+ATTENTION.register("rotary", RotaryAttention)

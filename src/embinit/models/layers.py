@@ -1,0 +1,214 @@
+"""The layers of a stacked model: linear maps, norms, feed-forward, residuals and dropout.
+
+Every parameter has a leading run axis, and a batched matrix product takes the place of every
+linear layer. Nothing is shared between runs: with the loss summed over runs, each run's gradient
+is its own. Norms are float32 always; matrix products may be bfloat16 (``precision``).
+
+Shapes: R runs, M rows (B sentences of T words, one after the other), D width.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from embinit.registry import Registry
+from embinit.specs import ModelSpec
+
+Dropout = Callable[[Tensor], Tensor]
+"""Takes (R, ...) to the same shape: ``SeedDropout`` in training, ``no_dropout`` in evaluation."""
+
+ACTIVATIONS: Registry[Callable[[Tensor], Tensor]] = Registry("activation", "embinit.activations")
+ACTIVATIONS.register("relu", torch.relu)
+ACTIVATIONS.register("gelu", F.gelu)
+
+PRECISIONS: Registry[torch.dtype] = Registry("precision", "embinit.precisions")
+PRECISIONS.register("float32", torch.float32)
+PRECISIONS.register("bfloat16", torch.bfloat16)
+
+
+class SeedDropout:
+    """Dropout whose masks are drawn once per seed and broadcast over the seed's runs.
+
+    Each seed has a generator of its own. It is asked in the same order and for the same shapes
+    whatever the cohort holds, so a run's masks depend on its seed and its batches alone.
+    """
+
+    def __init__(
+        self,
+        generators: list[torch.Generator],
+        seed_of_run: Int[Tensor, " R"],
+        probability: float,
+    ) -> None:
+        """Drop with ``probability``; ``seed_of_run`` is the index of each run's generator."""
+        self.generators = generators
+        self._seed_of_run = seed_of_run
+        self._keep = 1.0 - probability
+
+    def __call__(self, x: Float[Tensor, "R ..."]) -> Float[Tensor, "R ..."]:
+        """``x`` with a share of its elements zeroed and the rest scaled up."""
+        if self._keep == 1.0:
+            return x
+        masks = torch.empty(len(self.generators), *x.shape[1:], device=x.device)
+        for mask, generator in zip(masks, self.generators, strict=True):
+            mask.bernoulli_(self._keep, generator=generator)
+        masks.div_(self._keep)
+        # One seed's mask broadcasts; several masks are spread over their runs.
+        return x * (masks if len(masks) == 1 else masks[self._seed_of_run])
+
+
+def no_dropout(x: Tensor) -> Tensor:
+    """Stands in for ``SeedDropout`` in evaluation."""
+    return x
+
+
+class StackedLinear(nn.Module):
+    """y_r = x_r W_r + b_r for each run r.
+
+    ``parts`` is the number of matrices that stand side by side in the weight, as query, key and
+    value do: they share one product, but each is drawn with its own fan.
+    """
+
+    def __init__(
+        self, runs: int, inputs: int, outputs: int, precision: str, parts: int = 1
+    ) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(runs, inputs, outputs))
+        self.bias = nn.Parameter(torch.zeros(runs, 1, outputs))
+        self.parts = parts
+        self.dtype = PRECISIONS[precision]
+
+    def forward(
+        self, x: Float[Tensor, "R M D"], columns: slice = slice(None)
+    ) -> Float[Tensor, "R M outputs"]:
+        """The product with the weight's ``columns``."""
+        weight, bias = self.weight[..., columns], self.bias[..., columns]
+        if self.dtype == torch.float32:
+            return torch.baddbmm(bias, x, weight)
+        return torch.bmm(x.to(self.dtype), weight.to(self.dtype)).float() + bias
+
+
+def draw_xavier(layer: StackedLinear, run: int, generator: torch.Generator) -> None:
+    """Draw one run's weights of a layer: each of its matrices Xavier-uniform."""
+    for matrix in layer.weight.detach()[run].chunk(layer.parts, dim=-1):
+        bound = math.sqrt(6 / sum(matrix.shape))
+        matrix.copy_(torch.rand(matrix.shape, generator=generator) * (2 * bound) - bound)
+
+
+class StackedLayerNorm(nn.Module):
+    """LayerNorm over the last axis, with each run's own gain and bias."""
+
+    def __init__(self, runs: int, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(runs, 1, width))
+        self.bias = nn.Parameter(torch.zeros(runs, 1, width))
+
+    def forward(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
+        return torch.addcmul(self.bias, F.layer_norm(x, x.shape[-1:]), self.weight)
+
+
+class StackedRMSNorm(nn.Module):
+    """RMSNorm (Zhang and Sennrich 2019) over the last axis, with each run's own gain."""
+
+    def __init__(self, runs: int, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(runs, 1, width))
+
+    def forward(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
+        return F.rms_norm(x, x.shape[-1:], eps=RMS_EPSILON) * self.weight
+
+
+RMS_EPSILON = 1e-6
+"""Is added to the mean square, as in T5 and Llama."""
+
+NORMS: Registry[Callable[[int, int], nn.Module]] = Registry("norm", "embinit.norms")
+NORMS.register("layer", StackedLayerNorm)
+NORMS.register("rms", StackedRMSNorm)
+
+
+def stacked_norm(spec: ModelSpec, runs: int, width: int) -> nn.Module:
+    """The kind of norm that the model uses, over rows of ``width``."""
+    return NORMS[spec.norm](runs, width)
+
+
+class PostNorm(nn.Module):
+    """A sub-layer's residual connection, with the norm after the sum (Vaswani et al. 2017)."""
+
+    def __init__(self, spec: ModelSpec, runs: int) -> None:
+        super().__init__()
+        self.norm = stacked_norm(spec, runs, spec.dim)
+
+    def read(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
+        """What the sub-layer reads of the stream ``x``."""
+        return x
+
+    def add(
+        self, x: Float[Tensor, "R M D"], output: Float[Tensor, "R M D"]
+    ) -> Float[Tensor, "R M D"]:
+        """The stream ``x`` after the sub-layer's output."""
+        added: Tensor = self.norm(x + output)
+        return added
+
+    @staticmethod
+    def final(spec: ModelSpec, runs: int) -> nn.Module:
+        """What a stack's last layer is followed by: nothing, its norm has been."""
+        return nn.Identity()
+
+
+class PreNorm(PostNorm):
+    """The norm before the sub-layer, so that the stream is never normed (Xiong et al. 2020)."""
+
+    def read(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
+        """What the sub-layer reads of the stream ``x``."""
+        normed: Tensor = self.norm(x)
+        return normed
+
+    def add(
+        self, x: Float[Tensor, "R M D"], output: Float[Tensor, "R M D"]
+    ) -> Float[Tensor, "R M D"]:
+        """The stream ``x`` after the sub-layer's output."""
+        return x + output
+
+    @staticmethod
+    def final(spec: ModelSpec, runs: int) -> nn.Module:
+        """What a stack's last layer is followed by: a norm of the stream."""
+        return stacked_norm(spec, runs, spec.dim)
+
+
+NORM_POSITIONS: Registry[type[PostNorm]] = Registry("norm position", "embinit.norm_positions")
+NORM_POSITIONS.register("post", PostNorm)
+NORM_POSITIONS.register("pre", PreNorm)
+
+
+def residual(spec: ModelSpec, runs: int) -> PostNorm:
+    """The kind of residual connection that the model uses around each sub-layer."""
+    return NORM_POSITIONS[spec.norm_position](spec, runs)
+
+
+def final_norm(spec: ModelSpec, runs: int) -> nn.Module:
+    """What the model's encoder and decoder end in."""
+    return NORM_POSITIONS[spec.norm_position].final(spec, runs)
+
+
+class FeedForward(nn.Module):
+    """Two linear layers with the activation between (Vaswani et al. 2017: ReLU)."""
+
+    def __init__(self, spec: ModelSpec, runs: int, precision: str) -> None:
+        super().__init__()
+        self.inner = StackedLinear(runs, spec.dim, spec.feed_forward, precision)
+        self.outer = StackedLinear(runs, spec.feed_forward, spec.dim, precision)
+        self.activation = ACTIVATIONS[spec.activation]
+
+    def forward(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
+        outer: Tensor = self.outer(self.activation(self.inner(x)))
+        return outer
+
+
+def count(module: nn.Module) -> int:
+    """How many parameters a module has."""
+    return sum(parameter.numel() for parameter in module.parameters())

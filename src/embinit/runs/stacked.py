@@ -1,0 +1,262 @@
+"""What training and pre-training share: one stacked model, its batches, its steps, its memory.
+
+A ``StackedTrainer`` owns length buckets, the seeds' dropout, Adam, CUDA graphs and the loop over
+epochs; what a batch's loss is and what is measured after an epoch is left open. Around it stand
+the parts of a cohort that fit in memory, and the cache that keeps the newest trainer on a GPU.
+
+Shapes: R runs of S seeds, B examples.
+"""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from typing import Generic, TypeVar
+
+import torch
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor, nn
+
+from embinit.data.batching import Buckets, in_order
+from embinit.data.preparation import Split
+from embinit.errors import InputError
+from embinit.models.graphs import Replayed, Step, cuda_graphs
+from embinit.models.layers import SeedDropout
+from embinit.models.memory import ran_out
+from embinit.models.starting import Start
+from embinit.randomness import stream, stream_seed
+from embinit.runs.plan import Cohort
+from embinit.runs.results import RunResult
+from embinit.runs.scoring import Curves
+from embinit.specs import PretrainingSpec, TrainingSpec
+
+Progress = Callable[[float], None]
+"""Told the share of the work that is done, 0 to 1."""
+
+EVALUATION_BATCH = {"cpu": 32, "cuda": 512}
+"""Examples at once where nothing is learnt: a core is quicker with what its caches hold."""
+
+Model = TypeVar("Model", bound=nn.Module)
+
+Losses = tuple[Float[Tensor, " R"], Int[Tensor, " _"]]
+"""Each run's summed loss, and over how many labels: (R,), or (1,) where runs have the same."""
+
+
+def evaluation_batch(device: str) -> int:
+    """How many examples are read at once on the device where nothing is learnt."""
+    return EVALUATION_BATCH[torch.device(device).type]
+
+
+class StackedTrainer(ABC, Generic[Model]):
+    """The state of one cohort in training.
+
+    Attributes:
+        model: The stacked model of all runs.
+        curves: What is measured of each epoch.
+        learn: Learns a batch: ``step``, on a GPU replayed from CUDA graphs.
+    """
+
+    def __init__(
+        self,
+        start: Start,
+        model: Model,
+        settings: TrainingSpec | PretrainingSpec,
+        device: str,
+        purpose: str = "",
+        lr: Tensor | None = None,
+        generators: Sequence[torch.Generator] = (),
+    ) -> None:
+        """A trainer that has learnt nothing yet.
+
+        Args:
+            start: What the runs start from, and their data.
+            model: The stacked model, on any device.
+            settings: Batch size, epochs and Adam's constants.
+            device: Where to train.
+            purpose: Is appended to the names of the random streams.
+            lr: The learning rate, if it changes; a tensor, so that graphs read each step's own.
+            generators: What a step draws from besides dropout.
+        """
+        spec = start.specs[0].model
+        assert spec is not None
+        self.start, self.settings, self.device = start, settings, device
+        self.runs = len(start.specs)
+        self.on_gpu = torch.device(device).type == "cuda"
+        self.data = start.data.to(device)
+        train = self.data.train
+        self.buckets = Buckets(train.lengths, train.target_lengths, settings.batch_size)
+        self.model = model.to(device)
+        self.seed_of_run = start.seed_of_run.to(device)
+        self._purpose = purpose
+        self.dropout = SeedDropout(
+            [stream(seed, f"dropout{purpose}", device) for seed in start.seeds],
+            self.seed_of_run,
+            spec.dropout,
+        )
+        self.optimizer = torch.optim.Adam(
+            [parameter for parameter in model.parameters() if parameter.requires_grad],
+            lr=settings.lr if lr is None else lr,
+            betas=settings.betas,
+            eps=settings.eps,
+            fused=True,
+            capturable=self.on_gpu,
+        )
+        self.total = torch.zeros(self.runs, device=device)
+        self.learn: Step = self.step
+        if self.on_gpu:
+            self.learn = Replayed(self.step, cuda_graphs([*self.dropout.generators, *generators]))
+        self.begin()
+
+    @abstractmethod
+    def losses(self, chosen: Int[Tensor, "S B"], source: int, target: int) -> Losses:
+        """The losses of the training examples ``chosen``, cut to so many words."""
+
+    @abstractmethod
+    def validate(self) -> None:
+        """Measure the model after an epoch, and add that to ``curves``."""
+
+    def before_step(self, number: int) -> None:
+        """Is called before step ``number``, counted from 0 over all epochs."""
+
+    def begin(self) -> None:
+        """Forget what was learnt of order and curves; parameters and moments stay."""
+        self.orders = [stream(seed, f"order{self._purpose}") for seed in self.start.seeds]
+        self.curves = Curves()
+
+    def restart(self, start: Start, model: nn.Module) -> None:
+        """Take another cohort of the same key: every tensor is filled anew where it lies.
+
+        Args:
+            start: What the other cohort starts from.
+            model: Its model.
+        """
+        self.start = start
+        self.model.load_state_dict(model.state_dict())
+        for state in self.optimizer.state.values():
+            for value in state.values():
+                value.zero_()
+        for generator, seed in zip(self.dropout.generators, start.seeds, strict=True):
+            generator.manual_seed(stream_seed(seed, f"dropout{self._purpose}"))
+        self.begin()
+
+    def train_epochs(self, done: Callable[[int], None]) -> None:
+        """Train and validate all epochs; ``done`` is told after each how many there were."""
+        for epoch in range(self.settings.epochs):
+            self.train_epoch(epoch)
+            self.validate()
+            done(epoch + 1)
+
+    def train_epoch(self, epoch: int) -> None:
+        """Learn every training example once, in each seed's own order."""
+        self.model.train()
+        orders = [self.buckets.shuffle(generator) for generator in self.orders]
+        self.total.zero_()
+        first = epoch * self.buckets.steps
+        for number, batch in enumerate(self.buckets.schedule(epoch), start=first):
+            group = self.buckets.groups[batch.group]
+            chosen = torch.stack([order[batch.group][batch.low : batch.high] for order in orders])
+            self.before_step(number)
+            self.learn(chosen.to(self.device), group.source, group.target)
+        self.curves.train_loss.append((self.total / self.buckets.steps).cpu())
+
+    def step(self, chosen: Int[Tensor, "S B"], source: int, target: int) -> None:
+        """Learn the examples ``chosen`` of the training split, cut to so many words."""
+        losses, counted = self.losses(chosen, source, target)
+        losses = losses / counted
+        self.optimizer.zero_grad(set_to_none=True)
+        losses.sum().backward()
+        self.optimizer.step()
+        self.total += losses.detach()
+
+    def per_run(self, of_seeds: Shaped[Tensor, "S ..."]) -> Shaped[Tensor, "_ ..."]:
+        """What each seed has, for each of its runs; a single seed's broadcasts as it is."""
+        return of_seeds if len(of_seeds) == 1 else of_seeds[self.seed_of_run]
+
+    def batches_of(self, split: Split) -> Sequence[Int[Tensor, " B"]]:
+        """The split's examples in batches for evaluation."""
+        return in_order(split.lengths, evaluation_batch(self.device))
+
+    @torch.inference_mode()
+    def mean_loss(
+        self, split: Split, losses: Callable[[Int[Tensor, " B"]], Losses]
+    ) -> Float[Tensor, " R"]:
+        """Each run's mean over the split, on the CPU; ``losses`` gives those of a batch."""
+        self.model.eval()
+        loss = torch.zeros(self.runs, device=self.device)
+        total = torch.zeros(1, device=self.device)
+        for batch in self.batches_of(split):
+            of_batch, counted = losses(batch)
+            loss += of_batch
+            total += counted
+        return (loss / total).cpu()
+
+
+class GraphCache:
+    """At most one trainer, kept on the GPU for the next cohort with the same key.
+
+    That cohort reuses its tensors and graphs. Whatever else trains clears it first, for the
+    memory.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, object] = {}
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._kept
+
+    def get(self, key: Hashable) -> object | None:
+        """The trainer with that key; another one is dropped."""
+        if key not in self._kept:
+            self.clear()
+        return self._kept.get(key)
+
+    def put(self, key: Hashable, trainer: object) -> None:
+        """Keep the trainer in place of any other."""
+        self.clear()
+        self._kept[key] = trainer
+
+    def clear(self) -> None:
+        """Drop the trainer, and so free its memory."""
+        self._kept.clear()
+
+
+graph_cache = GraphCache()
+"""The process's trainer that waits for a cohort with its key."""
+
+
+def in_parts(
+    cohort: Cohort,
+    at_once: int,
+    work: Callable[[Cohort, Progress], list[RunResult]],
+    device: str,
+    progress: Progress,
+) -> list[RunResult]:
+    """``work`` on the cohort, ``at_once`` runs at a time, on half as many if memory runs out.
+
+    Raises:
+        InputError: Memory is too little for a single run.
+    """
+    results: list[RunResult] = []
+    while len(results) < len(cohort.runs):
+        subset = Cohort(cohort.runs[len(results) : len(results) + at_once])
+        told = functools.partial(_tell, progress, cohort, subset, len(results))
+        try:
+            results += work(subset, told)
+        except (RuntimeError, MemoryError) as error:
+            graph_cache.clear()
+            if not ran_out(error):
+                raise
+            if at_once == 1:
+                raise InputError(
+                    f"{device} has too little memory for a single run of "
+                    f"{subset.runs[0].data.task}; free some, or choose another device or smaller "
+                    "batches"
+                ) from error
+            at_once = -(-at_once // 2)
+    return results
+
+
+def _tell(progress: Progress, cohort: Cohort, subset: Cohort, before: int, share: float) -> None:
+    """``share`` of a subset is done, and ``before`` runs of the cohort already."""
+    progress((before + share * len(subset.runs)) / len(cohort.runs))

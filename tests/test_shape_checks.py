@@ -1,0 +1,43 @@
+"""Wrong shapes fail: without these, annotations that nobody checks would look the same."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from jaxtyping import TypeCheckError
+
+from embinit.data.sources import Vectors
+from embinit.runs.table_pretraining.encoder import padding_mask
+from embinit.tables.diagnostics import encoder_input
+from embinit.tables.inits import Init
+from embinit.tables.positions import KINDS, table
+
+
+def test_arguments_that_do_not_fit_each_other_are_refused() -> None:
+    """A letter stands for one size in a call. Broadcasting would hide the mistake."""
+    with pytest.raises(TypeCheckError, match="pe_rows"):
+        encoder_input(torch.zeros(3, 2), 1.0, torch.zeros(1, 2))
+
+
+def test_the_type_of_numbers_is_checked() -> None:
+    """Ids are whole numbers."""
+    with pytest.raises(TypeCheckError, match="ids"):
+        padding_mask(torch.zeros(2, 3), 0)
+
+
+def test_a_result_of_another_shape_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes may come from arguments that are numbers."""
+    monkeypatch.setitem(KINDS._entries, "none", lambda length, dim, *_: torch.zeros(dim, length))
+    with pytest.raises(TypeCheckError, match="return value"):
+        table("none", 3, 2)
+
+
+def test_fields_of_dataclasses_are_checked() -> None:
+    """So is what a source answers, whoever wrote the source."""
+    with pytest.raises(TypeCheckError, match="found"):
+        Vectors(torch.zeros(3, 2), torch.zeros(2, dtype=torch.bool))
+
+
+def test_annotations_without_a_tensor_are_left_alone() -> None:
+    """Stand-ins for other objects are a test's right; mypy checks the code itself."""
+    assert Init(name=3, label=None, needs_source=0, make=str).name == 3  # type: ignore[arg-type]
