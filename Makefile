@@ -1,4 +1,4 @@
-# Two commands for everybody: `make claims` tests the findings, `make test` tests embinit.
+# `make claims` tests the findings, `make test` tests embinit. CONTRIBUTING.md lists the others.
 # Each makes its own virtual environment first, from the tested versions in constraints.txt.
 
 PYTHON ?= python3
@@ -11,7 +11,7 @@ export MKL_NUM_THREADS = 1
 # The reference is of the micro tier, and guards no other.
 BASELINE := $(if $(findstring --tier,$(ARGS)),,$(patsubst %,--baseline %,$(wildcard reports/reference/verdicts.json)))
 
-.PHONY: claims test lint mutations clean
+.PHONY: claims test lint docs build results bless mutations clean
 
 claims: $(VENV)/installed
 	@# Status 1 says that a claim was refuted, which is a result; embinit check knows a fault.
@@ -25,6 +25,22 @@ lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(VENV)/installed-docs
+	$(BIN)/mkdocs build --strict
+
+build: $(VENV)/installed-build
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+
+results: $(VENV)/installed
+	$(BIN)/python benchmarks/results.py
+
+bless: $(VENV)/installed
+	$(BIN)/embinit bless reports/latest --to reports/reference $(ARGS)
+	$(BIN)/python benchmarks/results.py
 
 mutations: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[mutations]'
@@ -37,5 +53,9 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
+$(VENV)/installed-%: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$*]'
+	touch $@
+
 clean:
-	rm -rf $(VENV) .embinit mutants reports/latest
+	rm -rf $(VENV) .embinit dist mutants site reports/latest

@@ -122,18 +122,24 @@ def _plain(value: float | None) -> str:
 
 
 def bless(report: Path, to: Path, anyway: bool = False) -> None:
-    """Make a suite's report (a folder with both its files) the baseline in ``to``.
+    """Make a suite's report the baseline in ``to``.
 
-    The baseline says when it was blessed and at which revision, beside the session's own record of
-    machine and versions. InputError if a control misbehaved, nothing was run or a file is missing;
-    and, unless ``anyway``, if the baseline that it replaces has another tier, or claims that the
-    report lacks, which nothing would guard then.
+    The baseline is ``verdicts.json`` and ``history.jsonl``, both small enough for git. It says when
+    it was blessed and at which revision, beside the session's own record of machine and versions.
+
+    Args:
+        report: The folder that a session of claims wrote.
+        to: The baseline's folder; it is made if need be.
+        anyway: Replace a baseline of another tier, or one with claims that the report lacks.
+
+    Raises:
+        InputError: A control misbehaved, nothing was run, or ``verdicts.json`` is missing. Without
+            ``anyway`` also where the replaced baseline has another tier, or claims that the report
+            lacks: nothing would guard those any longer.
     """
     from embinit.report import past
 
-    document, page = read(report / "verdicts.json"), report / "index.html"
-    if not page.exists():
-        raise InputError(f"{page} does not exist; run pytest claims/ again")
+    document = read(report / "verdicts.json")
     if wrong := wrong_controls(document):
         raise InputError(f"not blessed: {'; '.join(wrong)}")
     if not any(claim["verdict"] != "NOT RUN" for claim in document["claims"]):
@@ -153,11 +159,34 @@ def bless(report: Path, to: Path, anyway: bool = False) -> None:
         "revision": _revision(),
     }
     to.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     known = past.read([to / past.NAME, report / past.NAME])
     write_atomically(to / past.NAME, past.lines([*known, past.line_of(document)]))
-    write_atomically(to / "index.html", page.read_text(encoding="utf-8"))
-    write_atomically(to / "verdicts.json", text + "\n")
+    write_atomically(to / "verdicts.json", compact(document))
+
+
+def compact(document: Document) -> str:
+    """A verdicts document as a baseline keeps it: one line for each claim and each audit.
+
+    A claim that did not change is the same line in the next blessing, so that a diff shows what
+    moved. The keys of runs are left out, since the store that they name is not in git.
+    """
+    slim = {**document, "claims": [_without_keys(claim) for claim in document["claims"]]}
+    parts = []
+    for name, value in slim.items():
+        if isinstance(value, list) and value:
+            entries = ",\n".join(map(_one_line, value))
+            parts.append(f"{_one_line(name)}: [\n{entries}\n]")
+        else:
+            parts.append(f"{_one_line(name)}: {_one_line(value)}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _without_keys(claim: Document) -> Document:
+    return {**claim, "comparisons": [{**one, "runs": []} for one in claim["comparisons"]]}
+
+
+def _one_line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _revision() -> str | None:

@@ -1,0 +1,173 @@
+"""Results: ``docs/results.md``, written from the blessed ``reports/reference/verdicts.json``.
+
+Figures in prose grow old with each blessing. This page has all of them, each read from the
+document, and a test fails where the committed page is not that of the committed reference.
+
+    python benchmarks/results.py [--verdicts FILE] [--page FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from embinit.report.baseline import read
+
+ROOT = Path(__file__).parents[1]
+VERDICTS = ROOT / "reports/reference/verdicts.json"
+PAGE = ROOT / "docs/results.md"
+COLUMNS = ("SUPPORTED", "REFUTED", "NO EFFECT", "UNDECIDED", "NOT RUN")
+"""The verdicts in the order in which they are counted."""
+SIGNS = {"<=": "≤", ">=": "≥", "~": "≈"}
+"""How a relation is written; ``<`` and ``>`` stay as they are."""
+
+Document = Mapping[str, Any]
+
+HEAD = """# Results
+
+Every figure of this page is read from `reports/reference/verdicts.json`, the blessed report.
+`make results` writes the page, and a test fails if it is not that of the committed reference.
+[Verdicts](verdicts.md) says what each verdict means, and [Statistics](statistics.md) how it is
+reached.
+
+A difference is the mean over seeds of the left side minus the right side. Its interval is two-sided
+at the level that the claim's share of alpha leaves, so it is wider than a 95 % interval.
+"""
+
+
+def page(document: Document) -> str:
+    """The page of a verdicts document, in Markdown."""
+    claims = document["claims"]
+    shown = [name for name in COLUMNS if any(one["verdict"] == name for one in claims)]
+    sections = [HEAD, _session(document), "## Claims by family\n", _counts(claims, shown)]
+    if audits := document.get("audits"):
+        sections += ["## Audits of printed numbers\n", _audits(audits)]
+    sections.append("## Every claim\n")
+    sections += [_family(name, members) for name, members in _by_family(claims)]
+    return "\n".join(sections)
+
+
+def _session(document: Document) -> str:
+    session, blessed = document["session"], document.get("blessed") or {}
+    runs = session["runs"]
+    started = datetime.datetime.fromisoformat(session["started"])
+    minutes, seconds = divmod(round(session["wall_seconds"]), 60)
+    rows = [
+        ("Tier", f"`{session['tier']}`, {session['seeds']} seeds an arm"),
+        ("Date", f"{started:%Y-%m-%d}"),
+        ("Machine", session["device"]),
+        ("Runs", f"{runs['wanted']}, of which {runs['trained']} were trained in this session"),
+        ("Time", f"{minutes} min {seconds} s"),
+        ("Versions", ", ".join(f"{name} {one}" for name, one in session["versions"].items())),
+        ("Command", f"`{session['command']}`"),
+    ]
+    if blessed:
+        rows.append(("Blessed", f"{blessed['when'][:10]}, at revision `{_revision(blessed)}`"))
+    return _table(("", ""), rows)
+
+
+def _revision(blessed: Document) -> str:
+    return str(blessed["revision"] or "unknown")[:12]
+
+
+def _counts(claims: Sequence[Document], shown: Sequence[str]) -> str:
+    """One row a family and one a paper: its findings by verdict, and its controls."""
+    rows = []
+    for paper, of_paper in _grouped(claims, "paper"):
+        for name, members in _by_family(of_paper):
+            says = members[0]["family_says"] or name
+            rows.append((f"[{says}](#{_anchor(name)})", *_tally(members, shown)))
+        rows.append((f"**{paper}, together**", *_tally(of_paper, shown)))
+    return _table(("Family", *shown, "Controls as expected"), rows)
+
+
+def _tally(claims: Sequence[Document], shown: Sequence[str]) -> list[str]:
+    found = Counter(one["verdict"] for one in claims if not one["control"])
+    controls = [one["as_expected"] for one in claims if one["control"]]
+    right = sum(one is True for one in controls)
+    return [*(str(found[name]) for name in shown), f"{right} of {len(controls)}"]
+
+
+def _audits(audits: Sequence[Document]) -> str:
+    """One row an audit: what was checked, and the numbers that disagree."""
+    rows = []
+    for audit in audits:
+        wrong = [one for one in audit["checks"] if not one["consistent"]]
+        what = "; ".join(f"{one['what']}: {one['printed']}, not {one['computed']}" for one in wrong)
+        rows.append((f"`{audit['id']}`", audit["statement"], audit["verdict"], what))
+    return _table(("Audit", "Statement", "Verdict", "Numbers that disagree"), rows)
+
+
+def _family(name: str, claims: Sequence[Document]) -> str:
+    """The family's claims, one row a comparison; what repeats from the row above is left out."""
+    rows = []
+    before = ""
+    for claim in claims:
+        identity, _, experiment = claim["id"].partition("[")
+        about = f"`{identity}` {claim['statement']} ({claim['place']})"
+        first = (about if identity != before else "", experiment.rstrip("]"), claim["verdict"])
+        before = identity
+        told = [_comparison(one) for one in claim["comparisons"]] or [(claim["reason"], "", "", "")]
+        rows += [
+            (*(first if number == 0 else ("", "", "")), *numbers)
+            for number, numbers in enumerate(told)
+        ]
+    head = ("Claim", "Experiment", "Verdict", "Comparison", "Difference", "Interval", "Seeds")
+    share = f"Each claim is decided at alpha = {100 * claims[0]['alpha']:.2g} %.\n"
+    return f"### {name}\n\n{share}\n{_table(head, rows)}"
+
+
+def _comparison(one: Document) -> tuple[str, str, str, str]:
+    sign = SIGNS.get(one["relation"], one["relation"])
+    arms = f"{one['arms']['left']} {sign} {one['arms']['right']}"
+    interval = "exact" if one["exact"] else f"[{', '.join(map(_number, one['interval']))}]"
+    return arms, f"{_number(one['difference'])} {one['unit']}".strip(), interval, str(one["n"])
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return format(value, "+.0f" if abs(value) >= 1000 else "+.3g").replace("-", "−")
+
+
+def _by_family(claims: Iterable[Document]) -> Iterator[tuple[str, list[Document]]]:
+    return _grouped(claims, "family")
+
+
+def _grouped(claims: Iterable[Document], key: str) -> Iterator[tuple[str, list[Document]]]:
+    ordered = sorted(claims, key=lambda one: (one[key], one["id"]))
+    for name, members in itertools.groupby(ordered, key=lambda one: one[key]):
+        yield name, list(members)
+
+
+def _anchor(heading: str) -> str:
+    """The anchor that Python-Markdown gives a heading."""
+    return heading.replace("/", "").lower()
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(_cell(cell) for cell in line)} |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--verdicts", type=Path, default=VERDICTS)
+    parser.add_argument("--page", type=Path, default=PAGE)
+    parsed = parser.parse_args()
+    parsed.page.write_text(page(read(parsed.verdicts)), encoding="utf-8")
+    print(f"{parsed.page} has the results of {parsed.verdicts}")
+
+
+if __name__ == "__main__":
+    main()

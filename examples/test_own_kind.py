@@ -1,0 +1,127 @@
+"""A kind of run of your own: any function from a spec to numbers, stored and judged like training.
+
+    pytest examples/test_own_kind.py
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from embinit.claims import Experiment, Family, claim
+from embinit.data.sources import SOURCES
+from embinit.randomness import stream
+from embinit.runs.kinds import KINDS, Description
+from embinit.runs.measures import MEASURES, Measure
+from embinit.runs.results import RunResult, provenance
+from embinit.specs import Cut, DataSpec, Recipe
+from embinit.tables.inits import INITS
+
+VERSION = 1  # raise it when the code changes: old results then no longer count
+
+
+@dataclass(frozen=True)
+class SpectrumSpec(Recipe):
+    """How a run comes about: every field is part of its key in the store."""
+
+    kind: ClassVar[str] = "spectrum"
+    words: int = 500
+
+
+class Spectrum:
+    """How many directions a table uses: the exponential of the entropy of its spectrum."""
+
+    recipe = SpectrumSpec
+    random_scores = True
+    random_tables = False
+
+    def reads(self, run):
+        """Reads no text."""
+        return ()
+
+    def fingerprint(self, run, data_dir):
+        """Changes when what is read besides the spec does."""
+        vectors = SOURCES[run.table.source](data_dir).fingerprint() if run.table.source else ""
+        return f"spectrum/{VERSION}/{vectors}"
+
+    def check(self, run, data_dir):
+        """Reads everything once, so that bad input is told before anything runs."""
+        self._table(run, data_dir)
+
+    def check_key(self, run):
+        """Runs with equal keys pass or fail the check alike."""
+        return run.table.source
+
+    def cost(self, run):
+        """Beside other kinds of runs: next to nothing."""
+        return 1.0
+
+    def stacked(self, run, device):
+        """One run a cohort: there is nothing to stack."""
+        return 1
+
+    def parameters(self, run):
+        """No model, so no parameters to count."""
+        return {}
+
+    def epochs(self, run):
+        """No epochs to choose from."""
+
+    def describe(self, run):
+        """For the report's table of what was trained."""
+        return Description("the table alone", f"spectrum of {run.training.words} words")
+
+    def make(self, cohort, workplace):
+        """The results of a cohort's runs, in its order."""
+        return [self._run(run, workplace.data_dir) for run in cohort.runs]
+
+    def _run(self, run, data_dir):
+        values = torch.linalg.svdvals(self._table(run, data_dir)).square()
+        share = values / values.sum()
+        rank = torch.special.entr(share).sum().exp().item()
+        measures = {"effective_rank": rank}
+        return RunResult(spec=run, measures=measures, provenance=provenance("cpu", 0.0))
+
+    def _table(self, run, data_dir):
+        source = SOURCES["micro-glove"](data_dir)
+        words = source.table.words[: run.training.words]
+        special = torch.zeros(len(words), dtype=torch.bool)
+        generator = stream(run.seed, "embedding/encoder")
+        vectors = source.lookup(words).values if run.table.source else None
+        return INITS[run.table.init]((len(words), source.dim), special, generator, vectors)
+
+
+KINDS.register(SpectrumSpec.kind, Spectrum())
+MEASURES.register("effective_rank", Measure("effective_rank", "directions"))
+
+OWN = Family("example/kind", {"micro": 1}, says="How many directions a table uses")
+
+
+def spectrum(tier):
+    """One experiment: no text, no model, GloVe's made table as the source."""
+    return [
+        Experiment(
+            name="spectrum",
+            tier=tier,
+            role="spectrum",
+            source="micro-glove",
+            source_label="GloVe",
+            data=DataSpec("none", (), Cut()),
+            model=None,
+            training=SpectrumSpec(),
+            metric=MEASURES["effective_rank"],
+            seeds=5,
+            margin=1.0,
+        )
+    ]
+
+
+@claim(
+    "example/kind/glove-uses-fewer-directions",
+    says="GloVe's vectors use fewer directions than Xavier's",
+    where="own",
+    family=OWN,
+    experiments=spectrum,
+)
+def test_glove_uses_fewer_directions(experiment):
+    assert experiment["pretrained"] < experiment["xavier"]

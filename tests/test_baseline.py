@@ -1,0 +1,76 @@
+"""The blessed baseline: small, complete, and what the committed page of results is made from."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from embinit.report import load_schema, past
+from embinit.report.baseline import bless, changes, compact, read
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "reports/reference"
+
+
+@pytest.fixture(scope="module")
+def document():
+    return read(REFERENCE / "verdicts.json")
+
+
+def without_keys(document):
+    """The document with no keys of runs, all else untouched."""
+    copied = json.loads(json.dumps(document))
+    for claim in copied["claims"]:
+        for comparison in claim["comparisons"]:
+            comparison["runs"] = []
+    return copied
+
+
+def test_compacting_loses_nothing_but_the_keys_of_runs(document):
+    """Numbers come back to the last bit, the schema still holds, and a second time changes nothing.
+
+    ``json`` writes the shortest text that reads back as the same float.
+    """
+    with_keys = json.loads(json.dumps(document))
+    with_keys["claims"][0]["comparisons"][0]["runs"] = ["a" * 40, "b" * 40]
+    text = compact(with_keys)
+    again = json.loads(text)
+    jsonschema.validate(again, load_schema())
+    assert again == without_keys(document)
+    assert compact(again) == text
+
+
+def test_a_claim_is_a_line(document):
+    """So that a blessing's diff has a line for each claim that moved, and no other."""
+    moved = json.loads(json.dumps(document))
+    moved["claims"][7]["verdict"] = "SUPPORTED?"
+    before, after = (compact(one).splitlines() for one in (document, moved))
+    assert len(before) == len(after)
+    [changed] = [new for old, new in zip(before, after, strict=True) if old != new]
+    assert json.loads(changed.rstrip(","))["id"] == document["claims"][7]["id"]
+
+
+def test_the_committed_reference_is_compact_and_has_no_page():
+    """The page is rendered anew by ``make claims``; git keeps what guards and what is compared."""
+    text = (REFERENCE / "verdicts.json").read_text(encoding="utf-8")
+    assert text == compact(json.loads(text))
+    assert text.count("\n") < 300
+    assert sorted(path.name for path in REFERENCE.iterdir()) == ["history.jsonl", "verdicts.json"]
+    assert past.read([REFERENCE / past.NAME])
+
+
+def test_a_blessing_is_a_baseline_again(document, tmp_path):
+    """Blessing needs no page, keeps every number, and nothing moves against itself."""
+    report, to = tmp_path / "latest", tmp_path / "reference"
+    report.mkdir()
+    (report / "verdicts.json").write_text(json.dumps(document), encoding="utf-8")
+    bless(report, to)
+    blessed = read(to / "verdicts.json")
+    assert sorted(path.name for path in to.iterdir()) == ["history.jsonl", "verdicts.json"]
+    assert blessed["claims"] == without_keys(document)["claims"]
+    assert re.fullmatch(r"[0-9a-f]{40}\+?", blessed["blessed"]["revision"])
+    assert changes(document, blessed) == []

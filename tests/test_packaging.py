@@ -1,0 +1,99 @@
+"""What a stranger gets: a wheel with the claims in it, a licence, and one version."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+import zipfile
+from email import message_from_string
+from pathlib import Path
+
+import pytest
+
+import embinit
+
+ROOT = Path(__file__).parents[1]
+PAPERS = sorted(path.name for path in (ROOT / "claims").iterdir() if path.is_dir())
+
+
+@pytest.fixture(scope="module")
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel, unpacked, built by the back end itself: no network, no environment."""
+    directory = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(directory)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    [built] = directory.glob("*.whl")
+    with zipfile.ZipFile(built) as archive:
+        archive.extractall(directory / "unpacked")
+    return directory / "unpacked"
+
+
+def test_the_wheel_has_each_papers_claims(wheel):
+    """The same files as in the checkout, as a package beside the paper."""
+    for paper in PAPERS:
+        shipped = wheel / "embinit/papers" / paper / "claims"
+        ours = {path.name: path.read_bytes() for path in (ROOT / "claims" / paper).glob("*.py")}
+        assert {path.name: path.read_bytes() for path in shipped.iterdir()} == ours
+        assert "__init__.py" in ours
+
+
+def test_the_metadata_say_version_and_licence(wheel):
+    """The version stands in ``embinit/__init__.py`` alone."""
+    [path] = wheel.glob("*.dist-info/METADATA")
+    metadata = message_from_string(path.read_text(encoding="utf-8"))
+    assert metadata["Version"] == embinit.__version__
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata.get_all("License-File") == ["LICENSE"]
+    assert (path.parent / "licenses/LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def test_the_shipped_claims_run_in_an_empty_folder(wheel, tmp_path):
+    """``pytest --pyargs`` finds all of them by name; the audit trains nothing and takes a second.
+
+    A paper without claims would be an error of collection, and no audit at all status 5.
+    """
+    papers = [f"embinit.papers.{paper}.claims" for paper in PAPERS]
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "--pyargs", *papers, "-k", "test_audit"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(wheel)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    document = json.loads((tmp_path / "reports/latest/verdicts.json").read_text(encoding="utf-8"))
+    assert {audit["paper"] for audit in document["audits"]} == {"kim2024"}
+
+
+def test_every_extra_and_tool_is_pinned(project):
+    """``constraints.txt`` has a version of each package that the project names."""
+    extras = project["project"]["optional-dependencies"].values()
+    named = [*project["project"]["dependencies"], *(name for extra in extras for name in extra)]
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()[1:]
+    pinned = {_canonical(line.partition("==")[0]) for line in lines}
+    wanted = {_canonical(name.partition(">")[0].partition("[")[0]) for name in named}
+    assert wanted - pinned == {"embinit"}
+
+
+def _canonical(name: str) -> str:
+    return name.lower().replace("_", "-").replace(".", "-")
+
+
+def test_the_versions_of_python_are_told_alike(project):
+    """Classifiers and the workflow name the same versions, the oldest being what is required."""
+    classifiers = project["project"]["classifiers"]
+    start = "Programming Language :: Python :: 3."
+    minors = [one.removeprefix(start) for one in classifiers if one.startswith(start)]
+    workflow = (ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8")
+    listed = ", ".join(f'"3.{minor}"' for minor in minors)
+    assert f"python: [{listed}]" in workflow
+    assert project["project"]["requires-python"] == f">=3.{minors[0]}"

@@ -1,0 +1,76 @@
+"""The page of results is that of the committed reference, and counts what the document has."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from embinit.report.baseline import read
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def results():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "benchmarks")
+        return importlib.import_module("results")
+
+
+@pytest.fixture(scope="module")
+def document(results):
+    return read(results.VERDICTS)
+
+
+def test_the_committed_page_is_that_of_the_committed_reference(results, document):
+    """No figure of it was copied by hand; ``make results`` writes it anew."""
+    assert results.PAGE.read_text(encoding="utf-8") == results.page(document), "run make results"
+
+
+def test_every_claim_and_audit_is_on_the_page(results, document):
+    """Each claim with its verdict, and each comparison with its seeds."""
+    page = results.page(document)
+    for claim in document["claims"]:
+        assert f"`{claim['id'].partition('[')[0]}`" in page
+    assert all(f"`{audit['id']}`" in page for audit in document["audits"])
+    rows = page.split("## Every claim")[1].splitlines()
+    told = [row for row in rows if row.startswith("| ")]
+    families = {claim["family"] for claim in document["claims"]}
+    comparisons = sum(max(1, len(claim["comparisons"])) for claim in document["claims"])
+    assert len(told) == comparisons + 2 * len(families)
+
+
+def test_the_counts_add_up(results, document):
+    """A paper's row is the sum of its families', and all findings are counted once."""
+    page = results.page(document)
+    counts = page.split("## Claims by family")[1].split("\n## ")[0]
+    rows = [row.strip("| ").split(" | ") for row in counts.splitlines() if " | " in row][2:]
+    numbers = [(row[0], [int(cell) for cell in row[1:-1]]) for row in rows]
+    totals = [found for name, found in numbers if name.startswith("**")]
+    families = [found for name, found in numbers if not name.startswith("**")]
+    assert [sum(column) for column in zip(*totals, strict=True)] == [
+        sum(column) for column in zip(*families, strict=True)
+    ]
+    findings = [claim for claim in document["claims"] if not claim["control"]]
+    assert sum(map(sum, totals)) == len(findings)
+
+
+def test_links_of_the_counts_lead_to_headings(results, document):
+    """Each family's row links to the heading over its claims."""
+    page = results.page(document)
+    headings = re.findall(r"^### (.+)$", page, flags=re.MULTILINE)
+    links = set(re.findall(r"\]\(#(.+?)\)", page))
+    assert links == {re.sub(r"[^\w\- ]", "", one).replace(" ", "-").lower() for one in headings}
+
+
+def test_a_number_that_is_open_or_unknown_is_a_dash(results):
+    """An interval without an end, and a run that diverged, have no number."""
+    assert [results._number(one) for one in (None, -1.25, 0.0, 1234.5)] == [
+        "–",
+        "−1.25",
+        "+0",
+        "+1234",
+    ]
