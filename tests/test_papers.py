@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import operator
+from pathlib import Path
 
 import pytest
 
-from builders import make_result, make_table
-from embinit.papers import PAPERS, paper
+import embinit
+from builders import make_experiment, make_result, make_table
+from embinit.claims import Family, claim, judge
+from embinit.errors import InputError
+from embinit.papers import (
+    PAPERS,
+    Beside,
+    Paper,
+    Printed,
+    Tier,
+    arm_labels,
+    paper,
+    papers_of,
+    with_tier,
+)
 from embinit.papers.kim2024 import of_source, scaled, trained_for_times, with_shuffled_positions
 from embinit.papers.kim2024.experiments import TIERS, experiments, probes
+from embinit.report.arms import Run
+from embinit.report.page import render
+from embinit.report.verdicts import claim_entry
 from embinit.runs.measures import table_statistic
+from embinit.runs.results import versions
 
 KIM = PAPERS["kim2024"]
 
@@ -153,3 +173,145 @@ def test_ours_stand_beside_the_papers_in_its_own_tables():
 def test_nothing_run_nothing_beside(tier):
     """A table without any number of ours is left out."""
     assert KIM.beside(tier, []) == []
+
+
+def core():
+    """embinit's modules and other texts outside of its papers."""
+    root = Path(embinit.__file__).parent
+    return [
+        path
+        for path in sorted(root.rglob("*"))
+        if path.suffix in (".py", ".j2", ".json", ".js")
+        and "papers" not in path.relative_to(root).parts[:-1]
+    ]
+
+
+def test_the_core_names_no_paper():
+    """A paper is an object that registers itself; nothing else knows which there are."""
+    assert len(core()) > 60
+    named = {path.name for path in core() for key in PAPERS if key in path.read_text("utf-8")}
+    assert named == set()
+
+
+MINE = Family("mine/finding", {"micro": 1}, says="Mine")
+
+
+@claim("mine/finding/a", says="a", where="Table 9", family=MINE, experiments=list)
+def test_stated(experiment):
+    assert experiment["pretrained"] < experiment["xavier"]
+
+
+test_stated.__test__ = False
+
+
+class Stored:
+    """A session whose runs are all there."""
+
+    def __init__(self):
+        self.asked = []
+
+    def problem(self, run):
+        return None
+
+    def result(self, run):
+        return make_result(run, accuracy=50.0 + run.seed + 20 * (run.table.init == "xavier"))
+
+    def key(self, run):
+        return run.digest()
+
+
+def judged():
+    """The claim's entry in verdicts.json."""
+    session = Stored()
+    judgement = judge(test_stated, make_experiment(), session, ensure=session.asked.extend)
+    assert len(session.asked) == 10
+    return claim_entry(judgement, "test.py::test_stated", session.key, session.result)
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    """The papers; what a test registers is gone after it."""
+    monkeypatch.setattr(PAPERS, "_entries", {**PAPERS._entries})
+    return PAPERS
+
+
+def test_a_third_partys_paper_brings_what_it_prints_and_shows(registry):
+    """Registered, its numbers stand in the verdict and its table on the page; else neither does."""
+    bare = judged()
+    assert bare["comparisons"][0]["printed"] == []
+    assert paper("mine") is None
+    assert "My table" not in page_of(bare)
+    mine = Paper(
+        key="mine",
+        citation="Me (2026), My paper",
+        short="Me 2026",
+        tiers={"micro": Tier("micro", "a made thing")},
+        experiments=lambda tier: [make_experiment(source_label="MyVectors")],
+        families=(MINE,),
+        printed=lambda comparison: [Printed("mine", 1.0, 3.5, -2.5)],
+        beside=lambda tier, results: [
+            Beside("My table", ("arm", "here"), (("runs", f"{len(results)} of them"),))
+        ],
+        methods=lambda tier: ["My models are made by hand."],
+    )
+    registry.register("mine", mine)
+    assert paper("mine") is mine
+    assert papers_of(["unheard", "mine", "kim2024", "mine"]) == [mine, KIM]
+    assert mine in with_tier("micro")
+    assert mine not in with_tier("paper")
+    entry = judged()
+    rows = [{"task": "mine", "left": 1.0, "right": 3.5, "difference": -2.5}]
+    assert entry["comparisons"][0]["printed"] == rows
+    page = page_of(entry)
+    for told in ("My table", "10 of them", "My models are made by hand", "a made thing"):
+        assert told in page
+    assert "Me (2026), My paper" in page
+    label = arm_labels([mine])
+    assert label(make_experiment().run("pretrained", 0)) == "MyVectors"
+
+
+def page_of(entry):
+    """The report's page with this claim, and its runs as the store has them."""
+    arms, session = make_experiment(), Stored()
+    runs = [arms.run(init, seed) for init in ("xavier", "pretrained") for seed in range(5)]
+    about = {
+        "started": "2026-11-21T00:00:00+00:00",
+        "wall_seconds": 1.0,
+        "tier": "micro",
+        "device": "cpu",
+        "seeds": 5,
+        "command": "pytest",
+        "runs": {"wanted": 10, "trained": 0, "stored": 10},
+        "versions": versions(),
+        "data_dir_given": False,
+    }
+    document = {"schema_version": 1, "session": about, "claims": [entry], "audits": []}
+    stored = {one.digest(): Run(one.digest(), one.table.init, session.result(one)) for one in runs}
+    return render(document, stored, [])
+
+
+def test_an_unknown_tier_is_told_with_those_of_all_papers():
+    with pytest.raises(InputError, match=r"unknown tier 'nano': known are micro, sample, paper$"):
+        with_tier("nano")
+
+
+@pytest.mark.parametrize("name", embinit.__all__)
+def test_every_public_name_resolves(name):
+    """Lazily, to what its module has, and completion offers it."""
+    home = embinit._HOMES[name]
+    assert getattr(embinit, name) is getattr(importlib.import_module(f"embinit.{home}"), name)
+    assert name in dir(embinit)
+
+
+def test_the_public_names_are_one_list():
+    """What type checkers see is what is there."""
+    tree = ast.parse(Path(embinit.__file__).read_text("utf-8"))
+    seen = {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("embinit.")
+        for alias in node.names
+    }
+    assert set(embinit.__all__) == set(embinit._HOMES) == seen
+    with pytest.raises(AttributeError, match="no attribute 'Experiments'"):
+        embinit.Experiments  # noqa: B018
