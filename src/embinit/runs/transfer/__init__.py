@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from embinit.data.preparation import data_fingerprint, prepare
@@ -201,8 +202,8 @@ def _pretrained(run: int, start: Start, pretraining: Pretraining) -> _Found:
 
 def _by_layer(
     encoder: StackedTransformer, first: RunSpec, data_dir: Path | None, device: str
-) -> dict[str, Tensor]:
-    """What each frozen layer tells, (layers + 1, R): probes' mean, each probe, and retrieval."""
+) -> dict[str, Float[Tensor, "states R"]]:
+    """What each frozen layer tells: the probes' mean, each probe, and retrieval."""
     batch = evaluation_batch(device)
     probes: dict[str, Tensor] = {}
     for probe in _transfer(first).probes:
