@@ -90,7 +90,7 @@ def words_of(run: RunSpec) -> int:
 def parameters_of(run: RunSpec) -> Parameters:
     """How many parameters the run's model has at pre-training and at fine-tuning."""
     assert run.model is not None
-    return count_parameters(run.model, words_of(run), run.data.max_length + 1)
+    return count_parameters(run.model, words_of(run), learned_positions(run, run.data))
 
 
 def train(
