@@ -1,6 +1,6 @@
 """Tables and what can be said of them before anything trains; no pytest, no training.
 
-    python examples/tables.py
+python examples/tables.py
 """
 
 import torch

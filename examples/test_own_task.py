@@ -1,6 +1,6 @@
 """A task of your own, a measure of your own, and an experiment from nothing.
 
-    pytest examples/test_own_task.py
+pytest examples/test_own_task.py
 """
 
 import random
