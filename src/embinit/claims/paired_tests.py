@@ -84,20 +84,27 @@ def compare(
     alpha: float,
     margin: float = 0.0,
     random: bool = True,
-    against: float | None = None,
+    alpha_against: float | None = None,
 ) -> Outcome:
-    """Decide ``left relation right`` from values paired by seed.
+    """Decides ``left relation right`` from values paired by seed.
 
-    SUPPORTED at ``alpha``, REFUTED at ``against`` (None: the same).
+    Args:
+        left: One value a seed.
+        right: The other side's values, seed by seed.
+        relation: How the first is said to stand to the second.
+        alpha: The level at which the statement is SUPPORTED.
+        margin: In the metric's unit, at least 0. It widens ``<=``, ``>=`` and ``~``; ``<`` and
+            ``>`` test against 0 and use it for their power alone.
+        random: Whether seeds could have changed the values, though perhaps none did.
+        alpha_against: The level at which the statement is REFUTED; None means ``alpha``.
 
-    ``margin`` (in the metric's units, at least 0) widens ``<=``, ``>=`` and ``~``; ``<`` and
-    ``>`` test against 0 and use it for their power alone. ``random`` says that seeds could have
-    changed the values, though perhaps none did. InputError for fewer than two pairs, for
-    unequal lengths or values that are not finite.
+    Raises:
+        InputError: There are fewer than two pairs, the lengths differ, or a value is not finite.
     """
-    differences, against = _differences(left, right), alpha if against is None else against
     from scipy import stats  # takes most of a second, and collecting claims decides none
 
+    differences = _differences(left, right)
+    against = alpha if alpha_against is None else alpha_against
     spread = float(np.std(differences, ddof=1))
     mean = float(np.mean(differences))
     if spread <= 1e-12 * max(1.0, float(np.max(np.abs(differences)))):
