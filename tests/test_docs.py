@@ -113,3 +113,9 @@ def test_the_readme_is_short():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.split()) <= 900
     assert not re.findall(r"\b\d+ (?:claims|runs|SUPPORTED|UNDECIDED|REFUTED|min|minutes)\b", text)
+
+
+def test_no_include_line_was_formatted():
+    """ruff formats Python in Markdown and would make an expression of it: the site shows no code."""
+    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert not re.findall(r"8 < ?-|8< --", pages)
