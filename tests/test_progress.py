@@ -51,6 +51,7 @@ import time
 from pathlib import Path
 
 from embinit.pytest_plugin import progress_line as progress
+from embinit.runs.results import RunResult
 from embinit.runs.session import Session
 
 SHOWN = Path("shown")
@@ -71,13 +72,13 @@ def ensure(self, runs):
         time.sleep(0.01)
 
 
-def record(self, run):
-    return {"measures": {"bleu": 40.0 + run.seed % 2 + (run.table.init == "xavier")}}
+def result(self, run):
+    return RunResult(run, {"bleu": 40.0 + run.seed % 2 + (run.table.init == "xavier")})
 
 
 progress.LOOK_SECONDS = 0.01
 progress.Line.show = seen
-Session.ensure, Session.record = ensure, record
+Session.ensure, Session.result = ensure, result
 Session.helped = lambda self: contextlib.nullcontext()
 
 
@@ -166,6 +167,16 @@ def test_what_killed_sessions_left_is_swept(folder):
     sweep(folder)
     assert sorted(path.name for path in folder.iterdir()) == sorted(kept)
     sweep(folder / "absent")
+
+
+def test_a_sessions_own_plans_are_no_leftovers(folder):
+    """Workers tell their plans before their controller knows that there are claims."""
+    for number, age in ((1, 10.0), (2, -10.0)):
+        name = f"plan-{os.getpid()}-{number}.json"
+        tell(folder, name, {})
+        os.utime(folder / name, (1000.0 - age, 1000.0 - age))
+    sweep(folder, started=1000.0)
+    assert [path.name for path in folder.iterdir()] == [f"plan-{os.getpid()}-2.json"]
 
 
 @pytest.mark.parametrize(

@@ -9,27 +9,31 @@ import math
 import os
 import re
 from collections import Counter
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embinit.data.sources import Coverage
 from embinit.errors import InputError
+from embinit.papers import PAPERS, Paper, Tier, chung2021
+from embinit.papers.kim2024.experiments import experiments, pretrainings, probes
+from embinit.papers.kim2024.mechanism import figures
 from embinit.report import load_schema, past, render, write_report
-from embinit.report.arms import gather, learning_curves
+from embinit.report.arms import Run, gather, learning_curves
 from embinit.report.charts import Axis, forest, histograms
-from embinit.report.mechanism import doses, mechanisms, relations
+from embinit.report.mechanism import draw
 from embinit.report.numbers import (
     decimals,
     duration,
     interval,
-    measure,
     moment,
     number,
     p_value,
@@ -37,6 +41,11 @@ from embinit.report.numbers import (
     short,
 )
 from embinit.report.past import DamagedHistoryWarning
+from embinit.runs.kinds import KINDS, Description, EvaluationKind, kind_of
+from embinit.runs.measures import MEASURES, at_epoch, over_epochs
+from embinit.runs.results import RunResult
+from embinit.specs import Recipe, RunSpec
+from embinit.tables.diagnostics import TableStatistics
 
 HOSTILE = (
     """</style></script><script>alert(1)</script><img src=x onerror="a">&amp;'"{{7*7}}{% x %}"""
@@ -46,33 +55,56 @@ CLOSED_IN_SVG = {"path", "rect", "circle"}
 anything = st.one_of(st.none(), st.floats())
 
 
-def make_record(label: str, init: str, seed: int, level: float, **positions: str) -> dict[str, Any]:
-    """One run's record with curves, tables and coverage."""
-    wobble = [math.sin(7.1 * seed + epoch) for epoch in range(12)]
-    accuracy = [level * (1 - 0.7**epoch) + 0.3 * wobble[epoch - 1] for epoch in range(1, 13)]
-    table = {"minimum": -3.9, "maximum": 3.96, "mean": -0.004, "sigma": 0.388}
-    table |= {"rows": 4769, "dim": 300, "row_norm_percentiles": [1.0] * 5}
-    table |= {"histogram": [0] * 30 + [10, 200, 900, 300, 1] + [0] * 29}
-    found = {"types": 4765, "types_found": 4401, "tokens": 377_534, "tokens_found": 351_107}
-    source = None if init == "xavier" else "glove"
-    return {
-        "key": f"{label}-{seed}",
-        "spec": {
-            "data": {"task": "micro-translation"},
-            "table": {"init": init, "source": source, "trained": True},
-            "positions": {"kind": "sinusoidal", "multiplier": "sqrt(D)", **positions},
-            "seed": seed,
+[TRANSLATION] = experiments("micro", ("glove",), ("translation",))
+[RELATIONS] = probes("micro")
+EPOCHS = 12
+TABLE = TableStatistics(
+    minimum=-3.9,
+    maximum=3.96,
+    mean=-0.004,
+    sigma=0.388,
+    row_norm_percentiles=(1.0,) * 5,
+    rows=4769,
+    dim=300,
+    histogram=(*(0,) * 30, 10, 200, 900, 300, 1, *(0,) * 29),
+)
+
+
+def make_run(label: str, init: str, seed: int, level: float, **positions: str) -> Run:
+    """A run of the made translation with curves, tables and coverage."""
+    wobble = [math.sin(7.1 * seed + epoch) for epoch in range(EPOCHS)]
+    scores = [level * (1 - 0.7**epoch) + 0.3 * wobble[epoch - 1] for epoch in range(1, EPOCHS + 1)]
+    usual = TRANSLATION.run("pretrained", seed)
+    source = None if init == "xavier" else usual.table.source
+    spec = replace(
+        usual,
+        table=replace(usual.table, init=init, source=source),
+        positions=replace(usual.positions, **positions),
+    )
+    result = RunResult(
+        spec=spec,
+        measures={"bleu": level, "pe_share": 0.25, "sigma": 0.388},
+        curves={
+            "validation_bleu": scores,
+            "validation_loss": [5 / epoch for epoch in range(1, EPOCHS + 1)],
         },
-        "label": label,
-        "measures": {"bleu": level, "pe_share": 0.25},
-        "curves": {"train_loss": [5 / e for e in range(1, 13)], "validation_bleu": accuracy},
-        "tables": {"encoder": table},
-        "positions": {"encoder": table | {"sigma": 0.65}},
-        "coverage": {"encoder": found if source else None},
-        "signature": "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.5.1",
-        "failure": None,
-        "provenance": {"versions": {}, "device": "cpu", "seconds": 12.5, "finished": "2026-11-21"},
-    }
+        tables={"encoder": TABLE},
+        positions={"encoder": replace(TABLE, sigma=0.65)},
+        coverage={"encoder": Coverage(4765, 4401, 377_534, 351_107) if source else None},
+        signature="nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.5.1",
+        provenance={"versions": {}, "device": "cpu", "seconds": 12.5, "finished": "2026-11-21"},
+    )
+    return Run(f"{label}-{seed}", label, result)
+
+
+def by_key(*runs: Run) -> dict[str, Run]:
+    """Runs as the report takes them."""
+    return {run.key: run for run in runs}
+
+
+def changed(run: Run, **fields: Any) -> Run:
+    """The run with another result."""
+    return replace(run, result=replace(run.result, **fields))
 
 
 def make_comparison(seeds: int = 5, **fields: Any) -> dict[str, Any]:
@@ -84,6 +116,7 @@ def make_comparison(seeds: int = 5, **fields: Any) -> dict[str, Any]:
         "relation": "<",
         "arms": {"left": "GloVe", "right": "Xavier"},
         "metric": "bleu",
+        "metric_in_words": "BLEU",
         "unit": "BLEU",
         "alpha": 0.01,
         "n": seeds,
@@ -163,8 +196,8 @@ def make_document(claims: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def make_full() -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """A document with every verdict and relation, a control, and records for its runs."""
+def make_full() -> tuple[dict[str, Any], dict[str, Run]]:
+    """A document with every verdict and relation, a control, and its runs."""
     kinds = [
         make_comparison(relation="~", margin=0.5, interval=[-0.2, 0.3], difference=0.05),
         make_comparison(relation=">=", margin=0.4, interval=[-0.3, None], exact=False),
@@ -185,8 +218,8 @@ def make_full() -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         make_control("planted"),
     ]
     arms = (("GloVe", "pretrained", 20.0), ("Xavier", "xavier", 31.0))
-    records = [make_record(*arm[:2], seed, arm[2]) for seed in range(5) for arm in arms]
-    return make_document(claims), {record["key"]: record for record in records}
+    runs = [make_run(*arm[:2], seed, arm[2]) for seed in range(5) for arm in arms]
+    return make_document(claims), by_key(*runs)
 
 
 class Page(HTMLParser):
@@ -287,8 +320,8 @@ def test_every_field_is_described() -> None:
 
 def test_a_glance_tells_how_each_family_came_out() -> None:
     """What it says, its claims by verdict without its controls, and those apart."""
-    document, records = make_full()
-    page = check(render(document, records))
+    document, runs = make_full()
+    page = check(render(document, runs))
     told = " ".join(page.text.split())
     assert (
         "Finding 1: wide tables fare worse 2 supported, 1 refuted, 1 undecided, 2 not run 1 of 1"
@@ -301,8 +334,8 @@ def test_a_glance_tells_how_each_family_came_out() -> None:
 
 def test_methods_say_what_was_done() -> None:
     """Seeds, looks, families, signatures and versions are those of the session."""
-    document, records = make_full()
-    told = render(document, records)
+    document, runs = make_full()
+    told = render(document, runs)
     assert "trained with 5 seeds" in told
     assert "belong to one family;" in told
     assert "looked at again" not in told
@@ -325,8 +358,8 @@ def test_the_same_control_in_two_families_is_counted_once() -> None:
 
 def test_every_claim_has_its_anchor_and_row() -> None:
     """Links to claims are shared, so each has one id, and its row in the summary goes there."""
-    document, records = make_full()
-    page = check(render(document, records))
+    document, runs = make_full()
+    page = check(render(document, runs))
     anchors = [name for name in page.ids if name.startswith("claim-")]
     assert len(anchors) == len(document["claims"])
     assert "claim-kim2024-finding-1-plain-glove-micro-translation" in anchors
@@ -347,8 +380,8 @@ def test_anchors_differ_though_ids_nearly_agree(names: list[str]) -> None:
 
 def test_headline_counts_claims_and_controls_apart() -> None:
     """A claim that was not run was not put to the test, so it is no part of the denominator."""
-    document, records = make_full()
-    text = check(render(document, records)).text
+    document, runs = make_full()
+    text = check(render(document, runs)).text
     assert (
         "2 of 4 claims hold here, 1 refuted, 1 undecided, 2 not run; "
         "controls 1 of 1 as expected." in text
@@ -382,7 +415,10 @@ def test_pages_without_results(claims: list[dict[str, Any]]) -> None:
 def test_hostile_text_is_only_text() -> None:
     """Third-party claims name anything; a page that ran their names could not be passed on."""
     comparison = make_comparison(
-        arms={"left": HOSTILE, "right": HOSTILE}, unit=HOSTILE, metric=HOSTILE
+        arms={"left": HOSTILE, "right": HOSTILE},
+        unit=HOSTILE,
+        metric=HOSTILE,
+        metric_in_words=HOSTILE,
     )
     names = ("id", "nodeid", "statement", "place", "task", "source", "family", "reason", "paper")
     fields = dict.fromkeys(names, HOSTILE)
@@ -393,11 +429,11 @@ def test_hostile_text_is_only_text() -> None:
     ]
     document = make_document(claims)
     document["session"] |= {"device": HOSTILE, "command": HOSTILE, "versions": {HOSTILE: HOSTILE}}
-    records = {
-        record["key"]: record | {"signature": HOSTILE, "failure": HOSTILE, "label": HOSTILE}
-        for record in (make_record("GloVe", HOSTILE, 0, 2.0), make_record("Xavier", "a", 0, 2.0))
+    runs = {
+        run.key: replace(changed(run, signature=HOSTILE, failure=HOSTILE), label=HOSTILE)
+        for run in (make_run("GloVe", HOSTILE, 0, 2.0), make_run("Xavier", "a", 0, 2.0))
     }
-    html = render(document, records)
+    html = render(document, runs)
     page = check(html)
     assert not [name for _, name, _ in page.attributes if name.startswith("on")]
     assert page.text.count(HOSTILE) > 20
@@ -419,14 +455,16 @@ def test_findings_stand_first_and_the_papers_numbers_beside_ours() -> None:
     values=st.lists(st.tuples(anything, anything), max_size=8),
     numbers=st.tuples(*[anything] * 6),
     relation=st.sampled_from(["<", ">", "<=", ">=", "~"]),
-    curve=st.lists(anything, max_size=60),
+    curve=st.lists(st.floats(), max_size=60),
+    measures=st.tuples(*[st.floats()] * 3),
 )
 @settings(max_examples=80)
 def test_any_numbers_render(
     values: list[tuple[float | None, float | None]],
     numbers: tuple[float | None, ...],
     relation: str,
-    curve: list[float | None],
+    curve: list[float],
+    measures: tuple[float, ...],
 ) -> None:
     """Diverged runs give NaN and infinity, and the report is where that must be seen, not fatal."""
     difference, low, high, margin, p, power = numbers
@@ -439,12 +477,18 @@ def test_any_numbers_render(
         margin=margin,
         p=p,
         power=power,
-        runs=["Xavier-0"],
+        runs=["Xavier-0", "GloVe-0"],
     )
-    record = make_record("Xavier", "xavier", 0, 1.0)
-    record["curves"] = {"validation_bleu": curve, "train_loss": [1.0, None, math.nan]}
-    record["tables"]["encoder"]["sigma"] = margin
-    html = render(make_document([make_claim("x", comparisons=[comparison])]), {"Xavier-0": record})
+    runs = by_key(
+        changed(
+            make_run("Xavier", "xavier", 0, 1.0),
+            curves={"validation_bleu": curve, "validation_loss": [1.0, math.nan]},
+            tables={"encoder": replace(TABLE, sigma=math.nan if margin is None else margin)},
+            measures=dict(zip(("bleu", "sigma", "pe_share"), measures, strict=True)),
+        ),
+        make_run("GloVe", "pretrained", 0, 1.0),
+    )
+    html = render(make_document([make_claim("x", comparisons=[comparison])]), runs)
     text = check(html).text
     assert not re.search(r"\b(nan|inf|None)\b", text)
 
@@ -527,11 +571,9 @@ def test_an_endless_interval_has_arrows_and_keeps_the_dots_apart() -> None:
 
 def test_arms_with_one_label_are_told_apart() -> None:
     """Xavier with and without positions share a label; without the setting curves can't be read."""
-    records = {
-        key: make_record("Xavier", "xavier", 0, 2.0, kind=key) for key in ("sinusoidal", "none")
-    }
-    comparison = make_comparison(runs=[*records, "lost"])
-    text = check(render(make_document([make_claim("x", comparisons=[comparison])]), records)).text
+    runs = {key: make_run("Xavier", "xavier", 0, 2.0, kind=key) for key in ("sinusoidal", "none")}
+    comparison = make_comparison(runs=[*runs, "lost"])
+    text = check(render(make_document([make_claim("x", comparisons=[comparison])]), runs)).text
     assert "Xavier (without positions)" in text
     assert "Xavier (with positions)" in text
     assert "Not in the store: lost" in text
@@ -539,10 +581,10 @@ def test_arms_with_one_label_are_told_apart() -> None:
 
 def test_files_are_written_whole(tmp_path: Path) -> None:
     """What is read back is what was given, as strict JSON, with nothing left lying about."""
-    document, records = make_full()
+    document, runs = make_full()
     document["claims"][0]["comparisons"][0]["difference"] = math.nan
     document["claims"][0]["reason"] = "a path \udcff that is no UTF-8"
-    page = write_report(document, records, tmp_path / "a" / "b")
+    page = write_report(document, runs, tmp_path / "a" / "b")
     assert page == tmp_path / "a" / "b" / "index.html"
     check(page.read_text("utf-8"))
     assert sorted(path.name for path in page.parent.iterdir()) == [
@@ -560,8 +602,8 @@ def test_a_failed_write_leaves_the_old_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A full disk must not cost the last good report, nor leave a torn file beside it."""
-    document, records = make_full()
-    write_report(document, records, tmp_path / "report")
+    document, runs = make_full()
+    write_report(document, runs, tmp_path / "report")
     before = (tmp_path / "report" / "verdicts.json").read_bytes()
     # Whoever has the old file open goes on reading the old file.
     (tmp_path / "opened").hardlink_to(tmp_path / "report" / "verdicts.json")
@@ -575,7 +617,7 @@ def test_a_failed_write_leaves_the_old_report(
 
     monkeypatch.setattr(os, "fsync", torn)
     with pytest.raises(OSError, match="no space"):
-        write_report(document, records, tmp_path / "report")
+        write_report(document, runs, tmp_path / "report")
     assert (tmp_path / "report" / "verdicts.json").read_bytes() == before
     assert len(list((tmp_path / "report").iterdir())) == 3
 
@@ -595,16 +637,16 @@ def test_bad_input_says_what_and_how_to_mend(tmp_path: Path) -> None:
 
 def test_a_hostile_test_name_stays_one_argument() -> None:
     """The command is there to be pasted into a shell."""
-    assert rerun("a.py::t[x-y]", "micro") == 'pytest "a.py::t[x-y]" --tier micro'
-    assert rerun("a.py::t[$(rm)]", "micro") == "pytest 'a.py::t[$(rm)]' --tier micro"
+    assert rerun("a.py::t[x-y]", "micro") == 'pytest "a.py::t[x-y]" --embinit-tier micro'
+    assert rerun("a.py::t[$(rm)]", "micro") == "pytest 'a.py::t[$(rm)]' --embinit-tier micro"
 
 
 def test_a_large_report_stays_light() -> None:
     """Three hundred claims of twenty seeds are the largest suite in sight; it must open at once."""
     arms = (("GloVe", "pretrained", 20.0), ("Xavier", "xavier", 31.0))
-    records = [make_record(*arm[:2], seed, arm[2]) for seed in range(20) for arm in arms]
+    runs = [make_run(*arm[:2], seed, arm[2]) for seed in range(20) for arm in arms]
     claims = [make_claim(f"c{i}", comparisons=[make_comparison(20)]) for i in range(300)]
-    html = render(make_document(claims), {record["key"]: record for record in records})
+    html = render(make_document(claims), by_key(*runs))
     assert len(html.encode()) < 3_000_000
 
 
@@ -618,20 +660,24 @@ def test_decimals_show_a_narrow_interval() -> None:
 
 def test_curves_are_those_that_every_arm_has() -> None:
     """A measure that only one arm follows would leave the other without a line."""
-    one, other = make_record("GloVe", "pretrained", 0, 1.0), make_record("Xavier", "xavier", 0, 2.0)
-    records = {record["key"]: record for record in (one, other)}
-    assert learning_curves(gather(records, records)).name == "validation BLEU"
-    del one["curves"]["validation_bleu"]
-    found = learning_curves(gather(records, records))
-    assert (found.name, len(found.series)) == ("train loss", 2)
-    one["curves"] = other["curves"] = {}
-    assert learning_curves(gather(records, records)) is None
+    one, other = make_run("GloVe", "pretrained", 0, 1.0), make_run("Xavier", "xavier", 0, 2.0)
+    both = by_key(one, other)
+    found = learning_curves(gather(both, both))
+    assert found is not None
+    assert found.name == "validation BLEU"
+    losses = {"validation_loss": one.result.curves["validation_loss"]}
+    some = by_key(changed(one, curves=losses), other)
+    found = learning_curves(gather(some, some))
+    assert found is not None
+    assert (found.name, len(found.series)) == ("validation loss", 2)
+    none = by_key(changed(one, curves={}), changed(other, curves={}))
+    assert learning_curves(gather(none, none)) is None
 
 
 def test_the_test_sets_noise_stands_beside() -> None:
     """How far it moves a score, and in how many seeds the arms differ by more."""
-    document, records = make_full()
-    text = check(render(document, records)).text
+    document, runs = make_full()
+    text = check(render(document, runs)).text
     assert "± 1.25 BLEU on one score; the arms differ in 4 of 5 seeds at 5 %" in text
     quiet = make_claim("quiet", comparisons=[make_comparison(test_set=None)])
     assert "on one score" not in check(render(make_document([quiet]), {})).text
@@ -639,8 +685,8 @@ def test_the_test_sets_noise_stands_beside() -> None:
 
 def test_each_arms_spec_is_there_once_and_linked() -> None:
     """What made an arm can be read off the page, from every claim that rests on it."""
-    document, records = make_full()
-    html = render(document, records)
+    document, runs = make_full()
+    html = render(document, runs)
     page = check(html)
     specs = [name for name in page.ids if name.startswith("arm-")]
     assert len(specs) == len(set(specs)) == 2
@@ -650,65 +696,117 @@ def test_each_arms_spec_is_there_once_and_linked() -> None:
     assert "\nseed = " not in page.text
 
 
+def shown(runs: dict[str, Run], tier: str = "micro") -> Any:
+    """What the paper has to show of its mechanism."""
+    return figures(tier, [run.result for run in runs.values()])
+
+
 def test_the_mechanism_is_shown_for_each_source() -> None:
     """Tables as the positions meet them: times the square root of their width."""
-    _, records = make_full()
-    claim = make_claim("plain")
-    [one] = mechanisms(records.values())
-    assert (one.source, one.task) == ("glove", "micro-translation")
+    _, runs = make_full()
+    document = make_document([make_claim("plain")])
+    [one] = shown(runs).mechanisms
+    assert (one.source, one.task) == ("micro-glove", "micro-translation")
     assert [row.label for row in one.widths] == ["Xavier", "GloVe"]
     assert one.widths[0].sigma == pytest.approx(0.388 * math.sqrt(300))
-    assert one.widths[0].positions == 0.65
-    assert [series.label for series in one.histograms.series] == ["Xavier", "GloVe", "Positions"]
-    text = check(render(make_document([claim]), records)).text
+    assert (one.widths[0].positions, one.widths[0].share) == (0.65, 0.25)
+    assert [label for label, _, _ in one.histograms] == ["Xavier", "GloVe", "Positions"]
+    assert [times for _, _, times in one.histograms] == [math.sqrt(300)] * 2 + [1.0]
+    [drawn] = draw([shown(runs)]).mechanisms
+    assert (drawn.source, drawn.widths) == ("micro-glove", one.widths)
+    assert [series.label for series in drawn.histograms.series] == ["Xavier", "GloVe", "Positions"]
+    text = check(render(document, runs)).text
     assert "75.0 % words, 25.0 % positions" in text
-    # Runs of another setting, and those stored before histograms were, don't stand for a source.
-    for record in records.values():
-        record["spec"]["positions"]["kind"] = "none"
-    assert mechanisms(records.values()) == []
-    assert "Mechanism" not in check(render(make_document([claim]), records)).text
+    # Runs of another setting or tier, a source's base alone, and those stored before histograms
+    # were, don't stand for a source.
+    elsewhere = {
+        key: changed(
+            run, spec=replace(run.spec, positions=replace(run.spec.positions, kind="none"))
+        )
+        for key, run in runs.items()
+    }
+    base = {key: run for key, run in runs.items() if run.label == "Xavier"}
+    for other in (shown(elsewhere), shown(base), shown(runs, "sample")):
+        assert other.mechanisms == ()
+    empty = {"encoder": replace(TABLE, histogram=())}
+    older = {key: changed(run, tables=empty, positions=empty) for key, run in runs.items()}
+    assert draw([shown(older)]).mechanisms == ()
+    assert not draw([shown(elsewhere)])
+    assert "Mechanism" not in check(render(document, elsewhere)).text
 
 
 def test_what_width_costs_is_drawn_beside_xavier() -> None:
-    """Sigma over Xavier's, and the share of Xavier's score that is lost; controls take no part."""
-    _, records = make_full()
-    for record in records.values():
-        record["spec"] |= {"training": {"epochs": 12}}
-        if record["label"] == "Xavier":
-            record["tables"] = {"encoder": {"sigma": 0.0388}}
-    assert doses([]) is None
-    found = doses(records.values())
+    """Sigma over Xavier's, and the margins that are lost to it; controls take no part."""
+    _, runs = make_full()
+    assert draw([shown({})]).doses is None
+    for key, run in runs.items():
+        if run.label == "Xavier":
+            runs[key] = changed(run, measures={**run.result.measures, "sigma": 0.0388})
+    [dose] = shown(runs).doses
+    assert (dose.label, dose.task) == ("GloVe", "micro-translation")
+    assert dose.width == pytest.approx(10)
+    # GloVe has 20 BLEU, Xavier 31.
+    assert dose.lost == pytest.approx(11 / TRANSLATION.margin)
+    found = draw([shown(runs)]).doses
     assert found is not None
     [point] = found.points
     assert (point.label, found.kinds[point.kind]) == ("GloVe", "micro-translation")
-    # Ten times as wide: at the tick that says so; 11 of 31 BLEU lost.
+    # Ten times as wide: at the tick that says so.
     [ten] = [tick.at for tick in found.horizontal if tick.text == "10"]
     assert point.x == pytest.approx(ten)
-    at = {float(tick.text): tick.at for tick in found.vertical}
-    expected = at[0] + (at[20] - at[0]) * (100 * 11 / 31) / 20
-    assert point.y == pytest.approx(expected, abs=0.2)
-    other = make_record("Xavier", "xavier", 1000, 1e3)
-    other["spec"] |= {"training": {"epochs": 12}}
-    assert doses([*records.values(), other]) == found
+    zero, other = ((float(tick.text), tick.at) for tick in found.vertical[:2])
+    scale = (other[1] - zero[1]) / (other[0] - zero[0])
+    assert point.y == pytest.approx(zero[1] + scale * (dose.lost - zero[0]), abs=0.2)
+    assert (
+        "What a table costs over its width"
+        in check(render(make_document([make_claim("plain")]), runs)).text
+    )
+    control = by_key(make_run("Xavier", "xavier", 1000, 1e3))
+    assert shown(runs | control).doses == (dose,)
 
 
-def probe(kind: str, multiplier: str, accuracy: float, seed: int = 0) -> dict[str, Any]:
-    """A probe's record."""
-    record = make_record("GloVe", "pretrained", seed, 0.0, kind=kind, multiplier=multiplier)
-    record["spec"] |= {"training": None, "data": {"task": "analogies"}}
-    record["spec"]["positions"]["pe_scale"] = "one"
-    return record | {"measures": {"accuracy": accuracy}}
+def test_each_task_has_a_dose_of_its_own_and_they_are_drawn_together() -> None:
+    """The claim on dose and response ranks all of them, so all of them are in its picture."""
+    runs: dict[str, Run] = {}
+    every = experiments("micro", ("glove",))
+    for place, one in enumerate(every, start=1):
+        metric = one.metric.name
+        values = {
+            "pretrained": {metric: 50.0, "sigma": 0.1 * place},
+            "xavier": {metric: 50.0 + place * one.margin, "sigma": 0.1},
+        }
+        for init, measures in values.items():
+            made = make_run(f"{one.name}-{init}", init, 0, 50.0)
+            runs[made.key] = changed(made, spec=one.run(init, 0), measures=measures)
+    found = {dose.task: (dose.width, dose.lost) for dose in shown(runs).doses}
+    assert len(found) == len(every) > 1
+    assert list(found.values()) == [
+        (pytest.approx(place), pytest.approx(place)) for place in range(1, len(every) + 1)
+    ]
+    drawn = draw([shown(runs)]).doses
+    assert drawn is not None
+    assert len(drawn.points) == len(every)
+    assert set(drawn.kinds) == set(found)
+
+
+def probe(kind: str, multiplier: str, accuracy: float, seed: int = 0) -> Run:
+    """A probe's run."""
+    spec = RELATIONS.run("pretrained", seed)
+    positions = replace(spec.positions, kind=kind, multiplier=multiplier)
+    result = RunResult(replace(spec, positions=positions), {"accuracy": accuracy})
+    return Run(f"{kind}-{multiplier}-{seed}", "GloVe", result)
 
 
 def test_relations_stand_before_and_after_positions() -> None:
     """A row for each probe that was made both ways; the mean over seeds."""
-    records = [
+    runs = by_key(
         probe("none", "one", 80.0),
         probe("sinusoidal", "one", 4.0),
         probe("sinusoidal", "one", 6.0, seed=1),
         probe("none", "sqrt(D)", 80.0),
-    ]
-    [one] = relations(records)
+    )
+    [one] = draw([shown(runs)]).relations
+    assert (one.task, one.source) == (RELATIONS.data.task, RELATIONS.source)
     [row] = one.slides.rows
     assert (row.label, row.said) == ("GloVe", "80.0 → 5.0 %")
     assert row.before > row.after
@@ -788,23 +886,128 @@ def test_a_damaged_history_costs_its_line_only(tmp_path: Path, line: bytes) -> N
     assert [json.loads(one)["started"][:10] for one in kept] == ["2026-11-21", "2026-11-23"]
 
 
+@dataclass(frozen=True)
+class Recall(Recipe):
+    """The recipe of a kind of run that another package brings."""
+
+    kind: ClassVar[str] = "recall"
+
+
+class RecallKind(EvaluationKind):
+    """A kind of run that another package brings."""
+
+    recipe = Recall
+
+    def describe(self, run: RunSpec) -> Description:
+        return Description("a table of theirs", "asked what it remembers")
+
+
+def cells_of(html: str, task: str) -> list[list[str]]:
+    """The rows of a task in the table of what was trained, cell by cell."""
+    table = html[html.index('id="trained"') : html.index('id="summary"')]
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr>(.*)</tr>", table)]
+    return [row for row in rows if row and row[0] == task]
+
+
+def test_what_was_trained_lists_every_kind_of_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those of a second paper, those that train nothing, and those of other packages."""
+    monkeypatch.setattr(KINDS, "_entries", dict(KINDS._entries))
+    KINDS.register("recall", RecallKind())
+    usual = TRANSLATION.run("xavier", 0)
+    [table, *_] = pretrainings("micro")
+    specs = [
+        usual,
+        RELATIONS.run("pretrained", 0),
+        table.run("pretrained", 0),
+        chung2021.experiments("micro")[0].run(chung2021.USUAL, 0),
+        replace(usual, model=None, training=Recall()),
+    ]
+    assert {spec.kind for spec in specs} == set(KINDS)
+    # Each kind has two runs, of which the first stands for both.
+    runs = {
+        f"{place}-{seed}": Run(
+            f"{place}-{seed}",
+            "an arm",
+            RunResult(replace(spec, seed=seed), {}, examples={"train": 1000 + place}),
+        )
+        for place, spec in enumerate(specs)
+        for seed in range(2)
+    }
+    claim = make_claim("x", comparisons=[make_comparison(runs=[*runs])])
+    html = render(make_document([claim]), runs)
+    check(html)
+    thin = "\N{NARROW NO-BREAK SPACE}"
+    for place, spec in enumerate(specs):
+        words = kind_of(spec).describe(spec)
+        found = [row for row in cells_of(html, spec.data.task) if f"1{thin}00{place}" in row[1]]
+        assert [row[3:] for row in found] == [[words.model, words.training, "2"]], spec.kind
+    assert "a table of theirs" in html
+    # Of one task and kind, the setting that most runs have.
+    other = replace(usual, model=replace(usual.model, layers=9), seed=7)
+    more = {**runs, "more": Run("more", "an arm", RunResult(other, {}, examples={"train": 1000}))}
+    claim = make_claim("x", comparisons=[make_comparison(runs=[*more])])
+    html = render(make_document([claim]), more)
+    [row] = [one for one in cells_of(html, usual.data.task) if one[5] == "3"]
+    assert row[3] == kind_of(usual).describe(usual).model
+    assert "9 layers" not in row[3]
+
+
+def test_a_paper_of_somebody_elses_shows_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its citation, its tier and its figures stand on the page; a tier that it lacks says nothing.
+
+    No claim of another paper is on the page, so neither is that paper's.
+    """
+    asked = []
+
+    def told(tier: str, results: Any) -> Any:
+        asked.append(tier)
+        return figures(tier, results)
+
+    theirs = Paper(
+        key="mine2030",
+        citation="Mine (2030), On Tables",
+        short="Mine (2030)",
+        tiers={"micro": Tier("micro", "a toy.")},
+        experiments=lambda tier: [],
+        figures=told,
+    )
+    monkeypatch.setattr(PAPERS, "_entries", {**PAPERS._entries, "mine2030": theirs})
+    _, runs = make_full()
+    claim = make_claim("x", paper="mine2030", family="mine2030/part")
+    text = check(render(make_document([claim]), runs)).text
+    assert "Tests Mine (2030), On Tables (kept here under mine2030)." in " ".join(text.split())
+    assert "The micro tier is a toy." in text
+    assert "75.0 % words, 25.0 % positions" in text
+    assert "Kim, Balasubramanian" not in text
+    assert asked == ["micro"]
+    document = make_document([claim])
+    document["session"]["tier"] = "sample"
+    text = check(render(document, runs)).text
+    assert "The sample tier is" not in text
+    assert "% positions" not in text
+    assert asked == ["micro"]
+
+
 @pytest.mark.parametrize(("layers", "said"), [(1, "1 layer"), (2, "2 layers")])
 def test_a_reader_learns_which_paper_which_data_and_which_models(layers, said) -> None:
     """A verdict without them can't be read: what was put to the test, and on what."""
-    document, records = make_full()
-    text = check(render(document, records)).text
+    document, runs = make_full()
+    text = check(render(document, runs)).text
     assert "Kim, Balasubramanian and Kang (2024), On Initializing Transformers" in text
     assert "The micro tier is a miniature" in text
     assert "the paper tier, which was not run here" in text
     assert "Refuted claims are in Finding 1 (1 of 6)" in text
-    for record in records.values():
-        record["spec"] |= {
-            "model": {"dim": 64, "layers": layers, "feed_forward": 128},
-            "training": {"epochs": 12, "batch_size": 32, "lr": 0.001},
-        }
-        record["examples"] = {"train": 1200, "validation": 200, "test": 300}
-        record["measures"]["best_epoch"] = 12.0
-    page = check(render(document, records))
+    for key, run in runs.items():
+        assert run.spec.model is not None
+        model = replace(run.spec.model, dim=64, layers=layers, feed_forward=128)
+        recipe = replace(run.spec.training, epochs=12, batch_size=32, lr=0.001)
+        runs[key] = changed(
+            run,
+            spec=replace(run.spec, model=model, training=recipe),
+            examples={"train": 1200, "validation": 200, "test": 300},
+            measures={**run.result.measures, "best_epoch": 12.0},
+        )
+    page = check(render(document, runs))
     thin = "\N{NARROW NO-BREAK SPACE}"
     assert f"1{thin}200 / 200 / 300" in page.text
     assert f"64 wide, {said}, feed-forward 128" in page.text
@@ -844,35 +1047,44 @@ def test_an_open_claim_says_what_more_seeds_would_do(fields: dict[str, Any], sai
 
 def test_measures_and_levels_are_told_in_words_that_people_use() -> None:
     """Names of code and digits of divisions stay out of sight."""
-    assert measure("validation_bleu at 3") == "validation BLEU at epoch 3"
-    assert measure("validation_bleu mean") == "mean validation BLEU over the epochs"
-    assert measure("pe_share") == "pe share"
+    bleu = MEASURES["bleu"]
+    assert at_epoch(bleu, 3).in_words == "validation BLEU at epoch 3"
+    assert over_epochs(bleu).in_words == "mean validation BLEU over the epochs"
+    named = {MEASURES[name].in_words for name in MEASURES}
+    assert not [words for words in named if "_" in words]
     assert short(0.05 / 26) == "0.00192"
     assert short(None) == "\N{EN DASH}"
     assert number(7.2e-12) == "0.00"
     assert number(-7.2e-12, 3) == "0.000"
+    comparison = make_comparison(metric="some_name", metric_in_words="the words for it")
+    text = check(render(make_document([make_claim("x", comparisons=[comparison])]), {})).text
+    assert "in the words for it" in text
+    assert "some_name" not in text
 
 
 def test_more_arms_than_can_be_told_apart_have_no_curves() -> None:
     """A dozen lines in six styles say nothing."""
-    records = {
-        f"{kind}-{seed}": make_record(f"A{kind}", "xavier", seed, 1.0)
+    runs = {
+        f"{kind}-{seed}": make_run(f"A{kind}", "xavier", seed, 1.0)
         for kind in range(7)
         for seed in range(2)
     }
-    assert learning_curves(gather(records, records)) is None
-    few = {key: record for key, record in records.items() if not key.startswith("6")}
+    assert learning_curves(gather(runs, runs)) is None
+    few = {key: run for key, run in runs.items() if not key.startswith("6")}
     assert learning_curves(gather(few, few)) is not None
 
 
 def test_what_is_only_followed_is_no_difference_between_arms() -> None:
     """Arms are told apart by treatment; whether BLEU was followed by epoch is none."""
-    one, other = (make_record("GloVe", "pretrained", 0, 1.0) for _ in range(2))
-    one["spec"]["training"] = {"validation_bleu": True}
-    other["spec"]["training"] = {"validation_bleu": False}
-    other["spec"]["table"] = {**other["spec"]["table"], "trained": False}
-    labels = [arm.label for arm in gather(["a", "b"], {"a": one, "b": other})]
-    assert labels == ["GloVe (trained)", "GloVe (frozen)"]
+    one = make_run("GloVe", "pretrained", 0, 1.0)
+    spec = replace(one.spec, training=replace(one.spec.training, validation_bleu=True))
+    frozen = replace(
+        spec,
+        training=replace(spec.training, validation_bleu=False),
+        table=replace(spec.table, trained=False),
+    )
+    arms = gather(["a", "b"], {"a": changed(one, spec=spec), "b": changed(one, spec=frozen)})
+    assert [arm.label for arm in arms] == ["GloVe (trained)", "GloVe (frozen)"]
 
 
 def test_claims_stand_by_family_and_relations_leave_controls_out() -> None:
@@ -887,12 +1099,12 @@ def test_claims_stand_by_family_and_relations_leave_controls_out() -> None:
         "Finding 1: wide tables fare worse",
         "Beyond",
     ]
-    records = [
+    runs = by_key(
         probe("none", "one", 80.0),
         probe("sinusoidal", "one", 4.0),
         probe("sinusoidal", "one", 50.0, seed=1000),
-    ]
-    [one] = relations(records)
+    )
+    [one] = draw([shown(runs)]).relations
     assert one.slides.rows[0].said == "80.0 → 4.0 %"
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from embinit.report import write_report
+from embinit.report.arms import Run
 from test_report import HOSTILE, make_claim, make_document, make_full
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -36,8 +37,8 @@ def show(browser: Any, tmp_path: Path) -> Iterator[Any]:
     """Opens a report; afterwards nothing may have been loaded or complained about."""
     complaints: list[str] = []
 
-    def opened(document: dict[str, Any], records: dict[str, Any], width: int = 1440) -> Any:
-        path = write_report(document, records, tmp_path)
+    def opened(document: dict[str, Any], runs: dict[str, Run], width: int = 1440) -> Any:
+        path = write_report(document, runs, tmp_path)
         page = browser.new_page(viewport={"width": width, "height": 900})
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))

@@ -113,18 +113,18 @@ def decided(document):
 
 def test_any_number_of_workers_comes_to_the_same_verdicts(suite):
     """No -n, -n 1, -n 4 and a claim alone, each from an empty store."""
-    plain = run(suite, "claims", "--store", "plain")
+    plain = run(suite, "claims", "--embinit-store", "plain")
     assert plain["session"]["runs"] == {"wanted": RUNS, "trained": RUNS, "stored": 0}
     assert len(decided(plain)) == 4
     for count in ("1", "4"):
-        shared = run(suite, "claims", "-n", count, "--store", f"store-{count}")
+        shared = run(suite, "claims", "-n", count, "--embinit-store", f"store-{count}")
         assert shared["session"]["runs"] == plain["session"]["runs"]
         assert decided(shared) == decided(plain)
     node = plain["claims"][0]["nodeid"]
-    alone = decided(run(suite, node, "--store", "alone"))
+    alone = decided(run(suite, node, "--embinit-store", "alone"))
     assert alone == {name: decided(plain)[name] for name in alone}
     assert len(alone) == 1
-    again = run(suite, "claims", "-n", "2", "--store", "plain")
+    again = run(suite, "claims", "-n", "2", "--embinit-store", "plain")
     assert again["session"]["runs"] == {"wanted": RUNS, "trained": 0, "stored": RUNS}
     assert decided(again) == decided(plain)
 
@@ -288,7 +288,7 @@ def test_a_pretraining_is_a_run_like_others(tmp_path):
     """Planned, made once, stored, and found again."""
     runs = [
         replace(one, data=replace(one.data, cut=Cut(train=200)))
-        .with_pretraining(steps=2)
+        .with_training(steps=2)
         .run("pretrained", 0)
         for one in pretrainings("micro")
     ]
@@ -297,7 +297,7 @@ def test_a_pretraining_is_a_run_like_others(tmp_path):
         session.want(runs)
         session.ensure(runs)
         assert session.trained == trained
-        narrow, wide = sorted(session.record(run)["measures"]["sigma"] for run in runs)
+        narrow, wide = sorted(session.result(run).measures["sigma"] for run in runs)
         assert narrow < 0.1 < 0.9 < wide
 
 
@@ -307,7 +307,7 @@ def test_a_damaged_record_is_trained_again(tmp_path):
     session = Session(Store(tmp_path), None, "cpu")
     session.want(runs)
     session.ensure(runs)
-    honest = session.record(runs[0])["measures"]
+    honest = session.result(runs[0]).measures
     path = session.store.path(session.key(runs[0]))
     path.write_text(path.read_text().replace('"best_epoch": 1', '"best_epoch": 7'))
     again = Session(Store(tmp_path), None, "cpu")
@@ -315,7 +315,7 @@ def test_a_damaged_record_is_trained_again(tmp_path):
     with pytest.warns(DamagedRecordWarning, match="will be trained again"):
         again.ensure(runs)
     assert again.trained == 1
-    assert again.record(runs[0])["measures"]["best_epoch"] == honest["best_epoch"]
+    assert again.result(runs[0]).measures["best_epoch"] == honest["best_epoch"]
 
 
 def test_a_stored_run_says_nothing_of_the_others_data(tmp_path, monkeypatch):
@@ -333,7 +333,7 @@ def test_a_stored_run_says_nothing_of_the_others_data(tmp_path, monkeypatch):
     again = Session(store, None, "cpu")
     assert again.problem(runs[0]) is None
     assert again.problem(runs[1]) == "the data is gone"
-    assert again.record(runs[0]) is not None
+    assert again.result(runs[0]) is not None
 
 
 def test_nothing_is_trained_for_a_claim_that_lacks_a_run(suite):
@@ -347,9 +347,7 @@ def test_nothing_is_trained_for_a_claim_that_lacks_a_run(suite):
         + """
 
 def elsewhere(experiment):
-    
-
-    return replace(experiment.setting, source="glove")
+    return replace(experiment, source="glove")
 """
     )
     document = run(suite, "claims", "-k", "test_a")
@@ -377,7 +375,7 @@ def test_missing_data_is_a_problem_and_trains_nothing(tmp_path):
     problem = session.problem(one.run("xavier", 0))
     assert problem is not None
     assert "sst2/train.tsv.gz" in problem
-    assert session.record(one.run("xavier", 0)) is None
+    assert session.result(one.run("xavier", 0)) is None
 
 
 def test_stores_of_two_machines_make_one_report(pytester):
@@ -385,12 +383,14 @@ def test_stores_of_two_machines_make_one_report(pytester):
     pytester.makeini("[pytest]\nfilterwarnings = error")
     (pytester.mkdir("claims") / "test_mine.py").write_text(CLAIMS.replace("EPOCHS", "1"))
     for store, which in (("one", "test_a"), ("two", "test_b")):
-        pytester.runpytest_subprocess("claims", "-k", which, "--store", store)
-    done = pytester.runpytest_subprocess("claims", "--store", "one", "--no-train", "-rs")
+        pytester.runpytest_subprocess("claims", "-k", which, "--embinit-store", store)
+    done = pytester.runpytest_subprocess(
+        "claims", "--embinit-store", "one", "--embinit-no-train", "-rs"
+    )
     assert done.parseoutcomes()["skipped"] == 2
     done.stdout.fnmatch_lines(["*one lacks runs; without --no-train they are trained*"])
     command = (sys.executable, "-m", "embinit.cli", "report", "--store")
-    done = pytester.run(*command, "one", "--store", "two", "--max-seeds", "6", "-rs")
+    done = pytester.run(*command, "one", "--store", "two", "--embinit-max-seeds", "6", "-rs")
     assert done.ret == 0
     done.stdout.fnmatch_lines([f"{RUNS} runs from 2 stores"])
     document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())

@@ -97,7 +97,7 @@ def _add_report(commands: Any) -> None:
         "--into", type=Path, help="keep the merged store here (default: only for the report)"
     )
     report.add_argument("--claims", default="claims/", help="where they are (default: claims/)")
-    report.epilog = "Further arguments go to pytest, such as --tier sample or -k finding_1."
+    report.epilog = "Further arguments go to pytest, such as --embinit-tier sample or -k finding_1."
     report.set_defaults(run=_report)
 
 
@@ -134,8 +134,10 @@ def _judge(merged: Store, parsed: argparse.Namespace) -> int:
         )
     # One word, or pytest would look for the project where the store lies. A process of its own,
     # since pytest warns of a plugin that was imported before, and warnings may be errors.
-    arguments = [parsed.claims, f"--store={merged.root}", "--no-train", *parsed.pytest]
-    status = subprocess.run([sys.executable, "-m", "pytest", *arguments], check=False).returncode
+    arguments = [parsed.claims, f"--embinit-store={merged.root}", "--embinit-no-train"]
+    status = subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments, *parsed.pytest], check=False
+    ).returncode
     return 0 if status == pytest.ExitCode.TESTS_FAILED else status
 
 

@@ -208,11 +208,11 @@ def dose_and_response(arm: Quantity, base: Quantity, seed: int, lookup: Lookup) 
     """One seed's sigma over the base's sigma, and how far the arm's score falls below the base's.
 
     The score lost is counted in the task's margins, so that BLEU and accuracy can be ranked
-    together. None where a run lacks a number.
+    together. None where a run lacks a number, or the base's table has no width.
     """
     width, base_width = arm.sigma._value(seed, lookup), base.sigma._value(seed, lookup)
     score, base_score = arm._value(seed, lookup), base._value(seed, lookup)
-    if width is None or base_width is None or score is None or base_score is None:
+    if width is None or not base_width or score is None or base_score is None:
         return None
     return Dose(width / base_width, (base_score - score) / arm.margin)
 

@@ -10,7 +10,9 @@ pytest configuration: ``embinit_short_options = ["tier", "seeds"]``, or ``["all"
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,6 +24,9 @@ NAME = "embinit-claims"
 MARK = "embinit.statement"
 SHORT_OPTIONS = "embinit_short_options"
 STRICT = "embinit_strict"
+CONTROLLER = "embinit.controller"
+STARTED: pytest.StashKey[float] = pytest.StashKey()
+"""When the session began: claims may be met, and trained, long before all is loaded."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "tier": {"default": "micro", "help": "size (default: micro)"},
@@ -112,6 +117,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 def pytest_configure(config: pytest.Config) -> None:
     """Loads the session at once where the project or the command line asks for it."""
+    config.stash[STARTED] = time.time()
     if _is_asked_for(config):
         claim_session(config)
     elif config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
@@ -150,6 +156,11 @@ class Controller:
     def __init__(self, config: pytest.Config) -> None:
         """Waits in the session of ``config``."""
         self._config = config
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tells a worker whose it is, so that its plan is found here."""
+        node.workerinput[CONTROLLER] = os.getpid()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Loads the session when a claim is reported."""

@@ -36,7 +36,7 @@ from embinit.claims.statements import Statement
 from embinit.data.sources import named_source
 from embinit.errors import InputError
 from embinit.papers import arm_labels, papers_of, with_tier
-from embinit.pytest_plugin import MARK, STRICT, progress_line
+from embinit.pytest_plugin import CONTROLLER, MARK, STARTED, STRICT, progress_line
 from embinit.report import baseline
 from embinit.report.baseline import Change
 from embinit.report.verdicts import add_holm, audit_entry, claim_entry, properties
@@ -48,7 +48,6 @@ from embinit.specs import RunSpec
 
 PROPERTY = "embinit.verdict"
 AUDIT_PROPERTY = "embinit.audit"
-CONTROLLER = "embinit.controller"
 CLUSTER_ADDRESS = "embinit.cluster"
 CASE: pytest.StashKey[Case] = pytest.StashKey()
 UNREADABLE: pytest.StashKey[str] = pytest.StashKey()
@@ -71,7 +70,7 @@ class ClaimSession:
             pytest.UsageError: One of them can't be used.
         """
         self.config = config
-        self.started = time.time()
+        self.started = config.stash[STARTED]
         self.verdicts: list[dict[str, Any]] = []
         self.audits: list[dict[str, Any]] = []
         self.broken: list[str] = []
@@ -86,7 +85,7 @@ class ClaimSession:
         if self._is_worker:
             end_with(os.getppid())
         else:
-            progress.sweep(self._marks)
+            progress.sweep(self._marks, self.started)
         # Where warnings are errors, a damaged record must still be made again.
         config.addinivalue_line("filterwarnings", "default::embinit.runs.store.DamagedWarning")
 

@@ -240,7 +240,7 @@ def scatter(
     points: Sequence[tuple[str, int, float, float]], kinds: Sequence[str]
 ) -> Scatter | None:
     """Points (label, which of ``kinds``, x above 0, y), x on a log axis; None without any."""
-    known = [one for one in points if one[2] > 0 and len(drawable(one[2:])) == 2]
+    known = [one for one in points if one[2] > 1 / LARGEST and len(drawable(one[2:])) == 2]
     if not known:
         return None
     floor, left = 216.0, 50.0

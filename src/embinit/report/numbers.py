@@ -128,7 +128,7 @@ def rerun(nodeid: str, tier: str) -> str:
     """The command that runs one claim alone, quoted for a POSIX shell."""
     plain = not set(nodeid) & set('"$`!\\\n')
     quoted = f'"{nodeid}"' if plain else shlex.quote(nodeid)
-    return f"pytest {quoted} --tier {shlex.quote(tier)}"
+    return f"pytest {quoted} --embinit-tier {shlex.quote(tier)}"
 
 
 def _magnitude(value: float) -> int:

@@ -149,15 +149,22 @@ def _owner(path: Path) -> int:
     return int(path.stem.removeprefix("plan-").partition("-")[0])
 
 
-def sweep(folder: Path) -> None:
+def sweep(folder: Path, started: float = math.inf) -> None:
     """Removes plans and marks of processes that no longer run.
 
-    Those of this process's own id are removed too: in a container, a later session may have the id
-    of one that was killed.
+    Those of this process's own id are removed too where they are older than its session: in a
+    container, a later session may have the id of one that was killed.
+
+    Args:
+        folder: Where plans and marks lie.
+        started: When this process's session began, in seconds since the epoch; its workers may have
+            told their plans since then.
     """
     for path in (*folder.glob("[0-9]*.json"), *folder.glob("plan-[0-9]*.json")):
         with contextlib.suppress(OSError, ValueError):
-            if _owner(path) == os.getpid() or not alive(_owner(path)):
+            owner = _owner(path)
+            old = owner == os.getpid() and path.stat().st_mtime < started
+            if old or not alive(owner):
                 path.unlink()
 
 
