@@ -116,6 +116,6 @@ def test_the_readme_is_short():
 
 
 def test_no_include_line_was_formatted():
-    """ruff formats Python in Markdown and would make an expression of it: the site shows no code."""
+    """ruff formats Python in Markdown and would make an expression of it: no code is shown."""
     pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     assert not re.findall(r"8 < ?-|8< --", pages)
