@@ -74,6 +74,7 @@ def comparison(draw: random.Random, keys: list[str], seeds: int) -> dict[str, An
         "relation": "<",
         "arms": {"left": "GloVe", "right": "Xavier"},
         "metric": "bleu",
+        "metric_in_words": "BLEU",
         "unit": "BLEU",
         "alpha": 0.002,
         "n": seeds,
