@@ -395,7 +395,7 @@ def test_stacked_equals_single(model):
     for run, one in zip(runs, together, strict=True):
         [alone] = train(Cohort((run,)))
         assert one.failure is None
-        assert one.spec == run.as_dict()
+        assert one.spec == run
         assert one.measures == pytest.approx(alone.measures, abs=2.1, rel=1e-3)
         for name in ("masked_train_loss", "masked_loss"):
             assert one.curves[name] == pytest.approx(alone.curves[name], rel=1e-4)
