@@ -171,7 +171,7 @@ def task_rows(runs: Iterable[Run]) -> list[TaskRow]:
 
 
 def _task_row(task: str, runs: Sequence[Run]) -> TaskRow:
-    def told(run: Run) -> tuple[str, str, str, str]:
+    def setting(run: Run) -> tuple[str, str, str, str]:
         examples, described = run.result.examples, kind_of(run.spec).describe(run.spec)
         splits = (examples.get(name) for name in ("train", "validation", "test"))
         return (
