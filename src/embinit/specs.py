@@ -280,7 +280,7 @@ class TableSpec:
 
 @dataclass(frozen=True)
 class PositionSpec:
-    """What is added to the embeddings, and what they are multiplied by before.
+    """The positions that are added to the embeddings, and the factor applied before.
 
     Attributes:
         kind: The kind of positions, a key of ``tables.positions.KINDS``.

@@ -130,7 +130,7 @@ class Quantity:
         return replace(self, margin=margin)
 
     def measured_by(self, measure: str | Measure, keep_margin: bool = False) -> Quantity:
-        """The same arms by another measure, in its unit.
+        """The same arms by another measure, in that measure's unit.
 
         Args:
             measure: A measure, or the name of a registered one.

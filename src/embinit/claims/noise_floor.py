@@ -32,7 +32,7 @@ FIRST_SEED = 5000
 
 @dataclass(frozen=True)
 class Floor:
-    """What the seeds alone do to a task's metric.
+    """The noise floor of a task's metric: its spread over seeds.
 
     Attributes:
         tier: The tier.

@@ -30,7 +30,7 @@ MOST_SEEDS = 1000
 
 
 class Verdict(StrEnum):
-    """What the runs decide of a claim."""
+    """The decision on a claim."""
 
     SUPPORTED = "SUPPORTED"
     REFUTED = "REFUTED"

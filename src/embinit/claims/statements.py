@@ -1,4 +1,4 @@
-"""What a test in ``claims/`` states: an id, a sentence, and where the paper says it."""
+"""Statements: the id, the sentence and the citation of a test in ``claims/``."""
 
 from __future__ import annotations
 

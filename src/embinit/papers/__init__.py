@@ -40,7 +40,7 @@ class Tier:
 
 @dataclass(frozen=True)
 class Printed:
-    """What a paper prints for the two sides of a comparison on one of its tasks.
+    """A paper's numbers for the two sides of a comparison on one of its tasks.
 
     Attributes:
         task: The task as the paper writes it.
@@ -145,7 +145,7 @@ class Relations:
 
 @dataclass(frozen=True)
 class Figures:
-    """What a paper shows of its mechanism.
+    """The figures of a paper's mechanism.
 
     Attributes:
         mechanisms: How wide the tables are, source by source.
@@ -160,7 +160,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class NoiseWanted:
-    """What a paper's margins rest on: an experiment whose baseline is trained on seeds of its own.
+    """The basis of a paper's margin: an experiment whose baseline arm is trained on extra seeds.
 
     Attributes:
         experiment: The experiment whose metric's noise is measured.

@@ -279,8 +279,8 @@ def _leaves(path: str, value: object) -> Iterable[tuple[str, object]]:
     if not isinstance(value, Mapping):
         yield path, value
         return
-    for name, part in value.items():
-        yield from _leaves(f"{path}.{name}" if path else str(name), part)
+    for name, content in value.items():
+        yield from _leaves(f"{path}.{name}" if path else str(name), content)
 
 
 UNTOLD = ("training.validation_bleu",)

@@ -640,7 +640,7 @@ def _swarm(places: Sequence[float], top: float) -> tuple[str, int]:
 def _over_seeds(
     seeds: Sequence[Sequence[object]], first: float
 ) -> list[tuple[float, float, float, float]]:
-    """For each epoch, from ``first``: the epoch, and mean, least and greatest over its seeds."""
+    """Each epoch, counted from ``first``, with the mean, least and greatest value of its seeds."""
     longest = max((len(values) for values in seeds), default=0)
     step = max(1, -(-longest // MOST_POINTS))
     # The last epoch is kept whatever the step: it is the one that gets read off.

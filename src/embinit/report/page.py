@@ -102,7 +102,7 @@ class Family:
 
     @property
     def says(self) -> str:
-        """What the family's claims state together; its name where that is not known."""
+        """The family's statement; its name where the document has none."""
         return self.cards[0].claim["family_says"] or self.name
 
     @property
@@ -311,7 +311,7 @@ def _script() -> tuple[Markup, str]:
 
 
 def _not_run(cards: Sequence[Card]) -> dict[str, list[Card]]:
-    """What could not be run, by its reason."""
+    """The claims that could not be run, by the reason."""
     reasons: dict[str, list[Card]] = {}
     for card in cards:
         if card.claim["verdict"] == "NOT RUN" and not card.claim["as_expected"]:
@@ -496,7 +496,7 @@ def _card(
     runs: Mapping[str, Run],
     sessions: Sequence[past.Session],
 ) -> Card:
-    keys = list(dict.fromkeys(key for part in claim["comparisons"] for key in part["runs"]))
+    keys = list(dict.fromkeys(key for entry in claim["comparisons"] for key in entry["runs"]))
     arms = gather(keys, runs)
     return Card(
         claim=claim,
@@ -548,7 +548,7 @@ def _tally(cards: Iterable[Card], verdict: str) -> int:
 
 
 def _used(claims: Sequence[Mapping[str, Any]], runs: Mapping[str, Run]) -> list[Run]:
-    keys = (key for claim in claims for part in claim["comparisons"] for key in part["runs"])
+    keys = (key for claim in claims for entry in claim["comparisons"] for key in entry["runs"])
     return [runs[key] for key in dict.fromkeys(keys) if key in runs]
 
 
@@ -582,9 +582,9 @@ def _template() -> jinja2.Template:
 def _plain(value: Any) -> Any:
     """``value`` as strict JSON has it: no NaN, no infinity."""
     if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in value.items()}
+        return {str(name): _plain(content) for name, content in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [_plain(content) for content in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -1,4 +1,4 @@
-"""What earlier sessions found: ``history.jsonl``, one line a session, beside ``verdicts.json``.
+"""The results of earlier sessions: ``history.jsonl``, one line a session, beside ``verdicts.json``.
 
 A line holds the verdict and the effects of each claim that its session ran, so that a nightly run
 of years stays small. ``embinit bless`` adds the blessed session to the baseline's history, and a

@@ -114,7 +114,7 @@ def _groups(
 
 
 def _claim_row(claim: Mapping[str, Any]) -> Row:
-    verdict, parts = claim["verdict"], claim["comparisons"]
+    verdict, comparisons = claim["verdict"], claim["comparisons"]
     notes, style = [], STYLES.get(verdict, "")
     if claim["control"]:
         wrong = claim["as_expected"] is False
@@ -123,12 +123,13 @@ def _claim_row(claim: Mapping[str, Any]) -> Row:
         style = "bold red" if wrong else "dim"
     effect = unit = p = ""
     # The verdict rests on all comparisons; shown is the one with the weakest evidence for it.
-    deciding = [part for part in parts if part["verdict"] == verdict]
+    deciding = [entry for entry in comparisons if entry["verdict"] == verdict]
     if deciding:
-        part = max(deciding, key=lambda part: finite(part["p"]) or 0.0)
-        effect, unit = number(part["difference"]).replace(MINUS, "-"), clean(part["unit"])
-        p = "exact" if part["exact"] else p_value(part["p"])
-        notes += [f"the deciding one of {len(parts)}"] if len(parts) > 1 else []
+        weakest = max(deciding, key=lambda entry: finite(entry["p"]) or 0.0)
+        effect, unit = number(weakest["difference"]).replace(MINUS, "-"), clean(weakest["unit"])
+        p = "exact" if weakest["exact"] else p_value(weakest["p"])
+        several = len(comparisons) > 1
+        notes += [f"the deciding one of {len(comparisons)}"] if several else []
     return Row(clean(claim["id"]), clean(verdict), effect, unit, p, "; ".join(notes), style)
 
 

@@ -44,7 +44,7 @@ WHOLE_SPLIT = 30_000
 
 @dataclass(frozen=True)
 class Workplace:
-    """Where a cohort is made.
+    """The place in which a cohort is made.
 
     Attributes:
         data_dir: The directory with real data, if there is one.
@@ -73,7 +73,7 @@ class Description:
 
 
 class Kind(Protocol):
-    """What embinit asks of a kind of run."""
+    """The interface of a kind of run."""
 
     @property
     def recipe(self) -> type[Recipe] | None:

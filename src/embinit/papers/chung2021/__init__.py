@@ -416,7 +416,7 @@ def numbers() -> dict[str, Any]:
 
 
 def printed(comparison: Comparison) -> list[Printed]:
-    """What the paper prints for a comparison of its coupled and its decoupled model.
+    """The paper's numbers for a comparison of its coupled and its decoupled model.
 
     Returns:
         Their zero-shot accuracy on XNLI; nothing for a comparison of other arms.

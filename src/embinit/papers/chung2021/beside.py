@@ -1,4 +1,4 @@
-"""What was measured for the paper, arm by arm and layer by layer, with parameter counts."""
+"""Tables beside the paper's claims: scores by arm and by layer, with parameter counts."""
 
 from __future__ import annotations
 

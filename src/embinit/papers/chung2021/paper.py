@@ -23,7 +23,7 @@ from embinit.papers.chung2021.beside import beside, methods
 
 
 def noise(tier: str) -> list[NoiseWanted]:
-    """What the margins of a tier rest on: one experiment, whose runs have all scores."""
+    """The basis of a tier's margins: one experiment, whose runs have all scores."""
     return [NoiseWanted(experiments(tier)[0], DECOUPLING, tuple(metrics(tier)[1:]))]
 
 

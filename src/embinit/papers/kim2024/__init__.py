@@ -46,7 +46,7 @@ MADE = {
     "micro-inference": {"mnli"},
     "micro-translation": set(TRANSLATION),
 }
-"""What the made language's tasks stand for."""
+"""The paper's tasks that each task of the made language stands for."""
 
 Query = Callable[[str], Sequence[Experiment]]
 

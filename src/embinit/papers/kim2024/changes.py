@@ -33,7 +33,7 @@ def everywhere(experiment: Experiment) -> list[Experiment]:
 
 
 def _of_tier(experiment: Experiment) -> list[Experiment]:
-    """The tier's experiments, with as many seeds as the experiment was given."""
+    """The tier's experiments, each with the number of seeds that ``experiment`` has."""
     tier = experiment.tier
     every = [*experiments(tier), *probes(tier), *pretrainings(tier)]
     registered = {other.name: other.seeds for other in every}.get(experiment.name)

@@ -21,7 +21,7 @@ def every_experiment(tier: str) -> list[Experiment]:
 
 
 def noise(tier: str) -> list[NoiseWanted]:
-    """What the margins of a tier rest on: Xavier's noise in GloVe's experiment on each task.
+    """The basis of a tier's margins: Xavier's noise in GloVe's experiment on each task.
 
     For the real tasks the paper prints standard deviations too.
     """

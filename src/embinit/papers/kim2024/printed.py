@@ -1,4 +1,4 @@
-"""What the paper prints: the numbers of its tables, and those for the sides of a comparison."""
+"""Printed numbers: those of the paper's tables, and those for the sides of a comparison."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TITLES = {"sst2": "SST2", "mnli": "MNLI", "multi30k": "Multi30k", "iwslt2017": "
 
 
 def printed(comparison: Comparison) -> list[Printed]:
-    """What Tables 1, 2, 3, 7 and 8 print for the two sides of a comparison.
+    """The numbers of Tables 1, 2, 3, 7 and 8 for the two sides of a comparison.
 
     Returns:
         One row for each task that has numbers for both sides; empty where none has.
