@@ -28,7 +28,15 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit status: 0 in order, 1 not, 2 bad input."""
+    """Runs the command line.
+
+    Args:
+        arguments: The arguments without the program's name; None means those of the process.
+
+    Returns:
+        The exit status: 0 for in order, 1 for not in order, 2 for bad input. ``report`` ends with
+        pytest's status, where a refuted claim is no failure.
+    """
     parser = argparse.ArgumentParser(prog="embinit", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     _add_check(commands)
@@ -39,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed, rest = parser.parse_known_args(arguments)
     if rest and parsed.command != "report":
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
-    parsed.pytest = [one for one in rest if one != "--"]
+    parsed.pytest = [argument for argument in rest if argument != "--"]
     command: Callable[[argparse.Namespace], int] = parsed.run
     try:
         return command(parsed)
@@ -65,8 +73,8 @@ def _check(parsed: argparse.Namespace) -> int:
             print(f"moved: {change}")
     for fault in faults:
         print(f"NOT IN ORDER: {fault}")
-    found = [claim["verdict"] for claim in latest["claims"] if not claim["control"]]
-    print(", ".join(f"{found.count(verdict)} {verdict}" for verdict in VERDICTS))
+    verdicts = [claim["verdict"] for claim in latest["claims"] if not claim["control"]]
+    print(", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS))
     return 1 if faults else 0
 
 
@@ -115,7 +123,10 @@ def _report(parsed: argparse.Namespace) -> int:
 
 
 def _judge(merged: Store, parsed: argparse.Namespace) -> int:
-    """Merge and judge; a refuted claim is a result, so pytest's 1 is no failure here."""
+    """Merges the stores and judges the claims.
+
+    A refuted claim is a result, so pytest's status 1 is no failure here.
+    """
     import pytest
 
     from embinit.runs.store import Store
@@ -126,7 +137,7 @@ def _judge(merged: Store, parsed: argparse.Namespace) -> int:
             apart[key] = max(difference, apart.get(key, 0.0))
     print(f"{len([*merged])} runs from {len(parsed.store)} stores", flush=True)
     if apart:
-        differing = sum(one > 0 for one in apart.values())
+        differing = sum(difference > 0 for difference in apart.values())
         print(
             f"{len(apart)} runs are in several, {differing} of them with other measures, by up to "
             f"{max(apart.values()):.3g}; the first store's count",
@@ -174,24 +185,24 @@ def _noise_floor(parsed: argparse.Namespace) -> int:
 
     torch.set_num_threads(1)
     wanted = [
-        one
+        noise
         for paper in with_tier(parsed.tier)
-        for one in paper.noise(parsed.tier)
-        if parsed.task in (None, one.experiment.data.task)
+        for noise in paper.noise(parsed.tier)
+        if parsed.task in (None, noise.experiment.data.task)
     ]
     if not wanted:
         raise InputError(f"tier {parsed.tier} has no task {parsed.task!r}")
     floors: list[Floor] = []
-    for one in wanted:
+    for noise in wanted:
         measured = measure(
-            one.experiment, parsed.seeds, parsed.data_dir, parsed.device, one.metrics
+            noise.experiment, parsed.seeds, parsed.data_dir, parsed.device, noise.metrics
         )
         floors += measured
         if parsed.json:
             parsed.json.write_text(as_json(floors), encoding="utf-8")
-        alpha = one.family.share(parsed.tier)
+        alpha = noise.family.share(parsed.tier)
         for floor in measured:
-            margin = floor.margin(one.deviations)
+            margin = floor.margin(noise.deviations)
             effect = parsed.effect if parsed.effect is not None else margin
             seeds = floor.seeds_for(effect, alpha)
             print(
@@ -229,14 +240,18 @@ def _prepare(parsed: argparse.Namespace) -> int:
         use_source(*named_source(given))
     data_dir = parsed.data_dir.absolute() if parsed.data_dir else None
     wanted: dict[DataSpec, dict[str | None, None]] = {}
-    every = (one for paper in with_tier(parsed.tier) for one in paper.experiments(parsed.tier))
-    for one in every:
-        run = one.run(one.baseline, 0)
-        if one.model is None:
+    every = (
+        experiment
+        for paper in with_tier(parsed.tier)
+        for experiment in paper.experiments(parsed.tier)
+    )
+    for experiment in every:
+        run = experiment.run(experiment.baseline, 0)
+        if experiment.model is None:
             continue  # what trains no model reads no prepared text
         for data in kind_of(run).reads(run):
             wanted.setdefault(data, {})
-        wanted[one.data][one.source] = None
+        wanted[experiment.data][experiment.source] = None
     to, ready = Writer(parsed.to.absolute()), 0
     for number, (spec, sources) in enumerate(wanted.items(), start=1):
         for source in sources or (None,):

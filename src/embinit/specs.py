@@ -1,7 +1,7 @@
-"""The specs of runs: everything that decides what a run comes to, and nothing else.
+"""The specs of runs: everything that decides the result of a run, and nothing else.
 
 Two runs with equal specs are the same run, whoever asks for it. A spec is a frozen dataclass of
-plain values, so that it is hashed, compared and stored as it is.
+plain values, so that it can be hashed, compared and stored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ R = TypeVar("R", bound="Recipe")
 
 
 def _later(default: Any) -> Any:
-    """A field that its class got after runs were stored.
+    """A field that was added to its class after runs were stored.
 
     At its default it is left out of the digest, so older records keep their key.
     """
@@ -28,9 +28,14 @@ def _later(default: Any) -> Any:
 class Cut:
     """How much of a data set a tier uses; None keeps a split whole.
 
-    A cut training split is a sample drawn once from a fixed generator, the same in every arm and
-    seed; validation and test are cut from the front. Examples longer than ``max_length`` tokens
-    are dropped from training and truncated elsewhere (see ``vocabulary``).
+    Examples longer than ``DataSpec.max_length`` tokens are dropped from training and truncated
+    elsewhere.
+
+    Attributes:
+        train: How many training examples are kept. They are a sample drawn once from a fixed
+            generator, the same in every arm and seed.
+        validation: How many examples are kept from the front of the validation split.
+        test: How many examples are kept from the front of the test split.
     """
 
     train: int | None = None
@@ -39,19 +44,25 @@ class Cut:
 
 
 EVALUATION = "evaluation"
-"""The kind of the runs that train nothing: a table is evaluated as it starts."""
+"""The kind of the runs that train nothing: they evaluate a starting table."""
 
 LEARNED = "learned"
-"""The kind whose rows are trained."""
+"""The kind of positions whose encodings are trained."""
 
 
 @dataclass(frozen=True)
 class DataSpec:
-    """Which text, cut how, turned into ids how.
+    """The text that a run reads, and how it is turned into ids.
 
-    ``tokenizers`` names the encoder's and the decoder's tokenizer (one for classification).
-    ``most_words`` is the size of the vocabulary, special words included, where it is fixed
-    beforehand; ``vocabulary`` is the text that it is counted on, where that is not the task's own.
+    Attributes:
+        task: The data set's name.
+        tokenizers: The encoder's and the decoder's tokenizer; one alone for classification.
+        cut: How much of the data set is used.
+        min_freq: How often a word must occur in training to be in the vocabulary.
+        max_length: The longest example, in tokens.
+        most_words: The size of the vocabulary, special words included, where it is fixed
+            beforehand; else None.
+        vocabulary: The text that the vocabulary is counted on; None for the task's own.
     """
 
     task: str
@@ -65,19 +76,29 @@ class DataSpec:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """Sizes of the vanilla transformer (paper, A.2 and Table 5; feed-forward inferred: 512).
+    """Sizes and variants of the transformer.
 
-    ``norm_after_sum`` puts a LayerNorm after table + positions, which the paper's model lacks;
-    ``attention`` tells the positions inside self-attention: ``relative`` adds a learned bias for
-    each distance to the scores, ``rotary`` turns queries and keys by their position.
+    The defaults are those of Kim et al. (2024; A.2 and Table 5). Their feed-forward width of 512
+    is inferred.
 
-    ``norm_position`` is where each sub-layer's norm stands: ``post``, after the residual sum, as
-    in the paper, or ``pre``, before the sub-layer, with a norm after the last layer. ``norm`` is
-    the kind of all the model's norms: ``layer`` for LayerNorm, ``rms`` for RMSNorm.
-
-    ``input_width`` (E_in) and ``output_width`` (E_out) are the widths of the tables that a model
-    is pre-trained with, None being the model's own; a linear layer stands between where they
-    differ from it. ``coupled``: the input table is the output table too.
+    Attributes:
+        dim: The width of the hidden states.
+        heads: How many attention heads a layer has.
+        layers: How many layers the encoder has, and the decoder where there is one.
+        feed_forward: The width of the feed-forward layers.
+        dropout: The dropout probability.
+        norm_after_sum: Whether a LayerNorm stands after table + positions.
+        attention: The positions inside self-attention: ``plain`` for none, ``relative`` for a
+            learned bias of the scores for each distance, ``rotary`` for queries and keys that are
+            rotated by their position.
+        activation: The activation of the feed-forward layers.
+        input_width: The width of the input table (E_in); None for ``dim``. A linear layer leads
+            from it to ``dim`` where the two differ.
+        output_width: The width of the output table (E_out), likewise.
+        coupled: Whether the input table is the output table too.
+        norm_position: Where each sub-layer's norm stands: ``post``, after the residual sum, or
+            ``pre``, before the sub-layer, with a norm after the last layer.
+        norm: The kind of all norms: ``layer`` for LayerNorm, ``rms`` for RMSNorm.
     """
 
     dim: int
@@ -96,14 +117,17 @@ class ModelSpec:
 
     @property
     def table_width(self) -> int:
-        """E_in, the width of the input table: the model's, unless another is given."""
+        """E_in, the width of the input table: ``dim``, unless another is given."""
         return self.dim if self.input_width is None else self.input_width
 
 
 class Recipe:
     """How a run's numbers come about; each kind of run has a recipe of its own.
 
-    A recipe is a frozen dataclass. ``kind`` names its kind in ``runs.kinds.KINDS``.
+    A recipe is a frozen dataclass.
+
+    Attributes:
+        kind: The name of its kind in ``runs.kinds.KINDS``.
     """
 
     kind: ClassVar[str]
@@ -114,15 +138,22 @@ class Recipe:
         return "float32"
 
     def without_extras(self) -> Self:
-        """The recipe without what is followed only to be shown, such as a curve."""
+        """The recipe without extras: curves that are recorded only to be shown."""
         return self
 
 
 @dataclass(frozen=True)
 class TrainingSpec(Recipe):
-    """How it is trained: Adam with the paper's constants and a constant learning rate.
+    """How a model is trained on a task: by Adam with a constant learning rate.
 
-    ``validation_bleu`` has BLEU on the validation split followed epoch by epoch (Figure 1).
+    Attributes:
+        batch_size: How many examples a batch has.
+        epochs: How many epochs the model is trained for.
+        lr: The learning rate.
+        betas: Adam's betas.
+        eps: Adam's epsilon.
+        precision: The precision of matrix products.
+        validation_bleu: Whether BLEU on the validation split is recorded epoch by epoch.
     """
 
     batch_size: int
@@ -142,11 +173,17 @@ class TrainingSpec(Recipe):
 
 @dataclass(frozen=True)
 class TablePretrainingSpec(Recipe):
-    """How a table is pre-trained on unlabelled text, where the table itself is what is measured.
+    """How a table is pre-trained on unlabelled text. The table itself is measured.
 
-    ``objective`` is one of ``pretraining.OBJECTIVES`` and ``optimizer`` one of its ``OPTIMIZERS``;
-    the table starts from a normal of sigma ``start``; ``relative`` positions stand inside
-    attention, others are added to the table's rows.
+    Attributes:
+        objective: The training objective, such as ``span corruption``.
+        steps: How many steps are made.
+        batch_size: How many sentences a batch has.
+        rate: The learning rate.
+        optimizer: ``adafactor`` or ``adamw``.
+        start: The standard deviation of the normal that the table starts from.
+        relative: Whether positions stand inside attention; else they are added to the table's
+            rows.
     """
 
     objective: str
@@ -162,9 +199,17 @@ class TablePretrainingSpec(Recipe):
 
 @dataclass(frozen=True)
 class PretrainingSpec:
-    """How a whole model is pre-trained by guessing hidden words (see ``transfer``).
+    """How a whole model is pre-trained as a masked language model, by Adam.
 
-    Adam with a rate that rises over the first ``warm_up`` of the steps and falls to zero.
+    Attributes:
+        batch_size: How many sentences a batch has.
+        epochs: How many epochs the model is trained for.
+        lr: The highest learning rate.
+        warm_up: The share of the steps over which the rate rises; then it falls to zero.
+        share: The probability that a word is masked.
+        betas: Adam's betas.
+        eps: Adam's epsilon.
+        precision: The precision of matrix products.
     """
 
     batch_size: int
@@ -181,7 +226,10 @@ class PretrainingSpec:
 class DownstreamSpec:
     """A labelled task for a pre-trained model.
 
-    ``role`` names its measures (``sentiment_accuracy``).
+    Attributes:
+        role: The name that its measures begin with (``sentiment`` in ``sentiment_accuracy``).
+        data: The task's text.
+        training: How the model is fine-tuned.
     """
 
     role: str
@@ -191,9 +239,12 @@ class DownstreamSpec:
 
 @dataclass(frozen=True)
 class TransferSpec(Recipe):
-    """Pre-train on a run's data, then fine-tune on each of ``tasks``, each time from there.
+    """Pre-training on a run's data, then fine-tuning on several tasks.
 
-    ``probes`` are classifications that a linear probe reads off each frozen layer.
+    Attributes:
+        pretraining: How the model is pre-trained.
+        tasks: The tasks. Fine-tuning on each starts from the pre-trained model.
+        probes: The classification tasks of the linear probes on each frozen layer.
     """
 
     pretraining: PretrainingSpec
@@ -204,17 +255,21 @@ class TransferSpec(Recipe):
 
     @property
     def precision(self) -> str:
-        """That of pre-training, from whose model fine-tuning goes on."""
+        """The precision of matrix products in pre-training."""
         return self.pretraining.precision
 
 
 @dataclass(frozen=True)
 class TableSpec:
-    """How the embedding tables start, and whether they are trained on.
+    """How the embedding tables start, and whether they are trained.
 
-    ``source`` is None for an init that uses none, so that Xavier is one run for all sources that
-    share tokenizer and width. ``sigma`` standardises what the init made to that width (and to
-    mean zero): scale with the content held fixed.
+    Attributes:
+        init: The init's name in ``tables.inits.INITS``.
+        source: The name of the source of pre-trained vectors. It is None for an init that uses
+            none, so that Xavier is one run for all sources that share tokenizer and width.
+        trained: Whether the tables are trained; else they are frozen.
+        sigma: The standard deviation that the init's table is standardised to, with mean zero;
+            None keeps the table. It changes the scale and holds the content fixed.
     """
 
     init: str
@@ -225,7 +280,13 @@ class TableSpec:
 
 @dataclass(frozen=True)
 class PositionSpec:
-    """What is added to the embeddings, and what they are multiplied by before."""
+    """The positions that are added to the embeddings, and the factor applied before.
+
+    Attributes:
+        kind: The kind of positions, a key of ``tables.positions.KINDS``.
+        multiplier: What the embeddings are multiplied by, such as ``one`` or ``sqrt(D)``.
+        pe_scale: What the positions are multiplied by, such as ``one``.
+    """
 
     kind: str = "sinusoidal"
     multiplier: str = "sqrt(D)"
@@ -234,7 +295,16 @@ class PositionSpec:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One replicate of one arm: everything that decides the outcome, and nothing else."""
+    """One replicate of one arm: everything that decides its result, and nothing else.
+
+    Attributes:
+        data: The text that it reads.
+        model: The model that it trains; None where none is trained.
+        training: How it is trained; None for the evaluation of a table.
+        table: How its tables start.
+        positions: What is added to the embeddings.
+        seed: The seed of all its random streams.
+    """
 
     data: DataSpec
     model: ModelSpec | None
@@ -244,7 +314,7 @@ class RunSpec:
     seed: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain nested dict, as kept in the run's record."""
+        """The spec as a plain nested dict, which the run's record holds."""
         return dataclasses.asdict(self)
 
     @property
@@ -253,7 +323,7 @@ class RunSpec:
         return EVALUATION if self.training is None else self.training.kind
 
     def recipe(self, kind: type[R]) -> R:
-        """The recipe as its own kind of run knows it.
+        """The recipe, typed as the recipe class of its kind.
 
         Args:
             kind: The recipe's class.
@@ -263,7 +333,7 @@ class RunSpec:
 
     @property
     def precision(self) -> str:
-        """The precision of its matrix products."""
+        """The precision of the run's matrix products."""
         return "float32" if self.training is None else self.training.precision
 
     def digest(self) -> str:
@@ -272,7 +342,7 @@ class RunSpec:
 
     @property
     def cohort_key(self) -> tuple[object, ...]:
-        """Runs with equal keys have tensors of the same shapes and train as one stacked model."""
+        """A key for stacking: runs with equal keys have tensors of the same shapes."""
         return (self.data, self.model, self.training, self.positions.kind == LEARNED)
 
 
@@ -287,9 +357,10 @@ def canonical(spec: object) -> str:
 def _plain(value: object) -> object:
     if dataclasses.is_dataclass(value):
         return {
-            one.name: _plain(content)
-            for one in dataclasses.fields(value)
-            if (content := getattr(value, one.name)) != one.default or "later" not in one.metadata
+            member.name: _plain(content)
+            for member in dataclasses.fields(value)
+            if (content := getattr(value, member.name)) != member.default
+            or "later" not in member.metadata
         }
     if isinstance(value, Mapping):
         return {name: _plain(content) for name, content in value.items()}

@@ -24,11 +24,11 @@ UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
 _PRINTED = re.compile(r"(-?\d+(?:\.\d+)?)([kM]?)")
 
 Interval = Any
-"""``mpmath.iv.mpf``: has ``a`` and ``b``, its ends, and arithmetic."""
+"""``mpmath.iv.mpf``: an interval with the ends ``a`` and ``b``, and with arithmetic."""
 
 
 class Finding(StrEnum):
-    """What an audit comes to."""
+    """The outcome of an audit."""
 
     CONSISTENT = "CONSISTENT"
     INCONSISTENT = "INCONSISTENT"
@@ -36,7 +36,15 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """One printed number, what it should be, and the arithmetic between."""
+    """One printed number held against what it should be.
+
+    Attributes:
+        what: What the number is.
+        printed: The number as the paper prints it.
+        computed: What the paper's other numbers give for it.
+        arithmetic: How they give it.
+        consistent: Whether the two can be the same number.
+    """
 
     what: str
     printed: str
@@ -45,6 +53,7 @@ class Check:
     consistent: bool
 
     def __str__(self) -> str:
+        """One line: the printed number, the computed one and the arithmetic."""
         verb = "agrees with" if self.consistent else "DISAGREES with"
         return f"{self.what}: printed {self.printed} {verb} {self.computed} ({self.arithmetic})"
 
@@ -52,13 +61,14 @@ class Check:
 def printed(text: str) -> Interval:
     """Every value that rounds to ``text`` (``"0.016"``, ``"7.8k"``).
 
-    InputError if it is no such number.
+    Raises:
+        InputError: The text is no such number.
     """
     return iv.mpf([str(end) for end in _ends(text)])
 
 
 def _ends(text: str) -> tuple[Decimal, Decimal]:
-    """``text`` less and plus half a unit of its last digit."""
+    """The number in ``text`` less half a unit of its last digit, and plus it."""
     match = _PRINTED.fullmatch(text)
     if match is None:
         raise InputError(f"{text!r} is not a number as papers print it (1.20, -3, 7.8k, 11M)")
@@ -85,14 +95,35 @@ def root(value: Interval) -> Interval:
 
 
 def agrees(what: str, text: str, computed: Interval, arithmetic: str) -> Check:
-    """Whether the printed ``text`` can be a rounding of a value in ``computed``."""
+    """Checks whether the printed ``text`` can be a rounding of a value in ``computed``.
+
+    Args:
+        what: What the number is.
+        text: The number as the paper prints it.
+        computed: Every value that the paper's other numbers allow.
+        arithmetic: How they give it, for people.
+
+    Raises:
+        InputError: The text is no number.
+    """
     stated = printed(text)
     meet = bool(stated.a <= computed.b) and bool(computed.a <= stated.b)
-    return Check(what, text, _said(computed), arithmetic, meet)
+    return Check(what, text, _in_words(computed), arithmetic, meet)
 
 
 def mean_of_whole_numbers(what: str, text: str, count: int) -> Check:
-    """Whether ``text`` can be a mean of ``count`` whole numbers (Brown and Heathers' GRIM test)."""
+    """Checks whether ``text`` can be a mean of ``count`` whole numbers.
+
+    It is the GRIM test of Brown and Heathers (2017).
+
+    Args:
+        what: What the number is.
+        text: The mean as the paper prints it.
+        count: How many whole numbers it is the mean of.
+
+    Raises:
+        InputError: The text is no number.
+    """
     low, high = (end * count for end in _ends(text))
     whole = math.ceil(low)
     near = (
@@ -103,13 +134,14 @@ def mean_of_whole_numbers(what: str, text: str, count: int) -> Check:
     return Check(what, text, near, f"whole numbers / {count}", whole <= high)
 
 
-def _said(computed: Interval) -> str:
+def _in_words(computed: Interval) -> str:
+    """The interval in four digits, as one number where its ends agree."""
     low, high = (f"{float(end):.4g}" for end in (computed.a, computed.b))
     return low if low == high else f"{low} to {high}"
 
 
 class Audit(Statement):
-    """What is checked of a paper; the test that it decorates returns the checks."""
+    """A statement on a paper's own numbers. The test that it decorates returns the checks."""
 
 
 audited = Audit
@@ -117,7 +149,11 @@ audited = Audit
 
 
 def finding_of(checks: Sequence[Check]) -> Finding:
-    """CONSISTENT if every check is; InputError where there is none: nothing passes by default."""
+    """The finding of an audit: CONSISTENT if every check is.
+
+    Raises:
+        InputError: There is no check. Nothing passes by default.
+    """
     if not checks:
         raise InputError("an audit must make at least one check")
     good = all(check.consistent for check in checks)

@@ -17,7 +17,7 @@ TOLERANCE = 0.01
 
 
 def unequal(comparisons: Sequence[Comparison], phase: str) -> str | None:
-    """How the arms' budgets differ, comparison by comparison; None where they are equal.
+    """Says how the arms' budgets differ, comparison by comparison; None where they are equal.
 
     Args:
         comparisons: What a claim compares.

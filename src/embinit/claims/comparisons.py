@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from embinit.claims.experiments import Experiment
 
 OTHER_SEEDS = 1000
-"""Where the seeds of an A/A control's second half start."""
+"""The first seed of an A/A control's second half."""
 
 Lookup = Callable[[RunSpec], RunResult | None]
 """Finds the result of a run; None where it has none."""
@@ -36,7 +36,15 @@ Lookup = Callable[[RunSpec], RunResult | None]
 
 @dataclass(frozen=True)
 class Term:
-    """One arm's measure with a weight: part of a quantity."""
+    """One arm's measure with a weight: a summand of a quantity.
+
+    Attributes:
+        weight: What the measure is multiplied by.
+        experiment: The arm's experiment.
+        init: The arm's init.
+        measure: What is read off the arm's runs.
+        offset: What is added to a replicate's number to get its seed.
+    """
 
     weight: float
     experiment: Experiment
@@ -51,10 +59,18 @@ class Term:
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """A sum or difference of arms' measures, one value a seed.
+    """A weighted sum of arms' measures, one value a seed.
 
-    ``<``, ``>``, ``<=``, ``>=`` and ``alike`` compare two quantities; ``-`` makes a difference
-    (of differences) that is compared as such.
+    ``<``, ``>``, ``<=``, ``>=`` and ``alike`` compare two quantities. ``-`` makes their difference,
+    a quantity that is compared like any other.
+
+    Attributes:
+        terms: The arms' measures with their weights.
+        label: The quantity's name, for people.
+        measure: The measure that all terms have in common.
+        unit: The unit of the values.
+        margin: The margin of ``<=``, ``>=`` and ``alike``, in that unit.
+        seeds: How many replicates there are.
     """
 
     terms: tuple[Term, ...]
@@ -65,28 +81,37 @@ class Quantity:
     seeds: int
 
     def __sub__(self, other: Quantity) -> Quantity:
+        """The difference of two quantities of the same measure, seed by seed.
+
+        Raises:
+            InputError: The two have different measures.
+        """
         self._require_same_measure(other)
         flipped = tuple(replace(term, weight=-term.weight) for term in other.terms)
         return replace(self, terms=self.terms + flipped, label=f"({self.label} − {other.label})")
 
     def __lt__(self, other: Quantity | float) -> Comparison:
+        """States that this quantity's mean over seeds is below the other's."""
         return Comparison(self, Relation.BELOW, self._as_quantity(other))
 
     def __gt__(self, other: Quantity | float) -> Comparison:
+        """States that this quantity's mean over seeds is above the other's."""
         return Comparison(self, Relation.ABOVE, self._as_quantity(other))
 
     def __le__(self, other: Quantity | float) -> Comparison:
+        """States that this quantity is at most a margin above the other (non-inferiority)."""
         return Comparison(self, Relation.NOT_ABOVE, self._as_quantity(other))
 
     def __ge__(self, other: Quantity | float) -> Comparison:
+        """States that this quantity is at most a margin below the other (non-inferiority)."""
         return Comparison(self, Relation.NOT_BELOW, self._as_quantity(other))
 
     def alike(self, other: Quantity | float) -> Comparison:
-        """That the two differ by less than the margin (two one-sided tests)."""
+        """States that the two differ by less than the margin (two one-sided tests)."""
         return Comparison(self, Relation.ALIKE, self._as_quantity(other))
 
     def _as_quantity(self, other: Quantity | float) -> Quantity:
-        """``other``, a bare number as a quantity that is the same in every seed."""
+        """``other`` as a quantity; a bare number becomes a constant, the same in every seed."""
         if isinstance(other, Quantity):
             return other
         like = (self.measure, self.unit, self.margin, self.seeds)
@@ -101,16 +126,16 @@ class Quantity:
             )
 
     def within(self, margin: float) -> Quantity:
-        """The same by another margin, in the measure's units."""
+        """The same quantity with another margin, in its unit."""
         return replace(self, margin=margin)
 
     def measured_by(self, measure: str | Measure, keep_margin: bool = False) -> Quantity:
-        """The same arms by another measure, in its unit.
+        """The same arms by another measure, in that measure's unit.
 
         Args:
             measure: A measure, or the name of a registered one.
-            keep_margin: Whether unit and margin stay, the measure being on the metric's scale;
-                else the margin is 0.
+            keep_margin: Keep unit and margin, for a measure on the metric's scale. Without it the
+                unit is the measure's and the margin is 0.
 
         Raises:
             InputError: No measure of that name is registered.
@@ -149,11 +174,11 @@ class Quantity:
         return self.measured_by(measures.over_epochs(self.measure), keep_margin=True)
 
     def with_seeds(self, seeds: int) -> Quantity:
-        """The same over another number of replicates."""
+        """The same quantity over another number of replicates."""
         return replace(self, seeds=seeds)
 
     def on_other_seeds(self) -> Quantity:
-        """The same arms on seeds of their own: the second half of an A/A comparison."""
+        """The same arms on other seeds: the second half of an A/A comparison."""
         terms = tuple(replace(term, offset=OTHER_SEEDS) for term in self.terms)
         return replace(self, terms=terms, label=f"{self.label} on other seeds")
 
@@ -169,7 +194,7 @@ class Quantity:
         return any(kind.random_scores for kind in kinds)
 
     def runs(self) -> list[RunSpec]:
-        """Every run that has a part in it."""
+        """Every run that the quantity is computed from."""
         return [term.run(seed) for seed in range(self.seeds) for term in self.terms]
 
     def values(self, lookup: Lookup) -> list[float | None]:
@@ -189,7 +214,11 @@ class Quantity:
 
 @dataclass(frozen=True, eq=False)
 class Constant(Quantity):
-    """A number that no run decides, such as one that a paper prints."""
+    """A number that no run decides, such as one that a paper prints.
+
+    Attributes:
+        value: The number, the same in every seed.
+    """
 
     value: float = 0.0
 
@@ -198,17 +227,31 @@ class Constant(Quantity):
 
 
 class Dose(NamedTuple):
-    """How much wider a table is than its base's, and what that costs in margins of the task."""
+    """How much wider a table is than another, and what that costs.
+
+    Attributes:
+        width: The arm's sigma over the base's sigma.
+        lost: How far the arm's score falls below the base's, in margins of the task.
+    """
 
     width: float
     lost: float
 
 
 def dose_and_response(arm: Quantity, base: Quantity, seed: int, lookup: Lookup) -> Dose | None:
-    """One seed's sigma over the base's sigma, and how far the arm's score falls below the base's.
+    """One seed's relative width of a table, and the score that goes with it.
 
     The score lost is counted in the task's margins, so that BLEU and accuracy can be ranked
-    together. None where a run lacks a number, or the base's table has no width.
+    together.
+
+    Args:
+        arm: The arm with the wider table.
+        base: The arm that it is held against.
+        seed: The replicate.
+        lookup: Finds the runs' results.
+
+    Returns:
+        The dose, or None where a run lacks a number or the base's table has no width.
     """
     width, base_width = arm.sigma._value(seed, lookup), base.sigma._value(seed, lookup)
     score, base_score = arm._value(seed, lookup), base._value(seed, lookup)
@@ -222,20 +265,33 @@ RANK_CORRELATION = Measure("rank_correlation", "Spearman's ρ")
 
 @dataclass(frozen=True, eq=False)
 class RankCorrelation(Quantity):
-    """Spearman's rho, one a seed, over pairs of an arm and its base (see ``rank_correlation``)."""
+    """Spearman's rho, one a seed (see ``rank_correlation``).
+
+    Attributes:
+        pairs: Arms, each with its base.
+    """
 
     pairs: tuple[tuple[Quantity, Quantity], ...] = ()
 
     @property
     def random(self) -> bool:
-        """Always: it is computed from trained scores."""
+        """Whether the value depends on the seed. It does: it is computed from trained scores."""
         return True
 
     def __sub__(self, other: Quantity) -> Quantity:
+        """Refuses: a correlation has no weighted terms to subtract from.
+
+        Raises:
+            InputError: Always.
+        """
         raise InputError("a rank correlation is compared with a number, not taken from another")
 
     def measured_by(self, measure: str | Measure, keep_margin: bool = False) -> Quantity:
-        """InputError: its pairs have their measures."""
+        """Refuses: the measures of a correlation are those of its pairs.
+
+        Raises:
+            InputError: Always.
+        """
         raise InputError("a rank correlation has no other measure; correlate other quantities")
 
     def with_seeds(self, seeds: int) -> Quantity:
@@ -244,7 +300,7 @@ class RankCorrelation(Quantity):
         return replace(self, seeds=seeds, pairs=pairs)
 
     def on_other_seeds(self) -> Quantity:
-        """The same pairs on seeds of their own."""
+        """The same pairs on other seeds."""
         return replace(
             self,
             label=f"{self.label} on other seeds",
@@ -267,42 +323,55 @@ class RankCorrelation(Quantity):
 
 
 def trend(arms: Sequence[tuple[float, Quantity]], over: str) -> Quantity:
-    """How steeply a measure rises as a width doubles: its least-squares slope over log2 of ``x``.
+    """How steeply a measure rises as a width doubles: its least-squares slope over log2 of x.
 
-    ``arms`` are pairs of x and an arm's measure, ``over`` says what x is. One slope a seed, a
-    weighted sum of the arms' measures, so that it is compared with 0, or with another trend, as
-    any quantity is. InputError for fewer than three x, for one that is not above 0, and for x that
-    repeat.
+    There is one slope a seed. A slope is a weighted sum of the arms' measures, so a trend is
+    compared with 0, or with another trend, as any quantity is.
+
+    Args:
+        arms: Pairs of x and an arm's measure.
+        over: What x is, for the label.
+
+    Raises:
+        InputError: There are fewer than three x, an x is not above 0, an x repeats, or the arms
+            have different measures.
     """
     points = [x for x, _ in arms]
+    listed = ", ".join(f"{x:g}" for x in points)
     if len(points) < 3 or min(points) <= 0 or len(set(points)) < len(points):
-        said = ", ".join(f"{x:g}" for x in points)
-        raise InputError(f"a trend takes at least 3 different values above 0, not {said or 'none'}")
+        raise InputError(
+            f"a trend takes at least 3 different values above 0, not {listed or 'none'}"
+        )
     logs = [math.log2(x) for x in points]
     middle = statistics.fmean(logs)
-    spread = sum((one - middle) ** 2 for one in logs)
+    spread = sum((log - middle) ** 2 for log in logs)
     first = arms[0][1]
     terms: list[Term] = []
     for log, (_, arm) in zip(logs, arms, strict=True):
         first._require_same_measure(arm)
         weight = (log - middle) / spread
         terms += (replace(term, weight=weight * term.weight) for term in arm.terms)
-    said = ", ".join(f"{x:g}" for x in points)
     return replace(
         first,
         terms=tuple(terms),
-        label=f"slope over {over} = {said}",
+        label=f"slope over {over} = {listed}",
         unit=f"{first.unit} a doubling",
         seeds=min(arm.seeds for _, arm in arms),
     )
 
 
 def rank_correlation(pairs: Sequence[tuple[Quantity, Quantity]]) -> Quantity:
-    """How the width of a table goes with what it costs, over ``pairs`` of an arm and its base.
+    """How closely the score lost follows the width of a table: Spearman's rho, one a seed.
 
-    For each seed Spearman's rho between sigma over the base's sigma and how far the arm falls
-    below the base. That is counted in the task's margins, so that BLEU and accuracy can be ranked
-    together. InputError for fewer than three pairs.
+    The two that are ranked are an arm's sigma over its base's sigma, and how far the arm's score
+    falls below the base's. The latter is counted in the task's margins, so that BLEU and accuracy
+    can be ranked together.
+
+    Args:
+        pairs: Arms, each with its base.
+
+    Raises:
+        InputError: There are fewer than three pairs.
     """
     if len(pairs) < 3:
         raise InputError(f"a rank correlation takes at least 3 pairs of arms, not {len(pairs)}")
@@ -319,36 +388,60 @@ def rank_correlation(pairs: Sequence[tuple[Quantity, Quantity]]) -> Quantity:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Two quantities and how the first is said to stand to the second."""
+    """A statement on two quantities, which the runs decide.
+
+    Attributes:
+        left: The first quantity.
+        relation: How it is stated to stand to the second.
+        right: The second quantity.
+    """
 
     left: Quantity
     relation: Relation
     right: Quantity
 
     def __post_init__(self) -> None:
+        """Checks that both sides have the same measure.
+
+        Raises:
+            InputError: They have different ones.
+        """
         self.left._require_same_measure(self.right)
 
     def __bool__(self) -> bool:
-        """While a claim is read: noted, and taken as true. While it is decided: SUPPORTED."""
+        """Hands the comparison to the reader, so that a claim can ``assert`` it.
+
+        A reader that only notes comparisons answers True. One that decides answers whether the
+        comparison is SUPPORTED.
+
+        Raises:
+            InputError: No claim is being read.
+        """
         return _reader.get(_OutsideClaim()).meet(self)
 
     def runs(self) -> list[RunSpec]:
-        """Every run that decides it."""
+        """Every run that the decision rests on."""
         return [*self.left.runs(), *self.right.runs()]
 
     def arms(self) -> list[RunSpec]:
-        """One run of each arm that has a part in it."""
+        """One run of each arm on either side."""
         return [run for side in (self.left, self.right) for run in side.with_seeds(1).runs()]
 
     def with_seeds(self, seeds: int) -> Comparison:
-        """The same over another number of replicates."""
+        """The same comparison over another number of replicates."""
         return replace(self, left=self.left.with_seeds(seeds), right=self.right.with_seeds(seeds))
 
     def decide(self, lookup: Lookup, alpha: float, of: int = 1) -> Decision:
-        """Its outcome at ``alpha`` from the runs that ``lookup`` finds.
+        """Decides the comparison from stored runs.
 
-        As one ``of`` several comparisons of a claim it refutes at alpha / ``of`` only, since any
-        of them can make the claim fall.
+        Args:
+            lookup: Finds the runs' results.
+            alpha: The level at which the comparison is SUPPORTED.
+            of: How many comparisons the claim has. The comparison is REFUTED at alpha / ``of``,
+                since any of them can make the claim fall.
+
+        Raises:
+            InputError: There are fewer than two seeds, or a value is not finite.
         """
         left, right = self.left.values(lookup), self.right.values(lookup)
         missing = [seed for seed, pair in enumerate(zip(left, right, strict=True)) if None in pair]
@@ -363,12 +456,22 @@ class Comparison:
         return Decision(self, outcome, tuple(first), tuple(second), "", alpha)
 
     def __str__(self) -> str:
+        """The comparison in one line, such as ``GloVe < Xavier``."""
         return f"{self.left.label} {self.relation.symbol} {self.right.label}"
 
 
 @dataclass(frozen=True)
 class Decision:
-    """A comparison decided at ``alpha``, or the reason why it could not be."""
+    """A comparison decided, or the reason why it could not be.
+
+    Attributes:
+        comparison: The comparison.
+        outcome: Its numbers and its verdict; None where it could not be decided.
+        left: The left side's values, one a seed.
+        right: The right side's values, one a seed.
+        reason: Why it could not be decided; "" where it was.
+        alpha: The level that it was decided at.
+    """
 
     comparison: Comparison
     outcome: Outcome | None
@@ -379,17 +482,17 @@ class Decision:
 
     @property
     def verdict(self) -> Verdict:
-        """What the comparison came to."""
+        """The verdict on the comparison; NOT RUN where it could not be decided."""
         return Verdict.NOT_RUN if self.outcome is None else self.outcome.verdict
 
     @property
     def open(self) -> bool:
-        """Whether more seeds could still decide it."""
+        """Whether more seeds could still decide the comparison."""
         outcome = self.outcome
         return outcome is not None and outcome.verdict is Verdict.UNDECIDED and not outcome.exact
 
     def __str__(self) -> str:
-        """One line for pytest: statement, effect, interval, p, seeds."""
+        """One line for pytest: the statement, its effect, interval and p, and the seeds."""
         outcome, unit = self.outcome, self.comparison.left.unit
         if outcome is None:
             return f"{self.comparison}: {self.verdict} ({self.reason})"
@@ -406,34 +509,45 @@ class Decision:
 
 
 def verdict_of(decisions: Sequence[Decision]) -> Verdict:
-    """A claim holds if all of its comparisons do, and falls if one of them does."""
-    found = {decision.verdict for decision in decisions}
+    """The verdict on a claim from those on its comparisons.
+
+    A claim holds if all of its comparisons do, and falls if one of them does.
+    """
+    verdicts = {decision.verdict for decision in decisions}
     for worst in (Verdict.NOT_RUN, Verdict.REFUTED, Verdict.UNDECIDED):
-        if worst in found:
+        if worst in verdicts:
             return worst
-    return Verdict.SUPPORTED if found else Verdict.NOT_RUN
+    return Verdict.SUPPORTED if verdicts else Verdict.NOT_RUN
 
 
 @dataclass
 class Reader:
-    """Meets a claim's comparisons one by one; this one only notes them."""
+    """Meets a claim's comparisons one by one; the base class only notes them.
+
+    Attributes:
+        met: The comparisons met so far, in the claim's order.
+    """
 
     met: list[Comparison] = field(default_factory=list)
 
     def meet(self, comparison: Comparison) -> bool:
-        """Note the comparison and let the claim go on."""
+        """Notes the comparison, and answers True so that the claim goes on."""
         self.met.append(comparison)
         return True
 
 
 @dataclass
 class Decider(Reader):
-    """Answers each comparison by its verdict, so that the claim's assert fails where it should."""
+    """Answers each comparison by its verdict, so that the claim's assert fails where it should.
+
+    Attributes:
+        decisions: The decisions on the comparisons, in the claim's order.
+    """
 
     decisions: Sequence[Decision] = ()
 
     def meet(self, comparison: Comparison) -> bool:
-        """Whether the comparison, the next in the claim's order, is SUPPORTED."""
+        """Whether the comparison is SUPPORTED; it is the next in the claim's order."""
         self.met.append(comparison)
         return self.decisions[len(self.met) - 1].verdict is Verdict.SUPPORTED
 
@@ -450,7 +564,7 @@ _reader: contextvars.ContextVar[Reader] = contextvars.ContextVar("reader")
 
 @contextlib.contextmanager
 def read_by(reader: Reader) -> Iterator[Reader]:
-    """Let ``reader`` meet the comparisons of the claims that run inside."""
+    """Lets ``reader`` meet the comparisons of the claims that run inside the context."""
     token = _reader.set(reader)
     try:
         yield reader

@@ -25,11 +25,17 @@ from embinit.errors import InputError
 
 @dataclass(frozen=True)
 class Family:
-    """Claims that share one alpha; ``size`` is fixed beforehand, by tier.
+    """Claims that share one alpha.
 
-    A claim's share is alpha / size whether one of them is run or all, so a claim run alone gets
-    the verdict that it gets in the whole suite. A test compares the sizes with what is collected.
-    ``says`` is what the claims come to, for people.
+    A claim's share is alpha / size, however many claims of the family are run. So a claim that is
+    run alone gets the verdict that it gets in the whole suite. A test compares the sizes with the
+    claims that are collected.
+
+    Attributes:
+        name: The family's name, after its paper's (``kim2024/finding-1``).
+        size: How many claims it has on each tier, fixed before any run.
+        says: What its claims state together, for people.
+        alpha: The level that its claims share.
     """
 
     name: str
@@ -38,7 +44,11 @@ class Family:
     alpha: float = 0.05
 
     def share(self, tier: str) -> float:
-        """This family's alpha for one claim on ``tier``."""
+        """This family's alpha for one claim on ``tier``.
+
+        Raises:
+            InputError: The family has no size for that tier.
+        """
         try:
             return self.alpha / self.size[tier]
         except KeyError:
@@ -49,10 +59,13 @@ class Family:
 
 
 def family_rank(family: str) -> tuple[int, str]:
-    """A paper's findings stand first, then its tables and figures, then what goes beyond them."""
+    """A sort key for families.
+
+    A paper's findings stand first, then its tables and figures, then what goes beyond them.
+    """
     kinds = ("finding", "table", "figure")
     name = family.rpartition("/")[2]
-    rank = next((place for place, kind in enumerate(kinds) if name.startswith(kind)), len(kinds))
+    rank = next((index for index, kind in enumerate(kinds) if name.startswith(kind)), len(kinds))
     return rank, family
 
 
@@ -80,10 +93,10 @@ claim = Claim
 
 
 def comparisons_of(test: Callable[..., None], experiment: Experiment) -> list[Comparison]:
-    """Every comparison that a claim makes, without any run.
+    """Every comparison that a claim makes; nothing is trained for it.
 
     Raises:
-        InputError: It makes none, or one that can't be made, such as of an unknown arm.
+        InputError: The claim makes none, or one that can't be made, such as of an unknown arm.
     """
     with read_by(Reader()) as reader:
         test(experiment=experiment)

@@ -94,18 +94,20 @@ class Experiment:
         return INITS[init].label.format(source=self.source_label)
 
     def changed(self, says: str = "", **changes: Any) -> Experiment:
-        """The same in another setting, where curves that are only shown are not followed.
+        """The same experiment in another setting.
+
+        Curves that are only shown (``Recipe.without_extras``) are not followed there.
 
         Args:
             says: The change in words, for arms' labels.
             changes: Fields of the experiment.
         """
         training = self.training.without_extras() if self.training is not None else None
-        said = f"{self.changes} {says}".strip()
-        return replace(self, **{"training": training, "changes": said, **changes})
+        words = f"{self.changes} {says}".strip()
+        return replace(self, **{"training": training, "changes": words, **changes})
 
     def with_model(self, says: str = "", **changes: Any) -> Experiment:
-        """The same with another model.
+        """The same experiment with another model.
 
         Args:
             says: The change in words.
@@ -117,7 +119,7 @@ class Experiment:
         return self.changed(says, model=_replaced(self.model, "model", changes))
 
     def with_training(self, says: str = "", **changes: Any) -> Experiment:
-        """The same trained otherwise.
+        """The same experiment, trained in another way.
 
         Args:
             says: The change in words.
@@ -130,31 +132,40 @@ class Experiment:
         return replace(changed, training=_replaced(changed.training, "training", changes))
 
     def without_positions(self) -> Experiment:
-        """The same with nothing added to the embeddings."""
+        """The same experiment with nothing added to the embeddings."""
         return self.with_positions("none", "without positions")
 
     def with_positions(self, kind: str, says: str = "") -> Experiment:
-        """The same with another kind of positions (see ``tables.positions.KINDS``)."""
+        """The same experiment with another kind of positions.
+
+        Args:
+            kind: A key of ``tables.positions.KINDS``.
+            says: The change in words.
+        """
         return self.changed(says, positions=replace(self.positions, kind=kind))
 
     def with_layers(self, layers: int) -> Experiment:
-        """The same with another depth."""
+        """The same experiment with a model of ``layers`` layers.
+
+        Raises:
+            InputError: The experiment trains no model.
+        """
         return self.with_model(f"with {layers} layer{'s' if layers > 1 else ''}", layers=layers)
 
     def with_sigma(self, sigma: float) -> Experiment:
-        """The same with every arm's table standardised to ``sigma``."""
+        """The same experiment with every arm's table standardised to ``sigma``."""
         return self.changed(f"at sigma {sigma:g}", sigma=sigma)
 
     def frozen(self) -> Experiment:
-        """The same with tables that are not trained."""
+        """The same experiment with tables that are not trained."""
         return self.changed("frozen", trained=False)
 
 
-def _replaced(part: Any, what: str, changes: dict[str, Any]) -> Any:
-    if part is None:
+def _replaced(spec: Any, what: str, changes: dict[str, Any]) -> Any:
+    if spec is None:
         raise InputError(f"the experiment has no {what} to change ({', '.join(changes)})")
-    known = [one.name for one in fields(part)]
+    known = [each.name for each in fields(spec)]
     for name in changes:
         if name not in known:
             raise InputError(f"a {what} has no {name!r}; it has {', '.join(known)}")
-    return replace(part, **changes)
+    return replace(spec, **changes)

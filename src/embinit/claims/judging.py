@@ -50,7 +50,7 @@ class Case:
         return self.claim.family.share(self.experiment.tier)
 
     def runs(self) -> list[RunSpec]:
-        """Every run that its first look takes; none where the budgets differ."""
+        """Every run that the claim's first look takes; none where the budgets differ."""
         if self.unequal:
             return []
         return [run for comparison in self.comparisons for run in comparison.runs()]
@@ -96,13 +96,14 @@ class Judgement:
 
     @property
     def as_expected(self) -> bool | None:
-        """Whether a control came out as it should; None for a claim, and where it was not run."""
+        """Whether a control came out as it should; None for a claim, or where nothing was run."""
         claim = self.case.claim
         # A control that lacks its data says nothing; one whose budget was caught says it all.
         idle = self.verdict is Verdict.NOT_RUN and not self.case.unequal
         return None if claim.expects is None or idle else self.verdict is claim.expects
 
     def __str__(self) -> str:
+        """The claim with its verdict, then each comparison on a line of its own."""
         lines = [f"{self.case.claim.says}: {self.verdict}"]
         return "\n".join([*lines, *(f"  {decision}" for decision in self.decisions)])
 
@@ -121,10 +122,11 @@ def judge(
     Args:
         test: A function that ``claim`` decorates, or a claim that was read already.
         experiment: The experiment to test it in; left out for a claim that was read already.
-        session: Has the store, the data and the device.
-        max_seeds: Look again at what is UNDECIDED with twice the seeds, up to so many.
-        ensure: Has runs stored, where the session should not do it itself.
-        may_go_on: Whether a further look may begin.
+        session: The session with the store, the data and the device.
+        max_seeds: The most seeds of a look. What is UNDECIDED is looked at again with twice the
+            seeds, up to this number; None means a single look.
+        ensure: Gets runs stored, in place of the session's own way.
+        may_go_on: Tells whether a further look at the given runs may begin.
 
     Raises:
         InputError: The claim can't be read, or a run can't be stored.

@@ -1,9 +1,10 @@
 """Looks: with how many seeds a claim is judged, and how its share of alpha is split over them.
 
-A session looks once, unless it may train more seeds (``--max-seeds``). Then what is UNDECIDED is
-looked at again with twice the seeds, and twice those, up to the most. The schedule stands before
-anything is trained: the first look has half of the claim's alpha, the later ones share the other
-half evenly. Whichever look decides, the chance that one of them errs is at most their sum.
+A look is an interim analysis of a group-sequential design. A session looks once, unless it may
+train more seeds (``--max-seeds``). Then it looks again at what is UNDECIDED, each time with twice
+the seeds, up to that number. The schedule is fixed before anything is trained: the first look has
+half of the claim's alpha, the later looks share the other half evenly. The chance that any look
+errs is at most the sum of their shares (Bonferroni), whichever look decides.
 """
 
 from __future__ import annotations
@@ -19,16 +20,26 @@ from embinit.specs import RunSpec
 
 @dataclass(frozen=True)
 class Look:
-    """So many ``seeds``, judged at that ``share`` of the claim's alpha."""
+    """One look at a claim.
+
+    Attributes:
+        seeds: How many seeds the claim is judged with.
+        share: The share of the claim's alpha that the look has, above 0 to 1.
+    """
 
     seeds: int
     share: float
 
 
 def schedule(first: int, most: int | None = None) -> tuple[Look, ...]:
-    """The looks from ``first`` seeds to ``most`` (None: the first is the only one).
+    """The looks at a claim, in order.
 
-    InputError if ``most`` is less than ``first``.
+    Args:
+        first: How many seeds the first look has.
+        most: How many seeds the last look has; None means that the first is the only one.
+
+    Raises:
+        InputError: ``most`` is less than ``first``.
     """
     if most is not None and most < first:
         raise InputError(f"at most {most} seeds, but the first look takes {first}; allow as many")
@@ -48,23 +59,37 @@ def look(
     lookup: Lookup,
     may_go_on: Callable[[list[RunSpec]], bool] = lambda runs: True,
 ) -> list[Decision]:
-    """Decide a claim's ``comparisons``, at later looks only those that are still open.
+    """Decides a claim's comparisons, look by look.
 
-    ``ensure`` is asked for the runs of a look before ``lookup`` is for their records. No look but
-    the first begins unless its runs ``may_go_on``, nor once the claim as a whole is decided.
+    A later look takes only the comparisons that are still open. Looking ends once the claim as a
+    whole is decided.
+
+    Args:
+        comparisons: The claim's comparisons.
+        looks: The schedule.
+        alpha: The claim's share of its family's alpha.
+        ensure: Gets the runs of a look stored. It is called before ``lookup``.
+        lookup: Finds the runs' results.
+        may_go_on: Tells whether a later look at the given runs may begin.
+
+    Returns:
+        One decision for each comparison, in the order of ``comparisons``.
     """
     decisions: dict[int, Decision] = {}
-    for number, one in enumerate(looks):
-        still = [i for i in range(len(comparisons)) if number == 0 or decisions[i].open]
-        seen = {
-            i: comparisons[i].with_seeds(one.seeds) if number else comparisons[i] for i in still
+    for number, this_look in enumerate(looks):
+        still_open = [
+            index for index in range(len(comparisons)) if number == 0 or decisions[index].open
+        ]
+        looked_at = {
+            index: comparisons[index].with_seeds(this_look.seeds) if number else comparisons[index]
+            for index in still_open
         }
-        runs = [run for comparison in seen.values() for run in comparison.runs()]
-        if number and not (still and may_go_on(runs)):
+        runs = [run for comparison in looked_at.values() for run in comparison.runs()]
+        if number and not (still_open and may_go_on(runs)):
             break
         ensure(runs)
-        for i, comparison in seen.items():
-            decisions[i] = comparison.decide(lookup, alpha * one.share, len(comparisons))
+        for index, comparison in looked_at.items():
+            decisions[index] = comparison.decide(lookup, alpha * this_look.share, len(comparisons))
         if verdict_of([*decisions.values()]) is not Verdict.UNDECIDED:
             break
-    return [decisions[i] for i in range(len(comparisons))]
+    return [decisions[index] for index in range(len(comparisons))]

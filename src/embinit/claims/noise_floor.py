@@ -1,9 +1,9 @@
 """The noise floor: how far apart two trainings of the same arm come out by the seed alone.
 
 A margin is twice the standard deviation of the baseline arm over seeds that no claim uses, rounded
-up to half a unit: a difference that two trainings of the very same model show in one case of six is
-not one that a finding should rest on. Where a paper prints standard deviations of that arm for the
-task, the margin is no less than twice the largest, rounded up likewise.
+up to half a unit. Two trainings of the very same model differ by that much in one case of six, so
+no finding should rest on a smaller difference. Where a paper prints standard deviations of that arm
+for the task, the margin is no less than twice the largest, rounded up likewise.
 
 A paper's ``noise_floor.json`` holds what was measured; a test holds every registered margin against
 it.
@@ -32,7 +32,20 @@ FIRST_SEED = 5000
 
 @dataclass(frozen=True)
 class Floor:
-    """What the seeds alone do to a task's metric, in its ``unit``; ``sd`` has n - 1 below."""
+    """The noise floor of a task's metric: its spread over seeds.
+
+    Attributes:
+        tier: The tier.
+        task: The task.
+        width: The model's width.
+        metric: The metric's name.
+        unit: The metric's unit, which ``mean`` and ``sd`` are in.
+        mean: The mean over the seeds.
+        sd: The standard deviation over the seeds, with n - 1 in the denominator.
+        seeds: How many seeds were trained.
+        seconds_a_run: How long one run took, on average.
+        measured: The date of the measurement (ISO 8601).
+    """
 
     tier: str
     task: str
@@ -50,10 +63,20 @@ class Floor:
         return margin_for([self.sd, *printed])
 
     def seeds_for(self, effect: float, alpha: float) -> int | None:
-        """How many seeds show a difference of ``effect`` with 90 % power; None: over 1000.
+        """How many seeds show a difference of ``effect`` with 90 % power.
 
-        Two arms are taken to vary independently, so a difference has √2 of one's deviation; common
-        random numbers can only make it less. InputError for an effect that is not above 0.
+        Two arms are taken to vary independently, so the standard deviation of their difference is
+        √2 times that of one arm. Common random numbers can only make it less.
+
+        Args:
+            effect: The difference, in the metric's unit.
+            alpha: The level of the one-sided test.
+
+        Returns:
+            The number of seeds, or None where it is over 1000.
+
+        Raises:
+            InputError: The effect is not above 0.
         """
         if not effect > 0:
             raise InputError(f"an effect of {effect:g} can't be found; name one above 0")
@@ -73,9 +96,21 @@ def measure(
     device: str = "cpu",
     metrics: Sequence[Measure] = (),
 ) -> list[Floor]:
-    """Train the baseline arm on ``seeds`` seeds: the floors of its metric and of further ones.
+    """Trains an experiment's baseline arm, and measures its metrics' noise floors.
 
-    InputError for fewer than two seeds, or where a run ended without a score or all have the same.
+    Args:
+        experiment: The experiment.
+        seeds: How many seeds are trained.
+        data_dir: The directory with real data, if there is one.
+        device: The device to train on.
+        metrics: Further measures of the same runs.
+
+    Returns:
+        The floors of the experiment's metric and of ``metrics``, in that order.
+
+    Raises:
+        InputError: There are fewer than two seeds, a run ended without a score, or all runs have
+            the same score.
     """
     from embinit.runs.session import results_of
 
@@ -88,7 +123,7 @@ def measure(
     assert experiment.model is not None
     floors = []
     for metric in (experiment.metric, *metrics):
-        values = [value for one in results if (value := metric.of(one)) is not None]
+        values = [value for result in results if (value := metric.of(result)) is not None]
         if len(values) < seeds or len(set(values)) < 2:
             raise InputError(
                 f"{experiment.data.task}: {len(values)} of {seeds} seeds gave a score, "
@@ -112,10 +147,10 @@ def measure(
 
 
 def floors_in(text: str) -> list[Floor]:
-    """The floors in what ``as_json`` wrote."""
+    """Reads the floors that ``as_json`` wrote."""
     return [Floor(**entry) for entry in json.loads(text)]
 
 
 def as_json(floors: Iterable[Floor]) -> str:
-    """Floors as ``floors_in`` reads them."""
+    """Writes floors as JSON, which ``floors_in`` reads."""
     return json.dumps([asdict(floor) for floor in floors], indent=1, ensure_ascii=False) + "\n"

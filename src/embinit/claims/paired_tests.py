@@ -31,7 +31,7 @@ MOST_SEEDS = 1000
 
 
 class Verdict(StrEnum):
-    """What the numbers say of a claim."""
+    """The decision on a claim."""
 
     SUPPORTED = "SUPPORTED"
     REFUTED = "REFUTED"
@@ -40,11 +40,11 @@ class Verdict(StrEnum):
 
 
 VERDICTS = tuple(map(str, Verdict))
-"""In the order that counts are told in."""
+"""All verdicts, in the order in which their counts are reported."""
 
 
 class Relation(StrEnum):
-    """How a claim says that two quantities stand to one another."""
+    """How a claim states that two quantities stand to one another."""
 
     BELOW = "<"
     ABOVE = ">"
@@ -88,12 +88,20 @@ _FACTS = {
 class Outcome:
     """A comparison's numbers.
 
-    ``difference`` is the mean of left - right and ``interval`` its two-sided interval at
-    ``level`` = 1 - 2 alpha, so that the one-sided decision can be read off it. ``p`` is the
-    one-sided p of the statement, ``p_against`` of its opposite; ``power`` the chance that as many
-    seeds support the statement if the truth lies one margin inside it; ``seeds_needed`` how many
-    would decide with 90 % power if the observed mean and spread were true (None: over 1000).
-    ``exact`` says that no randomness was involved.
+    Attributes:
+        verdict: The verdict on the comparison.
+        n: How many pairs of values there are.
+        difference: The mean of left - right.
+        interval: The two-sided interval of the difference at ``level``.
+        level: 1 - 2 alpha, so that the one-sided decision can be read off the interval.
+        margin: The margin that was allowed, in the metric's unit.
+        p: The one-sided p of the statement.
+        p_against: The one-sided p of its opposite.
+        power: The chance that ``n`` seeds support the statement if the truth lies one margin
+            inside it; None where there is no margin or no spread.
+        seeds_needed: How many seeds would decide with 90 % power if the observed mean and spread
+            were true; None where that is over 1000, or where the comparison is decided.
+        exact: Whether no randomness was involved.
     """
 
     verdict: Verdict
@@ -123,11 +131,11 @@ def compare(
     Args:
         left: One value a seed.
         right: The other side's values, seed by seed.
-        relation: How the first is said to stand to the second.
+        relation: How the first is stated to stand to the second.
         alpha: The level at which the statement is SUPPORTED.
         margin: In the metric's unit, at least 0. It widens ``<=``, ``>=`` and ``~``; ``<`` and
             ``>`` test against 0 and use it for their power alone.
-        random: Whether seeds could have changed the values, though perhaps none did.
+        random: Whether the values depend on the seed, even if all differences are equal.
         alpha_against: The level at which the statement is REFUTED; None means ``alpha``.
 
     Raises:
@@ -167,7 +175,7 @@ def compare(
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's rho; 0 where one of the two is constant and so ranks nothing."""
+    """Spearman's rho; 0 where one of the two is constant, since a constant has no ranks."""
     from scipy import stats
 
     if len(set(first)) < 2 or len(set(second)) < 2:
@@ -269,7 +277,7 @@ def _power(effect: float, n: int, alpha: float) -> float:
 def _seeds_needed(
     mean: float, spread: float, relation: Relation, alpha: float, margin: float
 ) -> int | None:
-    """The fewest seeds with 90 % power for whichever side the observed mean lies on."""
+    """The fewest seeds with 90 % power for the side that the observed mean lies on."""
     supporting, opposing = _sides(relation, margin)
     inside = [mean - bound if side == "greater" else bound - mean for bound, side in supporting]
     if min(inside) > 0:
@@ -280,7 +288,15 @@ def _seeds_needed(
 
 
 def seeds_for(effect: float, alpha: float) -> int | None:
-    """The fewest seeds that show ``effect`` deviations with 90 % power; None: over 1000."""
+    """The fewest seeds that show an effect with 90 % power.
+
+    Args:
+        effect: The mean difference, in standard deviations of the difference.
+        alpha: The level of the one-sided test.
+
+    Returns:
+        The number of seeds, or None where it is over 1000 or the effect is not above 0.
+    """
     if effect <= 0 or _power(effect, MOST_SEEDS, alpha) < POWER_WANTED:
         return None
     low, high = 2, MOST_SEEDS
@@ -294,7 +310,10 @@ def seeds_for(effect: float, alpha: float) -> int | None:
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Holm-adjusted p of each of a family's comparisons; shown beside, never decides."""
+    """Holm-adjusted p of each of a family's comparisons, in their order.
+
+    They are shown beside the verdicts and decide nothing.
+    """
     from statsmodels.stats.multitest import multipletests
 
     if not ps:

@@ -16,12 +16,12 @@ from embinit.runs.results import RunResult
 
 @dataclass(frozen=True)
 class SamplingNoise:
-    """How a test on the test set's examples sees two arms.
+    """The result of a test of two arms on the test set's examples.
 
     Attributes:
         test: The test's name.
-        examples: How many examples it is made on.
-        p: Its p, one a seed.
+        examples: How many examples the test set has.
+        p: The test's p, one a seed.
         spread: Half the 95 % interval of one score, in the metric's unit, averaged over both arms
             and the seeds.
     """
@@ -35,8 +35,13 @@ class SamplingNoise:
 def sampling_noise(comparison: Comparison, lookup: Lookup) -> SamplingNoise | None:
     """The test set's noise in a comparison of one arm with another.
 
-    None where there is no such test: for a measure without one, for differences of differences,
-    and for runs that were stored without their outputs.
+    Args:
+        comparison: The comparison.
+        lookup: Finds the runs' results.
+
+    Returns:
+        The noise, or None where no test can tell it: the measure has no test, a side is a
+        difference of arms, or the runs were stored without their outputs.
     """
     sides = (comparison.left, comparison.right)
     test = comparison.left.measure.test

@@ -1,4 +1,4 @@
-"""What a test in ``claims/`` states: an id, a sentence, and where the paper says it."""
+"""Statements: the id, the sentence and the citation of a test in ``claims/``."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ Test = TypeVar("Test", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Statement:
-    """Registers the test that it decorates; claims and audits are its kinds.
+    """A decorator that marks a test with what it states; claims and audits are its subclasses.
 
-    InputError for an id that does not read ``paper/part/name``.
+    Attributes:
+        id: The statement's id, which reads ``paper/part/name``.
+        says: The statement as a sentence.
+        where: Where the paper says it, such as ``Table 1``.
     """
 
     id: str
@@ -25,6 +28,11 @@ class Statement:
     where: str
 
     def __post_init__(self) -> None:
+        """Checks the id.
+
+        Raises:
+            InputError: The id does not read ``paper/part/name``.
+        """
         if self.id.count("/") < 2:
             raise InputError(f"the id {self.id!r} must read paper/part/name")
 
@@ -34,12 +42,12 @@ class Statement:
         return self.id.split("/", 1)[0]
 
     def __call__(self, test: Test) -> Test:
-        """Mark ``test`` as what puts this statement to the test."""
+        """Marks ``test`` as the test of this statement, and returns it."""
         test.__dict__[_MARK] = self
         return test
 
     @classmethod
     def of(cls, function: object) -> Self | None:
         """The statement of this kind that a test function was decorated with, if any."""
-        found = getattr(function, "__dict__", {}).get(_MARK)
-        return found if isinstance(found, cls) else None
+        statement = getattr(function, "__dict__", {}).get(_MARK)
+        return statement if isinstance(statement, cls) else None

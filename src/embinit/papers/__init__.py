@@ -1,9 +1,9 @@
-"""Papers whose findings are claims: an object each, which brings all that is the paper's own.
+"""Papers whose findings are claims: one object a paper, which holds all that is the paper's own.
 
-A paper says its tiers and experiments, its families, what it prints for a comparison, which of its
-tables stand beside the runs, how its models are made, and what its margins rest on. A package
-registers its paper under the entry-point group ``embinit.papers``; embinit's own two do so too.
-Claims name their paper by the first part of their id. A claim whose paper nobody registered is
+A paper names its tiers, experiments and families. It knows what it prints for a comparison, which
+of its tables stand beside the runs, how its models are made, and what its margins rest on. A
+package registers its paper under the entry-point group ``embinit.papers``; embinit's own two do so
+too. Claims name their paper by the first part of their id. A claim whose paper nobody registered is
 tested like any other, with nothing beside it.
 """
 
@@ -27,7 +27,12 @@ from embinit.tables.inits import INITS
 
 @dataclass(frozen=True)
 class Tier:
-    """A size at which a paper's claims are tested; ``says`` what its data and tables are."""
+    """A size at which a paper's claims are tested.
+
+    Attributes:
+        name: The tier's name.
+        says: What its data and its tables are, for people.
+    """
 
     name: str
     says: str = ""
@@ -35,7 +40,14 @@ class Tier:
 
 @dataclass(frozen=True)
 class Printed:
-    """What a paper prints for the two sides of a comparison on one of its tasks."""
+    """A paper's numbers for the two sides of a comparison on one of its tasks.
+
+    Attributes:
+        task: The task as the paper writes it.
+        left: The printed number of the left side.
+        right: The printed number of the right side.
+        difference: Left minus right.
+    """
 
     task: str
     left: float
@@ -48,12 +60,12 @@ class Beside:
     """One of a paper's tables with ours beside it.
 
     Attributes:
-        title: Its title.
+        title: The table's title.
         head: The columns' names.
-        rows: The cells.
-        curves: Of a figure, a measure of each arm here, one list a seed.
+        rows: The cells, row by row.
+        curves: For a figure: each arm's label and its curves here, one a seed.
         measure: What the curves show.
-        by: What they run over: epochs or layers.
+        by: What the curves run over: ``epoch`` or ``layer``.
     """
 
     title: str
@@ -66,7 +78,14 @@ class Beside:
 
 @dataclass(frozen=True)
 class Width:
-    """One arm's table as the positions meet it: its sigma, theirs, their share of the variance."""
+    """How wide an arm's table and its positions are where the two are added.
+
+    Attributes:
+        label: The arm's name.
+        sigma: The table's standard deviation, after it was multiplied.
+        positions: The positions' standard deviation.
+        share: The positions' share of the sum's variance, 0 to 1.
+    """
 
     label: str
     sigma: float
@@ -81,8 +100,9 @@ class Mechanism:
     Attributes:
         source: The source's name.
         task: The task's name.
-        histograms: Of each table: its label, its counts by magnitude, what it is multiplied by.
-        widths: The tables as the positions meet them.
+        histograms: For each table its label, its counts by magnitude (the bins of
+            ``tables.diagnostics.HISTOGRAM``), and its multiplier.
+        widths: The tables' widths where the positions are added.
     """
 
     source: str
@@ -93,7 +113,14 @@ class Mechanism:
 
 @dataclass(frozen=True)
 class DosePoint:
-    """How much wider than its base's a table is, and what that costs in margins of the task."""
+    """How much wider a table is than its base's, and what that costs.
+
+    Attributes:
+        label: The arm's name.
+        task: The task.
+        width: The arm's sigma over the base's sigma.
+        lost: How far the arm's score falls below the base's, in margins of the task.
+    """
 
     label: str
     task: str
@@ -103,7 +130,13 @@ class DosePoint:
 
 @dataclass(frozen=True)
 class Relations:
-    """Word relations right before and after positions are added: label, percent, percent."""
+    """How many word relations are answered right before and after positions are added.
+
+    Attributes:
+        task: The task.
+        source: The source's name.
+        rows: For each table its label, the percentage before, and the percentage after.
+    """
 
     task: str
     source: str
@@ -112,7 +145,13 @@ class Relations:
 
 @dataclass(frozen=True)
 class Figures:
-    """What a paper has to show of its mechanism."""
+    """The figures of a paper's mechanism.
+
+    Attributes:
+        mechanisms: How wide the tables are, source by source.
+        doses: What the width of a table costs, arm by arm.
+        relations: What positions do to word relations.
+    """
 
     mechanisms: tuple[Mechanism, ...] = ()
     doses: tuple[DosePoint, ...] = ()
@@ -121,11 +160,11 @@ class Figures:
 
 @dataclass(frozen=True)
 class NoiseWanted:
-    """What a paper's margins rest on: an experiment whose baseline is trained on seeds of its own.
+    """The basis of a paper's margin: an experiment whose baseline arm is trained on extra seeds.
 
     Attributes:
-        experiment: The experiment; its metric's noise is measured.
-        family: The family whose alpha the seeds needed are told for.
+        experiment: The experiment whose metric's noise is measured.
+        family: The family whose alpha the number of seeds needed is computed for.
         metrics: Further measures of the same runs.
         deviations: Standard deviations that the paper prints for the metric.
     """
@@ -142,7 +181,7 @@ def _nothing(*_: object) -> tuple[()]:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper, and all that embinit asks of it.
+    """A paper: all that embinit asks of one.
 
     Attributes:
         key: The first part of its claims' ids.
@@ -154,9 +193,10 @@ class Paper:
         printed: What it prints for a comparison.
         beside: Its tables on a tier, with what was measured here beside them.
         methods: How its models are made on a tier, paragraph by paragraph.
-        figures: What it has to show of its mechanism on a tier.
+        figures: What it shows of its mechanism on a tier.
         noise: What its margins on a tier rest on.
-        floors: What was measured for its margins.
+        floors: The noise floors that were measured for its margins.
+        labels: The sources' names as the paper writes them, for sources that no experiment has.
     """
 
     key: str
@@ -172,12 +212,12 @@ class Paper:
     noise: Callable[[str], Sequence[NoiseWanted]] = _nothing
     floors: Callable[[], Sequence[Floor]] = _nothing
     labels: Mapping[str, str] = field(default_factory=dict)
-    """The sources' names as the paper writes them, where no experiment says them."""
 
     def source_labels(self) -> dict[str, str]:
         """The sources' names as the paper writes them (``GloVe`` for ``micro-glove``)."""
-        every = (one for tier in self.tiers for one in self.experiments(tier))
-        return {**{one.source: one.source_label for one in every}, **self.labels}
+        every = (experiment for tier in self.tiers for experiment in self.experiments(tier))
+        labels = {experiment.source: experiment.source_label for experiment in every}
+        return {**labels, **self.labels}
 
 
 PAPERS: Registry[Paper] = Registry("paper", "embinit.papers")
@@ -191,14 +231,14 @@ def paper(key: str) -> Paper | None:
 
 def papers_of(keys: Iterable[str]) -> list[Paper]:
     """The registered papers among ``keys``, in their order."""
-    return [known for key in dict.fromkeys(keys) if (known := paper(key)) is not None]
+    return [found_paper for key in dict.fromkeys(keys) if (found_paper := paper(key)) is not None]
 
 
 def with_tier(tier: str) -> list[Paper]:
     """The registered papers that have a tier.
 
     Raises:
-        InputError: None has it.
+        InputError: No registered paper has it.
     """
     every = [PAPERS[key] for key in PAPERS]
     having = [known for known in every if tier in known.tiers]
@@ -209,10 +249,10 @@ def with_tier(tier: str) -> list[Paper]:
 
 
 def arm_labels(papers: Iterable[Paper]) -> Callable[[RunSpec], str]:
-    """Names a run's arm as the papers write it (``GloVe_Xavier``)."""
+    """A function that names a run's arm as the papers write it (``GloVe_Xavier``)."""
     labels: dict[str, str] = {}
-    for known in papers:
-        labels |= known.source_labels()
+    for each in papers:
+        labels |= each.source_labels()
 
     def label(run: RunSpec) -> str:
         source = run.table.source
@@ -222,7 +262,19 @@ def arm_labels(papers: Iterable[Paper]) -> Callable[[RunSpec], str]:
 
 
 def mean_and_spread(results: Iterable[RunResult], what: str | Measure, decimals: int = 1) -> str:
-    """Mean, standard deviation and number of runs' measure; a dash where none has it."""
+    """Mean, standard deviation and number of runs of a measure, as text.
+
+    Args:
+        results: The runs' results; those that lack the measure are left out.
+        what: The measure, or the name of a registered one.
+        decimals: How many decimals the numbers have.
+
+    Returns:
+        Text such as ``81.2 ± 0.4 (5)``; the mean alone for one run, a dash for none.
+
+    Raises:
+        InputError: No measure of that name is registered.
+    """
     known = measure(what)
     values = [value for result in results if (value := known.of(result)) is not None]
     if not values:

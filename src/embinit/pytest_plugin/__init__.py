@@ -1,6 +1,6 @@
 """The pytest plugin: the options, and a hook that waits for the first claim.
 
-pytest loads this module in every session of every project in the environment, so it imports nothing
+pytest loads this module in every session of every project in the environment. So it imports nothing
 but pytest. ``session.ClaimSession``, which does the work, is loaded when a claim is collected, when
 one of embinit's options is given, or when the project asks for them in its configuration.
 
@@ -98,7 +98,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Adds the options, under their short names too where the project asks for these."""
+    """Adds the options, under short names too where the project asks for them."""
     parser.addini(
         SHORT_OPTIONS,
         "embinit's options that are there without their prefix: their names, or all",
@@ -116,7 +116,11 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Loads the session at once where the project or the command line asks for it."""
+    """Loads the session at once where the project or the command line asks for it.
+
+    Raises:
+        pytest.UsageError: One of the options can't be used.
+    """
     config.stash[STARTED] = time.time()
     if _is_asked_for(config):
         claim_session(config)
@@ -133,7 +137,11 @@ def _is_asked_for(config: pytest.Config) -> bool:
 
 
 def claim_session(config: pytest.Config) -> ClaimSession:
-    """The session's claims, loaded when they are first asked for."""
+    """The plugin that holds the session's claims, loaded when it is first asked for.
+
+    Raises:
+        pytest.UsageError: One of the options can't be used.
+    """
     loaded: ClaimSession | None = config.pluginmanager.get_plugin(NAME)
     if loaded is None:
         from embinit.pytest_plugin.session import ClaimSession
@@ -144,14 +152,14 @@ def claim_session(config: pytest.Config) -> ClaimSession:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Hands claims to the session, and no other test."""
+    """Hands a claim to the session; other tests are left alone."""
     statements = sys.modules.get("embinit.claims.statements")
     if statements is not None and statements.Statement.of(metafunc.function) is not None:
         claim_session(metafunc.config).parametrise(metafunc)
 
 
 class Controller:
-    """Waits in a controller of pytest-xdist, which collects nothing, for a worker's first claim."""
+    """Waits for a worker's first claim in a controller of pytest-xdist, which collects nothing."""
 
     def __init__(self, config: pytest.Config) -> None:
         """Waits in the session of ``config``."""

@@ -1,12 +1,12 @@
 """A session's progress on the terminal, or in a log.
 
-On a terminal it is one line below pytest's own output; into a pipe or a log a plain line is written
-now and then, and seldom where ``CI`` is set.
+On a terminal, progress is one line below pytest's own output. Into a pipe or a log a plain line is
+written now and then, and seldom where ``CI`` is set.
 
-pytest writes a test's letter on an open line, which rich's own ``Live`` would overwrite: it takes
-whole lines, and takes the cursor for its own. So rich only draws the line. It is placed below the
-cursor, which stays where pytest left it, and whatever pytest writes next first erases all that
-follows the cursor. Nothing here has to know where on the screen that is.
+pytest writes a test's letter on an open line. rich's own ``Live`` would overwrite that line, since
+it takes whole lines and moves the cursor. So rich only draws the progress line. The line is placed
+below the cursor, which stays where pytest left it. Whatever pytest writes next first erases all
+that follows the cursor. Nothing here has to know where on the screen the cursor is.
 """
 
 from __future__ import annotations
@@ -30,18 +30,23 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 1.0
 TELL_SECONDS = 30.0
 CI_SECONDS = 300.0
-"""So seldom where nobody watches, and often enough that no job is taken for hung."""
+"""The seconds between lines where nobody watches: few lines, but no job is taken for hung."""
 
 ERASE = "\x1b[J"
-"""Everything behind the cursor, to the end of the screen."""
+"""Erases everything behind the cursor, to the end of the screen."""
 
 BELOW = "\x1bD\x1b[A\x1b7\r\n{}\x1b8"
-"""Text on the line below: make sure that there is one, keep the cursor, write, take it back."""
+"""Writes text on the line below, which is made if need be, and takes the cursor back."""
 
 
 @contextlib.contextmanager
 def shown(config: pytest.Config, folder: Path) -> Iterator[None]:
-    """Meanwhile show how far this session is; nothing of it stays on a terminal's screen."""
+    """A context that shows the session's progress; nothing of it stays on a terminal's screen.
+
+    Args:
+        config: pytest's configuration.
+        folder: Where sessions keep their plans and marks.
+    """
     runs, done = Runs(folder, os.getpid()), threading.Event()
     with _line(config) if _live(config) else contextlib.nullcontext() as line:
         show, every = (line.show, 0.0) if line else (_teller(config), _seconds())
@@ -57,7 +62,7 @@ def shown(config: pytest.Config, folder: Path) -> Iterator[None]:
 
 
 def _watch(runs: Runs, show: Callable[[State], None], every: float, done: threading.Event) -> None:
-    """Look often, so that the estimate is good; show what is new ``every`` so many seconds."""
+    """Looks often, so that the estimate is good, but shows a new state only ``every`` seconds."""
     shown = time.monotonic()
     while not done.wait(min(LOOK_SECONDS, every or LOOK_SECONDS)):
         state = runs.look()
@@ -67,7 +72,7 @@ def _watch(runs: Runs, show: Callable[[State], None], every: float, done: thread
 
 
 def quiet() -> bool:
-    """Whether nobody watches: ``CI`` is set, as the services that run jobs do."""
+    """Whether nobody watches: continuous integration sets the variable ``CI``."""
     return os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 
@@ -76,7 +81,7 @@ def _seconds() -> float:
 
 
 def _teller(config: pytest.Config) -> Callable[[State], None]:
-    """Writes plain lines, through pytest."""
+    """A function that writes plain lines through pytest."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     capture = config.pluginmanager.get_plugin("capturemanager")
 
@@ -96,9 +101,9 @@ def _teller(config: pytest.Config) -> Callable[[State], None]:
 
 
 def _live(config: pytest.Config) -> bool:
-    """Whether the session has a terminal that can show a line, and keeps it for itself.
+    """Whether the session has a terminal that can show a line, and has it for itself.
 
-    With ``-s`` or a debugger others write to it, which can't be waited for.
+    With ``-s`` or a debugger, others write to the terminal too, and the line would be torn.
     """
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     return (
@@ -127,7 +132,12 @@ def _line(config: pytest.Config) -> Iterator[Line]:
 
 
 class Line:
-    """The line below pytest's output, from the first time that there is something to show."""
+    """The line below pytest's output; it appears when there is something to show.
+
+    Args:
+        writer: pytest's terminal writer.
+        terminal: The terminal, opened for this line alone.
+    """
 
     def __init__(self, writer: Any, terminal: TextIO) -> None:
         self._writer, self._terminal = writer, terminal
@@ -137,7 +147,7 @@ class Line:
         self._console: Console | None = None
 
     def show(self, state: State) -> None:
-        """Draw it anew; when all runs are done there is nothing to wait for, and no line."""
+        """Draws the line for ``state``; when all runs are done there is no line."""
         with self._lock, contextlib.suppress(OSError):
             self._writer.write_raw = self._write_above
             self._below = "" if state.done == state.wanted else BELOW.format(self._drawn(state))
@@ -145,14 +155,14 @@ class Line:
             self._terminal.flush()
 
     def close(self) -> None:
-        """Leave the screen to pytest."""
+        """Erases the line, and leaves the screen to pytest."""
         with self._lock, contextlib.suppress(OSError):
             self._terminal.write(self._erased())
             self._terminal.flush()
             self._writer.write_raw = self._write
 
     def _write_above(self, text: str, *, flush: bool = False) -> None:
-        """What pytest writes goes where its cursor stands; flushed, so that nothing parts it."""
+        """Writes pytest's text where its cursor stands, with the line below, in a single flush."""
         with self._lock:
             self._write(self._erased() + text + self._placed(), flush=True)
 
@@ -160,17 +170,17 @@ class Line:
         return ERASE if self._visible else ""
 
     def _placed(self) -> str:
-        """The line, unless pytest's is full: what comes next goes on the line that this takes."""
+        """The line's text; "" where pytest's line is full, since pytest needs the next one."""
         written = self._writer.width_of_current_line
         self._visible = bool(self._below) and not (written and written % self._columns() == 0)
         return self._below if self._visible else ""
 
     def _columns(self) -> int:
-        """The terminal's width; some tell none, as in containers."""
+        """The terminal's width in columns; 80 where it tells none, as in containers."""
         return os.get_terminal_size(self._terminal.fileno()).columns or 80
 
     def _drawn(self, state: State) -> str:
-        """One line, a column narrower than the terminal, so that it never wraps."""
+        """The drawn line, a column narrower than the terminal, so that it never wraps."""
         from rich.console import Console
         from rich.progress_bar import ProgressBar
         from rich.table import Table
@@ -184,10 +194,10 @@ class Line:
                 color_system="auto" if self._writer.hasmarkup else None,
                 highlight=False,
             )
-        said = f"{state.done} runs done, {state.running} running, {state.left} left, {state.time}"
-        bar = ProgressBar(total=1.0, completed=state.share, width=min(40, width - len(said) - 10))
+        text = f"{state.done} runs done, {state.running} running, {state.left} left, {state.time}"
+        bar = ProgressBar(total=1.0, completed=state.share, width=min(40, width - len(text) - 10))
         row = Table.grid(padding=(0, 1))
-        row.add_row(*(("embinit", bar) if bar.width and bar.width >= 4 else ()), Text(said))
+        row.add_row(*(("embinit", bar) if bar.width and bar.width >= 4 else ()), Text(text))
         row.columns[-1].no_wrap = True
         with self._console.capture() as drawn:
             self._console.print(row, width=width)

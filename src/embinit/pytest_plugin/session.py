@@ -55,13 +55,26 @@ UNREADABLE: pytest.StashKey[str] = pytest.StashKey()
 
 @dataclass(frozen=True)
 class Unreadable:
-    """Stands in for the experiments of a claim that could not name them."""
+    """Stands in for the experiments of a claim that could not name them.
+
+    Attributes:
+        error: Why it could not.
+    """
 
     error: InputError
 
 
 class ClaimSession:
-    """The claims of one pytest session, as one of its plugins."""
+    """The claims of one pytest session, as one of its plugins.
+
+    Attributes:
+        config: pytest's configuration.
+        started: When the session started, in seconds since the epoch.
+        verdicts: The claims' entries in the verdicts document.
+        audits: The audits' entries.
+        broken: The names of the claims that broke, and so have no verdict.
+        cluster: The address of the Ray cluster that trains; None without one.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         """Checks the options.
@@ -90,7 +103,11 @@ class ClaimSession:
         config.addinivalue_line("filterwarnings", "default::embinit.runs.store.DamagedWarning")
 
     def option(self, name: str) -> Any:
-        """The value of one of embinit's options, by its name without the prefix."""
+        """The value of one of embinit's options.
+
+        Args:
+            name: The option's name without the prefix ``--embinit-``.
+        """
         return self.config.getoption(f"embinit_{name.replace('-', '_')}")
 
     @property
@@ -104,7 +121,7 @@ class ClaimSession:
 
     @property
     def _is_alone(self) -> bool:
-        """Whether this process has no workers beside it, and is none."""
+        """Whether this process is no worker and has no workers beside it."""
         return not self._is_worker and not self.config.getoption("numprocesses", None)
 
     @property
@@ -113,12 +130,12 @@ class ClaimSession:
 
     @property
     def _controller(self) -> int:
-        """The process that shows this session's progress: the workers' one, else this."""
+        """The id of the process that shows progress: a worker's controller, or this process."""
         return int(getattr(self.config, "workerinput", {}).get(CONTROLLER, os.getpid()))
 
     @property
     def _marks(self) -> Path:
-        """Where sessions tell what they plan and train."""
+        """The folder in which sessions write what they plan and train."""
         return Path(self.config.rootpath / self.option("store")).absolute() / "sessions"
 
     @property
@@ -165,7 +182,7 @@ class ClaimSession:
         return [named_source(given) for given in self.option("source")]
 
     def _join_ray(self) -> None:
-        """Joins the cluster before anything else, and workers the controller's."""
+        """Joins the Ray cluster before anything else; a worker joins its controller's."""
         from embinit.runs import ray_engine
 
         share = self.option("gpu-share")
@@ -189,14 +206,18 @@ class ClaimSession:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Tells a worker whose it is, and which cluster trains."""
+        """Tells a worker its controller, and the cluster that trains."""
         node.workerinput[CONTROLLER] = os.getpid()
         if self.cluster is not None:
             node.workerinput[CLUSTER_ADDRESS] = self.cluster
 
     @property
     def session(self) -> Session:
-        """The process's view of the plan and the store, opened when it is first needed."""
+        """This process's view of the plan and the store, opened when it is first needed.
+
+        Raises:
+            pytest.UsageError: The store can't be written.
+        """
         if self._session is None:
             try:
                 store = Store(self.config.rootpath / self.option("store"))
@@ -219,20 +240,23 @@ class ClaimSession:
             return
         seeds = self.option("seeds")
         try:
-            found: list[Experiment | Unreadable] = [
-                replace(one, seeds=seeds or one.seeds) for one in claim.experiments(self.tier)
+            experiments: list[Experiment | Unreadable] = [
+                replace(each, seeds=seeds or each.seeds) for each in claim.experiments(self.tier)
             ]
         except InputError as error:
-            found = [Unreadable(error)]
-        ids = ["unreadable" if isinstance(one, Unreadable) else one.name for one in found]
-        metafunc.parametrize("experiment", found, ids=ids)
+            experiments = [Unreadable(error)]
+        ids = ["unreadable" if isinstance(each, Unreadable) else each.name for each in experiments]
+        metafunc.parametrize("experiment", experiments, ids=ids)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Reads every selected claim once, and plans the runs of all of them.
 
-        A claim that has no experiment on this tier is deselected: there is nothing to run. One that
-        can't be read fails when its turn comes, and touches no other.
+        A claim without an experiment on this tier is deselected, since there is nothing to run. A
+        claim that can't be read fails when its turn comes; the others are run.
+
+        Raises:
+            pytest.UsageError: The schedule of looks is impossible for a claim.
         """
         absent = [item for item in items if _has_no_experiment(item)]
         if absent:
@@ -253,7 +277,7 @@ class ClaimSession:
                 self._check_schedule(item.stash[CASE].experiment)
                 wanted.append(item.stash[CASE].runs())
         if any(wanted) and not self.config.option.collectonly:
-            # A claim that lacks one run can't be decided, so its others are trained for nothing.
+            # A claim that lacks one run can't be decided, so its other runs would be no use.
             possible = [runs for runs in wanted if not any(map(self.session.problem, runs))]
             self.session.want(run for runs in possible for run in runs)
             progress.tell_plan(self.session, self._controller)
@@ -267,7 +291,11 @@ class ClaimSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
-        """Judges a claim, makes an audit, and leaves every other test to pytest."""
+        """Judges a claim or makes an audit; every other test is left to pytest.
+
+        Returns:
+            True for a claim and an audit, which stops pytest from calling the test; else None.
+        """
         audit = Audit.of(pyfuncitem.function)
         if audit is not None:
             _settle_audit(pyfuncitem, audit)
@@ -290,7 +318,7 @@ class ClaimSession:
         return True
 
     def _ensure(self, runs: list[RunSpec]) -> None:
-        """Has ``runs`` stored; those of a later look join the plan first."""
+        """Gets ``runs`` stored; the runs of a later look join the plan first."""
         planned = set(self.session.wanted)
         more = [run for run in runs if run not in planned]
         if not more:
@@ -306,12 +334,12 @@ class ClaimSession:
         return budget is None or time.time() - self.started < 60 * budget
 
     def _helped(self) -> contextlib.AbstractContextManager[None]:
-        """Others train the plan meanwhile: the other cores for a session alone, or the cluster."""
+        """A context in which others train too: this machine's other cores, or the cluster."""
         helps = self._session is not None and (self._is_alone or self._on_ray)
         return self.session.helped() if helps else contextlib.nullcontext()
 
     def begin(self) -> None:
-        """Shows the session's progress from here on, and lets others train."""
+        """Shows the session's progress from now on, and lets others train."""
         if not self._begun:
             self._begun = True
             if not self._is_worker:
@@ -320,7 +348,7 @@ class ClaimSession:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Iterator[None]:
-        """Begins before the first test, and ends after the last."""
+        """Shows progress and lets others train while the tests run."""
         self.begin()
         try:
             return (yield)
@@ -328,27 +356,29 @@ class ClaimSession:
             self._open.close()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Collects the verdicts that come with the reports; a claim without one is broken."""
+        """Collects the verdicts from the reports; a claim without a verdict is broken."""
         if self._is_worker:
             return
-        told, ours = 0, False
+        entries, is_statement = 0, False
         collected = {PROPERTY: self.verdicts, AUDIT_PROPERTY: self.audits}
         for name, value in report.user_properties:
-            ours |= name == MARK
+            is_statement |= name == MARK
             if name in collected:
-                told += 1
+                entries += 1
                 if report.when == "call":
                     collected[name].append(json.loads(str(value)))
         # A worker that crashed has its test reported as failed in no phase, with no properties.
         crashed = report.when not in ("setup", "call", "teardown")
-        if report.failed and (crashed or (ours and not told)):
+        if report.failed and (crashed or (is_statement and not entries)):
             self.broken.append(report.nodeid)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """A claim that broke has no verdict: that is an error, never a refuted finding (exit 1).
+        """Sets pytest's exit status.
 
-        A finding of the baseline that was not run is lost too, though pytest only skipped it.
+        A claim that broke has no verdict. That is an internal error (3), never a refuted finding
+        (1). A finding of the baseline that is lost is a failure (1), even where pytest only skipped
+        the claim.
         """
         self._open.close()
         if self.broken:
@@ -357,7 +387,7 @@ class ClaimSession:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _changes(self) -> list[Change]:
-        """What became of the baseline's findings, where one was named."""
+        """The changes since the baseline; none without a baseline."""
         if self._baseline is None or self._is_worker:
             return []
         latest = {"session": {"tier": self.tier}, "claims": self.verdicts}
@@ -365,7 +395,7 @@ class ClaimSession:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
-        """Verdicts come last, below what pytest tells of every test."""
+        """Writes the report and prints the verdicts, below pytest's own summary."""
         yield
         with warnings.catch_warnings():
             # pytest's own filters are those from before the claims were loaded here.
@@ -374,7 +404,7 @@ class ClaimSession:
                 self._conclude(terminalreporter)
 
     def _conclude(self, terminalreporter: Any) -> None:
-        """Writes the report, and tells the verdicts."""
+        """Writes the report, and prints the verdicts."""
         from embinit.report import past, write_report
         from embinit.report.verdict_table import verdict_lines
 
@@ -402,16 +432,23 @@ class ClaimSession:
         terminalreporter.write_line(f"report: {page}")
 
     def _runs(self, store: Store) -> dict[str, Any]:
-        """The runs of the session's claims by key, each with its arm's name."""
+        """The stored runs of the session's claims by key, each with its arm's name."""
         from embinit.report.arms import Run
 
         label = arm_labels(papers_of(entry["paper"] for entry in self.verdicts))
         results = ((key, store.get(key)) for key in sorted(self._keys()))
-        return {key: Run(key, label(one.spec), one) for key, one in results if one is not None}
+        return {
+            key: Run(key, label(result.spec), result)
+            for key, result in results
+            if result is not None
+        }
 
     def _keys(self) -> set[str]:
         return {
-            key for entry in self.verdicts for one in entry["comparisons"] for key in one["runs"]
+            key
+            for entry in self.verdicts
+            for comparison in entry["comparisons"]
+            for key in comparison["runs"]
         }
 
     def _tell_changes(self, terminalreporter: Any) -> None:
@@ -429,7 +466,7 @@ class ClaimSession:
             terminalreporter.write_line("every verdict as it was, every effect where it was")
 
     def _about(self, store: Store) -> dict[str, Any]:
-        """What the document says of the session."""
+        """The session's entry in the verdicts document."""
         from embinit.runs.results import device_name, versions
 
         keys, device = self._keys(), str(self.option("device"))
@@ -453,7 +490,7 @@ class ClaimSession:
         }
 
     def pytest_report_header(self) -> str:
-        """What the claims will run as."""
+        """The line in pytest's header: tier, device and cluster."""
         header = f"embinit: tier {self.tier}, device {self.option('device')}"
         return header if self.cluster is None else f"{header}, Ray at {self.cluster}"
 
@@ -478,7 +515,7 @@ def _check_device(device: str) -> None:
 
 
 def _has_no_experiment(item: pytest.Item) -> bool:
-    """Whether pytest stands in for a claim that was parametrised with nothing."""
+    """Whether the item is a claim that was parametrised with no experiment."""
     if not isinstance(item, pytest.Function) or Claim.of(item.function) is None:
         return False
     return not isinstance(_parameter(item), Experiment | Unreadable)
@@ -490,7 +527,7 @@ def _parameter(item: pytest.Function) -> object:
 
 
 def _read(item: pytest.Function) -> Case:
-    """The claim in its experiment; whatever it raises is about the claim."""
+    """Reads the claim in its experiment; any error that it raises is the claim's."""
     given = _parameter(item)
     if isinstance(given, Unreadable):
         raise given.error
@@ -512,7 +549,10 @@ def _located(item: pytest.Function, error: Exception) -> str:
 
 
 def _settle_audit(item: pytest.Function, audit: Audit) -> None:
-    """An inconsistent paper is a known result, which nothing here can mend: xfailed."""
+    """Makes an audit; an inconsistent one is an expected failure.
+
+    An inconsistency is the paper's, and nothing here can mend it.
+    """
     taken = inspect.signature(item.obj).parameters
     checks = item.obj(**{name: item.funcargs[name] for name in taken})
     finding = finding_of(checks)

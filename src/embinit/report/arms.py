@@ -24,12 +24,18 @@ from embinit.specs import RunSpec
 from embinit.tables.diagnostics import TableStatistics
 
 MOST_ARMS = 6
-"""More lines than this can't be told apart."""
+"""The most arms that a plot of curves can show: more lines can't be told apart."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A stored run: its key, its arm's name as the paper writes it, and its result."""
+    """A stored run.
+
+    Attributes:
+        key: Its key in the store.
+        label: Its arm's name as the paper writes it.
+        result: Its result.
+    """
 
     key: str
     label: str
@@ -37,20 +43,25 @@ class Run:
 
     @property
     def spec(self) -> RunSpec:
-        """What decided it."""
+        """The run's spec."""
         return self.result.spec
 
 
 @dataclass(frozen=True)
 class Arm:
-    """Runs that differ in the seed alone, in the order of their seeds."""
+    """Runs that differ in the seed alone.
+
+    Attributes:
+        label: The arm's name, with the settings that tell it from another of that name.
+        runs: Its runs, in the order of their seeds.
+    """
 
     label: str
     runs: tuple[Run, ...]
 
     @property
     def spec(self) -> str:
-        """What made it, a setting a line; the seed is left out."""
+        """The arm's spec as text, one setting a line; the seed is left out."""
         settings = _settings(self.runs[0].spec)
         return "\n".join(
             f"{path} = {value if isinstance(value, str) else json.dumps(value, default=str)}"
@@ -59,12 +70,12 @@ class Arm:
 
     @property
     def anchor(self) -> str:
-        """Where its spec stands in the page."""
+        """The page's fragment where the arm's spec stands."""
         return "arm-" + hashlib.sha256(_arm_key(self.runs[0]).encode()).hexdigest()[:10]
 
     @property
     def short_keys(self) -> list[str]:
-        """Its runs' keys as far as a reader needs them."""
+        """The first 12 digits of its runs' keys, which are enough to find them."""
         return [run.key[:12] for run in self.runs]
 
     @property
@@ -99,7 +110,17 @@ class Arm:
 
 @dataclass(frozen=True)
 class CoverageRow:
-    """How much of one side's vocabulary a source knows."""
+    """How much of one side's vocabulary a source knows.
+
+    Attributes:
+        task: The task's name.
+        source: The source's name.
+        side: ``encoder`` or ``decoder``.
+        types: How many words the vocabulary has.
+        types_found: How many of them the source has.
+        tokens: How many running words the training text has.
+        tokens_found: How many of them the source has.
+    """
 
     task: str
     source: str
@@ -111,18 +132,27 @@ class CoverageRow:
 
     @property
     def type_share(self) -> float | None:
-        """Found types over all types."""
+        """The share of the vocabulary's words that the source has, 0 to 1; None without any."""
         return self.types_found / self.types if self.types else None
 
     @property
     def token_share(self) -> float | None:
-        """Found running words over all running words."""
+        """The share of running words that the source has, 0 to 1; None without any."""
         return self.tokens_found / self.tokens if self.tokens else None
 
 
 @dataclass(frozen=True)
 class TaskRow:
-    """The setting that most runs of one task share, and how many runs there were in all."""
+    """The usual setting of one task.
+
+    Attributes:
+        task: The task's name.
+        runs: How many runs there were in all.
+        examples: How many examples each split has.
+        words: How many rows each table has.
+        model: The model in words.
+        training: The training in words.
+    """
 
     task: str
     runs: int
@@ -133,7 +163,7 @@ class TaskRow:
 
 
 def task_rows(runs: Iterable[Run]) -> list[TaskRow]:
-    """What was made, by kind of run and task."""
+    """The settings of the runs, by task and kind of run."""
     tasks: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         tasks.setdefault((run.spec.data.task, run.spec.kind), []).append(run)
@@ -141,17 +171,17 @@ def task_rows(runs: Iterable[Run]) -> list[TaskRow]:
 
 
 def _task_row(task: str, runs: Sequence[Run]) -> TaskRow:
-    def told(run: Run) -> tuple[str, str, str, str]:
+    def setting(run: Run) -> tuple[str, str, str, str]:
         examples, described = run.result.examples, kind_of(run.spec).describe(run.spec)
         splits = (examples.get(name) for name in ("train", "validation", "test"))
         return (
-            " / ".join(MISSING if one is None else count(one) for one in splits),
+            " / ".join(MISSING if size is None else count(size) for size in splits),
             " / ".join(count(table.rows) for table in run.result.tables.values()) or MISSING,
             described.model,
             described.training,
         )
 
-    [(usual, _)] = Counter(map(told, runs)).most_common(1)
+    [(usual, _)] = Counter(map(setting, runs)).most_common(1)
     return TaskRow(task, len(runs), *usual)
 
 
@@ -167,18 +197,22 @@ def gather(keys: Iterable[str], runs: Mapping[str, Run]) -> tuple[Arm, ...]:
 
 
 def learning_curves(arms: Sequence[Arm]) -> Curves | None:
-    """The learning curves of ``arms``, or None where their runs have none or they are too many.
+    """Draws the learning curves of ``arms``.
 
-    Shown is the curve that most arms have, a score before a loss.
+    The curve that most arms have is drawn; of several, a score goes before a loss.
+
+    Returns:
+        The plot, or None where no run has a curve, or where there are over ``MOST_ARMS`` arms.
     """
     if len(arms) > MOST_ARMS:
         return None
     measures = sorted(
-        (MEASURES[name] for name in MEASURES), key=lambda one: (one.better != "up", one.name)
+        (MEASURES[name] for name in MEASURES),
+        key=lambda measure: (measure.better != "up", measure.name),
     )
-    known = dict.fromkeys(one.curve for one in measures if one.curve is not None)
-    found = [(name, [(arm.label, arm.followed(name)) for arm in arms]) for name in known]
-    name, series = max(found, key=lambda one: sum(any(runs) for _, runs in one[1]))
+    known = dict.fromkeys(each.curve for each in measures if each.curve is not None)
+    choices = [(name, [(arm.label, arm.followed(name)) for arm in arms]) for name in known]
+    name, series = max(choices, key=lambda choice: sum(any(runs) for _, runs in choice[1]))
     return curves(name, series)
 
 
@@ -245,8 +279,8 @@ def _leaves(path: str, value: object) -> Iterable[tuple[str, object]]:
     if not isinstance(value, Mapping):
         yield path, value
         return
-    for name, part in value.items():
-        yield from _leaves(f"{path}.{name}" if path else str(name), part)
+    for name, content in value.items():
+        yield from _leaves(f"{path}.{name}" if path else str(name), content)
 
 
 UNTOLD = ("training.validation_bleu",)
@@ -254,9 +288,9 @@ UNTOLD = ("training.validation_bleu",)
 
 
 def _phrase(path: str, value: object) -> str:
-    """A setting in words: ``positions.kind`` none becomes 'positions none'."""
-    said = SAID.get((path, value)) if isinstance(value, str | bool | None) else None
-    if said is not None:
-        return said
+    """A setting in words: ``table.sigma`` 0.1 becomes 'sigma 0.1'."""
+    phrase = SAID.get((path, value)) if isinstance(value, str | bool | None) else None
+    if phrase is not None:
+        return phrase
     words = path.removesuffix(".kind").split(".")[-1].replace("_", " ")
     return f"{words} {json.dumps(value, default=str).strip(chr(34))}"

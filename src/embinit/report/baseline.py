@@ -1,8 +1,9 @@
 """Holding a suite's verdicts against a blessed one: what was lost, and what moved.
 
 A baseline is a ``verdicts.json`` that somebody looked at and blessed. A finding is lost when a
-claim that was SUPPORTED is REFUTED or NOT RUN now, or a control that ran no longer does. Moved is
-whatever else has another verdict now, or a mean difference outside the interval that it had.
+claim that was SUPPORTED is REFUTED or NOT RUN now, or when a control that ran is not run now. A
+claim has moved when it has another verdict otherwise, or when a mean difference lies outside the
+interval that it had.
 """
 
 from __future__ import annotations
@@ -25,7 +26,15 @@ Document = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Change:
-    """A claim that no longer is what it was; ``lost`` is a fault, the rest a warning."""
+    """A change of a claim since the baseline.
+
+    Attributes:
+        id: The claim's id.
+        lost: Whether a finding was lost, which is a fault; any other change is a warning.
+        said: The change in words.
+        before: The baseline's numbers.
+        now: The latest numbers.
+    """
 
     id: str
     lost: bool
@@ -34,11 +43,16 @@ class Change:
     now: str
 
     def __str__(self) -> str:
+        """Three lines: the change, then the numbers before and now."""
         return f"{self.id} {self.said}\n    before: {self.before}\n    now:    {self.now}"
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A verdicts document; InputError if it is missing or not one."""
+    """Reads a verdicts document.
+
+    Raises:
+        InputError: The file is missing, or is no verdicts document.
+    """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -55,7 +69,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def wrong_controls(document: Document) -> list[str]:
-    """Controls that ran and came out other than they should."""
+    """The controls that ran and came out other than expected, a sentence each."""
     return [
         f"control {claim['id']} is {claim['verdict']}, not {claim['expects']}"
         for claim in document["claims"]
@@ -64,21 +78,28 @@ def wrong_controls(document: Document) -> list[str]:
 
 
 def changes(latest: Document, baseline: Document) -> list[Change]:
-    """What became of the baseline's findings, the lost ones first; claims not asked for are left.
+    """How a session's claims changed since the baseline, lost findings first.
 
-    InputError if the two are of different tiers, which can't be compared.
+    Claims that the session did not ask for are left out.
+
+    Args:
+        latest: The session's verdicts document.
+        baseline: The blessed one.
+
+    Raises:
+        InputError: The two are of different tiers, which can't be compared.
     """
     tiers = [document["session"]["tier"] for document in (latest, baseline)]
     if tiers[0] != tiers[1]:
         raise InputError(f"tier {tiers[0]} can't be compared with tier {tiers[1]}")
     now = {claim["id"]: claim for claim in latest["claims"]}
-    found = [
+    changed = [
         change
         for claim in baseline["claims"]
         if claim["id"] in now
         for change in _changes(claim, now[claim["id"]])
     ]
-    return sorted(found, key=lambda change: not change.lost)
+    return sorted(changed, key=lambda change: not change.lost)
 
 
 def _changes(old: Document, new: Document) -> list[Change]:
@@ -90,14 +111,15 @@ def _changes(old: Document, new: Document) -> list[Change]:
             lost = is_now == "NOT RUN"
         return [Change(new["id"], lost, f"was {was} and is {is_now}", *numbers)]
     moved = [
-        said
+        change
         for before, after in zip(old["comparisons"], new["comparisons"], strict=False)
-        if before["arms"] == after["arms"] and (said := _moved(before, after))
+        if before["arms"] == after["arms"] and (change := _moved(before, after))
     ]
-    return [Change(new["id"], False, said, *numbers) for said in moved]
+    return [Change(new["id"], False, change, *numbers) for change in moved]
 
 
 def _moved(before: Document, after: Document) -> str:
+    """How a comparison's difference moved, in words; "" where it did not."""
     low, high = before["interval"]
     mean, arms = after["difference"], f"{after['arms']['left']} − {after['arms']['right']}"
     if before["exact"]:
@@ -109,12 +131,16 @@ def _moved(before: Document, after: Document) -> str:
 
 
 def _numbers(claim: Document) -> str:
-    told = [
-        f"{_plain(one['difference'])} {one['unit']} "
-        f"[{_plain(one['interval'][0])}, {_plain(one['interval'][1])}], {one['n']} seeds"
-        for one in claim["comparisons"]
+    effects = [
+        f"{_plain(comparison['difference'])} {comparison['unit']} "
+        f"[{', '.join(map(_plain, comparison['interval']))}], {comparison['n']} seeds"
+        for comparison in claim["comparisons"]
     ]
-    return "; ".join([claim["verdict"], *told]) if told else f"{claim['verdict']} {claim['reason']}"
+    return (
+        "; ".join([claim["verdict"], *effects])
+        if effects
+        else f"{claim['verdict']} {claim['reason']}"
+    )
 
 
 def _plain(value: float | None) -> str:
@@ -122,7 +148,7 @@ def _plain(value: float | None) -> str:
 
 
 def bless(report: Path, to: Path, anyway: bool = False) -> None:
-    """Make a suite's report the baseline in ``to``.
+    """Makes a suite's report the baseline in ``to``.
 
     The baseline is ``verdicts.json`` and ``history.jsonl``, both small enough for git. It says when
     it was blessed and at which revision, beside the session's own record of machine and versions.
@@ -130,7 +156,8 @@ def bless(report: Path, to: Path, anyway: bool = False) -> None:
     Args:
         report: The folder that a session of claims wrote.
         to: The baseline's folder; it is made if need be.
-        anyway: Replace a baseline of another tier, or one with claims that the report lacks.
+        anyway: Whether to replace a baseline of another tier, or one with claims that the report
+            lacks.
 
     Raises:
         InputError: A control misbehaved, nothing was run, or ``verdicts.json`` is missing. Without
@@ -171,18 +198,18 @@ def compact(document: Document) -> str:
     moved. The keys of runs are left out, since the store that they name is not in git.
     """
     slim = {**document, "claims": [_without_keys(claim) for claim in document["claims"]]}
-    parts = []
+    members = []
     for name, value in slim.items():
         if isinstance(value, list) and value:
             entries = ",\n".join(map(_one_line, value))
-            parts.append(f"{_one_line(name)}: [\n{entries}\n]")
+            members.append(f"{_one_line(name)}: [\n{entries}\n]")
         else:
-            parts.append(f"{_one_line(name)}: {_one_line(value)}")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
+            members.append(f"{_one_line(name)}: {_one_line(value)}")
+    return "{\n" + ",\n".join(members) + "\n}\n"
 
 
 def _without_keys(claim: Document) -> Document:
-    return {**claim, "comparisons": [{**one, "runs": []} for one in claim["comparisons"]]}
+    return {**claim, "comparisons": [{**entry, "runs": []} for entry in claim["comparisons"]]}
 
 
 def _one_line(value: Any) -> str:

@@ -1,11 +1,15 @@
 """The geometry of the report's plots; the template only writes it down as SVG.
 
-A forest plot shows one comparison: every seed's paired difference as a dot, their mean with its
-interval, zero, and the margin where the relation has one; where the claim would hold is shaded.
-Learning curves show arms over epochs: the mean over seeds and a band from the least to the
-greatest. Histograms show how large a table's values are, on a log axis; slides show a score
-before and after something was done; a history shows one effect over past sessions. All
-coordinates are in SVG user units and finite whatever the data hold.
+- A forest plot shows one comparison: every seed's paired difference as a dot, their mean with its
+  interval, zero, and the margin where the relation has one. The side on which the claim holds is
+  shaded.
+- Learning curves show arms over epochs: the mean over seeds, and a band from the least value to
+  the greatest.
+- Histograms show how large a table's values are, on a log axis.
+- Slides show a score before and after a treatment.
+- A history shows one effect over past sessions.
+
+All coordinates are in SVG user units, and finite whatever the data hold.
 """
 
 from __future__ import annotations
@@ -31,7 +35,12 @@ LARGEST = 1e100
 
 @dataclass(frozen=True)
 class Tick:
-    """A mark on an axis: where it is and what it says."""
+    """A mark on an axis.
+
+    Attributes:
+        at: Its coordinate.
+        text: Its label.
+    """
 
     at: float
     text: str
@@ -39,7 +48,14 @@ class Tick:
 
 @dataclass(frozen=True)
 class Axis:
-    """A linear axis from data (``low`` to ``high``) to SVG units (``start`` to ``end``)."""
+    """A linear axis, which maps data to SVG units.
+
+    Attributes:
+        low: The value at ``start``.
+        high: The value at ``end``.
+        start: The coordinate of ``low``.
+        end: The coordinate of ``high``.
+    """
 
     low: float
     high: float
@@ -47,13 +63,18 @@ class Axis:
     end: float
 
     def at(self, value: float) -> float:
-        """Where ``value`` lies, in SVG units to a tenth, held within the axis."""
+        """The coordinate of ``value``, rounded to a tenth and clipped to the axis."""
         share = (value - self.low) / (self.high - self.low)
-        place = self.start + min(1.0, max(0.0, share)) * (self.end - self.start)
-        return round(place, 1) + 0.0
+        coordinate = self.start + min(1.0, max(0.0, share)) * (self.end - self.start)
+        return round(coordinate, 1) + 0.0
 
     def ticks(self, wanted: int, whole: bool = False) -> tuple[Tick, ...]:
-        """About ``wanted`` ticks at steps of 1, 2 or 5 times a power of ten."""
+        """Ticks at steps of 1, 2 or 5 times a power of ten.
+
+        Args:
+            wanted: About how many ticks there should be.
+            whole: Whether steps are at least 1.
+        """
         step = nice_step((self.high - self.low) / wanted)
         step = max(1.0, step) if whole else step
         first, last = math.ceil(self.low / step), math.floor(self.high / step)
@@ -66,7 +87,14 @@ class Axis:
 
 @dataclass(frozen=True)
 class Margin:
-    """A margin's line, and its label's place, row (0 or 1) and text-anchor."""
+    """A margin's line and its label.
+
+    Attributes:
+        at: The line's coordinate.
+        text: The label.
+        row: The label's row, 0 or 1.
+        anchor: The label's SVG text-anchor.
+    """
 
     at: float
     text: str
@@ -76,9 +104,23 @@ class Margin:
 
 @dataclass(frozen=True)
 class Forest:
-    """A forest plot. ``open_low`` and ``open_high``: the interval goes on beyond the plot.
+    """A forest plot.
 
-    ``spanned``: there is an interval to draw, so at least one of its ends is known.
+    Attributes:
+        height: The plot's height.
+        floor: Where the axis stands, from above.
+        ticks: The axis' ticks.
+        zero: Where no difference stands.
+        shade: From where to where the claim holds.
+        margins: The margins, at most two.
+        dots: The seeds' differences as an SVG path of points.
+        mean: Where the mean stands; None where there is none.
+        mean_row: The height of the mean and its interval, from above.
+        low: Where the interval begins.
+        high: Where the interval ends.
+        open_low: Whether the interval goes on beyond the plot's low end.
+        open_high: Whether the interval goes on beyond the plot's high end.
+        spanned: Whether there is an interval to draw: at least one of its ends is known.
     """
 
     height: float
@@ -99,7 +141,13 @@ class Forest:
 
 @dataclass(frozen=True)
 class Series:
-    """One arm's curve: SVG paths of its line and of the band around it."""
+    """One arm's curve.
+
+    Attributes:
+        label: The arm's name.
+        line: The SVG path of the mean.
+        band: The SVG path of the band around it.
+    """
 
     label: str
     line: str
@@ -108,7 +156,18 @@ class Series:
 
 @dataclass(frozen=True)
 class Curves:
-    """Curves of several arms with common axes. ``left`` is where the y axis stands."""
+    """Curves of several arms with common axes.
+
+    Attributes:
+        height: The plot's height.
+        floor: Where the x axis stands, from above.
+        left: Where the y axis stands, from the left.
+        name: What the curves show, in words.
+        by: What they run over: ``epoch`` or ``layer``.
+        horizontal: The x axis' ticks.
+        vertical: The y axis' ticks.
+        series: The arms' curves.
+    """
 
     height: float
     floor: float
@@ -122,7 +181,14 @@ class Curves:
 
 @dataclass(frozen=True)
 class Histograms:
-    """Histograms on a common log axis."""
+    """Histograms on a common log axis.
+
+    Attributes:
+        height: The plot's height.
+        floor: Where the axis stands, from above.
+        ticks: The axis' ticks.
+        series: The histograms as curves.
+    """
 
     height: float
     floor: float
@@ -132,7 +198,15 @@ class Histograms:
 
 @dataclass(frozen=True)
 class Slide:
-    """One row of before and after: its label, y, both places, and what they read."""
+    """One row of a plot of scores before and after a treatment.
+
+    Attributes:
+        label: The row's label.
+        at: The row's y coordinate.
+        before: The x coordinate of the score before.
+        after: The x coordinate of the score after.
+        said: Both scores as text.
+    """
 
     label: str
     at: float
@@ -143,7 +217,14 @@ class Slide:
 
 @dataclass(frozen=True)
 class Slides:
-    """Scores before and after, one row each, on a common axis of percent."""
+    """Scores before and after a treatment, on a common axis of percent.
+
+    Attributes:
+        height: The plot's height.
+        floor: Where the axis stands, from above.
+        ticks: The axis' ticks.
+        rows: One slide for each pair of scores.
+    """
 
     height: float
     floor: float
@@ -153,7 +234,16 @@ class Slides:
 
 @dataclass(frozen=True)
 class Past:
-    """One session's effect: where its mean and its interval stand, its verdict, and a title."""
+    """One session's effect.
+
+    Attributes:
+        at: The x coordinate.
+        mean: The y coordinate of the mean.
+        low: The y coordinate of the interval's low end.
+        high: The y coordinate of the interval's high end.
+        verdict: The session's verdict.
+        said: The effect in words, for a title.
+    """
 
     at: float
     mean: float
@@ -165,7 +255,14 @@ class Past:
 
 @dataclass(frozen=True)
 class History:
-    """One effect over sessions, oldest first; ``zero`` is where no difference stands."""
+    """One effect over sessions.
+
+    Attributes:
+        height: The plot's height.
+        width: The plot's width.
+        zero: The y coordinate of no difference.
+        points: The sessions' effects, oldest first.
+    """
 
     height: float
     width: float
@@ -174,32 +271,39 @@ class History:
 
 
 def histograms(series: Sequence[tuple[str, Sequence[int], float]]) -> Histograms | None:
-    """Histograms of (label, counts in the bins of ``HISTOGRAM``, multiplier); None without any.
+    """Draws histograms of tables' absolute values.
 
     Values times a multiplier have the same histogram, shifted on a log axis.
+
+    Args:
+        series: For each table its label, its counts in the bins of ``HISTOGRAM``, and what it is
+            multiplied by.
+
+    Returns:
+        The plot, or None where no table has a value other than 0.
     """
     low, _, a_decade = HISTOGRAM
     drawn = []
     for label, counts, multiplier in series:
         total = sum(counts)
         points = [
-            (low + (place + 0.5) / a_decade + math.log10(multiplier), amount / total)
-            for place, amount in enumerate(counts)
+            (low + (index + 0.5) / a_decade + math.log10(multiplier), amount / total)
+            for index, amount in enumerate(counts)
             if total
         ]
         # Under a hundredth of the highest bin a line is hardly seen; it would only widen the plot.
         # The first bin has the zeros, which have no place on a log axis.
         highest = max((share for _, share in points[1:]), default=0.0)
-        seen = [place for place, (_, share) in enumerate(points) if place and share > highest / 100]
+        seen = [index for index, (_, share) in enumerate(points) if index and share > highest / 100]
         if seen:
             drawn.append((label, points[max(1, seen[0] - 1) : seen[-1] + 2]))
     if not drawn:
         return None
     floor = 150.0
-    places = [place for _, points in drawn for place, _ in points]
-    horizontal = Axis(math.floor(min(places)), math.ceil(max(places)), 26.0, WIDTH - 26)
+    exponents = [exponent for _, points in drawn for exponent, _ in points]
+    horizontal = Axis(math.floor(min(exponents)), math.ceil(max(exponents)), 26.0, WIDTH - 26)
     vertical = Axis(0.0, max(share for _, points in drawn for _, share in points), floor, 10.0)
-    powers = range(math.floor(min(places)), math.ceil(max(places)) + 1)
+    powers = range(math.floor(min(exponents)), math.ceil(max(exponents)) + 1)
     return Histograms(
         height=floor + 37,
         floor=floor,
@@ -213,7 +317,15 @@ def histograms(series: Sequence[tuple[str, Sequence[int], float]]) -> Histograms
 
 @dataclass(frozen=True)
 class Point:
-    """A labelled point; ``anchor`` is its label's text-anchor, ``kind`` numbers its style."""
+    """A labelled point.
+
+    Attributes:
+        x: Its x coordinate.
+        y: Its y coordinate.
+        label: Its label.
+        anchor: The label's SVG text-anchor.
+        kind: The number of its style.
+    """
 
     x: float
     y: float
@@ -224,7 +336,18 @@ class Point:
 
 @dataclass(frozen=True)
 class Scatter:
-    """Points over a log axis; ``zero`` is where nothing is lost."""
+    """Points over a log axis.
+
+    Attributes:
+        height: The plot's height.
+        floor: Where the x axis stands, from above.
+        left: Where the y axis stands, from the left.
+        zero: The y coordinate of 0.
+        horizontal: The x axis' ticks.
+        vertical: The y axis' ticks.
+        points: The points.
+        kinds: The names of their kinds.
+    """
 
     height: float
     floor: float
@@ -239,8 +362,17 @@ class Scatter:
 def scatter(
     points: Sequence[tuple[str, int, float, float]], kinds: Sequence[str]
 ) -> Scatter | None:
-    """Points (label, which of ``kinds``, x above 0, y), x on a log axis; None without any."""
-    known = [one for one in points if one[2] > 1 / LARGEST and len(drawable(one[2:])) == 2]
+    """Draws points with x on a log axis.
+
+    Args:
+        points: For each point its label, the index of its kind, x (above 0) and y. Points that the
+            axes can't place are left out.
+        kinds: The kinds' names.
+
+    Returns:
+        The plot, or None without any points.
+    """
+    known = [point for point in points if point[2] > 1 / LARGEST and len(drawable(point[2:])) == 2]
     if not known:
         return None
     floor, left = 216.0, 50.0
@@ -265,20 +397,27 @@ def scatter(
         vertical=vertical.ticks(5),
         points=tuple(
             Point(
-                horizontal.at(place),
+                horizontal.at(log),
                 vertical.at(y),
                 label,
-                "end" if horizontal.at(place) > WIDTH * 0.6 else "start",
+                "end" if horizontal.at(log) > WIDTH * 0.6 else "start",
                 kind,
             )
-            for place, (label, kind, _, y) in zip(logs, known, strict=True)
+            for log, (label, kind, _, y) in zip(logs, known, strict=True)
         ),
         kinds=tuple(kinds),
     )
 
 
 def slides(rows: Sequence[tuple[str, float, float]]) -> Slides | None:
-    """Slides of (label, percentage before, percentage after); None without rows."""
+    """Draws scores before and after a treatment.
+
+    Args:
+        rows: For each row its label, the percentage before and the percentage after.
+
+    Returns:
+        The plot, or None without rows.
+    """
     if not rows:
         return None
     axis = Axis(0.0, 100.0, SIDE, WIDTH - SIDE)
@@ -290,12 +429,12 @@ def slides(rows: Sequence[tuple[str, float, float]]) -> Slides | None:
         rows=tuple(
             Slide(
                 label,
-                34.0 * place + 26,
+                34.0 * index + 26,
                 axis.at(before),
                 axis.at(after),
                 f"{number(before, 1)} → {number(after, 1)} %",
             )
-            for place, (label, before, after) in enumerate(rows)
+            for index, (label, before, after) in enumerate(rows)
         ),
     )
 
@@ -303,11 +442,15 @@ def slides(rows: Sequence[tuple[str, float, float]]) -> Slides | None:
 def history(
     effects: Sequence[tuple[str, str, float | None, Sequence[float | None]]],
 ) -> History | None:
-    """One effect over sessions (when, verdict, mean, interval), oldest first; None below two.
+    """Draws one effect over the last ``MOST_SESSIONS`` sessions.
 
-    The last ``MOST_SESSIONS`` are drawn.
+    Args:
+        effects: For each session its time, the verdict, the mean and the interval, oldest first.
+
+    Returns:
+        The plot, or None where fewer than two sessions have a mean.
     """
-    known = [one for one in effects if drawable([one[2]])][-MOST_SESSIONS:]
+    known = [effect for effect in effects if drawable([effect[2]])][-MOST_SESSIONS:]
     if len(known) < 2:
         return None
     height, width = 46.0, max(60.0, 16.0 * len(known))
@@ -316,12 +459,12 @@ def history(
     axis = _forest_axis(seen, ends)
     vertical = Axis(axis.low, axis.high, height - 4, 4.0)
     points = []
-    for place, (when, verdict, mean, interval) in enumerate(known):
+    for index, (when, verdict, mean, interval) in enumerate(known):
         assert mean is not None
         low, high = (next(iter(drawable([end])), None) for end in interval)
         points.append(
             Past(
-                at=round(8 + place * (width - 16) / (len(known) - 1), 1),
+                at=round(8 + index * (width - 16) / (len(known) - 1), 1),
                 mean=vertical.at(mean),
                 low=vertical.at(axis.low if low is None else low),
                 high=vertical.at(axis.high if high is None else high),
@@ -333,19 +476,24 @@ def history(
 
 
 def drawable(values: Iterable[object]) -> list[float]:
-    """The values that a plot can place."""
+    """The values that a plot can show: finite numbers below ``LARGEST``."""
     numbers = (finite(value) for value in values)
     return [value for value in numbers if value is not None and abs(value) < LARGEST]
 
 
 def nice_step(least: float) -> float:
-    """The least of 1, 2, 5, 10 times a power of ten that is no less than ``least`` (> 0)."""
+    """The smallest of 1, 2 or 5 times a power of ten that is at least ``least`` (above 0)."""
     power = 10.0 ** math.floor(math.log10(least))
     return next((power * unit for unit in (1, 2, 5) if power * unit >= least), power * 10)
 
 
 def padded(values: Sequence[float], share: float = 0.06) -> tuple[float, float]:
-    """The range of ``values`` (not empty) with some air, never of length zero."""
+    """The range of ``values`` with some air, never of length zero.
+
+    Args:
+        values: At least one value.
+        share: The air on either side, as a share of the range.
+    """
     low, high = min(values), max(values)
     size = max(abs(low), abs(high))
     air = (high - low) * share
@@ -355,7 +503,14 @@ def padded(values: Sequence[float], share: float = 0.06) -> tuple[float, float]:
 
 
 def forest(comparison: Mapping[str, Any]) -> Forest | None:
-    """A comparison's forest plot, or None where there is nothing to draw."""
+    """Draws a comparison.
+
+    Args:
+        comparison: Its entry in the verdicts document.
+
+    Returns:
+        The plot, or None where there is nothing to draw.
+    """
     pairs = zip(comparison["left_values"], comparison["right_values"], strict=False)
     known = [pair for pair in pairs if len(drawable(pair)) == 2]
     differences = [float(left) - float(right) for left, right in known]
@@ -392,9 +547,15 @@ def forest(comparison: Mapping[str, Any]) -> Forest | None:
 def curves(
     name: str, arms: Sequence[tuple[str, Sequence[Sequence[object]]]], by: str = "epoch"
 ) -> Curves | None:
-    """Curves ``name`` of arms (label, one list of values per seed); None without any.
+    """Draws a curve for each arm: its mean over seeds, and a band from the least to the greatest.
 
-    ``by`` epoch, counted from 1, or by layer, from 0.
+    Args:
+        name: The curve's name in results.
+        arms: For each arm its label and its values, one list a seed.
+        by: ``epoch``, counted from 1, or ``layer``, counted from 0.
+
+    Returns:
+        The plot, or None where no arm has a value.
     """
     first = 0.0 if by == "layer" else 1.0
     summaries = [(label, _over_seeds(seeds, first)) for label, seeds in arms]
@@ -424,7 +585,7 @@ def _tick_text(value: float, places: int) -> str:
 
 
 def _margin_bounds(relation: Relation, margin: float) -> list[float]:
-    """Where the margin stands on the axis of left minus right; nowhere for '<' and '>'."""
+    """The margin's bounds on left minus right; none for '<' and '>'."""
     if not 0 < margin < LARGEST:
         return []
     if not relation.uses_margin:
@@ -433,7 +594,7 @@ def _margin_bounds(relation: Relation, margin: float) -> list[float]:
 
 
 def _forest_axis(seen: Sequence[float], ends: Sequence[float]) -> Axis:
-    """The axis holds all that was seen; an interval much wider than that runs off its ends."""
+    """An axis that holds all values seen; an interval much wider than them runs off its ends."""
     low, high = padded(seen)
     air = 1.5 * (high - low)
     reach = [max(low - air, min(high + air, end)) for end in ends]
@@ -441,16 +602,16 @@ def _forest_axis(seen: Sequence[float], ends: Sequence[float]) -> Axis:
 
 
 def _margin_labels(axis: Axis, bounds: Sequence[float]) -> tuple[Margin, ...]:
-    places = [axis.at(bound) for bound in bounds]
-    close = len(places) == 2 and places[1] - places[0] < 190
+    lines = [axis.at(bound) for bound in bounds]
+    close = len(lines) == 2 and lines[1] - lines[0] < 190
     return tuple(
         Margin(
-            at=place,
+            at=line,
             text=f"margin {plain(bound)}",
             row=index if close else 0,
-            anchor="start" if place < 70 else "end" if place > WIDTH - 70 else "middle",
+            anchor="start" if line < 70 else "end" if line > WIDTH - 70 else "middle",
         )
-        for index, (place, bound) in enumerate(zip(places, bounds, strict=True))
+        for index, (line, bound) in enumerate(zip(lines, bounds, strict=True))
     )
 
 
@@ -470,19 +631,19 @@ def _swarm(places: Sequence[float], top: float) -> tuple[str, int]:
     """
     ends = [-math.inf] * MOST_ROWS
     path, used = [], 1
-    for place in places:
-        free = [row for row in range(MOST_ROWS) if ends[row] + 2 * RADIUS + 1 <= place]
+    for x in places:
+        free = [row for row in range(MOST_ROWS) if ends[row] + 2 * RADIUS + 1 <= x]
         row = free[0] if free else min(range(MOST_ROWS), key=ends.__getitem__)
-        ends[row] = place
+        ends[row] = x
         used = max(used, row + 1)
-        path.append(f"M{place:g} {top + row * (2 * RADIUS + 1.5):g}h0")
+        path.append(f"M{x:g} {top + row * (2 * RADIUS + 1.5):g}h0")
     return "".join(path), used
 
 
 def _over_seeds(
     seeds: Sequence[Sequence[object]], first: float
 ) -> list[tuple[float, float, float, float]]:
-    """(epoch from ``first``, mean, least, greatest) over the seeds that got that far."""
+    """Each epoch, counted from ``first``, with the mean, least and greatest value of its seeds."""
     longest = max((len(values) for values in seeds), default=0)
     step = max(1, -(-longest // MOST_POINTS))
     # The last epoch is kept whatever the step: it is the one that gets read off.

@@ -17,7 +17,7 @@ MINUS = "\N{MINUS SIGN}"
 
 
 ROUNDING = 1e-9
-"""Below it a number is what adding up floats leaves of zero."""
+"""A number below this is taken for 0: it is a rounding error of adding floats."""
 
 
 def finite(value: object) -> float | None:
@@ -32,7 +32,11 @@ def finite(value: object) -> float | None:
 
 
 def decimals(values: Iterable[object]) -> int:
-    """Decimals that show three digits of the largest value and two of the smallest gap, 0 to 6."""
+    """How many decimals show three digits of the largest value and two of the smallest gap.
+
+    Returns:
+        A number from 0 to 6.
+    """
     known = sorted({number for value in values if (number := finite(value)) is not None})
     gaps = [high - low for low, high in pairwise(known)]
     wanted = [2 - _magnitude(max(map(abs, known)))] if any(known) else [2]
@@ -42,7 +46,7 @@ def decimals(values: Iterable[object]) -> int:
 
 
 def number(value: object, places: int | None = None) -> str:
-    """``value`` with ``places`` decimals (default: three significant digits)."""
+    """``value`` with ``places`` decimals; None means three significant digits."""
     known = finite(value)
     if known is None:
         return MISSING
@@ -58,13 +62,13 @@ def number(value: object, places: int | None = None) -> str:
 
 
 def plain(value: object) -> str:
-    """A number that somebody chose (a margin, a level, alpha): as they would write it."""
+    """A number that somebody chose (a margin, a level, alpha), as people write it."""
     known = finite(value)
     return MISSING if known is None else f"{known:.6g}".replace("-", MINUS)
 
 
 def short(value: object) -> str:
-    """A level or a share of alpha, which division made longer than anybody reads."""
+    """A level or a share of alpha, in three significant digits."""
     known = finite(value)
     return MISSING if known is None else f"{known:.3g}"
 

@@ -1,8 +1,9 @@
 """The page and the document: verdicts.json and index.html.
 
-What the page shows is put together here and written by ``template.html.j2``. Everything in the
-document may come from a third-party claim, so the template escapes all of it; the page loads
-nothing and needs no script: one of its own filters and sorts the summary, no other may run.
+What the page shows is put together here and written by ``template.html.j2``. Every text in the
+document may come from a third-party claim, so the template escapes all of it. The page loads
+nothing and needs no script. It has one of its own, which filters and sorts the summary; its policy
+forbids any other.
 """
 
 from __future__ import annotations
@@ -48,7 +49,19 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class Card:
-    """All that the page shows of one claim."""
+    """All that the page shows of one claim.
+
+    Attributes:
+        claim: The claim's entry in the verdicts document.
+        anchor: The page's fragment where the card stands.
+        command: The command that runs the claim alone.
+        forests: A plot of each comparison; None where there is nothing to draw.
+        histories: Each comparison's effect over past sessions; None where fewer than two have it.
+        curves: The arms' learning curves, if they have any.
+        arms: The arms that the claim compares.
+        failures: The runs that ended early, each with its reason.
+        absent: The keys of runs that the store lacks.
+    """
 
     claim: Mapping[str, Any]
     anchor: str
@@ -62,20 +75,25 @@ class Card:
 
     @property
     def tabled(self) -> bool:
-        """Whether its runs say how their tables started."""
+        """Whether the card's runs have statistics of their starting tables."""
         return any(arm.tables for arm in self.arms)
 
 
 @dataclass(frozen=True)
 class Family:
-    """The claims of one family in the summary, its controls last."""
+    """The claims of one family in the summary.
+
+    Attributes:
+        name: The family's name.
+        cards: Its claims, controls last.
+    """
 
     name: str
     cards: tuple[Card, ...]
 
     @property
     def ran(self) -> tuple[Card, ...]:
-        """Its claims that were run, without controls."""
+        """The family's claims that were run, without controls."""
         return tuple(
             card
             for card in self.cards
@@ -84,29 +102,29 @@ class Family:
 
     @property
     def says(self) -> str:
-        """What its claims come to, else its name."""
+        """The family's statement; its name where the document has none."""
         return self.cards[0].claim["family_says"] or self.name
 
     @property
     def anchor(self) -> str:
-        """Where its rows begin."""
+        """The page's fragment where the family's rows begin."""
         return "family-" + _slug(self.name)
 
     @property
     def tally(self) -> dict[str, int]:
-        """How many of its claims, without controls, got each verdict."""
+        """How many of the family's claims got each verdict, without controls."""
         findings = [card for card in self.cards if not card.claim["control"]]
         return {name: _tally(findings, name) for name in VERDICTS}
 
     @property
     def controls(self) -> tuple[int, int]:
-        """How many of its controls that ran came out as they should, of how many."""
-        found = [card.claim["as_expected"] for card in self.cards if card.claim["control"]]
-        return found.count(True), len(found) - found.count(None)
+        """How many of the family's controls came out as expected, and how many ran."""
+        outcomes = [card.claim["as_expected"] for card in self.cards if card.claim["control"]]
+        return outcomes.count(True), len(outcomes) - outcomes.count(None)
 
     @property
     def misbehaved(self) -> bool:
-        """Whether a control of it got the wrong verdict."""
+        """Whether one of the family's controls got the wrong verdict."""
         return any(card.claim["as_expected"] is False for card in self.cards)
 
 
@@ -124,9 +142,14 @@ def render(
 ) -> str:
     """The page as HTML text.
 
-    ``document`` follows ``load_schema()``; ``runs`` are runs by key, and runs that
-    it lacks only cost their curves and tables; ``before`` are earlier sessions, oldest first.
-    InputError: another schema version, or a field that the schema requires is absent.
+    Args:
+        document: The verdicts document, which follows ``load_schema()``.
+        runs: Runs by key. A run that is not among them costs the page its curves and tables.
+        before: Earlier sessions, oldest first.
+
+    Raises:
+        InputError: The document has another schema version, or lacks a field that the schema
+            requires.
     """
     version = document.get("schema_version")
     if version != SCHEMA_VERSION:
@@ -150,11 +173,22 @@ def write_report(
     directory: Path,
     histories: Sequence[Path] = (),
 ) -> Path:
-    """Write verdicts.json, index.html and history.jsonl into ``directory``; the page's path.
+    """Writes verdicts.json, index.html and history.jsonl.
 
-    The page shows the sessions of ``histories`` (files) and of the directory's own beside this
-    one, which joins the latter. Each file replaces its predecessor whole or not at all. Numbers
-    that aren't finite become null.
+    The session joins the directory's own history. Each file replaces its predecessor whole or not
+    at all. Numbers that aren't finite become null.
+
+    Args:
+        document: The verdicts document.
+        runs: Runs by key.
+        directory: Where the files go; it is made if need be.
+        histories: Further histories whose sessions the page shows.
+
+    Returns:
+        The page's path.
+
+    Raises:
+        InputError: A file stands where the directory should be, or the document is not one.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -169,8 +203,8 @@ def write_report(
     page = directory / "index.html"
     before = past.read([*histories, own])
     write_atomically(page, render(document, runs, before).encode("utf-8", "replace"))
-    told = past.lines([*past.read([own]), past.line_of(document)])
-    write_atomically(own, told.encode("utf-8", "backslashreplace"))
+    lines = past.lines([*past.read([own]), past.line_of(document)])
+    write_atomically(own, lines.encode("utf-8", "backslashreplace"))
     return page
 
 
@@ -239,7 +273,7 @@ def _page(
         ),
         tasks=task_rows(used),
         late=_late(used),
-        followed=any(one is not None for card in cards for one in card.histories),
+        followed=any(past_effect is not None for card in cards for past_effect in card.histories),
         margins=_margins(claims),
         controls=controls,
         arms=list({arm.anchor: arm for card in cards for arm in card.arms}.values()),
@@ -260,9 +294,9 @@ def _page(
         not_run=_not_run(cards),
         coverage=coverage_rows(used),
         signatures=sorted({result.signature for result in results if result.signature}),
-        devices=sorted({str(d) for one in results if (d := one.provenance.get("device"))}),
+        devices=sorted({str(d) for result in results if (d := result.provenance.get("device"))}),
         train_seconds=math.fsum(
-            numbers.finite(one.provenance.get("seconds")) or 0 for one in results
+            numbers.finite(result.provenance.get("seconds")) or 0 for result in results
         ),
         used=len(used),
     )
@@ -277,7 +311,7 @@ def _script() -> tuple[Markup, str]:
 
 
 def _not_run(cards: Sequence[Card]) -> dict[str, list[Card]]:
-    """What could not be run, by its reason."""
+    """The claims that could not be run, by the reason."""
     reasons: dict[str, list[Card]] = {}
     for card in cards:
         if card.claim["verdict"] == "NOT RUN" and not card.claim["as_expected"]:
@@ -286,8 +320,8 @@ def _not_run(cards: Sequence[Card]) -> dict[str, list[Card]]:
 
 
 def _seeds_of_looks(claims: Sequence[Mapping[str, Any]]) -> str:
-    """With how many seeds claims are looked at: 5, then 10."""
-    later = sorted({one["seeds"] for claim in claims for one in claim["looks"][1:]})
+    """How many seeds the looks at claims have, such as ``5, then 10``."""
+    later = sorted({look["seeds"] for claim in claims for look in claim["looks"][1:]})
     return ", then ".join([_seeds(claims), *map(str, later)])
 
 
@@ -298,7 +332,14 @@ def _citation(key: str) -> str:
 
 @dataclass(frozen=True)
 class Section:
-    """A paper's own part: paragraphs on how its models are made, and its tables beside ours."""
+    """A paper's own part of the page.
+
+    Attributes:
+        paper: The paper's key.
+        short: Its authors and year.
+        methods: How its models are made, paragraph by paragraph.
+        tables: Its tables beside ours, each with its curves if it is a figure.
+    """
 
     paper: str
     short: str
@@ -307,12 +348,12 @@ class Section:
 
     @property
     def anchor(self) -> str:
-        """Where it begins."""
+        """The page's fragment where the section begins."""
         return "paper-" + _slug(self.paper)
 
 
 def _sections(document: Mapping[str, Any], used: Sequence[Run]) -> list[Section]:
-    """One for each paper that has something of its own to show."""
+    """The sections of all papers that have tables on this tier."""
     tier = document["session"]["tier"]
     results = [run.result for run in used]
     sections = []
@@ -329,9 +370,14 @@ def _sections(document: Mapping[str, Any], used: Sequence[Run]) -> list[Section]
 
 
 def methods(document: Mapping[str, Any], runs: Sequence[Run]) -> str:
-    """How this was done, as a methods section has it: design, test, levels, measures, versions."""
+    """The text of a methods section: design, test, levels, measures and versions.
+
+    Args:
+        document: The verdicts document.
+        runs: The runs that the verdicts rest on.
+    """
     session, claims = document["session"], document["claims"]
-    later = sorted({one["seeds"] for claim in claims for one in claim["looks"][1:]})
+    later = sorted({look["seeds"] for claim in claims for look in claim["looks"][1:]})
     families = {claim["family"] for claim in claims if not claim["control"]}
     versions = ", ".join(f"{name} {version}" for name, version in session["versions"].items())
     many = "one family" if len(families) == 1 else f"{len(families)} families"
@@ -369,7 +415,7 @@ def _papers(document: Mapping[str, Any]) -> list[str]:
 
 
 def _late(runs: Iterable[Run]) -> tuple[int, int]:
-    """How many runs were best in their last epoch, of how many that were trained for several."""
+    """How many runs were best in their last epoch, and how many were trained for several."""
     best = [
         (run.result.measures["best_epoch"], epochs)
         for run in runs
@@ -380,31 +426,31 @@ def _late(runs: Iterable[Run]) -> tuple[int, int]:
 
 
 def _margins(claims: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The margins that took part, each with its unit."""
-    found = {
+    """The margins that comparisons allowed, each with its unit."""
+    margins = {
         (comparison["unit"], comparison["margin"])
         for claim in claims
         for comparison in claim["comparisons"]
         if Relation(comparison["relation"]).uses_margin and comparison["margin"]
     }
-    return [f"{numbers.plain(margin)} {unit}".rstrip() for unit, margin in sorted(found)]
+    return [f"{numbers.plain(margin)} {unit}".rstrip() for unit, margin in sorted(margins)]
 
 
 def _seeds(claims: Sequence[Mapping[str, Any]]) -> str:
-    """With how many seeds claims are first looked at: 5, or 3 to 5."""
+    """How many seeds the first looks at claims have, such as ``5`` or ``3 to 5``."""
     first = sorted({claim["looks"][0]["seeds"] for claim in claims})
     return " to ".join(str(end) for end in dict.fromkeys((*first[:1], *first[-1:]))) or "0"
 
 
 def _compared(claim: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Equal for claims that make the same comparisons of the same runs."""
+    """A key that is equal for claims with the same comparisons of the same runs."""
     return tuple(
-        (one["metric"], one["relation"], tuple(one["runs"])) for one in claim["comparisons"]
+        (entry["metric"], entry["relation"], tuple(entry["runs"])) for entry in claim["comparisons"]
     ) or (claim["id"],)
 
 
 def headline(claims: Sequence[Mapping[str, Any]]) -> str:
-    """The session in one sentence; claims that were not run are no part of the denominator."""
+    """The session in one sentence; claims that were not run are left out of the denominator."""
     verdicts = [claim["verdict"] for claim in claims if not claim["control"]]
     held, refuted, undecided, absent = (verdicts.count(name) for name in VERDICTS)
     ran = len(verdicts) - absent
@@ -429,8 +475,8 @@ def headline(claims: Sequence[Mapping[str, Any]]) -> str:
 def _calibration() -> dict[str, Any]:
     """How often a verdict errs, as ``benchmarks/calibration.py`` measured it."""
     text = resources.files("embinit.claims").joinpath("calibration.json").read_text("utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    rates: dict[str, Any] = json.loads(text)
+    return rates
 
 
 def _cards(
@@ -450,7 +496,7 @@ def _card(
     runs: Mapping[str, Run],
     sessions: Sequence[past.Session],
 ) -> Card:
-    keys = list(dict.fromkeys(key for part in claim["comparisons"] for key in part["runs"]))
+    keys = list(dict.fromkeys(key for entry in claim["comparisons"] for key in entry["runs"]))
     arms = gather(keys, runs)
     return Card(
         claim=claim,
@@ -458,7 +504,7 @@ def _card(
         command=numbers.rerun(claim["nodeid"], claim["tier"]),
         forests=tuple(forest(comparison) for comparison in claim["comparisons"]),
         histories=tuple(
-            past.over_time(claim, place, sessions) for place in range(len(claim["comparisons"]))
+            past.over_time(claim, index, sessions) for index in range(len(claim["comparisons"]))
         ),
         curves=learning_curves(arms),
         arms=arms,
@@ -502,7 +548,7 @@ def _tally(cards: Iterable[Card], verdict: str) -> int:
 
 
 def _used(claims: Sequence[Mapping[str, Any]], runs: Mapping[str, Run]) -> list[Run]:
-    keys = (key for claim in claims for part in claim["comparisons"] for key in part["runs"])
+    keys = (key for claim in claims for entry in claim["comparisons"] for key in entry["runs"])
     return [runs[key] for key in dict.fromkeys(keys) if key in runs]
 
 
@@ -540,9 +586,9 @@ def _template() -> jinja2.Template:
 def _plain(value: Any) -> Any:
     """``value`` as strict JSON has it: no NaN, no infinity."""
     if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in value.items()}
+        return {str(name): _plain(content) for name, content in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [_plain(content) for content in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

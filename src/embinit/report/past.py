@@ -1,4 +1,4 @@
-"""What earlier sessions found: ``history.jsonl``, one line a session, beside ``verdicts.json``.
+"""The results of earlier sessions: ``history.jsonl``, one line a session, beside ``verdicts.json``.
 
 A line holds the verdict and the effects of each claim that its session ran, so that a nightly run
 of years stays small. ``embinit bless`` adds the blessed session to the baseline's history, and a
@@ -22,11 +22,15 @@ Session = Mapping[str, Any]
 
 
 class DamagedHistoryWarning(DamagedWarning):
-    """A line of a history could not be read and was passed over; the others count."""
+    """A line of a history could not be read. It was passed over; the other lines count."""
 
 
 def line_of(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What is kept of a verdicts document."""
+    """The line of a session: what its verdicts document leaves in the history.
+
+    Args:
+        document: The verdicts document.
+    """
     session = document["session"]
     return {
         "started": session["started"],
@@ -35,7 +39,9 @@ def line_of(document: Mapping[str, Any]) -> dict[str, Any]:
         "claims": {
             claim["id"]: {
                 "verdict": claim["verdict"],
-                "effects": [[one["difference"], *one["interval"]] for one in claim["comparisons"]],
+                "effects": [
+                    [entry["difference"], *entry["interval"]] for entry in claim["comparisons"]
+                ],
             }
             for claim in document["claims"]
             if claim["comparisons"]
@@ -44,8 +50,12 @@ def line_of(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read(paths: Iterable[Path]) -> list[Session]:
-    """The sessions in several histories, oldest first, each once; a missing file has none."""
-    found: dict[str, Session] = {}
+    """The sessions in several histories, oldest first and each once.
+
+    A missing file has no sessions. A damaged line is passed over with a
+    ``DamagedHistoryWarning``.
+    """
+    sessions: dict[str, Session] = {}
     for path in paths:
         for number, line in enumerate(_lines(path), start=1):
             try:
@@ -58,8 +68,8 @@ def read(paths: Iterable[Path]) -> list[Session]:
                     stacklevel=2,
                 )
             else:
-                found[session["started"]] = session
-    return [found[started] for started in sorted(found)]
+                sessions[session["started"]] = session
+    return [sessions[started] for started in sorted(sessions)]
 
 
 def _lines(path: Path) -> list[bytes]:
@@ -70,7 +80,11 @@ def _lines(path: Path) -> list[bytes]:
 
 
 def _session(line: bytes) -> Session:
-    """A line as a session; any of several errors where it is none."""
+    """The session in a line.
+
+    Raises:
+        ValueError, TypeError, KeyError, AttributeError: The line holds no session.
+    """
     session = json.loads(line)
     claims = {
         name: {
@@ -84,26 +98,38 @@ def _session(line: bytes) -> Session:
 
 
 def lines(sessions: Sequence[Session]) -> str:
-    """The sessions as a file has them; one that found nothing, or nothing new, is left out."""
-    told: list[Session] = []
+    """The text of a history with ``sessions``.
+
+    A session without claims is left out, and so is one whose claims equal those of the session
+    before.
+    """
+    kept: list[Session] = []
     for session in sessions:
-        if session["claims"] and (not told or session["claims"] != told[-1]["claims"]):
-            told.append(session)
-    return "".join(json.dumps(session, ensure_ascii=False) + "\n" for session in told)
+        if session["claims"] and (not kept or session["claims"] != kept[-1]["claims"]):
+            kept.append(session)
+    return "".join(json.dumps(session, ensure_ascii=False) + "\n" for session in kept)
 
 
 def over_time(claim: Mapping[str, Any], place: int, sessions: Sequence[Session]) -> History | None:
-    """The effect of a claim's comparison number ``place`` over ``sessions``; None below two.
+    """The effect of one of a claim's comparisons over sessions.
 
-    Sessions on another tier say nothing of it, nor do those that judged the same runs again.
+    Sessions on another tier are left out, and so are those that judged the same runs again.
+
+    Args:
+        claim: The claim's entry in the verdicts document.
+        place: The index of the comparison in the claim.
+        sessions: The sessions, oldest first.
+
+    Returns:
+        The plot, or None where fewer than two sessions have the effect.
     """
     effects: list[tuple[str, str, float | None, Sequence[float | None]]] = []
     for session in sessions:
-        found = session["claims"].get(claim["id"]) if session["tier"] == claim["tier"] else None
-        if found is None or place >= len(found["effects"]):
+        entry = session["claims"].get(claim["id"]) if session["tier"] == claim["tier"] else None
+        if entry is None or place >= len(entry["effects"]):
             continue
-        mean, low, high = found["effects"][place]
+        mean, low, high = entry["effects"][place]
         effect = (mean, (low, high))
         if not effects or effects[-1][2:] != effect:
-            effects.append((session["started"][:16].replace("T", " "), found["verdict"], *effect))
+            effects.append((session["started"][:16].replace("T", " "), entry["verdict"], *effect))
     return history(effects)

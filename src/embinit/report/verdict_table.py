@@ -1,7 +1,7 @@
-"""The verdicts at a session's end, as text: a table by family, what could not run, and the sum.
+"""The verdicts at a session's end, as text: a table by family, what could not run, and the totals.
 
-Everything here may come from a third-party claim, so nothing of it is markup, and no control
-character of it reaches the terminal. An id is never cut nor broken: where the table is wider than
+Every text here may come from a third-party claim. So none of it is read as markup, and no control
+character in it reaches the terminal. An id is never cut nor broken: where the table is wider than
 the terminal, a claim's numbers stand below its id. Into a pipe the table is as wide as it must be.
 """
 
@@ -34,7 +34,18 @@ WIDEST = 100_000
 
 @dataclass(frozen=True)
 class Row:
-    """What the table tells of one claim or audit."""
+    """The table's row for one claim or audit.
+
+    Attributes:
+        id: The claim's or the audit's id.
+        verdict: Its verdict.
+        effect: The mean difference of the deciding comparison.
+        unit: The effect's unit.
+        p: The p of that comparison, or ``exact``.
+        note: What is to be said of a control, or of a claim of several comparisons.
+        style: The style of verdict and note. A control's REFUTED is as it should be, and so not
+            red.
+    """
 
     id: str
     verdict: str
@@ -43,7 +54,6 @@ class Row:
     p: str
     note: str
     style: str
-    """Of the verdict and the note: a control's REFUTED is as it should be, and so not red."""
 
 
 def verdict_lines(
@@ -52,7 +62,14 @@ def verdict_lines(
     width: int | None,
     coloured: bool,
 ) -> list[str]:
-    """The lines for a terminal of ``width`` columns (None: no terminal)."""
+    """The lines of the table and of what follows it.
+
+    Args:
+        claims: The claims' entries in the verdicts document.
+        audits: The audits' entries.
+        width: The terminal's width in columns; None where there is no terminal.
+        coloured: Whether the lines have ANSI colours.
+    """
     from rich.console import Console
 
     console = Console(
@@ -65,7 +82,7 @@ def verdict_lines(
     groups = _groups(claims, audits)
     table = _table(groups)
     natural = console.measure(table).maximum
-    with console.capture() as said:
+    with console.capture() as captured:
         if width is None or natural <= width:
             console.print(table, width=natural)
         else:
@@ -73,11 +90,11 @@ def verdict_lines(
         for reason in _reasons(claims):
             console.print(reason, soft_wrap=True)
         console.print(_sum(claims, audits), width=width)
-    return [line.rstrip() for line in said.get().splitlines()]
+    return [line.rstrip() for line in captured.get().splitlines()]
 
 
 def clean(text: object) -> str:
-    """``text`` on one line, without control characters and other signs that nobody sees."""
+    """``text`` on one line, without control characters and other invisible ones."""
     seen = (" " if sign.isspace() else sign for sign in str(text))
     return "".join(sign for sign in seen if sign.isprintable())
 
@@ -85,7 +102,7 @@ def clean(text: object) -> str:
 def _groups(
     claims: Sequence[Mapping[str, Any]], audits: Sequence[Mapping[str, Any]]
 ) -> dict[str, list[Row]]:
-    """The rows of each family by what it says, its controls last; audits after all families."""
+    """The rows by family, under what the family says. Controls stand last, audits after all."""
     groups: dict[str, list[Row]] = {}
     ordered = sorted(claims, key=lambda claim: (family_rank(claim["family"]), claim["control"]))
     for claim in ordered:
@@ -97,7 +114,7 @@ def _groups(
 
 
 def _claim_row(claim: Mapping[str, Any]) -> Row:
-    verdict, parts = claim["verdict"], claim["comparisons"]
+    verdict, comparisons = claim["verdict"], claim["comparisons"]
     notes, style = [], STYLES.get(verdict, "")
     if claim["control"]:
         wrong = claim["as_expected"] is False
@@ -105,13 +122,14 @@ def _claim_row(claim: Mapping[str, Any]) -> Row:
         notes = [f"control, expects {claim['expects']}" if wrong else right]
         style = "bold red" if wrong else "dim"
     effect = unit = p = ""
-    # The verdict is that of all; where they are several, the one that speaks for it the least.
-    deciding = [part for part in parts if part["verdict"] == verdict]
+    # The verdict rests on all comparisons; shown is the one with the weakest evidence for it.
+    deciding = [entry for entry in comparisons if entry["verdict"] == verdict]
     if deciding:
-        part = max(deciding, key=lambda part: finite(part["p"]) or 0.0)
-        effect, unit = number(part["difference"]).replace(MINUS, "-"), clean(part["unit"])
-        p = "exact" if part["exact"] else p_value(part["p"])
-        notes += [f"the deciding one of {len(parts)}"] if len(parts) > 1 else []
+        weakest = max(deciding, key=lambda entry: finite(entry["p"]) or 0.0)
+        effect, unit = number(weakest["difference"]).replace(MINUS, "-"), clean(weakest["unit"])
+        p = "exact" if weakest["exact"] else p_value(weakest["p"])
+        several = len(comparisons) > 1
+        notes += [f"the deciding one of {len(comparisons)}"] if several else []
     return Row(clean(claim["id"]), clean(verdict), effect, unit, p, "; ".join(notes), style)
 
 
@@ -122,7 +140,7 @@ def _audit_row(audit: Mapping[str, Any]) -> Row:
 
 
 def _table(groups: Mapping[str, Iterable[Row]]) -> RenderableType:
-    """All of it as one table, whose columns are as wide as they need."""
+    """All rows as one table, whose columns are as wide as their content."""
     from rich.table import Table
     from rich.text import Text
 
@@ -146,21 +164,23 @@ def _table(groups: Mapping[str, Iterable[Row]]) -> RenderableType:
 
 
 def _stacked(console: Console, groups: Mapping[str, Iterable[Row]]) -> None:
-    """The same with a claim's numbers below its id, for a terminal that is too narrow."""
+    """Prints the rows with a claim's numbers below its id, for a terminal that is too narrow."""
     from rich.text import Text
 
     every = [row for rows in groups.values() for row in rows]
-    wide = max(len(row.effect) for row in every)
-    long = max(len(row.unit) for row in every)
+    effect_width = max(len(row.effect) for row in every)
+    unit_width = max(len(row.unit) for row in every)
     for title, rows in groups.items():
         console.print()
         console.print(Text(title, "bold"), soft_wrap=True)
         for row in rows:
             console.print(Text(row.id), soft_wrap=True)
-            told = Text(f"  {row.verdict:<12}  ", row.style)
+            line = Text(f"  {row.verdict:<12}  ", row.style)
             p = row.p if row.p in ("", "exact") else f"p {row.p}"
-            told.append(f"{row.effect:>{wide}}  {row.unit:<{long}}  {p:>10}  ", "default")
-            console.print(told.append(row.note), soft_wrap=True)
+            line.append(
+                f"{row.effect:>{effect_width}}  {row.unit:<{unit_width}}  {p:>10}  ", "default"
+            )
+            console.print(line.append(row.note), soft_wrap=True)
 
 
 def _reasons(claims: Iterable[Mapping[str, Any]]) -> list[Text]:
@@ -172,39 +192,39 @@ def _reasons(claims: Iterable[Mapping[str, Any]]) -> list[Text]:
         if claim["verdict"] == "NOT RUN" and not claim["as_expected"]:
             reason = clean(claim["reason"])
             reasons[reason] = reasons.get(reason, 0) + 1
-    said = [
+    lines = [
         Text.assemble((f"NOT RUN ({count}): ", STYLES["NOT RUN"]), reason)
         for reason, count in reasons.items()
     ]
-    return [Text(""), *said] if said else []
+    return [Text(""), *lines] if lines else []
 
 
 def _sum(claims: Sequence[Mapping[str, Any]], audits: Sequence[Mapping[str, Any]]) -> Text:
-    """How many got each verdict, and whether the controls did as they should."""
+    """The totals: how many claims got each verdict, and how many controls were as expected."""
     from rich.text import Text
 
-    found = [claim["verdict"] for claim in claims if not claim["control"]]
-    said = Text("\n")
-    said.append_text(_counted(found, VERDICTS))
+    verdicts = [claim["verdict"] for claim in claims if not claim["control"]]
+    text = Text("\n")
+    text.append_text(_counted(verdicts, VERDICTS))
     outcomes = [claim["as_expected"] for claim in claims if claim["control"]]
     if outcomes:
         ran = len(outcomes) - outcomes.count(None)
-        said.append("; controls ")
+        text.append("; controls ")
         wrong = outcomes.count(False)
-        said.append(f"{outcomes.count(True)} of {ran} as expected", "bold red" if wrong else "")
-        said.append(f" ({outcomes.count(None)} not run)" if None in outcomes else "")
+        text.append(f"{outcomes.count(True)} of {ran} as expected", "bold red" if wrong else "")
+        text.append(f" ({outcomes.count(None)} not run)" if None in outcomes else "")
     if audits:
-        said.append("; audits ")
-        said.append_text(
+        text.append("; audits ")
+        text.append_text(
             _counted([audit["verdict"] for audit in audits], ("CONSISTENT", "INCONSISTENT"))
         )
-    return said
+    return text
 
 
-def _counted(found: Sequence[str], verdicts: Iterable[str]) -> Text:
+def _counted(given: Sequence[str], verdicts: Iterable[str]) -> Text:
     from rich.text import Text
 
-    counts = [(found.count(verdict), verdict) for verdict in verdicts]
+    counts = [(given.count(verdict), verdict) for verdict in verdicts]
     return Text(", ").join(
         Text(f"{count} {verdict}", STYLES[verdict] if count else "") for count, verdict in counts
     )

@@ -18,13 +18,13 @@ from embinit.specs import RunSpec
 def claim_entry(
     judgement: Judgement, nodeid: str, key: Callable[[RunSpec], str], lookup: Lookup
 ) -> dict[str, Any]:
-    """The claim as it came out in an experiment; Holm's p is added when all are known.
+    """The entry of a claim that was judged in an experiment; ``add_holm`` completes it.
 
     Args:
-        judgement: What it came to.
+        judgement: The judgement.
         nodeid: The test's name in pytest.
-        key: Names a run in the store.
-        lookup: Finds a run's result there.
+        key: Gives a run's key in the store.
+        lookup: Finds a run's result.
     """
     case = judgement.case
     claim, experiment = case.claim, case.experiment
@@ -91,30 +91,43 @@ def _comparison(
 
 
 def properties(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """A claim's numbers one by one, as JUnit's properties have them: names and strings."""
-    told = [("verdict", entry["verdict"])]
-    for number, one in enumerate(entry["comparisons"], start=1):
-        low, high = one["interval"]
-        arms = one["arms"]
-        told += [
+    """A claim's numbers as JUnit properties: pairs of a name and a text.
+
+    Args:
+        entry: The claim's entry.
+    """
+    pairs = [("verdict", entry["verdict"])]
+    for number, comparison in enumerate(entry["comparisons"], start=1):
+        low, high = comparison["interval"]
+        arms = comparison["arms"]
+        pairs += [
             (f"{number}.{name}", str(value))
             for name, value in (
-                ("statement", f"{arms['left']} {one['relation']} {arms['right']}"),
-                ("verdict", one["verdict"]),
-                ("difference", one["difference"]),
+                ("statement", f"{arms['left']} {comparison['relation']} {arms['right']}"),
+                ("verdict", comparison["verdict"]),
+                ("difference", comparison["difference"]),
                 ("low", low),
                 ("high", high),
-                ("unit", one["unit"]),
-                ("p", one["p"]),
-                ("alpha", one["alpha"]),
-                ("seeds", one["n"]),
+                ("unit", comparison["unit"]),
+                ("p", comparison["p"]),
+                ("alpha", comparison["alpha"]),
+                ("seeds", comparison["n"]),
             )
         ]
-    return told
+    return pairs
 
 
 def audit_entry(audit: Audit, nodeid: str, checks: Sequence[Check]) -> dict[str, Any]:
-    """The audit with its checks."""
+    """The entry of an audit with its checks.
+
+    Args:
+        audit: The audit.
+        nodeid: The test's name in pytest.
+        checks: The checks that the test returned.
+
+    Raises:
+        InputError: There is no check.
+    """
     return {
         "id": audit.id,
         "nodeid": nodeid,
@@ -127,12 +140,20 @@ def audit_entry(audit: Audit, nodeid: str, checks: Sequence[Check]) -> dict[str,
 
 
 def add_holm(claims: list[dict[str, Any]]) -> None:
-    """Holm's p over what was run of each family: shown beside, never decides."""
+    """Adds Holm-adjusted p to the comparisons of each family's claims.
+
+    They are shown beside the verdicts and decide nothing. Controls and exact comparisons have none.
+
+    Args:
+        claims: The claims' entries, which are changed in place.
+    """
     families: dict[str, list[dict[str, Any]]] = {}
     for entry in claims:
         if not entry["control"]:
-            tested = [one for one in entry["comparisons"] if not one["exact"]]
+            tested = [comparison for comparison in entry["comparisons"] if not comparison["exact"]]
             families.setdefault(entry["family"], []).extend(tested)
     for tested in families.values():
-        for one, adjusted in zip(tested, holm([one["p"] for one in tested]), strict=True):
-            one["holm_p"] = adjusted
+        for comparison, adjusted in zip(
+            tested, holm([comparison["p"] for comparison in tested]), strict=True
+        ):
+            comparison["holm_p"] = adjusted

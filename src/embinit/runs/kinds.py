@@ -1,8 +1,8 @@
 """Kinds of runs: how a spec becomes a result, and all else that differs from kind to kind.
 
-A kind is one object. It says what its runs read, whether that is in order, what they cost, how many
-of them stack, how many parameters they have and how a cohort is made. Nothing else in embinit asks
-of which kind a run is. Another package adds a kind with a recipe class of its own (see
+A kind is one object. It knows what its runs read and checks it, what they cost, how many of them
+are stacked, how many parameters they have, and how a cohort is made. No other code in embinit
+depends on the kind of a run. Another package adds a kind with a recipe class of its own (see
 ``specs.Recipe``) and ``KINDS.register``, or an entry point in the group ``embinit.kinds``.
 """
 
@@ -30,18 +30,21 @@ if TYPE_CHECKING:
     from embinit.runs.results import RunResult
 
 MOST_RUNS = 16
-"""How many runs a cohort has at most, where nothing else limits it."""
+"""The most runs of a cohort, where nothing else limits it."""
 
 NARROW, FEW_RUNS = 128, 5
-"""Up to this width a core gains by stacking many runs, beyond it by these few (docs/speed.md)."""
+"""Models up to ``NARROW`` wide are stacked by ``MOST_RUNS`` on a core, wider ones by ``FEW_RUNS``.
+
+Beyond that width a larger stack is no faster (docs/speed.md).
+"""
 
 WHOLE_SPLIT = 30_000
-"""How many examples a training split is taken to have where nothing cuts it."""
+"""The assumed size of a training split that nothing cuts, in examples."""
 
 
 @dataclass(frozen=True)
 class Workplace:
-    """Where a cohort is made.
+    """The place in which a cohort is made.
 
     Attributes:
         data_dir: The directory with real data, if there is one.
@@ -58,14 +61,19 @@ class Workplace:
 
 @dataclass(frozen=True)
 class Description:
-    """A run's setting in words, for the table of what was trained."""
+    """A run's setting in words, for the report's table of tasks.
+
+    Attributes:
+        model: The model in words.
+        training: The training in words.
+    """
 
     model: str
     training: str
 
 
 class Kind(Protocol):
-    """What embinit asks of a kind of run."""
+    """The interface of a kind of run."""
 
     @property
     def recipe(self) -> type[Recipe] | None:
@@ -77,7 +85,7 @@ class Kind(Protocol):
 
     @property
     def random_tables(self) -> bool:
-        """Whether the seed changes the statistics of the tables that its runs tell of."""
+        """Whether the seed changes the table statistics that its runs record."""
 
     def reads(self, run: RunSpec) -> Sequence[DataSpec]:
         """The data that the run reads, that of its tables' vocabulary first."""
@@ -97,33 +105,33 @@ class Kind(Protocol):
         """
 
     def check_key(self, run: RunSpec) -> Hashable:
-        """Equal for runs that pass or fail ``check`` alike."""
+        """A key that is equal for runs which pass or fail ``check`` alike."""
 
     def cost(self, run: RunSpec) -> float:
-        """The rough cost of a run beside others (tokens x parameters)."""
+        """The rough cost of a run, relative to other runs (tokens x parameters)."""
 
     def stacked(self, run: RunSpec, device: str) -> int:
-        """How many runs a cohort has at most."""
+        """The most runs that a cohort has on ``device``."""
 
     def parameters(self, run: RunSpec) -> Mapping[str, int]:
         """How many parameters a run's model has in each phase, counted from the spec alone.
 
         Raises:
-            InputError: The spec leaves it open, such as by a vocabulary that text decides.
+            InputError: The spec leaves the count open: text decides the size of the vocabulary.
         """
 
     def epochs(self, run: RunSpec) -> int | None:
-        """How many epochs the best is chosen from; None where none is chosen."""
+        """How many epochs the best one is chosen from; None where no epoch is chosen."""
 
     def describe(self, run: RunSpec) -> Description:
         """The run's model and training in words."""
 
     def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
-        """Makes the cohort's runs; their results, in the cohort's order."""
+        """Makes the cohort's runs, and returns their results in the cohort's order."""
 
 
 class _Kind:
-    """What most kinds have in common."""
+    """The defaults of most kinds."""
 
     random_scores: ClassVar[bool] = True
     random_tables: ClassVar[bool] = False
@@ -147,7 +155,7 @@ class _Kind:
 
 
 class TrainingKind(_Kind):
-    """Train a model on one task from its tables."""
+    """Trains a model on one task from its tables."""
 
     recipe = TrainingSpec
 
@@ -182,7 +190,7 @@ class TrainingKind(_Kind):
 
 
 class TransferKind(_Kind):
-    """Pre-train an encoder, read its layers, and fine-tune it on each of several tasks."""
+    """Pre-trains an encoder, probes its layers, and fine-tunes it on each of several tasks."""
 
     recipe = TransferSpec
 
@@ -234,7 +242,7 @@ class TransferKind(_Kind):
 
 
 class TablePretrainingKind(_Kind):
-    """Pre-train a table on the made text, and measure it."""
+    """Pre-trains a table on the made text, and measures the table."""
 
     recipe = TablePretrainingSpec
     random_tables = True
@@ -270,7 +278,7 @@ class TablePretrainingKind(_Kind):
 
 
 class EvaluationKind(_Kind):
-    """Evaluate a table as it starts: what it knows of its words' relations."""
+    """Evaluates a starting table by word analogies; nothing is trained."""
 
     recipe = None
     random_scores = False

@@ -1,9 +1,9 @@
-"""Measures: the numbers that runs leave, each an object with all that is to be known of it.
+"""Measures: the numbers that runs leave. Each is one object.
 
 A measure says how it is read off a result, in which unit it is, which way is better, whether the
-seed changes it and how noisy its test set makes it. What a metric needs beyond the numbers that
-training records (F1, Matthews, chrF) is computed from a run's outputs and references, so a new
-metric is one entry here and needs no run to be trained again.
+seed changes it, and how noisy its test set makes it. A metric that training does not record (F1,
+Matthews, chrF) is computed from a run's outputs and references. So a new metric is one entry here,
+and no run has to be trained again for it.
 
 Another package adds a measure with ``MEASURES.register`` or an entry point in the group
 ``embinit.measures``.
@@ -23,7 +23,7 @@ from embinit.runs.paired_examples import PairedTest, bootstrap, mcnemar
 from embinit.runs.results import RunResult
 
 LARGEST_LOSS = math.log(sys.float_info.max)
-"""The largest loss whose perplexity is a number."""
+"""The largest loss whose perplexity is a finite float."""
 
 Read = Callable[[RunResult], float | None]
 """Reads a measure off a result; None where the result has none."""
@@ -38,11 +38,11 @@ class Measure:
         unit: How its numbers are to be read (``BLEU``, ``% accuracy``); "" for a bare number.
         says: The measure in words; by default its name.
         better: Which way is better; None where neither is.
-        of_start: Whether it tells of the tables that a run starts from. The seed changes it only
-            where a run's tables are drawn or trained.
+        of_start: Whether it is a statistic of the tables that a run starts from. The seed changes
+            such a measure only where the tables are drawn or trained.
         curve: The curve of the result that shows it while the run trains.
         read: Reads it off a result; by default the entry of its name among ``measures``.
-        test: How noisy the test set makes a difference of two arms; None where nothing tells.
+        test: A paired test over the test set's examples; None for a measure that has none.
     """
 
     name: str
@@ -92,12 +92,12 @@ def at_epoch(curve: Measure, epoch: int) -> Measure:
         values = result.curves.get(name) or ()
         return float(values[epoch - 1]) if epoch <= len(values) else None
 
-    said = f"{_in_words(name)} at epoch {epoch}"
-    return replace(curve, name=f"{name} at {epoch}", says=said, read=read, test=None)
+    words = f"{_in_words(name)} at epoch {epoch}"
+    return replace(curve, name=f"{name} at {epoch}", says=words, read=read, test=None)
 
 
 def over_epochs(curve: Measure) -> Measure:
-    """The mean of a measure's curve: how high the whole curve runs.
+    """The mean of a measure's curve over all epochs.
 
     Raises:
         InputError: The measure has no curve.
@@ -108,8 +108,8 @@ def over_epochs(curve: Measure) -> Measure:
         values = result.curves.get(name) or ()
         return sum(values) / len(values) if values else None
 
-    said = f"mean {_in_words(name)} over the epochs"
-    return replace(curve, name=f"{name} mean", says=said, read=read, test=None)
+    words = f"mean {_in_words(name)} over the epochs"
+    return replace(curve, name=f"{name} mean", says=words, read=read, test=None)
 
 
 def table_statistic(statistic: str) -> Measure:
@@ -128,7 +128,11 @@ def table_statistic(statistic: str) -> Measure:
 
 
 def task_accuracy(role: str) -> Measure:
-    """Accuracy on one of the tasks that a pre-trained model is fine-tuned on."""
+    """Accuracy on one of the tasks that a pre-trained model is fine-tuned on.
+
+    Args:
+        role: The task's role in ``specs.DownstreamSpec``.
+    """
     return Measure(
         f"{role}_accuracy",
         "% accuracy",
@@ -139,7 +143,11 @@ def task_accuracy(role: str) -> Measure:
 
 
 def task_transfer(role: str) -> Measure:
-    """Accuracy on a task's test in another language than it was fine-tuned in."""
+    """Accuracy on a task's test in another language than it was fine-tuned in.
+
+    Args:
+        role: The task's role in ``specs.DownstreamSpec``.
+    """
     return Measure(
         f"{role}_test",
         "% accuracy",
@@ -160,7 +168,7 @@ def _in_words(curve: str) -> str:
 
 
 def _outputs(result: RunResult) -> tuple[Sequence[str], Sequence[str]] | None:
-    """What the model put out and what it should have, example by example."""
+    """The references and the model's outputs, example by example; None where they are not kept."""
     if not result.outputs or len(result.outputs) != len(result.references):
         return None
     return result.references, result.outputs

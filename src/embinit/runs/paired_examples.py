@@ -1,7 +1,7 @@
-"""How noisy a test set makes the difference of two models: paired tests over its examples.
+"""Paired tests over the examples of a test set: how noisy it makes the difference of two models.
 
-They say what another test set might have shown of the same two models. They say nothing of other
-seeds, so no verdict rests on them.
+The tests tell what another test set might have shown of the same two models. They tell nothing of
+other seeds, so no verdict rests on them.
 """
 
 from __future__ import annotations
@@ -13,13 +13,18 @@ from typing import Any, NamedTuple
 
 LEVEL = 0.95
 RESAMPLES = 1000
-"""sacreBLEU's own default."""
+"""How many resamples the bootstrap draws: sacreBLEU's default."""
 
 Texts = tuple[str, ...]
 
 
 class Noise(NamedTuple):
-    """The p of a paired test, and half of each side's 95 % interval in the metric's unit."""
+    """The result of a paired test of two models.
+
+    Attributes:
+        p: The two-sided p.
+        spreads: Half of each model's 95 % interval, in the metric's unit.
+    """
 
     p: float
     spreads: tuple[float, float]
@@ -30,8 +35,8 @@ class PairedTest:
     """A paired test over examples.
 
     Attributes:
-        name: The test, for people.
-        compare: Takes two models' outputs and the references, all of one length.
+        name: The test's name, for people.
+        compare: The test, a function of two models' outputs and the references, all of one length.
     """
 
     name: str
@@ -39,7 +44,11 @@ class PairedTest:
 
 
 def bootstrap(metric: str) -> PairedTest:
-    """SacreBLEU's paired bootstrap of one of its metrics (``BLEU``, ``CHRF``)."""
+    """SacreBLEU's paired bootstrap (Koehn, 2004).
+
+    Args:
+        metric: The name of one of sacreBLEU's metrics, ``BLEU`` or ``CHRF``.
+    """
     name = f"sacreBLEU's paired bootstrap, {RESAMPLES:,} resamples"
     return PairedTest(name, partial(_bootstrap, metric))
 
@@ -72,11 +81,14 @@ def _mcnemar(first: Texts, second: Texts, references: Texts) -> Noise:
     from statsmodels.stats.proportion import proportion_confint
 
     right = [
-        [said == meant for said, meant in zip(side, references, strict=True)]
+        [output == reference for output, reference in zip(side, references, strict=True)]
         for side in (first, second)
     ]
     pairs = list(zip(*right, strict=True))
-    table = [[pairs.count((one, other)) for other in (True, False)] for one in (True, False)]
+    table = [
+        [pairs.count((first_right, second_right)) for second_right in (True, False)]
+        for first_right in (True, False)
+    ]
     spreads = []
     for side in right:
         low, high = proportion_confint(sum(side), len(side), alpha=1 - LEVEL, method="wilson")

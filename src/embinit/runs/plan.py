@@ -14,38 +14,54 @@ from embinit.specs import RunSpec
 
 @dataclass(frozen=True)
 class Cohort:
-    """Runs that are trained together as one stacked model."""
+    """Runs that are trained together as one stacked model.
+
+    Attributes:
+        runs: The runs, whose ``cohort_key`` is the same.
+    """
 
     runs: tuple[RunSpec, ...]
 
     def __post_init__(self) -> None:
+        """Checks that the runs can be stacked.
+
+        Raises:
+            InputError: They have different keys, or there is no run.
+        """
         if len({run.cohort_key for run in self.runs}) != 1:
             raise InputError("a cohort's runs must share data, model and training settings")
 
     @property
     def digest(self) -> str:
-        """Names the cohort: the same runs, in whatever order they were asked for."""
+        """The hex SHA-256 of the runs' digests, in the cohort's order."""
         joined = "".join(run.digest() for run in self.runs)
         return hashlib.sha256(joined.encode()).hexdigest()
 
     @property
     def cost(self) -> float:
-        """Rough relative cost (tokens x parameters), to train the longest first."""
+        """The rough cost (tokens x parameters), by which the longest cohort is trained first."""
         return kind_of(self.runs[0]).cost(self.runs[0]) * len(self.runs)
 
 
 FEW_ARMS = 4
-"""Below this, a seed's runs gain more from joining other seeds' than from their own masks."""
+"""A seed with fewer arms is stacked with other seeds: that gains more than sharing masks does."""
 
 
 def plan(
     runs: Iterable[RunSpec], most: Callable[[RunSpec], int] = lambda _: MOST_RUNS
 ) -> list[Cohort]:
-    """Group ``runs`` into cohorts, costliest first; ``most`` says how many of a run's kind fit.
+    """Groups runs into cohorts.
 
-    A cohort prefers one seed and many arms, since arms of a seed share batches and dropout
-    masks; seeds with a few arms each join up. The result is a function of the set of runs alone,
-    so that every worker finds the same cohorts without talking to the others.
+    A cohort has one seed and many arms where it can, since arms of a seed share batches and dropout
+    masks. Seeds with fewer than ``FEW_ARMS`` arms join up. The result depends on the set of runs
+    alone, so that every worker finds the same cohorts without talking to the others.
+
+    Args:
+        runs: The runs, in any order.
+        most: Gives the most runs that a cohort of a run's kind has.
+
+    Returns:
+        The cohorts, costliest first.
     """
     groups: dict[tuple[object, ...], dict[int, list[RunSpec]]] = {}
     for run in sorted(set(runs), key=lambda run: (run.seed, run.digest())):
@@ -61,7 +77,7 @@ def plan(
 
 
 def _even_parts(runs: Sequence[RunSpec], most: int) -> list[tuple[RunSpec, ...]]:
-    """Cut into the fewest parts of at most ``most``, as even as can be."""
+    """Cuts ``runs`` into as few parts as ``most`` allows, of nearly equal length."""
     parts = -(-len(runs) // most)
-    bounds = [round(part * len(runs) / parts) for part in range(parts + 1)]
+    bounds = [round(index * len(runs) / parts) for index in range(parts + 1)]
     return [tuple(runs[low:high]) for low, high in itertools.pairwise(bounds)]

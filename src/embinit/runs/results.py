@@ -1,6 +1,6 @@
-"""What a run leaves behind: its measures, curves, tables and how they came about.
+"""The result of a run: its measures, its curves, its tables, and how they came about.
 
-A result is kept as a record, plain data that says which kind of run it is of, and read back as the
+A result is stored as a record: plain data that names its kind of run. A record is read back as the
 same typed result.
 """
 
@@ -32,20 +32,20 @@ class RunResult:
     """One run's outcome, as it is kept in the store.
 
     Attributes:
-        spec: What decided it.
-        measures: Its numbers by name (see ``runs.measures``). They lack the task's metric if the
-            run failed in its first epoch.
-        curves: Its numbers epoch by epoch, or layer by layer.
+        spec: The run's spec.
+        measures: Numbers by name (see ``runs.measures``). They lack the task's metric if the run
+            failed in its first epoch.
+        curves: Numbers epoch by epoch, or layer by layer, by name.
         tables: Statistics of the starting tables by side.
-        positions: Statistics of the encodings that are added to them, by side.
+        positions: Statistics of the position encodings that are added to the tables, by side.
         coverage: How much of each side's vocabulary its source knows; None for a side without one.
         examples: How many examples each split has.
         signature: The metric's own signature, where it has one.
-        outputs: What the model put out for each example that the metric is taken on, at its best
-            epoch: a translation, or a class's number.
-        references: What it should have put out.
-        failure: Why the run ended early, where it did.
-        provenance: Versions, device, seconds, and when it was finished.
+        outputs: The model's output for each example that the metric is taken on, at its best epoch:
+            a translation, or a class's number.
+        references: The right output for each of these examples.
+        failure: Why the run ended early; None where it did not.
+        provenance: Versions, device, seconds, and the time when the run was finished.
     """
 
     spec: RunSpec
@@ -62,15 +62,15 @@ class RunResult:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def as_record(self) -> dict[str, Any]:
-        """Plain data for the store."""
+        """The result as plain data, for the store."""
         return {"kind": self.spec.kind, **dataclasses.asdict(self)}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> RunResult:
-        """The result that ``as_record`` made plain.
+        """The result of a record that ``as_record`` made.
 
         Raises:
-            InputError: The record is no such data, or of a kind of run that nobody registered.
+            InputError: The record has another shape, or a kind of run that nobody registered.
         """
         from cattrs import BaseValidationError
 
@@ -86,7 +86,11 @@ class RunResult:
 
 
 def spec_of(plain: Mapping[str, Any], kind: str) -> RunSpec:
-    """The spec of a run of that kind from its plain data.
+    """The spec of a run from its plain data.
+
+    Args:
+        plain: The fields of ``specs.RunSpec``.
+        kind: The name of its kind of run.
 
     Raises:
         InputError: Nobody registered that kind of run.
@@ -98,9 +102,13 @@ def spec_of(plain: Mapping[str, Any], kind: str) -> RunSpec:
 
 
 def _structured(cls: Any, plain: Mapping[str, Any], **types: Any) -> dict[str, Any]:
-    """The fields of a dataclass, typed; KeyError for one that it lacks."""
+    """The fields of a dataclass from plain data, typed.
+
+    Raises:
+        KeyError: The dataclass has no such field.
+    """
     structure, hints = _converter().structure, _hints(cls) | types
-    return {name: structure(part, hints[name]) for name, part in plain.items()}
+    return {name: structure(content, hints[name]) for name, content in plain.items()}
 
 
 @functools.lru_cache
@@ -130,17 +138,17 @@ def _nothing(value: object, _: object) -> None:
 
 def versions() -> dict[str, str]:
     """The versions of Python and of every installed package that can change a result."""
-    found = {"python": platform.python_version()}
+    known = {"python": platform.python_version()}
     for name in RECORDED_PACKAGES:
         try:
-            found[name] = metadata.version(name)
+            known[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return known
 
 
 def device_name(device: str) -> str:
-    """A device as a reader knows it: the processor's or the accelerator's model."""
+    """A device's name for people: the GPU's model, or ``cpu`` with the machine's architecture."""
     if device.startswith("cuda"):
         import torch
 
@@ -149,7 +157,12 @@ def device_name(device: str) -> str:
 
 
 def provenance(device: str, seconds: float) -> dict[str, Any]:
-    """How a result came about: versions, device, the run's share of the time, when."""
+    """How a result came about: versions, device, time taken, and the time when it was finished.
+
+    Args:
+        device: The device that the run was made on.
+        seconds: The run's share of its cohort's time.
+    """
     return {
         "versions": versions(),
         "device": device_name(device),

@@ -1,8 +1,9 @@
-"""Getting wanted runs trained: what the store lacks becomes cohorts, which workers share.
+"""Training the runs that a session wants: those that the store lacks become cohorts.
 
 Every worker knows the whole plan, so that none waits while there is a cohort that nobody trains.
-A cohort is trained by whoever holds its lock, and only as many train at once as there are cores
-(or one on each GPU): locks belong to the operating system and end with the process.
+The worker that holds the locks of a cohort's runs trains them. Slots, which are locks too, limit
+how many train at once: one on each core, or one on each GPU. Locks belong to the operating system
+and end with the process.
 """
 
 from __future__ import annotations
@@ -32,7 +33,19 @@ WAIT_SECONDS = 0.2
 
 
 class Session:
-    """One worker's view of the plan, the store and the machine."""
+    """One worker's view of the plan, the store and the machine.
+
+    Args:
+        store: Where results are kept.
+        data_dir: The directory with real data, if there is one.
+        device: The device to train on (``cpu``, ``cuda``, ``cuda:0``).
+        sources: Sources that are read from a path of their own: their names and paths.
+        may_train: Whether runs that the store lacks may be trained.
+
+    Attributes:
+        wanted: The runs of the plan.
+        trained: How many runs this worker has trained.
+    """
 
     def __init__(
         self,
@@ -54,20 +67,25 @@ class Session:
         self._checked: dict[object, str | None] = {}
 
     def want(self, runs: Iterable[RunSpec]) -> None:
-        """Fix the plan: the cohorts of every run that this session may need."""
+        """Makes the plan: groups the runs that the store lacks into cohorts.
+
+        Args:
+            runs: All runs that this session may need; they replace those of an earlier plan.
+        """
         self.wanted = list(dict.fromkeys(runs))
         possible = [run for run in self.wanted if self.problem(run) is None]
         missing = [run for run in possible if self.key(run) not in self.store]
         self._cohorts = plan(missing, self.most)
 
     def most(self, run: RunSpec) -> int:
-        """How many runs of this kind a cohort should have at most on this device."""
+        """The most runs that a cohort of the run's kind has on this device."""
         return kind_of(run).stacked(run, self.device)
 
     def problem(self, run: RunSpec) -> str | None:
-        """Why the run can't be made here (its data is missing or bad), or None.
+        """Why the run can't be made here, such as missing data; None where it can be.
 
-        Text and vectors are read here, before anything trains.
+        A stored run has no problem. For any other, text and vectors are read, so that a problem
+        shows before anything trains.
         """
         try:
             if self.key(run) in self.store:
@@ -77,35 +95,46 @@ class Session:
         if not self.may_train:
             return f"the store {self.store.root} lacks runs; without --no-train they are trained"
         kind = kind_of(run)
-        what = (run.kind, kind.check_key(run))
-        if what not in self._checked:
+        check_key = (run.kind, kind.check_key(run))
+        if check_key not in self._checked:
             try:
                 kind.check(run, self.data_dir)
-                self._checked[what] = None
+                self._checked[check_key] = None
             except InputError as error:
-                self._checked[what] = str(error)
-        return self._checked[what]
+                self._checked[check_key] = str(error)
+        return self._checked[check_key]
 
     def key(self, run: RunSpec) -> str:
-        """The run's name in the store."""
+        """The run's key in the store.
+
+        Raises:
+            InputError: A file that the run reads is missing.
+        """
         if run not in self._keys:
             self._keys[run] = key_of(run, self.data_dir)
         return self._keys[run]
 
     def result(self, run: RunSpec) -> RunResult | None:
-        """The run's result, read once; None while it is not stored."""
+        """The run's result, read from the store once; None while it is not stored."""
         if self.problem(run) is not None:
             return None
         key = self.key(run)
         if key not in self._results:
-            found = self.store.get(key)
-            if found is None:
+            stored = self.store.get(key)
+            if stored is None:
                 return None
-            self._results[key] = found
+            self._results[key] = stored
         return self._results[key]
 
     def ensure(self, runs: Iterable[RunSpec]) -> None:
-        """Return when all ``runs`` are stored: train them, or others while somebody else does."""
+        """Returns when all ``runs`` are stored.
+
+        They are trained here unless another worker trains them; meanwhile this one trains other
+        runs of the plan.
+
+        Raises:
+            InputError: A run is missing and this session may not train, or a run can't be kept.
+        """
         needed = list(dict.fromkeys(runs))
         while missing := [run for run in needed if self.result(run) is None]:
             if not self._train_one(missing):
@@ -113,9 +142,10 @@ class Session:
 
     @contextlib.contextmanager
     def helped(self) -> Iterator[None]:
-        """Meanwhile the machine's other cores train the plan too, each in a process of its own.
+        """A context in which the machine's other cores train the plan too, or its other GPUs.
 
-        For a session without workers. So do the machine's other GPUs, if it trains on GPUs.
+        Each has a process of its own, which ends with the context. It is for a session without
+        workers.
         """
         context = multiprocessing.get_context("spawn")
         spare = min(len(training_devices(self.device)), len(self._cohorts)) - 1
@@ -134,7 +164,7 @@ class Session:
                 helper.join()
 
     def _train_one(self, missing: list[RunSpec]) -> bool:
-        """Train one cohort that nobody trains; False if there is none, or no place to train in."""
+        """Trains one cohort that nobody trains; False without such a cohort or a free slot."""
         order = self._order(missing)
         with self._slot() as device:
             if device is None:
@@ -149,7 +179,8 @@ class Session:
     def _order(self, missing: Sequence[RunSpec]) -> list[Cohort]:
         """The cohorts that are left to train, those that hold a missing run first.
 
-        InputError where this session may not train.
+        Raises:
+            InputError: This session may not train.
         """
         if not self.may_train:
             raise InputError(
@@ -166,9 +197,9 @@ class Session:
 
     @contextlib.contextmanager
     def _held(self, cohort: Cohort) -> Iterator[list[RunSpec]]:
-        """The cohort's runs that are neither stored nor in training elsewhere, locked one by one.
+        """The cohort's runs that are neither stored nor in training elsewhere, locked meanwhile.
 
-        Workers that look again at different claims plan different cohorts of the same runs.
+        Locks are per run: workers at a later look may group the same runs into other cohorts.
         """
         with contextlib.ExitStack() as locks:
             held = [
@@ -176,7 +207,7 @@ class Session:
                 for run in self._left(cohort)
                 if locks.enter_context(self.store.try_lock(self.key(run)[:40]))
             ]
-            # Another may have stored one between the look and the lock.
+            # Another worker may have stored a run after the check and before the lock.
             yield [run for run in held if self.key(run) not in self.store]
 
     def _left(self, cohort: Cohort) -> list[RunSpec]:
@@ -202,7 +233,7 @@ class Session:
 
     @contextlib.contextmanager
     def _slot(self) -> Iterator[str | None]:
-        """The device of a place to train in that nobody holds, held meanwhile; None for none."""
+        """The device of a free training slot, which is held meanwhile; None without a free slot."""
         for number, device in enumerate(training_devices(self.device)):
             name = f"cpu-{number}" if device == "cpu" else device.replace(":", "-")
             with self.store.try_lock(f"slot-{name}") as held:
@@ -213,7 +244,15 @@ class Session:
 
 
 def key_of(run: RunSpec, data_dir: Path | None) -> str:
-    """The run's name in the store, by what it reads here; InputError if a file is missing."""
+    """The run's key in the store, given the data that it reads here.
+
+    Args:
+        run: The run.
+        data_dir: The directory with real data, if there is one.
+
+    Raises:
+        InputError: A file that the run reads is missing.
+    """
     return run_key(run, kind_of(run).fingerprint(run, data_dir))
 
 
@@ -223,7 +262,17 @@ def results_of(
     device: str,
     progress: Callable[[float], None] = lambda share: None,
 ) -> list[RunResult]:
-    """Make the cohort's runs in this process, whatever their kind; in the cohort's order."""
+    """Makes a cohort's runs in this process.
+
+    Args:
+        cohort: The runs, of any kind.
+        data_dir: The directory with real data, if there is one.
+        device: The device to train on (``cpu``, ``cuda:0``).
+        progress: Is told the share of the work that is done, 0 to 1.
+
+    Returns:
+        The results, in the cohort's order.
+    """
     sharers = cores() if device == "cpu" else 1
     workplace = Workplace(data_dir, device, progress, sharers)
     return kind_of(cohort.runs[0]).make(cohort, workplace)
@@ -237,7 +286,7 @@ def _help(
     wanted: list[RunSpec],
     parent: int,
 ) -> None:
-    """Train what is planned beside the parent, which meets again any error that ends this."""
+    """Trains the plan beside the parent. An error ends this process; the parent meets it again."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     end_with(parent)
     session = Session(Store(root), data_dir, device, sources)

@@ -1,9 +1,9 @@
 """The run store: results by content, safe against everything that can interrupt a session.
 
-A record is found by the digest of what decided it (spec, data, vectors, ``RESULTS_VERSION``). It
-lands by write-to-temporary and atomic rename, carries its own checksum, and a damaged one is set
-aside, reported and made again. Locks belong to the operating system, so that they end with the
-process that held them, however it ended.
+A record's key is the digest of what decided the run (spec, data, vectors, ``RESULTS_VERSION``). A
+record is written to a temporary file and renamed atomically, and carries its own checksum. A
+damaged record is set aside, reported and made again. Locks belong to the operating system, so that
+they end with the process that held them, however it ended.
 """
 
 from __future__ import annotations
@@ -26,11 +26,14 @@ from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 
 RESULTS_VERSION = 1
-"""Part of every key: raised when the code changes what a spec trains to."""
+"""A part of every key. It is raised when a change of the code changes the runs' results."""
 
 
 class DamagedWarning(UserWarning):
-    """Something that embinit keeps was damaged and left out; never an error, or more is lost."""
+    """Something that embinit keeps was damaged and left out.
+
+    It is never an error: one would lose the session's other results too.
+    """
 
 
 class DamagedRecordWarning(DamagedWarning):
@@ -38,11 +41,14 @@ class DamagedRecordWarning(DamagedWarning):
 
 
 def run_key(run: RunSpec, fingerprint: str) -> str:
-    """The name of a run's record: its kind, its spec, the data it reads, the results' version.
+    """The key of a run: a digest of its kind, its spec, its data and ``RESULTS_VERSION``.
 
     Args:
         run: The run.
-        fingerprint: The digest of what it reads besides its spec.
+        fingerprint: The digest of the data that it reads.
+
+    Returns:
+        40 hexadecimal digits.
     """
     text = f"{RESULTS_VERSION}/{run.kind}/{run.digest()}/{fingerprint}"
     return hashlib.sha256(text.encode()).hexdigest()[:40]
@@ -52,7 +58,11 @@ class Store:
     """A directory of run records, shared by the workers of one machine."""
 
     def __init__(self, root: Path) -> None:
-        """Open (and make) the store at ``root``; InputError if it can't be written."""
+        """Opens the store at ``root``, which is made if need be.
+
+        Raises:
+            InputError: The directory can't be written.
+        """
         self.root = root.absolute()
         try:
             for name in ("runs", "locks", "sessions"):
@@ -66,14 +76,19 @@ class Store:
             ) from error
 
     def path(self, key: str) -> Path:
-        """Where the record of ``key`` lies, or would."""
+        """The path of the record of ``key``, whether it exists or not."""
         return self.root / "runs" / key[:2] / f"{key}.json"
 
     def __contains__(self, key: str) -> bool:
+        """Whether there is a record of ``key``, damaged or not."""
         return self.path(key).exists()
 
     def get(self, key: str) -> RunResult | None:
-        """The result of ``key``; None if there is none, or none that can be trusted."""
+        """The result of ``key``; None if there is none, or a damaged one.
+
+        A damaged record is set aside with a ``DamagedRecordWarning``. So is one that can't be read
+        back, such as that of a kind of run that nobody registered.
+        """
         path = self.path(key)
         try:
             envelope = json.loads(path.read_bytes())
@@ -97,10 +112,10 @@ class Store:
         return None
 
     def put(self, key: str, result: RunResult) -> None:
-        """Keep ``result``; a reader sees all of it or nothing.
+        """Keeps ``result``; a reader sees all of it or nothing.
 
         Raises:
-            InputError: It can't be written, or could not be read back.
+            InputError: The result can't be written, or could not be read back.
         """
         path, record = self.path(key), result.as_record()
         text = json.dumps({"checksum": _checksum(record), "record": record}, allow_nan=False)
@@ -116,14 +131,15 @@ class Store:
             ) from error
 
     def __iter__(self) -> Iterator[str]:
-        """The keys of all runs that are kept, in order."""
+        """The keys of all stored runs, sorted."""
         return iter(sorted(path.stem for path in self.root.glob("runs/*/*.json")))
 
     def take(self, other: Store) -> dict[str, float]:
-        """Take over the runs of ``other`` that are not here, and compare those that both have.
+        """Takes over the runs of ``other`` that are not here, and compares those that both have.
 
-        For each of the latter the largest difference between two measures: 0 where the two
-        machines agree, infinity where one has a measure that the other lacks.
+        Returns:
+            For each run that both have, the largest difference of a measure: 0 where the two
+            machines agree, infinity where one has a measure that the other lacks.
         """
         apart: dict[str, float] = {}
         for key in other:
@@ -139,7 +155,7 @@ class Store:
 
     @contextlib.contextmanager
     def try_lock(self, name: str) -> Iterator[bool]:
-        """Hold the lock ``name`` if nobody else does: yields whether it is held."""
+        """Takes the lock ``name`` unless somebody else holds it; yields whether it was taken."""
         # A lock is its process's, not a thread's: another thread may be the one to release it.
         lock = FileLock(self.root / "locks" / f"{name}.lock", thread_local=False)
         try:

@@ -75,9 +75,16 @@ INITS = Family(
 
 @dataclass(frozen=True)
 class Task:
-    """A task of a tier, by role, with its margin.
+    """A task of a tier that the encoder is fine-tuned on.
 
-    ``transfer_margin`` is that of its score in the other language, None where it has none.
+    Attributes:
+        role: What the task stands for (``sentiment``, ``inference``).
+        data: The data set's name.
+        train: How many training examples are kept; None keeps all.
+        training: How the encoder is fine-tuned.
+        margin: The margin of its accuracy, in percent.
+        transfer_margin: The margin of its accuracy in the other language, in percent; None for a
+            task that has no test there.
     """
 
     role: str
@@ -89,7 +96,7 @@ class Task:
 
     @property
     def transfers(self) -> bool:
-        """Whether it has a test in the other language."""
+        """Whether the task has a test in the other language."""
         return self.transfer_margin is not None
 
 
@@ -97,8 +104,20 @@ class Task:
 class Setting:
     """A tier's setting.
 
-    ``widths`` are those of the trends, the model's own among them; ``narrow`` is the input width
-    whose savings are reinvested; the source's vectors are ``source_width`` wide.
+    Attributes:
+        text: The text that is pre-trained on.
+        tokenizer: The tokenizer of the text and of the tasks.
+        model: The usual arm's model.
+        pretraining: How it is pre-trained.
+        tasks: The tasks that it is fine-tuned on.
+        probes: The tasks of the linear probes: each one's name and number of training examples.
+        widths: The table widths that trends run over; the model's own is one of them.
+        narrow: The input width whose savings are reinvested in layers.
+        source: The name of the source.
+        source_label: The source's name for people.
+        source_width: The width of the source's vectors.
+        seeds: How many replicates an arm has.
+        says: What its data and its tables are, for people.
     """
 
     text: DataSpec
@@ -114,7 +133,6 @@ class Setting:
     source_width: int
     seeds: int = 5
     says: str = ""
-    """What its data and its tables are, for people."""
 
 
 _PAPER_TUNING = TrainingSpec(32, 3, 2e-5, precision="bfloat16")
@@ -200,7 +218,11 @@ SETTINGS = {
 
 @cache
 def experiments(tier: str) -> tuple[Experiment, ...]:
-    """The tier's experiments, one for each task that the encoder is fine-tuned on."""
+    """The tier's experiments, one for each task that the encoder is fine-tuned on.
+
+    Raises:
+        KeyError: The paper has no such tier.
+    """
     setting = SETTINGS[tier]
 
     def labelled(name: str, train: int | None) -> DataSpec:
@@ -243,45 +265,51 @@ def experiments(tier: str) -> tuple[Experiment, ...]:
 
 def metrics(tier: str) -> list[Measure]:
     """All scores that have a margin on the tier, the first experiment's first."""
-    scores = [one.metric for one in experiments(tier)]
-    return scores + [task_transfer(one.role) for one in transferring(tier)]
+    scores = [experiment.metric for experiment in experiments(tier)]
+    return scores + [task_transfer(experiment.role) for experiment in transferring(tier)]
 
 
 def transferring(tier: str) -> list[Experiment]:
     """The experiments whose task has a test in the other language."""
     able = {task.role for task in SETTINGS[tier].tasks if task.transfers}
-    return [one for one in experiments(tier) if one.role in able]
+    return [experiment for experiment in experiments(tier) if experiment.role in able]
 
 
 def from_vectors(tier: str) -> list[Experiment]:
     """The experiments with an input table as wide as the source's vectors."""
     width = SETTINGS[tier].source_width
-    return [one.with_model(input_width=_or_own(one, width)) for one in experiments(tier)]
+    return [
+        experiment.with_model(input_width=_or_own(experiment, width))
+        for experiment in experiments(tier)
+    ]
 
 
 def once_from_vectors(tier: str) -> list[Experiment]:
-    """One of those."""
+    """One experiment with an input table as wide as the source's vectors."""
     return from_vectors(tier)[:1]
 
 
 def once(tier: str) -> list[Experiment]:
-    """One experiment, for what is asked of the encoder before it is fine-tuned."""
+    """One experiment, for claims on the encoder before fine-tuning: all experiments share it."""
     return list(experiments(tier)[:1])
 
 
 Measured = Callable[[Experiment], Quantity]
-"""What of a setting's usual arm is compared."""
+"""Reads a quantity off a setting's usual arm."""
 
 
 def accuracy(arms: Experiment) -> Quantity:
-    """Its accuracy on the task that it was fine-tuned on."""
+    """The usual arm's accuracy on the task that it was fine-tuned on, in percent."""
     return arms[USUAL]
 
 
 def transfer(arms: Experiment) -> Quantity:
-    """Its accuracy in the other language, fine-tuned in the first alone, by a margin of its own.
+    """The usual arm's accuracy in the other language, in percent, with a margin of its own.
 
-    InputError for a task that has no test there.
+    The arm was fine-tuned in the first language alone.
+
+    Raises:
+        InputError: The task has no test in the other language.
     """
     role = arms.role
     [task] = [task for task in _setting_of(arms).tasks if task.role == role]
@@ -293,12 +321,16 @@ def transfer(arms: Experiment) -> Quantity:
 
 
 def before_fine_tuning(measure: str) -> Measured:
-    """A measure of the encoder (``probe_drop``, ``retrieval_last``, ``masked_loss``)."""
+    """A function that reads a measure of the encoder off the usual arm.
+
+    Args:
+        measure: Its name, such as ``probe_drop``, ``retrieval_last`` or ``masked_loss``.
+    """
     return lambda arms: arms[USUAL].measured_by(measure)
 
 
 masked_loss = before_fine_tuning("masked_loss")
-"""How well hidden words are guessed, in nats a word."""
+"""The usual arm's loss on masked words, in nats a word."""
 
 
 def _setting_of(arms: Experiment) -> Setting:
@@ -311,7 +343,7 @@ def coupled(arms: Experiment) -> Experiment:
 
 
 def wider(arms: Experiment) -> Experiment:
-    """The same arms in a model twice as wide, tables, heads and feed-forward with it."""
+    """The same arms in a model twice as wide: tables, heads and feed-forward are doubled too."""
     model = _model(arms)
     return arms.with_model(
         "twice as wide",
@@ -322,9 +354,11 @@ def wider(arms: Experiment) -> Experiment:
 
 
 def reinvested(arms: Experiment, too_many: int = 0) -> Experiment:
-    """The same arms with a narrow input table and what that frees in layers.
+    """The same arms with a narrow input table, and with more layers for what it saves.
 
-    ``too_many`` layers break the budget, for the control that must be caught.
+    Args:
+        arms: The experiment.
+        too_many: How many layers are added beyond the budget, for the control that must be caught.
     """
     setting, data = _setting_of(arms), arms.data
     assert data.most_words is not None
@@ -344,14 +378,14 @@ def with_input_width(arms: Experiment, width: int) -> Experiment:
     return arms.with_model(f"E_in {width}", input_width=_or_own(arms, width))
 
 
-def _or_own(one: Experiment, width: int) -> int | None:
-    """The model's own width is written as None, so that the usual arm is one run for all."""
-    return None if width == _model(one).dim else width
+def _or_own(experiment: Experiment, width: int) -> int | None:
+    """``width``, or None for the model's own, so that the usual arm is the same run everywhere."""
+    return None if width == _model(experiment).dim else width
 
 
-def _model(one: Experiment) -> ModelSpec:
-    assert one.model is not None
-    return one.model
+def _model(experiment: Experiment) -> ModelSpec:
+    assert experiment.model is not None
+    return experiment.model
 
 
 def pretrained_for(arms: Experiment, epochs: int) -> Experiment:
@@ -362,27 +396,31 @@ def pretrained_for(arms: Experiment, epochs: int) -> Experiment:
 
 
 def over_output_widths(arms: Experiment, of: Measured = accuracy) -> Quantity:
-    """How steeply what an arm is measured by rises with E_out."""
+    """The trend of a quantity over E_out, the width of the output table."""
     widths = _setting_of(arms).widths
     return trend([(width, of(with_output_width(arms, width))) for width in widths], "E_out")
 
 
 def over_input_widths(arms: Experiment, of: Measured = accuracy) -> Quantity:
-    """How steeply what an arm is measured by rises with E_in."""
+    """The trend of a quantity over E_in, the width of the input table."""
     widths = _setting_of(arms).widths
     return trend([(width, of(with_input_width(arms, width))) for width in widths], "E_in")
 
 
 @cache
 def numbers() -> dict[str, Any]:
-    """What is known of the paper's numbers: its models' scores as listed by Papers with Code."""
+    """The paper's numbers as far as they are known: its models' scores on Papers with Code."""
     text = resources.files("embinit.papers.chung2021").joinpath("numbers.json").read_text("utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    known: dict[str, Any] = json.loads(text)
+    return known
 
 
 def printed(comparison: Comparison) -> list[Printed]:
-    """XNLI's zero-shot accuracy of the paper's coupled and decoupled model, where these meet."""
+    """The paper's numbers for a comparison of its coupled and its decoupled model.
+
+    Returns:
+        Their zero-shot accuracy on XNLI; nothing for a comparison of other arms.
+    """
     sides = [_as_listed(side) for side in (comparison.left, comparison.right)]
     if set(sides) != {"coupled", "decoupled"}:
         return []
@@ -391,11 +429,11 @@ def printed(comparison: Comparison) -> list[Printed]:
 
 
 def _as_listed(side: Quantity) -> str:
-    """Which of the paper's two models an arm is, by transfer on inference; "" for none."""
+    """Which of the paper's two models an arm is, if measured by transfer on inference; else ""."""
     usual = {
-        (one.with_model(coupled=is_coupled).model, one.training): name
+        (experiment.with_model(coupled=is_coupled).model, experiment.training): name
         for tier in SETTINGS
-        for one in experiments(tier)
+        for experiment in experiments(tier)
         for is_coupled, name in ((True, "coupled"), (False, "decoupled"))
     }
     if len(side.terms) != 1 or side.measure.name != "inference_test":

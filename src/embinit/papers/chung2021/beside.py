@@ -1,4 +1,4 @@
-"""What was measured for the paper, arm by arm and layer by layer, with parameter counts."""
+"""Tables beside the paper's claims: scores by arm and by layer, with parameter counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Arm = list[RunResult]
 
 
 def methods(tier: str) -> list[str]:
-    """How the paper's models are made and read, paragraph by paragraph."""
+    """How the paper's models are made and read on a tier, paragraph by paragraph."""
     setting = SETTINGS[tier]
     masking, model, text = setting.pretraining, setting.model, setting.text
     tasks = " and ".join(
@@ -61,7 +61,16 @@ def methods(tier: str) -> list[str]:
 
 
 def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
-    """Budgets and scores by arm, what each layer tells by E_out; empty if nothing was run."""
+    """The tables beside the paper's claims.
+
+    Args:
+        tier: The tier.
+        results: The results of runs, of any paper and arm.
+
+    Returns:
+        Budgets and scores by arm, then probes and retrieval layer by layer for each E_out; empty
+        if nothing was run.
+    """
     setting = SETTINGS[tier]
     arms: dict[str, Arm] = {}
     for result in results:
@@ -80,7 +89,7 @@ def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
 
 
 def _changes(run: RunSpec, setting: Setting) -> dict[str, Any]:
-    """What of the arm's model and pre-training is not the usual."""
+    """The settings of the arm's model and pre-training that differ from the usual arm's."""
     usual, model = asdict(setting.model), asdict(cast(ModelSpec, run.model))
     changes = {
         name: value
@@ -140,14 +149,14 @@ def _scores(arms: Sequence[Arm], setting: Setting) -> Beside:
         columns[f"{title}, last layer, %"] = f"{name}_last"
         columns[f"{title}, drop"] = f"{name}_drop"
     rows = tuple(
-        (_name(arm[0].spec, setting), *(mean_and_spread(arm, one) for one in columns.values()))
+        (_name(arm[0].spec, setting), *(mean_and_spread(arm, what) for what in columns.values()))
         for arm in arms
     )
     return Beside("Scores by arm", ("arm", *(f"{title}, here" for title in columns)), rows)
 
 
 def _output_width(run: RunSpec, setting: Setting) -> int | None:
-    """E_out of an arm that differs from the usual one in that alone, None of others."""
+    """E_out of an arm that differs from the usual one in that alone; None for other arms."""
     changes = _changes(run, setting)
     if run.table.init != USUAL or set(changes) - {"output_width"}:
         return None
@@ -156,12 +165,12 @@ def _output_width(run: RunSpec, setting: Setting) -> int | None:
 
 def _layers(arms: Sequence[Arm], setting: Setting, name: str, title: str) -> list[Beside]:
     """A curve over the layers for each E_out, as a figure and as a table."""
-    found = sorted(
-        (width, [curve for one in arm if (curve := one.curves.get(f"{name}_by_layer"))])
+    by_width = sorted(
+        (width, [curve for result in arm if (curve := result.curves.get(f"{name}_by_layer"))])
         for arm in arms
         if (width := _output_width(arm[0].spec, setting)) is not None
     )
-    curves = tuple((f"E_out {width}", tuple(runs)) for width, runs in found if runs)
+    curves = tuple((f"E_out {width}", tuple(runs)) for width, runs in by_width if runs)
     if not curves:
         return []
     layers = range(setting.model.layers + 1)

@@ -23,12 +23,12 @@ from embinit.papers.chung2021.beside import beside, methods
 
 
 def noise(tier: str) -> list[NoiseWanted]:
-    """One pre-training gives all of a tier's scores."""
+    """The basis of a tier's margins: one experiment, whose runs have all scores."""
     return [NoiseWanted(experiments(tier)[0], DECOUPLING, tuple(metrics(tier)[1:]))]
 
 
 def floors() -> Sequence[Floor]:
-    """What was measured for the registered margins."""
+    """The noise floors that were measured for the registered margins."""
     return floors_in(
         resources.files("embinit.papers.chung2021").joinpath("noise_floor.json").read_text("utf-8")
     )

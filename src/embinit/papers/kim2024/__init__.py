@@ -46,7 +46,7 @@ MADE = {
     "micro-inference": {"mnli"},
     "micro-translation": set(TRANSLATION),
 }
-"""What the made language's tasks stand for."""
+"""The paper's tasks that each task of the made language stands for."""
 
 Query = Callable[[str], Sequence[Experiment]]
 
@@ -121,23 +121,29 @@ FAMILIES = (
 
 
 def table1(*sources: str, tasks: Sequence[str] = TASKS) -> Query:
-    """Table 1's experiments on a tier: ``sources`` (all, if none is named) on ``tasks``.
+    """A query for Table 1's experiments on a tier.
 
-    A task of the made language takes part where every task that it stands for does: its one
-    translation stands for Multi30k and IWSLT2017.
+    A task of the made language is included if all of the tasks that it stands for are in ``tasks``:
+    its translation stands for both Multi30k and IWSLT2017.
+
+    Args:
+        sources: The roles of the sources; none means all.
+        tasks: The paper's tasks.
     """
     return lambda tier: [
-        one for one in experiments(tier, sources or SOURCES) if stands_for(one) <= set(tasks)
+        experiment
+        for experiment in experiments(tier, sources or SOURCES)
+        if stands_for(experiment) <= set(tasks)
     ]
 
 
-def stands_for(one: Experiment) -> set[str]:
-    """The paper's tasks that an experiment's task is or stands for."""
-    return MADE.get(one.data.task, {one.data.task.split("-", 1)[0]})
+def stands_for(experiment: Experiment) -> set[str]:
+    """The paper's tasks that an experiment's task stands for; a real task stands for itself."""
+    return MADE.get(experiment.data.task, {experiment.data.task.split("-", 1)[0]})
 
 
 def only_on(query: Query, *tiers: str) -> Query:
-    """The query's experiments on ``tiers``, and none on the others."""
+    """A query for the same experiments on ``tiers``, and for none on other tiers."""
     return lambda tier: query(tier) if tier in tiers else []
 
 
@@ -147,18 +153,31 @@ def once(tier: str) -> list[Experiment]:
 
 
 def table4(tier: str) -> list[Experiment]:
-    """Table 4 on a tier: GloVe as it is, nothing multiplied and nothing added yet."""
+    """Table 4's experiments on a tier: GloVe's own table, not multiplied, without positions."""
     return probes(tier)
 
 
 def pretraining(source: str) -> Query:
-    """How one of the paper's sources' table is made on a tier, where it is made and not given."""
-    return lambda tier: [one for one in pretrainings(tier) if one.source_role == source]
+    """A query for the experiment that pre-trains a source's table on a tier.
+
+    Only made tables are pre-trained here; for a published one there is no such experiment.
+
+    Args:
+        source: The role of the source.
+    """
+    return lambda tier: [
+        experiment for experiment in pretrainings(tier) if experiment.source_role == source
+    ]
 
 
 def of_paper(source: str, task: str) -> Experiment:
-    """The experiment of the paper's own size with one of its sources on one of its tasks."""
-    [found] = [
-        one for one in experiments("paper", (source,)) if one.data.task.split("-", 1)[0] == task
+    """The experiment of tier ``paper`` with one of the paper's sources on one of its tasks.
+
+    Args:
+        source: The role of the source.
+        task: The task without its languages, such as ``multi30k``.
+    """
+    [experiment] = [
+        each for each in experiments("paper", (source,)) if each.data.task.split("-", 1)[0] == task
     ]
-    return found
+    return experiment

@@ -21,9 +21,14 @@ ARMS = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled", "xav
 
 
 def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
-    """Tables 1 to 4 and 6 to 8 as printed, and Figure 1, with what ``results`` measured here.
+    """The paper's tables with what was measured here beside each number.
 
-    A table of which nothing was run on ``tier`` is left out.
+    Args:
+        tier: The tier.
+        results: The results of runs, of any paper and arm.
+
+    Returns:
+        Tables 1 to 4 and 6 to 8, and Figure 1; a table of which nothing was run is left out.
     """
     runs = Runs(results)
     tables = [
@@ -38,7 +43,7 @@ def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
 
 
 class Runs:
-    """Results by their arm; an A/A control's second half is left out."""
+    """Finds results by arm and seed; an A/A control's second half is left out."""
 
     def __init__(self, results: Iterable[RunResult]) -> None:
         """Sorts ``results``."""
@@ -48,7 +53,7 @@ class Runs:
                 self._arms.setdefault(_arm(result.spec), {})[result.spec.seed] = result
 
     def __call__(self, run: RunSpec) -> RunResult | None:
-        """The result of a run; None where it was not made."""
+        """The result of a run; None for a run that was not made."""
         return self._arms.get(_arm(run), {}).get(run.seed)
 
     def of(self, experiment: Experiment, init: str) -> list[RunResult]:
@@ -59,7 +64,7 @@ class Runs:
     def measured(
         self, experiment: Experiment, init: str, what: str | Measure, decimals: int = 1
     ) -> str:
-        """Mean, standard deviation and number of an arm's runs; a dash where there are none."""
+        """Mean, standard deviation and number of an arm's runs (see ``mean_and_spread``)."""
         return mean_and_spread(self.of(experiment, init), what, decimals)
 
 
@@ -67,8 +72,8 @@ def _arm(run: RunSpec) -> str:
     return canonical(replace(run, seed=0))
 
 
-def _tasks(one: Experiment) -> list[str]:
-    return sorted(stands_for(one), key=TASKS.index)
+def _tasks(experiment: Experiment) -> list[str]:
+    return sorted(stands_for(experiment), key=TASKS.index)
 
 
 def _side_by_side(
@@ -78,18 +83,30 @@ def _side_by_side(
     cell: Callable[[str, str], str],
     here: Callable[[Experiment, str], str],
 ) -> Beside | None:
-    """Arms by tasks: for each of our tasks the paper's it stands for, then what was measured."""
-    found = experiments(tier, (family,))
+    """A table of arms by tasks; None where nothing was run.
+
+    For each of our tasks the columns are the paper's tasks that it stands for, then ours.
+
+    Args:
+        title: The table's title.
+        family: The role of the source.
+        tier: The tier.
+        cell: What the paper prints for an init and one of its tasks.
+        here: What was measured here for an experiment and an init.
+    """
+    ours = experiments(tier, (family,))
     head = [""]
-    for one in found:
-        head += [f"{TITLES[task]}, paper" for task in _tasks(one)] + [f"{one.data.task}, here"]
+    for experiment in ours:
+        head += [f"{TITLES[task]}, paper" for task in _tasks(experiment)] + [
+            f"{experiment.data.task}, here"
+        ]
     rows = []
     for init in ARMS:
-        row = [found[0].label(init)]
-        for one in found:
-            row += [cell(init, task) for task in _tasks(one)] + [here(one, init)]
+        row = [ours[0].label(init)]
+        for experiment in ours:
+            row += [cell(init, task) for task in _tasks(experiment)] + [here(experiment, init)]
         rows.append(tuple(row))
-    ran = any(row[place] != "–" for row in rows for place in _ours(head))
+    ran = any(row[column] != "–" for row in rows for column in _ours(head))
     return Beside(title, tuple(head), tuple(rows)) if ran else None
 
 
@@ -98,25 +115,29 @@ def _any_ours(rows: Iterable[Sequence[str]]) -> bool:
 
 
 def _ours(head: Sequence[str]) -> list[int]:
-    return [place for place, title in enumerate(head) if title.endswith(", here")]
+    return [column for column, title in enumerate(head) if title.endswith(", here")]
 
 
 def _scores(family: str, tier: str, runs: Runs) -> Beside | None:
     def cell(init: str, task: str) -> str:
-        found = numbers()["tables_1_and_7"][family].get(init, {}).get(task, {})
-        mean = found.get("score") or found.get("matched")
+        printed = numbers()["tables_1_and_7"][family].get(init, {}).get(task, {})
+        mean = printed.get("score") or printed.get("matched")
         return " ± ".join(mean) if mean else "–"
 
     title = f"Tables 1 and 7, {LABELS[family]}: BLEU or accuracy"
     return _side_by_side(
-        title, family, tier, cell, lambda one, init: runs.measured(one, init, one.metric)
+        title,
+        family,
+        tier,
+        cell,
+        lambda experiment, init: runs.measured(experiment, init, experiment.metric),
     )
 
 
 def _widths(family: str, tier: str, runs: Runs) -> Beside | None:
     def cell(init: str, task: str) -> str:
-        found = numbers()["tables_2_and_8"][family].get(init, {}).get(task)
-        return str(found["sigma"]) if found else "–"
+        printed = numbers()["tables_2_and_8"][family].get(init, {}).get(task)
+        return str(printed["sigma"]) if printed else "–"
 
     title = f"Tables 2 and 8, {LABELS[family]}: sigma of the table at the start"
     return _side_by_side(
@@ -124,46 +145,52 @@ def _widths(family: str, tier: str, runs: Runs) -> Beside | None:
         family,
         tier,
         cell,
-        lambda one, init: runs.measured(one, init, table_statistic("sigma"), 3),
+        lambda experiment, init: runs.measured(experiment, init, table_statistic("sigma"), 3),
     )
 
 
 def _grid(tier: str, runs: Runs) -> Beside | None:
-    found = [one for one in experiments(tier, ("glove",)) if "multi30k" in stands_for(one)]
-    if not found:
+    candidates = [
+        experiment
+        for experiment in experiments(tier, ("glove",))
+        if "multi30k" in stands_for(experiment)
+    ]
+    if not candidates:
         return None
-    [one] = found
+    [experiment] = candidates
     rows = []
     for init, cells in numbers()["table_3"].items():
         for cell in cells:
-            setting = one if cell["trained"] else one.frozen()
+            setting = experiment if cell["trained"] else experiment.frozen()
             setting = setting if cell["positions"] else setting.without_positions()
-            name = f"{one.label(init)}, {'trained' if cell['trained'] else 'frozen'}"
+            name = f"{experiment.label(init)}, {'trained' if cell['trained'] else 'frozen'}"
             name += ", with positions" if cell["positions"] else ", without positions"
             # The registered setting follows Figure 1's curve, a changed one does not.
-            rows.append((name, " ± ".join(cell["bleu"]), runs.measured(setting, init, one.metric)))
-    head = ("", "Multi30k, paper", f"{one.data.task}, here")
+            rows.append(
+                (name, " ± ".join(cell["bleu"]), runs.measured(setting, init, experiment.metric))
+            )
+    head = ("", "Multi30k, paper", f"{experiment.data.task}, here")
     title = "Table 3: trained or frozen, with positions or without, BLEU"
     return Beside(title, head, tuple(rows)) if _any_ours(rows) else None
 
 
 def _analogies(tier: str, runs: Runs) -> Beside | None:
-    [one] = probes(tier)
-    times_root, placed = scaled(one, "sqrt(D)"), with_sinusoidal_positions(one)
+    [experiment] = probes(tier)
+    times_root, placed = scaled(experiment, "sqrt(D)"), with_sinusoidal_positions(experiment)
     settings = (
-        (one, "pretrained"),
+        (experiment, "pretrained"),
         (times_root, "pretrained"),
         (placed, "pretrained"),
-        (one, "pretrained_xavier"),
+        (experiment, "pretrained_xavier"),
         (times_root, "pretrained_xavier"),
         (placed, "pretrained_xavier"),
         (scaled(placed, "one", "sigma_p/sigma_x"), "pretrained"),
     )
     rows = tuple(
-        (row["says"], row["percent"] or "–", runs.measured(setting, init, one.metric))
+        (row["says"], row["percent"] or "–", runs.measured(setting, init, experiment.metric))
         for row, (setting, init) in zip(numbers()["table_4"]["rows"], settings, strict=True)
     )
-    head = ("", "analogies, paper", f"{one.data.task}, here")
+    head = ("", "analogies, paper", f"{experiment.data.task}, here")
     title = "Table 4: word relations left, % right"
     return Beside(title, head, rows) if _any_ours(rows) else None
 
@@ -178,30 +205,38 @@ SPREAD = {
     "glove_xavier*sqrt(D)": ("pretrained_xavier", True),
     "position_encoding": ("xavier", False),
 }
-"""Table 6's rows: the arm, and whether its table is multiplied."""
+"""Table 6's rows: the arm's init, and whether its table is multiplied by the root of D."""
 
 
 def _spread(tier: str, runs: Runs) -> Beside | None:
-    found = [one for one in experiments(tier, ("glove",)) if "multi30k" in stands_for(one)]
-    if not found:
+    candidates = [
+        experiment
+        for experiment in experiments(tier, ("glove",))
+        if "multi30k" in stands_for(experiment)
+    ]
+    if not candidates:
         return None
-    [one] = found
+    [experiment] = candidates
     head = [""]
     for name in STATISTICS.values():
         head += [f"{name}, paper", f"{name}, here"]
     rows = []
     for name, (init, times_root) in SPREAD.items():
-        placed = name == "position_encoding"
-        label = "Positions" if placed else one.label(init) + (" × √D" if times_root else "")
-        results, cells, table = runs.of(one, init), [label], None
+        of_positions = name == "position_encoding"
+        label = (
+            "Positions"
+            if of_positions
+            else experiment.label(init) + (" × √D" if times_root else "")
+        )
+        results, cells, table = runs.of(experiment, init), [label], None
         if results:
-            table = (results[0].positions if placed else results[0].tables).get("encoder")
+            table = (results[0].positions if of_positions else results[0].tables).get("encoder")
         times = multiplier("sqrt(D)", table.dim) if times_root and table else 1.0
         for ours, printed in STATISTICS.items():
             here = f"{getattr(table, ours) * times:.3g}".replace("-", "−") if table else "–"
             cells += [numbers()["table_6"]["rows"][name][printed].replace("-", "−"), here]
         rows.append(tuple(cells))
-    title = f"Table 6: range, mean and sigma, Multi30k there, {one.data.task} here"
+    title = f"Table 6: range, mean and sigma, Multi30k there, {experiment.data.task} here"
     return Beside(title, tuple(head), tuple(rows)) if _any_ours(rows) else None
 
 
@@ -212,24 +247,28 @@ SHOWN = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled")
 
 
 def _figure(family: str, task: str, tier: str, runs: Runs) -> Beside | None:
-    """A panel: the curves here, and of the paper's what its tables say: the best epochs."""
-    found = [one for one in experiments(tier, (family,)) if task in stands_for(one)]
-    if not found:
+    """A panel of Figure 1: our curves, beside the best epochs that the paper's tables print."""
+    candidates = [
+        experiment for experiment in experiments(tier, (family,)) if task in stands_for(experiment)
+    ]
+    if not candidates:
         return None
-    [one] = found
+    [experiment] = candidates
     rows, curves = [], []
     for init in SHOWN:
-        label = one.label(init)
-        followed = [result.curves.get("validation_bleu") for result in runs.of(one, init)]
-        curve = [values for values in followed if values]
+        label = experiment.label(init)
+        curves_of_runs = [
+            result.curves.get("validation_bleu") for result in runs.of(experiment, init)
+        ]
+        curve = [values for values in curves_of_runs if values]
         printed = numbers()["tables_1_and_7"][family].get(init, {}).get(task)
         theirs = (printed["epoch"], " ± ".join(printed["score"])) if printed else ("–", "–")
-        ours = [runs.measured(one, init, measure) for measure in ("best_epoch", "bleu")]
+        ours = [runs.measured(experiment, init, measure) for measure in ("best_epoch", "bleu")]
         rows.append((label, theirs[0], ours[0], theirs[1], ours[1]))
         if curve:
             curves.append((label, tuple(curve)))
     if not curves:
         return None
     head = ("", "best epoch, paper", "best epoch, here", "test BLEU, paper", "test BLEU, here")
-    title = f"Figure 1, {LABELS[family]}: {TITLES[task]} there, {one.data.task} here"
+    title = f"Figure 1, {LABELS[family]}: {TITLES[task]} there, {experiment.data.task} here"
     return Beside(title, head, tuple(rows), tuple(curves))

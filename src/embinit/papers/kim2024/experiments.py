@@ -33,7 +33,7 @@ from embinit.specs import (
 )
 
 SOURCES = ("glove", "bert", "t5")
-"""The paper's three families of tables; a tier says which real source plays each."""
+"""The roles of the paper's three sources; a tier says which source stands for each."""
 
 _WORDS = ("whitespace", "whitespace")
 
@@ -42,7 +42,26 @@ LABELS = {"glove": "GloVe", "bert": "BERT", "t5": "T5"}
 
 @dataclass(frozen=True)
 class TaskSetting:
-    """One task of a tier: its data, model and training. The model's width is the source's."""
+    """One task of a tier: its data, model and training. The model's width is the source's.
+
+    Attributes:
+        role: What the task stands for (``translation``, ``sentiment``, ``inference``).
+        task: The data set's name.
+        metric: The name of the measure that arms are compared by.
+        margin: The margin, in the metric's unit.
+        cut: How much of the data set is used.
+        layers: How many layers the encoder has, and the decoder where there is one.
+        feed_forward: The width of the feed-forward layers.
+        batch_size: How many examples a batch has.
+        epochs: How many epochs a run is trained for.
+        lr: The learning rate.
+        sides: How many tokenizers the task takes: 2 for translation, else 1.
+        min_freq: How often a word must occur to be in the vocabulary.
+        max_length: The longest example, in tokens.
+        precision: The precision of matrix products.
+        seeds: How many replicates an arm has.
+        validation_bleu: Whether BLEU on the validation split is followed epoch by epoch.
+    """
 
     role: str
     task: str
@@ -64,7 +83,17 @@ class TaskSetting:
 
 @dataclass(frozen=True)
 class SourceSetting:
-    """Which source plays the part of one of the paper's, its width, heads and tokenizer."""
+    """A source of a tier, and what a model of its width takes.
+
+    Attributes:
+        role: The paper's source that this one stands for (``glove``, ``bert``, ``t5``).
+        source: The source's name.
+        label: The source's name for people.
+        dim: The width of its vectors, and so of the model.
+        heads: How many attention heads the model has.
+        tokenizer: The encoder's tokenizer.
+        decoder_tokenizer: The decoder's tokenizer.
+    """
 
     role: str
     source: str
@@ -77,7 +106,11 @@ class SourceSetting:
 
 @dataclass(frozen=True)
 class Settings(Tier):
-    """A tier with the settings of its experiments, a task and a source each."""
+    """A tier with the settings of its experiments.
+
+    Attributes:
+        settings: The task and the source of each experiment.
+    """
 
     settings: tuple[tuple[TaskSetting, SourceSetting], ...] = ()
 
@@ -316,14 +349,21 @@ def _experiment(tier: str, task: TaskSetting, source: SourceSetting) -> Experime
 
 
 RIGHT = replace(MEASURES["accuracy"], unit="% right", test=None)
-"""Questions answered right; an evaluation tells no single answers, so no test set's noise."""
+"""Questions answered right. An evaluation keeps no single answers, so there is no paired test."""
 
 PROBE_MARGIN = 2.5
-"""In percent: twice the standard deviation of 81 % right among 1,008 questions."""
+"""The margin in percent: twice the standard deviation of 81 % right among 1,008 questions."""
 
 
 def probes(name: str) -> list[Experiment]:
-    """The tier's evaluations of what English GloVe knows of words; nothing is trained."""
+    """The tier's evaluation of English GloVe on word analogies; nothing is trained.
+
+    Args:
+        name: The tier.
+
+    Raises:
+        InputError: The paper has no such tier.
+    """
     known = settings(name)
     task = "micro-neighbours" if known is MICRO else "analogies"
     setting = known.settings[0][1]
@@ -349,9 +389,10 @@ def probes(name: str) -> list[Experiment]:
 
 PRETRAINING_STEPS = 100
 T5_RATE = 0.01 * (10_000 / PRETRAINING_STEPS) ** 0.5
-"""The shipped T5's 10,000 steps at 0.01 in fewer, larger ones: steps x rate squared is the same.
+"""The rate that makes up for fewer steps than the 10,000 at 0.01 of the shipped T5.
 
-Steps that are proportional to a table and at right angles to it widen it by exp(half of that).
+Steps x rate squared is the same. A table whose steps are proportional to it and orthogonal to it
+widens by the exponential of half that product.
 """
 
 _PRETRAININGS = {
@@ -377,7 +418,16 @@ _PRETRAININGS = {
 
 
 def pretrainings(name: str) -> list[Experiment]:
-    """The pre-training of each language model's table; only the made tables are trained here."""
+    """The experiments that pre-train each language model's table.
+
+    Only tier ``micro`` has any: the other tiers read published tables.
+
+    Args:
+        name: The tier.
+
+    Raises:
+        InputError: The paper has no such tier.
+    """
     if settings(name) is not MICRO:
         return []
     return [

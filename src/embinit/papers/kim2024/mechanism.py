@@ -1,7 +1,7 @@
-"""The mechanism: how wide the tables are, what positions drown, and what words keep.
+"""The mechanism: how wide the tables are, what their width costs, and what positions do to words.
 
-What is shown is what the model reads: tables are multiplied (by the square root of their width, in
-the paper) before the positions are added.
+Tables are shown as the model reads them. It multiplies them (by the square root of their width, in
+the paper) before it adds the positions.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from embinit.runs.results import RunResult
 from embinit.tables.positions import multiplier
 
 SHOWN = ("xavier", "pretrained", "pretrained_xavier")
-"""The arms that tell the mechanism; shuffled ones have the distribution of their originals."""
+"""The arms of the mechanism. Shuffled ones are left out: a shuffle keeps the distribution."""
 
 
 def figures(tier: str, results: Sequence[RunResult]) -> Figures:
-    """The mechanism on a tier, of what was run of it."""
+    """The mechanism on a tier, as far as its arms were run."""
     runs = Runs(results)
     mechanisms = (_mechanism(source, tier, runs) for source in SOURCES)
     return Figures(
-        tuple(one for one in mechanisms if one is not None),
+        tuple(known for known in mechanisms if known is not None),
         tuple(_doses(tier, runs)),
         tuple(_relations(tier, runs)),
     )
 
 
 def _mechanism(source: str, tier: str, runs: Runs) -> Mechanism | None:
-    """The tables of a source, on the task of which most arms were run."""
+    """The tables of a source, on the task with the most arms that were run."""
     settings = [
-        (experiment, [found[0] for init in SHOWN if (found := runs.of(experiment, init))])
+        (experiment, [results[0] for init in SHOWN if (results := runs.of(experiment, init))])
         for experiment in experiments(tier, (source,))
     ]
     experiment, arms = max(settings, key=lambda setting: len(setting[1]))
@@ -57,7 +57,7 @@ def _mechanism(source: str, tier: str, runs: Runs) -> Mechanism | None:
 
 
 def _doses(tier: str, runs: Runs) -> list[DosePoint]:
-    """What pre-trained tables cost over their width: what the claim on dose and response tests."""
+    """The width of pre-trained tables and the score lost: the claim on dose and response."""
     points = []
     for experiment in experiments(tier):
         arm, base = experiment["pretrained"], experiment["xavier"]
@@ -70,8 +70,8 @@ def _doses(tier: str, runs: Runs) -> list[DosePoint]:
 
 
 def _relations(tier: str, runs: Runs) -> list[Relations]:
-    """How many word relations were right before and after positions were added, means of seeds."""
-    found = []
+    """How many word relations were right before and after positions were added, over seeds."""
+    relations = []
     for experiment in probes(tier):
         rows: list[tuple[str, float, float]] = []
         for times in ("one", "sqrt(D)"):
@@ -83,8 +83,10 @@ def _relations(tier: str, runs: Runs) -> list[Relations]:
                     label = f"{experiment.label(init)}{' × √D' if times == 'sqrt(D)' else ''}"
                     rows.append((label, before, after))
         if rows:
-            found.append(Relations(experiment.data.task, experiment.source, tuple(sorted(rows))))
-    return found
+            relations.append(
+                Relations(experiment.data.task, experiment.source, tuple(sorted(rows)))
+            )
+    return relations
 
 
 def _mean_score(experiment: Experiment, init: str, runs: Runs) -> float | None:

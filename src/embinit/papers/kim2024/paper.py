@@ -16,24 +16,27 @@ from embinit.papers.kim2024.printed import numbers, printed, printed_deviations
 
 
 def every_experiment(tier: str) -> list[Experiment]:
-    """Everything that the paper's claims are tested in on a tier."""
+    """All experiments that the paper's claims are tested in on a tier."""
     return [*experiments(tier), *probes(tier), *pretrainings(tier)]
 
 
 def noise(tier: str) -> list[NoiseWanted]:
-    """A margin a task, from Xavier beside GloVe; the paper prints deviations of the real tasks."""
+    """The basis of a tier's margins: Xavier's noise in GloVe's experiment on each task.
+
+    For the real tasks the paper prints standard deviations too.
+    """
     return [
-        NoiseWanted(one, FINDING_1, deviations=_deviations(tier, one))
-        for one in experiments(tier, sources=("glove",))
+        NoiseWanted(experiment, FINDING_1, deviations=_deviations(tier, experiment))
+        for experiment in experiments(tier, sources=("glove",))
     ]
 
 
-def _deviations(tier: str, one: Experiment) -> tuple[float, ...]:
-    return () if tier == "micro" else tuple(printed_deviations(one))
+def _deviations(tier: str, experiment: Experiment) -> tuple[float, ...]:
+    return () if tier == "micro" else tuple(printed_deviations(experiment))
 
 
 def floors() -> Sequence[Floor]:
-    """What was measured for the registered margins."""
+    """The noise floors that were measured for the registered margins."""
     return floors_in(
         resources.files("embinit.papers.kim2024").joinpath("noise_floor.json").read_text("utf-8")
     )

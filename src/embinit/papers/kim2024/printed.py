@@ -1,4 +1,4 @@
-"""What the paper prints: the numbers of its tables, and those that a comparison's sides have."""
+"""Printed numbers: those of the paper's tables, and those for the sides of a comparison."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from embinit.specs import PositionSpec
 def numbers() -> dict[str, Any]:
     """The numbers of Tables 1 to 8 as printed (strings, so that their rounding is known)."""
     text = resources.files("embinit.papers.kim2024").joinpath("numbers.json").read_text("utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    tables: dict[str, Any] = json.loads(text)
+    return tables
 
 
-def printed_deviations(one: Experiment) -> list[float]:
+def printed_deviations(experiment: Experiment) -> list[float]:
     """Every standard deviation that Table 1 prints of Xavier for the experiment's task."""
     cells = [
         source["xavier"][task]
         for source in numbers()["tables_1_and_7"].values()
-        for task in stands_for(one)
+        for task in stands_for(experiment)
     ]
     scores = ("score", "matched", "mismatched")
     return [float(cell[name][1]) for cell in cells for name in scores if name in cell]
@@ -38,7 +38,11 @@ TITLES = {"sst2": "SST2", "mnli": "MNLI", "multi30k": "Multi30k", "iwslt2017": "
 
 
 def printed(comparison: Comparison) -> list[Printed]:
-    """What Tables 1, 2, 3, 7 and 8 have for the two sides, task by task; empty where they don't."""
+    """The numbers of Tables 1, 2, 3, 7 and 8 for the two sides of a comparison.
+
+    Returns:
+        One row for each task that has numbers for both sides; empty where none has.
+    """
     terms = (*comparison.left.terms, *comparison.right.terms)
     tasks = set(TASKS) if terms else set()
     for term in terms:
@@ -63,9 +67,9 @@ def _printed_sum(side: Quantity, task: str) -> float | None:
 
 def _printed_value(term: Term, task: str) -> float | None:
     """One arm's printed number: its score, its best epoch, or a statistic of its table."""
-    one, paper = term.experiment, numbers()
-    source = one.source_role
-    usual = _as_printed(one)
+    experiment, paper = term.experiment, numbers()
+    source = experiment.source_role
+    usual = _as_printed(experiment)
     if usual is None or term.offset:
         return None
     trained, positions = usual
@@ -94,20 +98,20 @@ def _cell_value(measure: str, cell: dict[str, Any], names: tuple[str, ...]) -> f
     return None
 
 
-def _as_printed(one: Experiment) -> tuple[bool, bool] | None:
-    """Whether the table is trained and positions are on; None in a setting that no table has."""
+def _as_printed(experiment: Experiment) -> tuple[bool, bool] | None:
+    """Whether tables are trained and positions added; None for a setting that no table prints."""
     positions = {PositionSpec(): True, PositionSpec(kind="none"): False}
-    if one.sigma is not None or one.positions not in positions:
+    if experiment.sigma is not None or experiment.positions not in positions:
         return None
-    if _setting(one) not in _every_setting():
+    if _setting(experiment) not in _every_setting():
         return None
-    return one.trained, positions[one.positions]
+    return experiment.trained, positions[experiment.positions]
 
 
 @cache
 def _every_setting() -> set[tuple[object, ...]]:
-    return {_setting(one) for tier in TIERS for one in experiments(tier)}
+    return {_setting(experiment) for tier in TIERS for experiment in experiments(tier)}
 
 
-def _setting(one: Experiment) -> tuple[object, ...]:
-    return (one.name, one.model, one.changed().training)
+def _setting(experiment: Experiment) -> tuple[object, ...]:
+    return (experiment.name, experiment.model, experiment.changed().training)
