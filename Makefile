@@ -28,7 +28,7 @@ lint: $(VENV)/installed
 	$(BIN)/lint-imports
 
 docs: $(VENV)/installed-docs
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 build: $(VENV)/installed-build
 	rm -rf dist

@@ -17,36 +17,54 @@ from pathlib import Path
 from typing import Any
 
 from embinit.report import write_report
+from embinit.report.arms import Run
 from embinit.report.past import NAME, line_of
-from embinit.runs.results import versions
+from embinit.runs.results import RunResult, versions
+from embinit.specs import (
+    Cut,
+    DataSpec,
+    ModelSpec,
+    PositionSpec,
+    RunSpec,
+    TableSpec,
+    TrainingSpec,
+)
+from embinit.tables.diagnostics import TableStatistics
 
 EPOCHS = 17
 
 
-def record(draw: random.Random, claim: int, init: str, seed: int) -> dict[str, Any]:
-    """A run's record as the store has it."""
-    table = {"minimum": -draw.random(), "maximum": draw.random(), "mean": 0.0, "sigma": 0.1}
-    table |= {"row_norm_percentiles": [draw.random() for _ in range(5)], "rows": 900, "dim": 64}
-    table |= {"histogram": [draw.randrange(1000) for _ in range(64)]}
-    return {
-        "label": {"pretrained": "GloVe", "xavier": "Xavier"}[init],
-        "spec": {
-            "data": {"task": f"task-{claim}"},
-            "model": {"dim": 64, "heads": 4, "layers": 2},
-            "training": {"epochs": EPOCHS},
-            "table": {"init": init, "source": "glove", "trained": True, "sigma": None},
-            "positions": {"kind": "sinusoidal", "multiplier": "sqrt(D)", "pe_scale": "one"},
-            "seed": seed,
-        },
-        "measures": {"bleu": 30 * draw.random(), "pe_share": draw.random()},
-        "curves": {"validation_bleu": [30 * draw.random() for _ in range(EPOCHS)]},
-        "tables": {"encoder": table},
-        "positions": {"encoder": table},
-        "coverage": {"encoder": None},
-        "signature": "nrefs:1",
-        "failure": None,
-        "provenance": {"device": "cpu", "seconds": 1.0},
-    }
+def run(draw: random.Random, key: str, claim: int, init: str, seed: int) -> Run:
+    """A stored run."""
+    table = TableStatistics(
+        minimum=-draw.random(),
+        maximum=draw.random(),
+        mean=0.0,
+        sigma=0.1,
+        row_norm_percentiles=tuple(draw.random() for _ in range(5)),
+        rows=900,
+        dim=64,
+        histogram=tuple(draw.randrange(1000) for _ in range(64)),
+    )
+    spec = RunSpec(
+        data=DataSpec(f"task-{claim}", ("whitespace", "whitespace"), Cut()),
+        model=ModelSpec(64, 4, 2, 128),
+        training=TrainingSpec(32, EPOCHS, 3e-3),
+        table=TableSpec(init, None if init == "xavier" else "glove"),
+        positions=PositionSpec(),
+        seed=seed,
+    )
+    result = RunResult(
+        spec,
+        {"bleu": 30 * draw.random(), "pe_share": draw.random()},
+        curves={"validation_bleu": [30 * draw.random() for _ in range(EPOCHS)]},
+        tables={"encoder": table},
+        positions={"encoder": table},
+        coverage={"encoder": None},
+        signature="nrefs:1",
+        provenance={"device": "cpu", "seconds": 1.0},
+    )
+    return Run(key, {"pretrained": "GloVe", "xavier": "Xavier"}[init], result)
 
 
 def comparison(draw: random.Random, keys: list[str], seeds: int) -> dict[str, Any]:
@@ -56,6 +74,7 @@ def comparison(draw: random.Random, keys: list[str], seeds: int) -> dict[str, An
         "relation": "<",
         "arms": {"left": "GloVe", "right": "Xavier"},
         "metric": "bleu",
+        "metric_in_words": "BLEU",
         "unit": "BLEU",
         "alpha": 0.002,
         "n": seeds,
@@ -79,16 +98,17 @@ def comparison(draw: random.Random, keys: list[str], seeds: int) -> dict[str, An
     }
 
 
-def suite(claims: int, seeds: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A document, and the records behind it."""
+def suite(claims: int, seeds: int) -> tuple[dict[str, Any], dict[str, Run]]:
+    """A document, and the runs behind it."""
     draw = random.Random(7)
-    records, entries = {}, []
+    runs: dict[str, Run] = {}
+    entries = []
     for number in range(claims):
         keys = []
         for seed in range(seeds):
             for init in ("pretrained", "xavier"):
                 key = f"{number:020}{seed:010}{init:>10}"
-                records[key] = record(draw, number, init, seed)
+                runs[key] = run(draw, key, number, init, seed)
                 keys.append(key)
         entries.append(
             {
@@ -120,14 +140,14 @@ def suite(claims: int, seeds: int) -> tuple[dict[str, Any], dict[str, Any]]:
         "device": "cpu",
         "seeds": seeds,
         "command": "pytest claims/",
-        "runs": {"wanted": len(records), "trained": 0, "stored": len(records)},
+        "runs": {"wanted": len(runs), "trained": 0, "stored": len(runs)},
         "versions": versions(),
         "data_dir_given": False,
     }
-    return {"schema_version": 1, "session": session, "claims": entries, "audits": []}, records
+    return {"schema_version": 1, "session": session, "claims": entries, "audits": []}, runs
 
 
-def written(document: dict[str, Any], records: dict[str, Any], directory: Path) -> Path:
+def written(document: dict[str, Any], runs: dict[str, Run], directory: Path) -> Path:
     """The report in ``directory``, which has 30 past sessions with other effects."""
     line, past = line_of(document), []
     for day in range(30):
@@ -135,7 +155,7 @@ def written(document: dict[str, Any], records: dict[str, Any], directory: Path) 
             claim["effects"][0][0] = float(day)
         past.append(json.dumps(line | {"started": f"2026-10-{day + 1:02}T00:00:00+00:00"}))
     (directory / NAME).write_text("\n".join(past) + "\n")
-    return write_report(document, records, directory)
+    return write_report(document, runs, directory)
 
 
 def main() -> None:
@@ -144,14 +164,14 @@ def main() -> None:
     parser.add_argument("--claims", type=int, default=300)
     parser.add_argument("--seeds", type=int, default=20)
     arguments = parser.parse_args()
-    document, records = suite(arguments.claims, arguments.seeds)
+    document, runs = suite(arguments.claims, arguments.seeds)
     with tempfile.TemporaryDirectory() as directory:
         started = time.perf_counter()
-        page = written(document, records, Path(directory))
+        page = written(document, runs, Path(directory))
         seconds = time.perf_counter() - started
         size = page.stat().st_size
     print(
-        f"{arguments.claims} claims, {arguments.seeds} seeds, {len(records)} runs: "
+        f"{arguments.claims} claims, {arguments.seeds} seeds, {len(runs)} runs: "
         f"{seconds:.2f} s, {size / 1e6:.2f} MB"
     )
 

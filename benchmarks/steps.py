@@ -40,14 +40,15 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
+from embinit.data.tasks import TASKS
 from embinit.models.embedding import Embedding
 from embinit.models.graphs import Replayed, cuda_graphs
 from embinit.models.layers import PRECISIONS, SeedDropout
 from embinit.models.losses import cross_entropy
 from embinit.models.memory import WidestBatch, estimated_bytes
 from embinit.models.transformer import ModelShape, StackedTransformer
-from embinit.papers.kim2024 import CLASSES, DIM, numbers
-from embinit.papers.kim2024.experiments import PAPER
+from embinit.papers.kim2024.experiments import experiments
+from embinit.papers.kim2024.printed import numbers
 from embinit.runs.results import device_name, versions
 from embinit.specs import ModelSpec
 from embinit.tables import positions
@@ -328,18 +329,19 @@ class Setting:
 def settings(precision: str = "float32") -> list[Setting]:
     """The twelve, with all arms that Tables 1 and 7 print in one cohort a seed."""
     found = []
-    for task, source in PAPER.settings:
-        name = task.task.split("-")[0]
-        printed = numbers()["table_5"][source.family][name]
-        arms = sum(name in cells for cells in numbers()["tables_1_and_7"][source.family].values())
-        words = [thousands(one) for one in printed["vocabulary"]]
-        lengths, classes = LENGTHS[name], CLASSES.get(name, 0)
+    for one in experiments("paper"):
+        name, family, model = one.data.task.split("-")[0], one.source_role, one.model
+        assert model is not None
+        printed = numbers()["table_5"][family][name]
+        arms = sum(name in cells for cells in numbers()["tables_1_and_7"][family].values())
+        words = [thousands(size) for size in printed["vocabulary"]]
+        lengths, classes = LENGTHS[name], TASKS[one.data.task].classes
         work = Work(
             runs=arms,
-            dim=DIM[source.family, name],
-            heads=source.heads,
-            layers=task.layers,
-            feed_forward=task.feed_forward,
+            dim=model.dim,
+            heads=model.heads,
+            layers=model.layers,
+            feed_forward=model.feed_forward,
             encoder_words=words[0],
             decoder_words=0 if classes else words[-1],
             classes=classes,
@@ -348,9 +350,9 @@ def settings(precision: str = "float32") -> list[Setting]:
             batch=printed["batch_size"],
             precision=precision,
         )
-        steps = -(-thousands(printed["train_size"]) // work.batch) * printed["epochs"] * task.seeds
-        hours = arms * task.seeds * printed["epochs"] * float(printed["minutes_per_epoch"]) / 60
-        found.append(Setting(f"{source.family} {name}", work, steps, hours))
+        steps = -(-thousands(printed["train_size"]) // work.batch) * printed["epochs"] * one.seeds
+        hours = arms * one.seeds * printed["epochs"] * float(printed["minutes_per_epoch"]) / 60
+        found.append(Setting(f"{family} {name}", work, steps, hours))
     return found
 
 

@@ -1,6 +1,6 @@
 """A claim judged without pytest: train what is missing, and print the verdict.
 
-    python examples/judging.py [STORE]
+Run it by ``python examples/judging.py [STORE]``.
 """
 
 import sys

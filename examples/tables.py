@@ -1,12 +1,12 @@
 """Tables and what can be said of them before anything trains; no pytest, no training.
 
-    python examples/tables.py
+Run it by ``python examples/tables.py``.
 """
 
 import torch
 
 from embinit.data.sources import SOURCES
-from embinit.tables.diagnostics import cosine_kept, nearest_neighbours, pe_share, table_statistics
+from embinit.tables.diagnostics import nearest_neighbours, pe_share, table_statistics
 from embinit.tables.inits import INITS, xavier_sigma
 from embinit.tables.positions import sinusoidal
 
@@ -27,8 +27,7 @@ def main():
         read = table * multiplier
         print(
             f"{name:18} sigma {table_statistics(table, special).sigma:.3f}, "
-            f"the positions' share of the variance {pe_share(read, pe, special):.2f}, "
-            f"cosine kept beside them {cosine_kept(read, pe, special):.2f}"
+            f"the positions' share of the variance {pe_share(read, pe, special):.2f}"
         )
     nearest = nearest_neighbours(vectors, k=3, special=special)
     print(f"nearest to {words[0]!r}: {', '.join(words[row] for row in nearest[0])}")

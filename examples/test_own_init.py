@@ -1,6 +1,6 @@
 """An init of your own, and two claims about it. About 10 s on two cores.
 
-    pytest examples/test_own_init.py
+Run it by ``pytest examples/test_own_init.py``.
 """
 
 from embinit.claims import Family, Verdict, claim

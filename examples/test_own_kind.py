@@ -1,6 +1,6 @@
 """A kind of run of your own: any function from a spec to numbers, stored and judged like training.
 
-    pytest examples/test_own_kind.py
+Run it by ``pytest examples/test_own_kind.py``.
 """
 
 from dataclasses import dataclass

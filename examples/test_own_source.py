@@ -1,6 +1,6 @@
 """Vectors of your own as a source: here each word's vector is drawn from its spelling.
 
-    pytest examples/test_own_source.py
+Run it by ``pytest examples/test_own_source.py``.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """A task of your own, a measure of your own, and an experiment from nothing.
 
-    pytest examples/test_own_task.py
+Run it by ``pytest examples/test_own_task.py``.
 """
 
 import random
@@ -48,7 +48,8 @@ TASKS.register("first-colour", FirstColour())
 
 def _recall(result):
     """Recall of label 1 in percent, from what the run put out at its best epoch."""
-    right = [out == "1" for out, want in zip(result.outputs, result.references) if want == "1"]
+    pairs = zip(result.outputs, result.references, strict=True)
+    right = [out == "1" for out, want in pairs if want == "1"]
     return 100 * sum(right) / len(right) if right else None
 
 

@@ -23,7 +23,7 @@ from embinit.claims.audit import (
     root,
 )
 from embinit.errors import InputError
-from embinit.papers.kim2024 import numbers
+from embinit.papers.kim2024.printed import numbers
 from embinit.report import load_schema
 
 

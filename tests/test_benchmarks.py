@@ -143,8 +143,8 @@ def test_the_simulated_procedure_is_the_one_that_decides():
     load("calibration").agrees(40, 3)
 
 
-def test_the_largest_report_in_sight_is_under_3_mb(tmp_path):
-    """300 claims with 20 seeds and arms of their own, each with a history."""
+def test_the_largest_report_in_sight_is_under_3_and_a_half_mb(tmp_path):
+    """300 claims with 20 seeds and arms of their own, each with a history and its whole spec."""
     report = load("report")
-    document, records = report.suite(300, 20)
-    assert report.written(document, records, tmp_path).stat().st_size < 3_000_000
+    document, runs = report.suite(300, 20)
+    assert report.written(document, runs, tmp_path).stat().st_size < 3_500_000

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from embinit.claims.noise_floor import stored
+from builders import make_result
 from embinit.errors import InputError
-from embinit.papers import beside, methods, printed
+from embinit.papers import PAPERS
 from embinit.papers.chung2021 import (
     SETTINGS,
     USUAL,
@@ -24,7 +22,9 @@ from embinit.papers.chung2021 import (
     wider,
     with_output_width,
 )
-from embinit.papers.kim2024.experiments import TIERS
+from embinit.runs.measures import task_transfer
+
+CHUNG = PAPERS["chung2021"]
 
 
 def arms(tier="micro", role="inference"):
@@ -32,7 +32,7 @@ def arms(tier="micro", role="inference"):
     return one
 
 
-@pytest.mark.parametrize("tier", sorted(TIERS))
+@pytest.mark.parametrize("tier", sorted(SETTINGS))
 def test_a_tiers_experiments_are_one_set_of_runs(tier):
     """One pre-training serves every task, and every width of a trend that is the model's own."""
     first, *others = experiments(tier)
@@ -50,19 +50,21 @@ def test_a_tiers_experiments_are_one_set_of_runs(tier):
 @pytest.mark.parametrize("tier", ["micro", "sample"])
 def test_margins_come_from_the_noise_floor(tier):
     """Each task's, and that of its score in the other language; a trend and a drop have none."""
-    floors = {one.metric: one for one in stored() if one.task == SETTINGS[tier].text.task}
+    floors = {one.metric: one for one in CHUNG.floors() if one.task == SETTINGS[tier].text.task}
     for one in experiments(tier):
-        assert floors[one.metric].width == one.model.dim
-        assert one.margin == floors[one.metric].margin()
+        floor = floors[one.metric.name]
+        assert (floor.width, floor.unit) == (one.model.dim, one.metric.unit)
+        assert one.margin == floor.margin()
         assert one.baseline == USUAL
     for one in transferring(tier):
         across = transfer(one)
-        assert across.margin == floors[across.measure].margin()
+        assert across.margin == floors[across.measure.name].margin()
 
 
 def test_transfer_is_the_tasks_own_in_the_other_language():
     arm = arms()
-    assert transfer(arm).measure == "inference_test"
+    assert transfer(arm).measure == task_transfer("inference")
+    assert transfer(arm).measure.name == "inference_test"
     with pytest.raises(InputError, match="sst2 has no test in the other language"):
         transfer(arms("sample", "sentiment"))
     assert [one.role for one in transferring("sample")] == []
@@ -71,9 +73,9 @@ def test_transfer_is_the_tasks_own_in_the_other_language():
 
 def test_the_papers_two_models_are_printed_where_they_meet():
     arm, scores = arms(), numbers()["xtreme"]["xnli"]
-    [row] = printed("chung2021", transfer(arm) >= transfer(coupled(arm)))
-    assert (row["left"], row["right"]) == (scores["decoupled"], scores["coupled"])
-    assert row["difference"] == pytest.approx(0.6)
+    [row] = CHUNG.printed(transfer(arm) >= transfer(coupled(arm)))
+    assert (row.left, row.right) == (scores["decoupled"], scores["coupled"])
+    assert (row.task, row.difference) == ("XNLI", pytest.approx(0.6))
     for other in (
         arm[USUAL] >= coupled(arm)[USUAL],
         transfer(wider(arm)) >= transfer(coupled(wider(arm))),
@@ -81,18 +83,18 @@ def test_the_papers_two_models_are_printed_where_they_meet():
         transfer(arm) > transfer(arm).on_other_seeds(),
         over_output_widths(arm) > 0,
     ):
-        assert printed("chung2021", other) == []
+        assert CHUNG.printed(other) == []
 
 
-def record(quantity, seed, **measures):
-    run = quantity.terms[0].run(seed)
+def made(quantity, seed, **measures):
+    """The result of a run of an arm, with its counts and a curve over the layers."""
     counts = {"pretraining_parameters": 1200.0, "finetuning_parameters": 900.0}
-    return {
-        "spec": json.loads(json.dumps(run.as_dict())),
-        "measures": counts | measures,
-        "curves": {"probe_by_layer": [50.0, 60.0, 40.0 + seed]},
-        "tables": {},
-    }
+    return make_result(
+        quantity.terms[0].run(seed),
+        curves={"probe_by_layer": (50.0, 60.0, 40.0 + seed)},
+        **counts,
+        **measures,
+    )
 
 
 def test_arms_stand_in_words_with_their_counts_and_scores():
@@ -105,11 +107,11 @@ def test_arms_stand_in_words_with_their_counts_and_scores():
         arm[USUAL],
         reinvested(arm)[USUAL],
     ]
-    records = [
-        record(one, seed, inference_accuracy=70.0 + seed) for one in quantities for seed in (0, 1)
+    results = [
+        made(one, seed, inference_accuracy=70.0 + seed) for one in quantities for seed in (0, 1)
     ]
-    records.append(record(arm[USUAL].on_other_seeds(), 0, inference_accuracy=0.0))
-    budgets, scores, layers = beside("chung2021", "micro", records)
+    results.append(made(arm[USUAL].on_other_seeds(), 0, inference_accuracy=0.0))
+    budgets, scores, layers = CHUNG.beside("micro", results)
     names = [row[0] for row in budgets.rows]
     assert names == [
         "usual: two tables as wide as the model",
@@ -127,12 +129,11 @@ def test_arms_stand_in_words_with_their_counts_and_scores():
     assert layers.by == "layer"
 
 
-@pytest.mark.parametrize("tier", sorted(TIERS))
+@pytest.mark.parametrize("tier", sorted(SETTINGS))
 def test_methods_are_those_of_the_tier(tier):
-    said, setting = methods("chung2021", tier), SETTINGS[tier]
+    said, setting = " ".join(CHUNG.methods(tier)), SETTINGS[tier]
     assert f"{setting.text.cut.train:,} sentences" in said
     assert f"guessing {setting.pretraining.share:.0%}" in said
     assert ("other language's score" in said) == any(task.transfers for task in setting.tasks)
-    assert methods("kim2024", tier) == ""
-    assert methods("mine", tier) == ""
-    assert beside("chung2021", tier, []) == []
+    assert not PAPERS["kim2024"].methods(tier)
+    assert CHUNG.beside(tier, []) == []

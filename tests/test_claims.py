@@ -6,6 +6,7 @@ import functools
 import importlib.util
 import re
 from collections import Counter
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 
@@ -15,12 +16,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from builders import make_result, make_table
 from embinit.claims.audit import Audit
 from embinit.claims.comparisons import Decider, rank_correlation, read_by, trend, verdict_of
 from embinit.claims.definitions import Claim, Family, claim, comparisons_of
 from embinit.claims.paired_tests import Verdict
 from embinit.errors import InputError
+from embinit.papers.kim2024 import (
+    changes,
+    everywhere,
+    of_source,
+    scaled,
+    trained_for_times,
+    twice_as_deep,
+    with_faint_positions,
+    with_norm_after_sum,
+    with_positions_apart,
+    with_positions_in_attention,
+    with_shuffled_positions,
+    with_sinusoidal_positions,
+)
 from embinit.papers.kim2024.experiments import TIERS, experiments, pretrainings, probes
+from embinit.runs.measures import MEASURES, table_statistic
 from embinit.specs import PositionSpec
 
 CLAIMS = Path(__file__).parents[1] / "claims"
@@ -59,12 +76,12 @@ def test_mismatched_accuracy_keeps_the_margin():
     """Unlike other measures, which have none: it is the task's metric on other text."""
     [one] = experiments("micro", ("glove",), ("inference",))
     arm = one["xavier"]
-    assert (arm.measured_by("test_accuracy", keep_margin=True).measure, arm.measured_by("test_accuracy", keep_margin=True).unit) == ("test_accuracy", "% accuracy")
-    assert arm.measured_by("test_accuracy", keep_margin=True).margin == arm.margin > 0
-    assert (arm.measured_by("test_accuracy", keep_margin=True) - arm.measured_by("test_accuracy", keep_margin=True)).margin == arm.margin
-    records = {"accuracy": 50.0, "test_accuracy": 40.0}
-    assert arm.measured_by("test_accuracy", keep_margin=True).values(lambda run: {"measures": records}) == [40.0] * one.seeds
-    assert arm.best_epoch.margin == 0
+    other = arm.measured_by("test_accuracy", keep_margin=True)
+    assert (other.measure, other.unit) == (MEASURES["test_accuracy"], "% accuracy")
+    assert other.margin == (other - other).margin == arm.margin > 0
+    values = other.values(lambda run: make_result(run, accuracy=50.0, test_accuracy=40.0))
+    assert values == [40.0] * one.seeds
+    assert arm.measured_by("test_accuracy").margin == arm.best_epoch.margin == 0
 
 
 @pytest.mark.parametrize("tier", sorted(TIERS))
@@ -140,17 +157,20 @@ def test_a_claim_is_read_whole_without_a_run(arms):
 def test_a_claim_reaches_the_other_experiments_of_its_tier():
     """Those on its task by their source, and all of them, from wherever it has gone."""
     every = experiments("micro", ("glove", "t5"))
-    others = {one.name.split("-")[0]: one for one in every if one.role == "translation"}
-    arms = ArmsOfExperiment(others["glove"], others, every)
-    for here in (arms, arms.of_source("t5"), arms.scaled("sqrt(D)"), arms.frozen()):
-        assert [one.setting for one in here.everywhere()] == every
-    for here in (arms, arms.of_source("glove"), arms.scaled("sqrt(D)")):
-        assert here.of_source("t5")["pretrained"].label == "T5"
-        assert here.of_source("t5").setting == others["t5"]
+    others = {one.source_role: one for one in every if one.role == "translation"}
+    arms = others["glove"]
+    for here in (arms, of_source(arms, "t5"), scaled(arms, "sqrt(D)"), arms.frozen()):
+        assert everywhere(here) == experiments("micro")
+    for here in (arms, of_source(arms, "glove"), scaled(arms, "sqrt(D)")):
+        assert of_source(here, "t5")["pretrained"].label == "T5"
+        assert of_source(here, "t5") == others["t5"]
+    fewer = replace(arms, seeds=2)
+    assert of_source(fewer, "t5") == replace(others["t5"], seeds=2)
+    assert {one.seeds for one in everywhere(fewer)} == {2}
     with pytest.raises(InputError, match="no experiment with source 'elmo' on this task"):
-        arms.of_source("elmo")
+        of_source(arms, "elmo")
     with pytest.raises(InputError, match="source 't5' first"):
-        arms.scaled("one").of_source("t5")
+        of_source(scaled(arms, "one"), "t5")
 
 
 def test_numbers_decide_and_are_told(arms):
@@ -159,7 +179,7 @@ def test_numbers_decide_and_are_told(arms):
 
     def record(run):
         score = 40.0 + run.seed if run.table.init == "xavier" else 20.0 + 1.1 * run.seed
-        return {"measures": {"bleu": score}}
+        return make_result(run, bleu=score)
 
     decision = comparison.decide(record, 0.01)
     assert decision.verdict is Verdict.SUPPORTED
@@ -175,7 +195,7 @@ def test_decisions_are_met_in_the_claims_order(arms):
     holds, falls = arms["pretrained"] < arms["xavier"], arms["xavier"] < arms["pretrained"]
 
     def record(run):
-        return {"measures": {"bleu": (run.table.init == "xavier") + 0.01 * run.seed**2}}
+        return make_result(run, bleu=(run.table.init == "xavier") + 0.01 * run.seed**2)
 
     decisions = [one.decide(record, 0.05) for one in (holds, falls)]
     with read_by(Decider(decisions=decisions)) as decider:
@@ -190,7 +210,7 @@ def differing(*differences):
 
     def record(run):
         off = differences[run.seed] if run.table.init == "pretrained" else 0.0
-        return {"measures": {"bleu": 20 + off, "sigma": 0.5 + off}}
+        return make_result(run, bleu=20 + off, sigma=0.5 + off)
 
     return record
 
@@ -278,7 +298,7 @@ def test_a_difference_of_differences_is_one(arms):
     def record(run):
         gain = {"xavier": 9.0, "pretrained": 2.0}[run.table.init]
         on = run.positions.kind != "none"
-        return {"measures": {"bleu": 10 + gain * on + 0.1 * (run.seed % 2) * on}}
+        return make_result(run, bleu=10 + gain * on + 0.1 * (run.seed % 2) * on)
 
     gains = arms["pretrained"] - without["pretrained"], arms["xavier"] - without["xavier"]
     decision = (gains[0] < gains[1]).decide(record, 0.01)
@@ -289,15 +309,15 @@ def test_a_difference_of_differences_is_one(arms):
 def test_a_missing_measure_is_not_run(arms):
     """Nothing passes because it could not run."""
     comparison = arms["pretrained"] < arms["xavier"]
-    decision = comparison.decide(lambda run: {"measures": {}}, 0.01)
+    decision = comparison.decide(make_result, 0.01)
     assert decision.verdict is Verdict.NOT_RUN
-    assert "no bleu from seeds 0, 1, 2, 3, 4" in str(decision)
+    assert "no BLEU from seeds 0, 1, 2, 3, 4" in str(decision)
     lost = {("pretrained", 3), ("xavier", 1)}
     decision = comparison.decide(
-        lambda run: None if (run.table.init, run.seed) in lost else {"measures": {"bleu": 1.0}},
+        lambda run: None if (run.table.init, run.seed) in lost else make_result(run, bleu=1.0),
         0.01,
     )
-    assert str(decision) == "GloVe < Xavier: NOT RUN (no bleu from seeds 1, 3)"
+    assert str(decision) == "GloVe < Xavier: NOT RUN (no BLEU from seeds 1, 3)"
     assert (decision.left, decision.right, decision.alpha) == ((), (), 0.01)
     assert verdict_of([decision]) is Verdict.NOT_RUN
     assert verdict_of([]) is Verdict.NOT_RUN
@@ -314,7 +334,7 @@ def test_what_a_claim_must_not_do(arms):
     with pytest.raises(InputError, match="no epoch 0"):
         arms["xavier"].at_epoch(0)
     with pytest.raises(InputError, match="source 'bert' first"):
-        arms.without_positions().of_source("bert")
+        of_source(arms.without_positions(), "bert")
     with pytest.raises(InputError, match=r"^test_nothing asserts no comparison of arms"):
         comparisons_of(named_nothing(), arms)
     with pytest.raises(InputError, match=r"^functools\.partial\(.*asserts no comparison of arms"):
@@ -330,19 +350,22 @@ def test_a_curve_is_measured_at_an_epoch_and_as_a_whole(arms):
     curve = {"xavier": [1.0, 5.0, 9.0], "pretrained": [0.5, 2.0]}
 
     def record(run):
-        return {"measures": {}, "curves": {"validation_bleu": curve[run.table.init]}}
+        return make_result(run, curves={"validation_bleu": curve[run.table.init]})
 
     assert [arms["xavier"].at_epoch(epoch).values(record)[0] for epoch in (1, 2, 3)] == [1, 5, 9]
     assert arms["xavier"].over_epochs.values(record) == [5.0] * 5
     assert arms["pretrained"].at_epoch(3).values(record) == [None] * 5
     assert arms["xavier"].at_epoch(2).margin == arms["xavier"].margin
-    assert arms["xavier"].over_epochs.values(lambda run: {"measures": {}}) == [None] * 5
+    assert arms["xavier"].at_epoch(2).unit == "BLEU"
+    with pytest.raises(InputError, match="no curve shows best_epoch while a run trains"):
+        arms["xavier"].best_epoch.at_epoch(2)
+    assert arms["xavier"].over_epochs.values(make_result) == [None] * 5
 
 
 @given(seed=st.integers(0, 999))
 def test_the_dose_response_is_scipys_spearman(seed):
     """Of sigma beside the base's, and of the loss in margins, over experiments, seed by seed."""
-    every = [one for one in experiments("micro", ("glove", "t5"))]
+    every = experiments("micro", ("glove", "t5"))
     random = np.random.default_rng(seed)
     values = {}
 
@@ -350,20 +373,19 @@ def test_the_dose_response_is_scipys_spearman(seed):
         key = (run.data.task, run.table.init, run.table.source, run.seed)
         if key not in values:
             values[key] = {name: random.uniform(1, 9) for name in ("bleu", "accuracy", "sigma")}
-        return {"measures": values[key]}
+        return make_result(run, **values[key])
 
     quantity = rank_correlation([(arms["pretrained"], arms["xavier"]) for arms in every])
     found = quantity.values(record)
     assert len(found) == 5
     for seed_, rho in enumerate(found):
         doses, losses = [], []
-        for arms_ in every:
-            one = arms_.setting
+        for one in every:
             wide, base = (
-                record(one.run(init, seed_))["measures"] for init in ("pretrained", "xavier")
+                record(one.run(init, seed_)).measures for init in ("pretrained", "xavier")
             )
             doses.append(np.log(wide["sigma"] / base["sigma"]))
-            losses.append((base[one.metric] - wide[one.metric]) / one.margin)
+            losses.append((base[one.metric.name] - wide[one.metric.name]) / one.margin)
         assert rho == pytest.approx(stats.spearmanr(doses, losses).statistic)
     assert len(set(quantity.runs())) == 5 * 6 + 5 * 3
     decision = (quantity > 0).decide(record, 0.01)
@@ -377,10 +399,10 @@ def test_a_rank_correlation_needs_its_pairs(arms):
         rank_correlation([pair, pair])
     assert rank_correlation([pair] * 3).values(lambda run: None) == [None] * 5
     for name in ("bleu", "sigma"):
-        part = {"measures": {name: 1.0}}
-        assert rank_correlation([pair] * 3).values(lambda run, part=part: part) == [None] * 5
-    same = {"measures": {"bleu": 1.0, "sigma": 1.0}}
-    assert rank_correlation([pair] * 3).values(lambda run: same) == [0.0] * 5
+        part = functools.partial(make_result, **{name: 1.0})
+        assert rank_correlation([pair] * 3).values(part) == [None] * 5
+    same = functools.partial(make_result, bleu=1.0, sigma=1.0)
+    assert rank_correlation([pair] * 3).values(same) == [0.0] * 5
 
 
 def test_a_rank_correlation_is_no_difference(arms):
@@ -388,7 +410,7 @@ def test_a_rank_correlation_is_no_difference(arms):
     rho = rank_correlation([(arms["pretrained"], arms["xavier"])] * 3)
     assert {run.seed for run in rho.on_other_seeds().runs()} == set(range(1000, 1005))
     assert rho.random
-    told = (rho.measure, rho.unit, rho.margin, rho.terms)
+    told = (rho.measure.name, rho.unit, rho.margin, rho.terms)
     assert told == ("rank_correlation", "Spearman's ρ", 0, ())
     assert str(rho > 0) == "rank correlation of width and score lost > 0"
     assert str(rho.on_other_seeds() > 0).endswith("and score lost on other seeds > 0")
@@ -405,17 +427,17 @@ def test_a_printed_number_is_a_quantity(arms):
     comparison = arms["pretrained"].sigma.within(0.005).alike(0.37)
     assert str(comparison) == "GloVe ≈ 0.37"
     for sigma, verdict in ((0.374, Verdict.SUPPORTED), (0.376, Verdict.REFUTED)):
-        decision = comparison.decide(lambda run, s=sigma: {"measures": {"sigma": s}}, 0.01)
+        decision = comparison.decide(functools.partial(make_result, sigma=sigma), 0.01)
         assert decision.verdict is verdict
     assert set(comparison.runs()) == set(arms["pretrained"].runs())
 
 
 def test_a_statistic_of_the_encoders_table_is_a_measure(arms):
-    tables = {"encoder": {"minimum": -3.9}, "decoder": {"minimum": 1.0}}
+    tables = {"encoder": make_table(minimum=-3.9), "decoder": make_table(minimum=1.0)}
     lowest = arms["pretrained"].measured_by(table_statistic("minimum"))
     assert lowest.unit == ""
-    assert lowest.values(lambda run: {"measures": {}, "tables": tables}) == [-3.9] * 5
-    assert lowest.values(lambda run: {"measures": {}}) == [None] * 5
+    assert lowest.values(functools.partial(make_result, tables=tables)) == [-3.9] * 5
+    assert lowest.values(make_result) == [None] * 5
 
 
 def test_every_measure_has_its_unit(arms):
@@ -433,15 +455,15 @@ def test_every_measure_has_its_unit(arms):
         (lambda arms: arms.with_sigma(0.5), "at sigma 0.5", "table.sigma", 0.5),
         (lambda arms: arms.with_layers(6), "with 6 layers", "model.layers", 6),
         (lambda arms: arms.with_layers(1), "with 1 layer", "model.layers", 1),
-        (lambda arms: arms.twice_as_deep(), "with 2 layers", "model.layers", 2),
+        (lambda arms: twice_as_deep(arms), "with 2 layers", "model.layers", 2),
         (
-            lambda arms: arms.with_norm_after_sum(),
+            lambda arms: with_norm_after_sum(arms),
             "with LayerNorm after the sum",
             "model.norm_after_sum",
             True,
         ),
         (
-            lambda arms: arms.with_positions_in_attention("rotary"),
+            lambda arms: with_positions_in_attention(arms, "rotary"),
             "with rotary positions",
             "model.attention",
             "rotary",
@@ -449,17 +471,17 @@ def test_every_measure_has_its_unit(arms):
         (lambda arms: arms.frozen(), "frozen", "table.trained", False),
         (lambda arms: arms.without_positions(), "without positions", "positions.kind", "none"),
         (
-            lambda arms: arms.with_shuffled_positions(),
+            lambda arms: with_shuffled_positions(arms),
             "with shuffled positions",
             "positions.kind",
             "shuffled",
         ),
-        (lambda arms: arms.with_positions_apart(), "+ PE apart", "positions.kind", "apart"),
-        (lambda arms: arms.with_faint_positions(), "+ faint PE", "positions.kind", "faint"),
-        (lambda arms: arms.scaled("one"), "× 1", "positions.multiplier", "one"),
-        (lambda arms: arms.scaled("mine"), "× mine", "positions.multiplier", "mine"),
+        (lambda arms: with_positions_apart(arms), "+ PE apart", "positions.kind", "apart"),
+        (lambda arms: with_faint_positions(arms), "+ faint PE", "positions.kind", "faint"),
+        (lambda arms: scaled(arms, "one"), "× 1", "positions.multiplier", "one"),
+        (lambda arms: scaled(arms, "mine"), "× mine", "positions.multiplier", "mine"),
         (
-            lambda arms: arms.scaled("one", "two"),
+            lambda arms: scaled(arms, "one", "two"),
             "× 1 (PE × two)",
             "positions",
             PositionSpec("sinusoidal", "one", "two"),
@@ -480,8 +502,8 @@ def test_a_changed_setting_is_said_and_is_another_run(arms, change, label, part,
 
 
 def test_longer_training_is_counted_in_epochs(arms):
-    longer = arms.for_times_the_epochs(3)
-    assert longer.epochs == 3 * arms.epochs
+    longer = trained_for_times(arms, 3)
+    assert changes.epochs(longer) == longer.training.epochs == 3 * arms.training.epochs
     assert longer["xavier"].label == "Xavier for 3 × the epochs"
     assert not set(longer["xavier"].runs()) & set(arms["xavier"].runs())
 
@@ -489,21 +511,19 @@ def test_longer_training_is_counted_in_epochs(arms):
 def test_a_probe_is_read_with_a_multiplier_and_positions():
     """A probe has neither by itself."""
     [probe] = probes("micro")
-    arms = probe
-    read = arms.scaled("sqrt(D)").with_sinusoidal_positions()
+    read = with_sinusoidal_positions(scaled(probe, "sqrt(D)"))
     assert read["pretrained"].label == "GloVe × √D + PE"
-    assert read.setting.positions == PositionSpec("sinusoidal", "sqrt(D)")
-    louder = arms.scaled("one", "sigma_p/sigma_x")
+    assert read.positions == PositionSpec("sinusoidal", "sqrt(D)")
+    louder = scaled(probe, "one", "sigma_p/sigma_x")
     assert louder["pretrained"].label == "GloVe (PE × sigma_p/sigma_x)"
-    assert louder.setting.positions == PositionSpec("none", "one", "sigma_p/sigma_x")
+    assert louder.positions == PositionSpec("none", "one", "sigma_p/sigma_x")
 
 
 def test_a_width_that_was_trained_is_left_to_the_seeds():
     """A given table's sigma is a number; that of one pre-trained here varies with the seed."""
     [t5] = [one for one in pretrainings("micro") if one.source == "micro-t5"]
-    arms = t5
-    assert arms["pretrained"].random
-    other = arms.pretrained_with("from BERT's start", start=0.02)["pretrained"]
+    assert t5["pretrained"].random
+    other = t5.with_training("from BERT's start", start=0.02)["pretrained"]
     assert other.random
     assert other.label == "T5 from BERT's start"
     assert other.terms[0].experiment.training.start == 0.02
@@ -531,7 +551,7 @@ def test_a_trend_is_the_slope_of_a_regression(xs, seed):
     arms = [(x, one.with_sigma(x)["xavier"].with_seeds(3)) for x in xs]
 
     def record(run):
-        return {"measures": {"bleu": scores[run.table.sigma][run.seed]}}
+        return make_result(run, bleu=scores[run.table.sigma][run.seed])
 
     found = trend(arms, "sigma")
     slopes = [

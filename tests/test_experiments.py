@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embinit.errors import InputError
-from embinit.papers.kim2024 import DIM, FEED_FORWARD, LAYERS, heads, numbers
-from embinit.papers.kim2024.experiments import arm_label, experiments, probes
+from embinit.papers import PAPERS, arm_labels
+from embinit.papers.kim2024 import trained_for_times
+from embinit.papers.kim2024.experiments import experiments, probes
+from embinit.papers.kim2024.printed import numbers
 from embinit.runs.plan import FEW_ARMS, Cohort, plan
 
 TASKS = experiments("micro", ("glove", "t5"))
@@ -99,7 +101,7 @@ def test_xavier_is_one_run_for_all_sources():
 )
 def test_arms_are_named_as_the_paper_names_them(init, label):
     [one] = experiments("micro", ("t5",), ("sentiment",))
-    assert arm_label(one.run(init, 0).as_dict()) == label
+    assert arm_labels([PAPERS["kim2024"]])(one.run(init, 0)) == label
     assert one.label(init) == label
 
 
@@ -134,7 +136,7 @@ def test_a_setting_that_came_later_leaves_stored_runs_valid():
         one.with_sigma(0.1),
         one.with_model(norm_after_sum=True),
         one.with_model(attention="rotary"),
-        one.for_times_the_epochs(3),
+        trained_for_times(one, 3),
         replace(one, training=replace(one.training, validation_bleu=True)),
     ]
     digests = {run.digest(), *(other.run("pretrained", 0).digest() for other in changed)}
@@ -152,8 +154,10 @@ def test_the_papers_settings_are_table_5s():
         translates = one.role == "translation"
         assert (one.training.epochs, one.training.batch_size) == (row["epochs"], row["batch_size"])
         assert one.training.lr == (2e-4 if translates else 1e-4)
-        assert (one.model.dim, one.model.heads) == (DIM[family, task], heads(family))
-        assert (one.model.layers, one.model.feed_forward) == (LAYERS, FEED_FORWARD)
+        # A.2's widths and heads; translation has mBERT and mT5 (base) for BERT and T5 (small).
+        wide = 512 if family == "t5" and not translates else 768
+        assert (one.model.dim, one.model.heads) == ((300, 10) if family == "glove" else (wide, 8))
+        assert (one.model.layers, one.model.feed_forward) == (3, 512)
         assert one.data.min_freq == (5 if task == "iwslt2017" else 2)
         assert one.seeds == paper["seeds"][task]
         assert len(one.data.tokenizers) == len(row["vocabulary"])

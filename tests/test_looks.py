@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import make_experiment, make_result
 from embinit.claims.comparisons import verdict_of
 from embinit.claims.looks import Look, look, schedule
 from embinit.claims.paired_tests import Verdict
 from embinit.errors import InputError
-from embinit.papers.kim2024.experiments import experiments
 
-[ONE] = experiments("micro", ("glove",), ("sentiment",))
+ONE = make_experiment()
 
 
 @given(st.integers(2, 30), st.integers(0, 300))
@@ -51,7 +51,7 @@ class Made:
     def record(self, run):
         noise = np.random.default_rng((run.seed, len(run.table.init))).normal()
         score = 50 + self.effects.get(run.table.init, 0) + self.spread * noise
-        return {"measures": {"accuracy": score}}
+        return make_result(run, accuracy=score)
 
 
 def decided(made, comparisons, most=20, may_go_on=lambda runs: True):
@@ -60,13 +60,12 @@ def decided(made, comparisons, most=20, may_go_on=lambda runs: True):
 
 def test_seeds_follow_need():
     """A large effect stops at the first look; a small one goes on, with the new seeds too."""
-    arms = ONE
     made = Made({"pretrained": -40})
-    [decision] = decided(made, [arms["pretrained"] < arms["xavier"]])
+    [decision] = decided(made, [ONE["pretrained"] < ONE["xavier"]])
     assert (decision.verdict, len(made.asked)) == (Verdict.SUPPORTED, 1)
     assert decision.alpha == pytest.approx(0.005)
     made = Made({})
-    [decision] = decided(made, [arms["pretrained"] < arms["xavier"]])
+    [decision] = decided(made, [ONE["pretrained"] < ONE["xavier"]])
     assert decision.verdict is Verdict.UNDECIDED
     assert [len(runs) // 2 for runs in made.asked] == [5, 10, 20]
     assert (decision.outcome.n, len(decision.left)) == (20, 20)
@@ -75,14 +74,13 @@ def test_seeds_follow_need():
 
 def test_a_later_look_takes_only_what_is_open():
     """What was decided stays as it was; a claim that fell is not looked at again."""
-    arms = ONE
-    clear, close = arms["pretrained"] < arms["xavier"], arms["xavier_pretrained"] < arms["xavier"]
+    clear, close = ONE["pretrained"] < ONE["xavier"], ONE["xavier_pretrained"] < ONE["xavier"]
     made = Made({"pretrained": -40})
     first, second = decided(made, [clear, close])
     assert (first.outcome.n, second.outcome.n) == (5, 20)
     assert verdict_of([first, second]) is Verdict.UNDECIDED
     assert all("pretrained" not in {init for init, _ in runs} for runs in made.asked[1:])
-    fallen = arms["pretrained"] > arms["xavier"]
+    fallen = ONE["pretrained"] > ONE["xavier"]
     made = Made({"pretrained": -40})
     assert verdict_of(decided(made, [fallen, close])) is Verdict.REFUTED
     assert len(made.asked) == 1
@@ -90,40 +88,36 @@ def test_a_later_look_takes_only_what_is_open():
 
 def test_no_look_begins_without_time():
     """The first is always taken, since without it there is no verdict at all."""
-    arms = ONE
     made = Made({})
-    [decision] = decided(made, [arms["pretrained"] < arms["xavier"]], may_go_on=lambda runs: False)
+    [decision] = decided(made, [ONE["pretrained"] < ONE["xavier"]], may_go_on=lambda runs: False)
     assert (decision.outcome.n, len(made.asked)) == (5, 1)
 
 
 def test_numbers_that_no_seed_changes_are_looked_at_once():
     """A table's width is what it is."""
-    arms = ONE
     made = Made({})
-    made.record = lambda run: {"measures": {"sigma": 0.5}}
-    [decision] = decided(made, [arms["pretrained"].sigma > arms["xavier"].sigma])
+    made.record = lambda run: make_result(run, sigma=0.5)
+    [decision] = decided(made, [ONE["pretrained"].sigma > ONE["xavier"].sigma])
     assert (decision.verdict, len(made.asked)) == (Verdict.UNDECIDED, 1)
 
 
 def test_a_missing_number_ends_the_looks():
     """No measure, no verdict, and no more training for it."""
-    arms = ONE
     made = Made({})
-    made.record = lambda run: {"measures": {}}
-    [decision] = decided(made, [arms["pretrained"] < arms["xavier"]])
+    made.record = make_result
+    [decision] = decided(made, [ONE["pretrained"] < ONE["xavier"]])
     assert (decision.verdict, len(made.asked)) == (Verdict.NOT_RUN, 1)
 
 
 def test_one_of_several_comparisons_refutes_at_its_part_alone():
     """Any of them can make the claim fall, so together they may err no more than one."""
-    arms = ONE
     made, alpha = Made({"pretrained": -8.5}), 0.002
 
     def verdicts(comparisons):
         found = look(comparisons, schedule(5), alpha, made.ensure, made.record)
         return {one.verdict for one in found}, found[0].outcome.p_against
 
-    falls, holds = arms["pretrained"] > arms["xavier"], arms["pretrained"] < arms["xavier"]
+    falls, holds = ONE["pretrained"] > ONE["xavier"], ONE["pretrained"] < ONE["xavier"]
     alone, p = verdicts([falls])
     assert alpha / 3 < p < alpha
     assert alone == {Verdict.REFUTED}
@@ -135,13 +129,12 @@ def test_every_kind_of_quantity_takes_more_seeds():
     """Differences of differences, constants, other seeds and rank correlations."""
     from embinit.claims.comparisons import rank_correlation
 
-    arms = ONE
     other = replace(ONE, source="micro-t5")
-    pairs = [(arms[init], arms["xavier"]) for init in ("pretrained", "xavier_pretrained")]
+    pairs = [(ONE[init], ONE["xavier"]) for init in ("pretrained", "xavier_pretrained")]
     correlated = rank_correlation([*pairs, (other["pretrained"], other["xavier"])])
     for quantity in (
-        arms["pretrained"] - arms["xavier"],
-        arms["xavier"].on_other_seeds(),
+        ONE["pretrained"] - ONE["xavier"],
+        ONE["xavier"].on_other_seeds(),
         correlated,
         correlated.on_other_seeds(),
     ):

@@ -12,14 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.power import TTestPower
 
+from builders import make_experiment, make_result
 from embinit import cli
 from embinit.claims import noise_floor
 from embinit.claims.experiments import Experiment
-from embinit.claims.noise_floor import FIRST_SEED, Floor, margin_for, measure, stored
+from embinit.claims.noise_floor import FIRST_SEED, Floor, as_json, floors_in, margin_for, measure
 from embinit.errors import InputError
-from embinit.papers.kim2024 import printed_deviations
+from embinit.papers import PAPERS
 from embinit.papers.kim2024.experiments import TIERS, experiments
-from embinit.runs.results import RunResult
+from embinit.papers.kim2024.printed import printed_deviations
 
 ROLES = ("sentiment", "inference")
 FLOOR = Floor("micro", "t", 64, "bleu", "BLEU", 50.0, 2.0, 10, 1.0, "2026-11-21")
@@ -28,7 +29,7 @@ FLOOR = Floor("micro", "t", 64, "bleu", "BLEU", 50.0, 2.0, 10, 1.0, "2026-11-21"
 @pytest.mark.parametrize("tier", TIERS)
 def test_every_margin_is_what_the_noise_floor_gives(tier: str) -> None:
     """Measured where there is a measurement, printed where the paper has its task."""
-    measured = {(floor.tier, floor.task): floor for floor in stored()}
+    measured = {(floor.tier, floor.task): floor for floor in PAPERS["kim2024"].floors()}
     for one in experiments(tier):
         floor = measured.get((tier, one.data.task))
         printed = printed_deviations(one) if tier != "micro" else []
@@ -37,7 +38,7 @@ def test_every_margin_is_what_the_noise_floor_gives(tier: str) -> None:
             assert one.margin == margin_for(printed)
         else:
             assert floor is not None, one.data.task
-            assert (floor.metric, floor.unit) == (one.metric, one.unit)
+            assert (floor.metric, floor.unit) == (one.metric.name, one.metric.unit)
             assert one.margin == floor.margin(printed)
 
 
@@ -75,7 +76,10 @@ def made(one: Experiment, scores: list[float], monkeypatch: pytest.MonkeyPatch) 
     def results_of(cohort, data_dir, device):
         asked.extend(run.seed for run in cohort.runs)
         assert {run.table.init for run in cohort.runs} == {"xavier"}
-        return [RunResult(spec={}, measures={one.metric: score}) for score in scores]
+        return [
+            make_result(run, **{one.metric.name: score})
+            for run, score in zip(cohort.runs, scores, strict=True)
+        ]
 
     monkeypatch.setattr("embinit.runs.session.results_of", results_of)
     return asked
@@ -83,24 +87,24 @@ def made(one: Experiment, scores: list[float], monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_floor_is_the_spread_of_the_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over seeds of its own, with n - 1 below."""
-    [one] = experiments("micro", ("glove",), ("sentiment",))
+    one = make_experiment()
     asked = made(one, [70.0, 72.0, 77.0], monkeypatch)
-    [floor] = measure("micro", one, 3)
+    [floor] = measure(one, 3)
     assert asked == [FIRST_SEED, FIRST_SEED + 1, FIRST_SEED + 2]
     assert (floor.mean, floor.sd) == (73.0, round(float(np.std([70, 72, 77], ddof=1)), 3))
     with pytest.raises(InputError, match="at least 2 seeds"):
-        measure("micro", one, 1)
+        measure(one, 1)
     made(one, [70.0, 70.0, 70.0], monkeypatch)
     with pytest.raises(InputError, match="3 of 3 seeds gave a score, 1 of them different"):
-        measure("micro", one, 3)
+        measure(one, 3)
 
 
 def test_the_command_measures_proposes_and_writes(monkeypatch, tmp_path, capsys) -> None:
     """One line a task, and a file that is read again."""
 
-    def measure(tier, one, seeds, data_dir, device, metrics):
+    def measure(one, seeds, data_dir, device, metrics):
         found = (one.metric, *metrics)
-        return [replace(FLOOR, task=one.data.task, metric=metric) for metric in found]
+        return [replace(FLOOR, task=one.data.task, metric=metric.name) for metric in found]
 
     monkeypatch.setattr(noise_floor, "measure", measure)
     path = tmp_path / "floor.json"
@@ -108,10 +112,11 @@ def test_the_command_measures_proposes_and_writes(monkeypatch, tmp_path, capsys)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3 + 4
     assert all("margin 4; a difference of 8 takes at most" in line for line in lines)
+    assert as_json(floors_in(path.read_text())) == path.read_text()
     tasks = [entry["task"] for entry in json.loads(path.read_text())]
     made = ["micro-translation", "micro-sentiment", "micro-inference"]
-    assert tasks == made + 4 * ["micro-two-languages"]
-    metrics = [entry["metric"] for entry in json.loads(path.read_text())][3:]
+    assert tasks == 4 * ["micro-two-languages"] + made
+    metrics = [entry["metric"] for entry in json.loads(path.read_text())][:4]
     assert metrics == [f"{role}_{what}" for what in ("accuracy", "test") for role in ROLES]
     assert cli.main(["noise-floor", "--task", "chess"]) == 2
     assert "tier micro has no task 'chess'" in capsys.readouterr().err

@@ -2,26 +2,49 @@
 
 from __future__ import annotations
 
-import json
+import ast
+import importlib
+import operator
+from pathlib import Path
 
 import pytest
 
-from embinit.papers import beside, printed
+import embinit
+from builders import make_experiment, make_result, make_table
+from embinit.claims import Family, claim, judge
+from embinit.errors import InputError
+from embinit.papers import (
+    PAPERS,
+    Beside,
+    Paper,
+    Printed,
+    Tier,
+    arm_labels,
+    paper,
+    papers_of,
+    with_tier,
+)
+from embinit.papers.kim2024 import of_source, scaled, trained_for_times, with_shuffled_positions
 from embinit.papers.kim2024.experiments import TIERS, experiments, probes
+from embinit.report.arms import Run
+from embinit.report.page import render
+from embinit.report.verdicts import claim_entry
+from embinit.runs.measures import table_statistic
+from embinit.runs.results import versions
+
+KIM = PAPERS["kim2024"]
 
 
 def arms(tier, source, task):
-    every = experiments(tier)
     [one] = [one for one in experiments(tier, (source,)) if one.data.task == task]
-    others = {other.name.split("-", 1)[0]: other for other in every if other.data.task == task}
-    return ArmsOfExperiment(one, others, every)
+    return one
 
 
 def rows(comparison):
-    found = printed("kim2024", comparison)
+    found = KIM.printed(comparison)
     for row in found:
-        assert row["difference"] == pytest.approx(row["left"] - row["right"])
-    return [(row["task"], row["left"], row["right"]) for row in found]
+        assert row.difference == pytest.approx(row.left - row.right)
+    return [(row.task, row.left, row.right) for row in found]
 
 
 def test_scores_are_tables_1_and_7():
@@ -36,7 +59,8 @@ def test_scores_are_tables_1_and_7():
     mnli = arms("paper", "glove", "mnli")
     raw, base = mnli["pretrained"], mnli["xavier"]
     assert rows(raw < base) == [("MNLI", 57.7, 60.4)]
-    assert rows(raw.measured_by("test_accuracy", keep_margin=True) < base.measured_by("test_accuracy", keep_margin=True)) == [("MNLI", 58.2, 60.2)]
+    mismatched = (one.measured_by("test_accuracy", keep_margin=True) for one in (raw, base))
+    assert rows(operator.lt(*mismatched)) == [("MNLI", 58.2, 60.2)]
     assert rows(raw.best_epoch > base.best_epoch) == [("MNLI", 6.5, 3.5)]
 
 
@@ -54,20 +78,20 @@ def test_differences_and_settings_are_table_3():
 
 def test_sigmas_are_tables_2_and_8():
     one = arms("paper", "t5", "sst2")
-    assert rows(one["pretrained"].sigma > one.of_source("glove")["pretrained"].sigma) == [
-        ("SST2", 22.6, 0.37)
-    ]
-    assert rows(one["xavier_pretrained"].measured_by(table_statistic("sigma")).alike(22.6)) == [("SST2", 22.6, 22.6)]
+    glove = of_source(one, "glove")
+    assert rows(one["pretrained"].sigma > glove["pretrained"].sigma) == [("SST2", 22.6, 0.37)]
+    width = one["xavier_pretrained"].measured_by(table_statistic("sigma"))
+    assert rows(width.alike(22.6)) == [("SST2", 22.6, 22.6)]
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda one: one.with_shuffled_positions(),
+        with_shuffled_positions,
         lambda one: one.with_layers(6),
-        lambda one: one.scaled("one"),
+        lambda one: scaled(one, "one"),
         lambda one: one.with_sigma(0.1),
-        lambda one: one.for_times_the_epochs(3),
+        lambda one: trained_for_times(one, 3),
     ],
 )
 def test_what_the_paper_did_not_do_it_does_not_print(change):
@@ -79,29 +103,22 @@ def test_what_the_paper_did_not_do_it_does_not_print(change):
     assert rows(one["xavier"].pe_share > one["pretrained"].pe_share) == []
 
 
-def test_another_paper_prints_nothing():
-    """A claim that is not embinit's own has no numbers here, and an odd name is no module."""
-    one = arms("micro", "glove", "micro-translation")
-    comparison = one["pretrained"] < one["xavier"]
-    assert printed("mine", comparison) == []
-    assert printed("no module", comparison) == []
+def test_another_paper_is_unknown():
+    """A claim that is not embinit's own has no paper here, and an odd name is no module."""
+    assert paper("mine") is None
+    assert paper("no module") is None
+    assert paper("kim2024") is KIM
 
 
-def record(one, init, seed, **measures):
-    """A run as the store gives it back."""
-    spec = json.loads(json.dumps(one.run(init, seed).as_dict()))
-    sigma = measures.pop("sigma", 0.1)
-    table = {"minimum": -0.2, "maximum": 0.3, "mean": 0.0, "sigma": sigma, "dim": 64}
-    places = {"encoder": {**table, "sigma": 0.7}}
-    curves = {"validation_bleu": [1.0, 2.0]} if one.training and seed < 2 else {}
-    tables = {"encoder": table}
-    return {
-        "spec": spec,
-        "measures": measures,
-        "tables": tables,
-        "positions": places,
-        "curves": curves,
-    }
+def made(one, init, seed, sigma=0.1, **measures):
+    """A run of an arm as the store gives it back, with Figure 1's curve of the first two seeds."""
+    return make_result(
+        one.run(init, seed),
+        curves={"validation_bleu": (1.0, 2.0)} if one.training and seed < 2 else {},
+        tables={"encoder": make_table(sigma=sigma)},
+        positions={"encoder": make_table(sigma=0.7)},
+        **measures,
+    )
 
 
 def cell(table, row, column):
@@ -113,15 +130,15 @@ def cell(table, row, column):
 def test_ours_stand_beside_the_papers_in_its_own_tables():
     """Each arm in its setting's cell; another setting, or a control's other seeds, in none."""
     [one] = experiments("micro", ("glove",), ("translation",))
-    records = [
-        *(record(one, "pretrained", seed, bleu=30.0 + seed) for seed in range(3)),
-        record(one, "pretrained", 1000, bleu=99.0),
-        record(one.with_sigma(0.5), "pretrained", 0, bleu=98.0),
-        record(one.with_model(layers=9), "xavier", 0, bleu=97.0),
-        record(one.frozen().without_positions(), "xavier", 0, bleu=7.0),
-        record(one.frozen().without_positions(), "xavier", 1, bleu=9.0),
+    results = [
+        *(made(one, "pretrained", seed, bleu=30.0 + seed) for seed in range(3)),
+        made(one, "pretrained", 1000, bleu=99.0),
+        made(one.with_sigma(0.5), "pretrained", 0, bleu=98.0),
+        made(one.with_model(layers=9), "xavier", 0, bleu=97.0),
+        made(one.frozen().without_positions(), "xavier", 0, bleu=7.0),
+        made(one.frozen().without_positions(), "xavier", 1, bleu=9.0),
     ]
-    scores, widths, grid, spread, figure = beside("kim2024", "micro", records)
+    scores, widths, grid, spread, figure = KIM.beside("micro", results)
     here = "micro-translation, here"
     assert cell(scores, "GloVe", here) == "31.0 ± 1.0 (3)"
     assert cell(scores, "GloVe", "Multi30k, paper") == "34.1 ± 0.7"
@@ -140,20 +157,162 @@ def test_ours_stand_beside_the_papers_in_its_own_tables():
     assert cell(spread, "Positions", "sigma, here") == "–"
     assert cell(figure, "GloVe", "best epoch, paper") == "20.0"
     assert cell(figure, "GloVe", "test BLEU, here") == "31.0 ± 1.0 (3)"
-    assert figure.curves == (("GloVe", ([1.0, 2.0], [1.0, 2.0])),)
-    found = beside("kim2024", "micro", [record(one, "xavier", 0, bleu=1.0)])
+    assert figure.curves == (("GloVe", ((1.0, 2.0), (1.0, 2.0))),)
+    found = KIM.beside("micro", [made(one, "xavier", 0, bleu=1.0)])
     [spread] = [table for table in found if table.title.startswith("Table 6")]
     assert cell(spread, "Positions", "sigma, here") == "0.7"
     assert cell(spread, "Xavier", "max, here") == "0.3"
     [probe] = probes("sample")
-    placed = probe.with_positions("sinusoidal").scaled("one", "sigma_p/sigma_x")
-    [analogies] = beside("kim2024", "sample", [record(placed, "pretrained", 0, accuracy=12.34)])
+    placed = scaled(probe.with_positions("sinusoidal"), "one", "sigma_p/sigma_x")
+    [analogies] = KIM.beside("sample", [made(placed, "pretrained", 0, accuracy=12.34)])
     assert analogies.rows[-1][1:] == ("11.1", "12.3")
     assert {row[2] for row in analogies.rows[:-1]} == {"–"}
 
 
 @pytest.mark.parametrize("tier", TIERS)
 def test_nothing_run_nothing_beside(tier):
-    """A table without any number of ours is left out, and so is a paper that is not known."""
-    assert beside("kim2024", tier, []) == []
-    assert beside("unheard2030", tier, []) == []
+    """A table without any number of ours is left out."""
+    assert KIM.beside(tier, []) == []
+
+
+def core():
+    """embinit's modules and other texts outside of its papers."""
+    root = Path(embinit.__file__).parent
+    return [
+        path
+        for path in sorted(root.rglob("*"))
+        if path.suffix in (".py", ".j2", ".json", ".js")
+        and "papers" not in path.relative_to(root).parts[:-1]
+    ]
+
+
+def test_the_core_names_no_paper():
+    """A paper is an object that registers itself; nothing else knows which there are."""
+    assert len(core()) > 60
+    named = {path.name for path in core() for key in PAPERS if key in path.read_text("utf-8")}
+    assert named == set()
+
+
+MINE = Family("mine/finding", {"micro": 1}, says="Mine")
+
+
+@claim("mine/finding/a", says="a", where="Table 9", family=MINE, experiments=list)
+def test_stated(experiment):
+    assert experiment["pretrained"] < experiment["xavier"]
+
+
+test_stated.__test__ = False
+
+
+class Stored:
+    """A session whose runs are all there."""
+
+    def __init__(self):
+        self.asked = []
+
+    def problem(self, run):
+        return None
+
+    def result(self, run):
+        return make_result(run, accuracy=50.0 + run.seed + 20 * (run.table.init == "xavier"))
+
+    def key(self, run):
+        return run.digest()
+
+
+def judged():
+    """The claim's entry in verdicts.json."""
+    session = Stored()
+    judgement = judge(test_stated, make_experiment(), session, ensure=session.asked.extend)
+    assert len(session.asked) == 10
+    return claim_entry(judgement, "test.py::test_stated", session.key, session.result)
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    """The papers; what a test registers is gone after it."""
+    monkeypatch.setattr(PAPERS, "_entries", {**PAPERS._entries})
+    return PAPERS
+
+
+def test_a_third_partys_paper_brings_what_it_prints_and_shows(registry):
+    """Registered, its numbers stand in the verdict and its table on the page; else neither does."""
+    bare = judged()
+    assert bare["comparisons"][0]["printed"] == []
+    assert paper("mine") is None
+    assert "My table" not in page_of(bare)
+    mine = Paper(
+        key="mine",
+        citation="Me (2026), My paper",
+        short="Me 2026",
+        tiers={"micro": Tier("micro", "a made thing")},
+        experiments=lambda tier: [make_experiment(source_label="MyVectors")],
+        families=(MINE,),
+        printed=lambda comparison: [Printed("mine", 1.0, 3.5, -2.5)],
+        beside=lambda tier, results: [
+            Beside("My table", ("arm", "here"), (("runs", f"{len(results)} of them"),))
+        ],
+        methods=lambda tier: ["My models are made by hand."],
+    )
+    registry.register("mine", mine)
+    assert paper("mine") is mine
+    assert papers_of(["unheard", "mine", "kim2024", "mine"]) == [mine, KIM]
+    assert mine in with_tier("micro")
+    assert mine not in with_tier("paper")
+    entry = judged()
+    rows = [{"task": "mine", "left": 1.0, "right": 3.5, "difference": -2.5}]
+    assert entry["comparisons"][0]["printed"] == rows
+    page = page_of(entry)
+    for told in ("My table", "10 of them", "My models are made by hand", "a made thing"):
+        assert told in page
+    assert "Me (2026), My paper" in page
+    label = arm_labels([mine])
+    assert label(make_experiment().run("pretrained", 0)) == "MyVectors"
+
+
+def page_of(entry):
+    """The report's page with this claim, and its runs as the store has them."""
+    arms, session = make_experiment(), Stored()
+    runs = [arms.run(init, seed) for init in ("xavier", "pretrained") for seed in range(5)]
+    about = {
+        "started": "2026-11-21T00:00:00+00:00",
+        "wall_seconds": 1.0,
+        "tier": "micro",
+        "device": "cpu",
+        "seeds": 5,
+        "command": "pytest",
+        "runs": {"wanted": 10, "trained": 0, "stored": 10},
+        "versions": versions(),
+        "data_dir_given": False,
+    }
+    document = {"schema_version": 1, "session": about, "claims": [entry], "audits": []}
+    stored = {one.digest(): Run(one.digest(), one.table.init, session.result(one)) for one in runs}
+    return render(document, stored, [])
+
+
+def test_an_unknown_tier_is_told_with_those_of_all_papers():
+    with pytest.raises(InputError, match=r"unknown tier 'nano': known are micro, sample, paper$"):
+        with_tier("nano")
+
+
+@pytest.mark.parametrize("name", embinit.__all__)
+def test_every_public_name_resolves(name):
+    """Lazily, to what its module has, and completion offers it."""
+    home = embinit._HOMES[name]
+    assert getattr(embinit, name) is getattr(importlib.import_module(f"embinit.{home}"), name)
+    assert name in dir(embinit)
+
+
+def test_the_public_names_are_one_list():
+    """What type checkers see is what is there."""
+    tree = ast.parse(Path(embinit.__file__).read_text("utf-8"))
+    seen = {
+        alias.name: (node.module or "").removeprefix("embinit.")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("embinit.")
+        for alias in node.names
+    }
+    assert seen == embinit._HOMES
+    assert set(embinit.__all__) == set(seen)
+    with pytest.raises(AttributeError, match="no attribute 'Experiments'"):
+        embinit.Experiments  # noqa: B018

@@ -284,7 +284,7 @@ def recipe(family: str, seed: int = 0, **changes):
     """A short pre-training's run."""
     [one] = [one for one in pretrainings("micro") if one.name.startswith(family)]
     one = replace(one, data=replace(one.data, cut=Cut(train=300)))
-    return one.with_pretraining(steps=4, **changes).run("pretrained", seed)
+    return one.with_training("", steps=4, **changes).run("pretrained", seed)
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_a_pretraining_run_is_the_training_that_makes_the_assets(family: str, ch
     assert result.measures["sigma"] == pytest.approx(table.values.std().item(), rel=1e-6)
     assert result.measures["loss"] == float(table.record["loss"]) > 0
     assert result.tables["encoder"].rows == len(corpus.words)
-    assert result.spec == run.as_dict()
+    assert result.spec == run
     if changes:
         usual = train(corpus, steps=4, batch=batch, seed=3, rate=run.training.rate)
         assert usual.sigma != table.sigma

@@ -9,24 +9,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from builders import make_experiment, make_result
 from embinit.claims.comparisons import Comparison
+from embinit.claims.experiments import Experiment
 from embinit.claims.sampling_noise import sampling_noise
-from embinit.papers.kim2024.experiments import experiments
+from embinit.runs.measures import MEASURES
 
 outcomes = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60)
 
 
-def comparison(task: str) -> Comparison:
+TRANSLATION = make_experiment(metric=MEASURES["bleu"])
+SENTIMENT = make_experiment()
+
+
+def comparison(arms: Experiment) -> Comparison:
     """GloVe against Xavier with one seed."""
-    [one] = experiments("micro", ("glove",), (task,))
-    arms = one
     return arms["pretrained"].with_seeds(1) < arms["xavier"].with_seeds(1)
 
 
 def lookup(left, right, references):
     """A store that has the two runs' outputs."""
     said = {"pretrained": left, "xavier": right}
-    return lambda run: {"outputs": said[run.table.init], "references": references}
+    return lambda run: make_result(run, outputs=said[run.table.init], references=references)
 
 
 @settings(max_examples=60)
@@ -34,7 +38,7 @@ def lookup(left, right, references):
 def test_classes_are_compared_by_mcnemars_exact_test(right):
     """The discordant pairs are a fair coin's throws, and a score's interval is Wilson's."""
     sides = [["1" if hit else "0" for hit in side] for side in zip(*right, strict=True)]
-    found = sampling_noise(comparison("sentiment"), lookup(*sides, ["1"] * len(right)))
+    found = sampling_noise(comparison(SENTIMENT), lookup(*sides, ["1"] * len(right)))
     only = [right.count((True, False)), right.count((False, True))]
     expected = stats.binomtest(only[0], sum(only)).pvalue if any(only) else 1.0
     assert found.p == pytest.approx((expected,))
@@ -54,7 +58,7 @@ def test_translations_are_compared_on_the_same_sentences():
     """A far better system differs, equal outputs can't, whichever side they stand on."""
     references = [f"the right words {i} of them" for i in range(60)]
     good, bad = sentences("the right words", 20), sentences("the right words", 2)
-    translation = comparison("translation")
+    translation = comparison(TRANSLATION)
     found = sampling_noise(translation, lookup(good, bad, references))
     assert found.p[0] < 0.01
     assert 1 < found.spread < 30
@@ -66,26 +70,24 @@ def test_translations_are_compared_on_the_same_sentences():
 
 def test_nothing_is_said_where_there_is_no_such_test():
     """Another measure, a difference of differences, runs stored without their outputs."""
-    [one] = experiments("micro", ("glove",), ("translation",))
-    arms = one
+    arms = TRANSLATION
     known = lookup(["a"], ["a"], ["a"])
     assert sampling_noise(arms["pretrained"].sigma > arms["xavier"].sigma, known) is None
     gap = arms["pretrained"] - arms["xavier"]
     assert sampling_noise(gap < arms["pretrained_xavier"] - arms["xavier"], known) is None
     assert sampling_noise(arms["pretrained"] < 30.0, known) is None
-    assert sampling_noise(comparison("translation"), lambda run: {"measures": {}}) is None
-    assert sampling_noise(comparison("translation"), lambda run: None) is None
-    assert sampling_noise(comparison("translation"), lookup(["a"], ["a", "b"], ["a"])) is None
+    assert sampling_noise(comparison(TRANSLATION), make_result) is None
+    assert sampling_noise(comparison(TRANSLATION), lambda run: None) is None
+    assert sampling_noise(comparison(TRANSLATION), lookup(["a"], ["a", "b"], ["a"])) is None
 
 
 def test_each_seed_has_its_own_p():
     """They are told one by one; pooling them would count the same examples again."""
-    [one] = experiments("micro", ("glove",), ("sentiment",))
-    arms = one
+    arms = SENTIMENT
 
     def found(run):
         hits = 10 if run.seed == 0 and run.table.init == "pretrained" else 5
-        return {"outputs": ["1"] * hits + ["0"] * (10 - hits), "references": ["1"] * 10}
+        return make_result(run, outputs=["1"] * hits + ["0"] * (10 - hits), references=["1"] * 10)
 
     compared = arms["pretrained"].with_seeds(2) < arms["xavier"].with_seeds(2)
     assert sampling_noise(compared, found).p == (pytest.approx(2 * 0.5**5), 1.0)

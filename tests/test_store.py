@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
 import math
 import os
 import signal
@@ -14,37 +16,53 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders import make_experiment, make_result
 from embinit.data import files
 from embinit.data.files import write_atomically
 from embinit.errors import InputError
+from embinit.runs.results import RunResult
 from embinit.runs.store import DamagedRecordWarning, Store
 
-VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**53), 2**53)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
-)
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+RUN = make_experiment().run("xavier", 0)
+
+
+def scored(**measures):
+    """A result with these measures."""
+    return make_result(RUN, **measures)
 
 
 @settings(max_examples=40)
-@given(record=st.dictionaries(st.text(), VALUES, max_size=4))
-def test_what_is_put_is_got(tmp_path_factory, record):
-    """JSON keeps every plain value, and the checksum is taken of what is read back."""
+@given(
+    measures=st.dictionaries(st.text(), NUMBERS, max_size=4),
+    curve=st.lists(NUMBERS).map(tuple),
+    texts=st.lists(st.text(), max_size=4).map(tuple),
+)
+def test_what_is_put_is_got(tmp_path_factory, measures, curve, texts):
+    """JSON keeps every value, and the checksum is taken of what is read back."""
     store = Store(tmp_path_factory.mktemp("store"))
-    store.put("ab12", record)
+    result = RunResult(RUN, measures, curves={"loss": curve}, outputs=texts, failure=str(texts))
+    store.put("ab12", result)
     assert "ab12" in store
-    assert store.get("ab12") == record
+    assert store.get("ab12") == result
+
+
+def test_a_record_of_an_unknown_kind_is_never_read(tmp_path):
+    """Such as one that a package made which is no longer installed: it is set aside as damaged."""
+    store = Store(tmp_path)
+    record = scored(bleu=1.0).as_record() | {"kind": "unheard-of"}
+    checksum = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+    store.put("ab12", scored(bleu=1.0))
+    store.path("ab12").write_text(json.dumps({"checksum": checksum, "record": record}))
+    with pytest.warns(DamagedRecordWarning, match="unknown kind of run 'unheard-of'"):
+        assert store.get("ab12") is None
 
 
 @pytest.mark.parametrize("damage", [b"", b'{"checksum": "x"}', b"\xff\xfe", b"[1]"])
 def test_a_damaged_record_is_reported_and_never_read(tmp_path, damage):
     """It is set aside, so that the run is trained again."""
     store = Store(tmp_path)
-    store.put("ab12", {"measures": 1})
+    store.put("ab12", scored(bleu=1.0))
     store.path("ab12").write_bytes(damage)
     with pytest.warns(DamagedRecordWarning, match="ab12"):
         assert store.get("ab12") is None
@@ -55,7 +73,7 @@ def test_a_damaged_record_is_reported_and_never_read(tmp_path, damage):
 def test_a_changed_number_is_noticed(tmp_path):
     """The checksum covers the record's content."""
     store = Store(tmp_path)
-    store.put("ab12", {"bleu": 31.5})
+    store.put("ab12", scored(bleu=31.5))
     path = store.path("ab12")
     path.write_text(path.read_text().replace("31.5", "41.5"))
     with pytest.warns(DamagedRecordWarning):
@@ -65,30 +83,30 @@ def test_a_changed_number_is_noticed(tmp_path):
 def test_an_interrupted_write_leaves_the_old_record(tmp_path, monkeypatch):
     """The rename is the last step: until then the old record stands, and nothing lies about."""
     store = Store(tmp_path)
-    store.put("ab12", {"bleu": 1})
+    store.put("ab12", scored(bleu=1.0))
 
     def interrupted(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(files.os, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        store.put("ab12", {"bleu": 2})
-    assert store.get("ab12") == {"bleu": 1}
+        store.put("ab12", scored(bleu=2.0))
+    assert store.get("ab12") == scored(bleu=1.0)
     assert [path.name for path in store.path("ab12").parent.iterdir()] == ["ab12.json"]
 
 
 def test_a_full_disk_is_one_clear_error(tmp_path, monkeypatch):
     """What was stored before stays."""
     store = Store(tmp_path)
-    store.put("ab12", {"bleu": 1})
+    store.put("ab12", scored(bleu=1.0))
 
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(files.os, "fsync", full)
     with pytest.raises(InputError, match=r"No space left.*--store"):
-        store.put("ab34", {"bleu": 2})
-    assert store.get("ab12") == {"bleu": 1}
+        store.put("ab34", scored(bleu=2.0))
+    assert store.get("ab12") == scored(bleu=1.0)
     assert store.get("ab34") is None
 
 
@@ -104,7 +122,7 @@ def test_a_lock_has_one_holder_and_dies_with_it(tmp_path):
     store = Store(tmp_path)
     code = (
         "import sys, time; from pathlib import Path; from embinit.runs.store import Store\n"
-        "with Store(Path(sys.argv[1])).claim('cohort') as held:\n"
+        "with Store(Path(sys.argv[1])).try_lock('cohort') as held:\n"
         "    print(held, flush=True); time.sleep(60)"
     )
     holder = subprocess.Popen(
@@ -112,13 +130,13 @@ def test_a_lock_has_one_holder_and_dies_with_it(tmp_path):
     )
     with holder:
         assert holder.stdout.readline().strip() == "True"
-        with store.claim("cohort") as held:
+        with store.try_lock("cohort") as held:
             assert not held
         holder.send_signal(signal.SIGKILL)
         holder.wait()
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
-        with store.claim("cohort") as held:
+        with store.try_lock("cohort") as held:
             if held:
                 return
         time.sleep(0.05)
@@ -137,11 +155,11 @@ def test_stores_are_merged_and_compared(tmp_path):
         (there, "ab3", {"bleu": 31.0}),
         (there, "cc4", {"bleu": 12.0}),
     ):
-        store.put(key, {"measures": measures})
+        store.put(key, scored(**measures))
     assert here.take(there) == {"aa1": 0.0, "ab2": 2.5, "ab3": math.inf}
     assert [*here] == ["aa1", "ab2", "ab3", "cc4"]
-    assert here.get("cc4") == {"measures": {"bleu": 12.0}}
-    assert here.get("ab2") == {"measures": {"bleu": 31.0}}
+    assert here.get("cc4") == scored(bleu=12.0)
+    assert here.get("ab2") == scored(bleu=31.0)
     damaged = there.path("cc4")
     damaged.write_text(damaged.read_text().replace("12.0", "13.0"))
     third = Store(tmp_path / "third")

@@ -422,6 +422,14 @@ def test_a_result_tells_all_that_claims_ask_of_it():
     assert result.positions["encoder"].sigma == pytest.approx(0.02, rel=0.15)
 
 
+def test_fixed_positions_are_no_parameters():
+    learned = run_of()
+    fixed = replace(learned, positions=PositionSpec("sinusoidal", "one"))
+    rows = MODEL.table_width * (TEXT.max_length + 1)
+    for more, fewer in zip(parameters_of(learned), parameters_of(fixed), strict=True):
+        assert more - fewer == rows
+
+
 def test_fine_tuning_starts_where_pre_training_ended():
     """With the encoder as it was left, an output layer of its own, and no output table."""
     cohort = Cohort((run_of(0, output_width=40),))

@@ -363,9 +363,7 @@ class Comparison:
         return Decision(self, outcome, tuple(first), tuple(second), "", alpha)
 
     def __str__(self) -> str:
-        sign = {Relation.BELOW: "<", Relation.ABOVE: ">", Relation.ALIKE: "≈"}
-        names = {Relation.NOT_ABOVE: "≤", Relation.NOT_BELOW: "≥"}
-        return f"{self.left.label} {(sign | names)[self.relation]} {self.right.label}"
+        return f"{self.left.label} {self.relation.symbol} {self.right.label}"
 
 
 @dataclass(frozen=True)
@@ -399,7 +397,7 @@ class Decision:
         numbers = f"difference {outcome.difference:+.4g} {unit}".rstrip()
         if not outcome.exact:
             numbers += f" [{low:+.4g}, {high:+.4g}], p = {outcome.p:.2g}, {outcome.n} seeds"
-        if outcome.margin and self.comparison.relation not in (Relation.BELOW, Relation.ABOVE):
+        if outcome.margin and self.comparison.relation.uses_margin:
             numbers += f", margin {outcome.margin:g}"
         if outcome.verdict is Verdict.UNDECIDED and not outcome.exact:
             needed = outcome.seeds_needed

@@ -17,9 +17,10 @@ seed the same difference (best epochs often), a t says nothing and the sign test
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,6 +51,37 @@ class Relation(StrEnum):
     NOT_ABOVE = "<="
     NOT_BELOW = ">="
     ALIKE = "~"
+
+    @property
+    def symbol(self) -> str:
+        """The relation as people write it."""
+        return _FACTS[self].symbol
+
+    @property
+    def uses_margin(self) -> bool:
+        """Whether a margin decides it; ``<`` and ``>`` are tested against 0."""
+        return _FACTS[self].uses_margin
+
+    def bounds(self, margin: float) -> tuple[float, float]:
+        """The range of mean differences in which the statement holds; an open end is infinite."""
+        return _FACTS[self].bounds(margin)
+
+
+class _Facts(NamedTuple):
+    """All that sets one relation apart from the others."""
+
+    symbol: str
+    uses_margin: bool
+    bounds: Callable[[float], tuple[float, float]]
+
+
+_FACTS = {
+    Relation.BELOW: _Facts("<", False, lambda margin: (-math.inf, 0.0)),
+    Relation.ABOVE: _Facts(">", False, lambda margin: (0.0, math.inf)),
+    Relation.NOT_ABOVE: _Facts("≤", True, lambda margin: (-math.inf, margin)),
+    Relation.NOT_BELOW: _Facts("≥", True, lambda margin: (-margin, math.inf)),
+    Relation.ALIKE: _Facts("≈", True, lambda margin: (-margin, margin)),
+}
 
 
 @dataclass(frozen=True)
@@ -161,20 +193,13 @@ Side = tuple[float, str]
 
 def _sides(relation: Relation, margin: float) -> tuple[list[Side], list[Side]]:
     """Bounds on the mean difference and the side of each: for the statement, for its opposite."""
-    match relation:
-        case Relation.BELOW:
-            return [(0.0, "less")], [(0.0, "greater")]
-        case Relation.ABOVE:
-            return [(0.0, "greater")], [(0.0, "less")]
-        case Relation.NOT_BELOW:
-            return [(-margin, "greater")], [(-margin, "less")]
-        case Relation.NOT_ABOVE:
-            return [(margin, "less")], [(margin, "greater")]
-        case Relation.ALIKE:
-            return (
-                [(-margin, "greater"), (margin, "less")],
-                [(-margin, "less"), (margin, "greater")],
-            )
+    low, high = relation.bounds(margin)
+    supporting: list[Side] = [(low, "greater")] if math.isfinite(low) else []
+    opposing: list[Side] = [(low, "less")] if math.isfinite(low) else []
+    if math.isfinite(high):
+        supporting.append((high, "less"))
+        opposing.append((high, "greater"))
+    return supporting, opposing
 
 
 def _p(differences: np.ndarray, bound: float, side: str) -> float:
@@ -194,17 +219,11 @@ def _verdict(p: float, p_against: float, alpha: float, against: float) -> Verdic
 
 def _exact(mean: float, n: int, relation: Relation, alpha: float, margin: float) -> Outcome:
     """Every seed shows the same difference: a comparison of two numbers."""
-    holds = {
-        Relation.BELOW: mean < 0,
-        Relation.ABOVE: mean > 0,
-        Relation.NOT_BELOW: mean >= -margin,
-        Relation.NOT_ABOVE: mean <= margin,
-        Relation.ALIKE: abs(mean) <= margin,
-    }[relation]
-    # No difference at all decides nothing about which of the two is the larger.
-    strict = relation in (Relation.BELOW, Relation.ABOVE)
+    low, high = relation.bounds(margin)
+    holds = low <= mean <= high
     verdict = Verdict.SUPPORTED if holds else Verdict.REFUTED
-    if strict and mean == 0:
+    # No difference at all decides nothing about which of the two is the larger.
+    if not relation.uses_margin and mean == 0:
         verdict = Verdict.UNDECIDED
     p = {Verdict.SUPPORTED: 0.0, Verdict.REFUTED: 1.0, Verdict.UNDECIDED: 0.5}[verdict]
     return Outcome(

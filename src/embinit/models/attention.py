@@ -17,7 +17,8 @@ from embinit.models.layers import StackedLinear
 from embinit.registry import Registry
 from embinit.specs import ModelSpec
 
-KeysAndValues = tuple[Float[Tensor, "RB H T E"], Float[Tensor, "RB H T E"]]
+KeysAndValues = tuple[Float[Tensor, "RB H _ E"], Float[Tensor, "RB H _ E"]]
+"""A layer's keys and values of the words so far, whose number grows while decoding."""
 
 REACH = 16
 """The largest distance that relative positions tell apart; longer ones count as this."""

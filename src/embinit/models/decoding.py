@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from embinit.data.vocabulary import BOS, EOS, PAD
@@ -10,11 +11,15 @@ from embinit.models.transformer import StackedTransformer
 
 
 @torch.inference_mode()
-def greedy(model: StackedTransformer, source: Tensor, longest: int) -> Tensor:
-    """Translate ``source`` (B, T): the likeliest word at each step, up to ``longest`` words.
+def greedy(
+    model: StackedTransformer, source: Int[Tensor, "B T"], longest: int
+) -> Int[Tensor, "R B L"]:
+    """Translate ``source``: the likeliest word at each step, up to ``longest`` words.
 
-    Returns (R, B, L) ids with L at most ``longest``; what follows a sentence's EOS is padding.
     Stops as soon as every sentence of every run has ended.
+
+    Returns:
+        Ids with L at most ``longest``; what follows a sentence's EOS is padding.
     """
     memory = model.encode_memory(source.unsqueeze(0))
     runs, batch = model.runs, len(source)

@@ -3,8 +3,8 @@
 Small models leave a GPU waiting for launches; a graph is launched at once. A shape's first batch
 runs as written, which warms libraries up and lets the optimizer make its state; its second is
 recorded, and every one from then on replayed. Recording runs nothing, so each batch is learnt
-once. What a step reads and writes (parameters, moments, sums) stays where it is; only the batch's
-indices change, and they are copied into the place that was recorded.
+once. What a step reads and writes (parameters, moments, sums) keeps its address; only the batch's
+indices change, and they are copied into the tensor that was recorded.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 Step = Callable[[Tensor, int, int], None]
-"""Learns the batch of these examples (S, B), cut to so many source and target words."""
+"""Learns a batch: its examples (S, B), and how many words of source and target are read."""
 
 Record = Callable[[Callable[[], None]], Callable[[], None]]
-"""Records what a function does on the device, without doing it; returns what does it again."""
+"""Captures the kernels that a function launches without running them; returns their replay."""
 
 
 class Replayed:
@@ -28,22 +29,22 @@ class Replayed:
 
     def __init__(self, step: Step, record: Record) -> None:
         self._step, self._record = step, record
-        self._met: set[tuple[Any, ...]] = set()
+        self._seen: set[tuple[Any, ...]] = set()
         self._replays: dict[tuple[Any, ...], tuple[Tensor, Callable[[], None]]] = {}
 
-    def __call__(self, chosen: Tensor, source: int, target: int) -> None:
+    def __call__(self, chosen: Int[Tensor, "S B"], source: int, target: int) -> None:
         """As ``step``."""
         shape = (tuple(chosen.shape), source, target)
-        if shape not in self._met:
-            self._met.add(shape)
+        if shape not in self._seen:
+            self._seen.add(shape)
             self._step(chosen, source, target)
             return
         if shape not in self._replays:
-            place = chosen.clone()
-            replay = self._record(lambda: self._step(place, source, target))
-            self._replays[shape] = place, replay
-        place, replay = self._replays[shape]
-        place.copy_(chosen, non_blocking=True)
+            recorded = chosen.clone()
+            replay = self._record(lambda: self._step(recorded, source, target))
+            self._replays[shape] = recorded, replay
+        recorded, replay = self._replays[shape]
+        recorded.copy_(chosen, non_blocking=True)
         replay()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -21,28 +22,42 @@ RIDGE = 1.0
 
 
 @torch.inference_mode()
-def sentence_vectors(model: StackedTransformer, split: Split, batch: int) -> Tensor:
-    """Each layer's vector of each sentence, (layers + 1, R, n, D); ``batch`` sentences at once."""
+def sentence_vectors(
+    model: StackedTransformer, split: Split, batch: int
+) -> Float[Tensor, "states R n D"]:
+    """Each state's vector of each sentence; ``batch`` sentences at once."""
     model.eval()
     layers, runs, dim = len(model.encoder_layers) + 1, model.runs, model.shape.spec.dim
     device = split.inputs.device
     vectors = torch.empty(layers, runs, len(split), dim, device=device)
-    for part in in_order(split.lengths, batch):
-        ids = split.inputs[part, : int(split.lengths[part].max())][None]
+    for chosen in in_order(split.lengths, batch):
+        ids = split.inputs[chosen, : int(split.lengths[chosen].max())][None]
         for layer, state in enumerate(model.states(ids)):
-            vectors[layer, :, part] = mean_over_words(state, ids)
+            vectors[layer, :, chosen] = mean_over_words(state, ids)
     return vectors
 
 
 def probe_accuracy(
-    train: Tensor, labels: Tensor, test: Tensor, answers: Tensor, classes: int
-) -> Tensor:
-    """Accuracy in percent of a linear probe, (...,).
+    train: Float[Tensor, "... n D"],
+    labels: Int[Tensor, " n"],
+    test: Float[Tensor, "... m D"],
+    answers: Int[Tensor, " m"],
+    classes: int,
+) -> Float[Tensor, ...]:
+    """Accuracy in percent of a linear probe, which nothing random takes part in.
 
-    It learns from ``train`` (..., n, D) with ``labels`` (n,) and is asked ``test`` (..., m, D),
-    whose ``answers`` are (m,). Ridge regression on one-hot labels, features standardised and an
-    intercept, the largest output being the answer (as scikit-learn's RidgeClassifier); nothing is
-    drawn. InputError if fewer than two classes occur.
+    Ridge regression on one-hot labels, features standardised and an intercept, the largest output
+    being the answer (as scikit-learn's RidgeClassifier).
+
+    Args:
+        train: What it learns from.
+        labels: The classes of ``train``.
+        test: What it is asked.
+        answers: The classes of ``test``.
+        classes: How many there are.
+
+    Raises:
+        InputError: Fewer than two classes occur among ``labels``.
     """
     if len(labels.unique()) < 2:
         raise InputError("a probe needs at least two classes among its training examples")
@@ -60,20 +75,22 @@ def probe_accuracy(
     return accuracy
 
 
-def retrieval_accuracy(vectors: Tensor) -> Tensor:
-    """Percent of sentences whose translation is the nearest, for (..., 2n, D): (...,).
+def retrieval_accuracy(vectors: Float[Tensor, "... pairs D"]) -> Float[Tensor, ...]:
+    """Percent of sentences whose translation is the nearest.
 
-    The first n sentences are in one language, the others their translations; nearest is the
-    greatest cosine after each language's mean is taken off, both ways averaged.
+    The first half of the sentences is in one language, the others are their translations; nearest
+    is the greatest cosine after each language's mean is taken off, both ways averaged.
     """
     first, second = (
-        F.normalize(part - part.mean(dim=-2, keepdim=True), dim=-1)
-        for part in vectors.double().chunk(2, dim=-2)
+        F.normalize(language - language.mean(dim=-2, keepdim=True), dim=-1)
+        for language in vectors.double().chunk(2, dim=-2)
     )
     cosines = first @ second.mT
     right = torch.arange(cosines.shape[-1], device=vectors.device)
-    found = [(one.argmax(dim=-1) == right).double().mean(dim=-1) for one in (cosines, cosines.mT)]
-    return 100 * (found[0] + found[1]) / 2
+    there, back = (
+        (similar.argmax(dim=-1) == right).double().mean(dim=-1) for similar in (cosines, cosines.mT)
+    )
+    return 100 * (there + back) / 2
 
 
 def last_and_drop(by_layer: Sequence[float]) -> tuple[float, float]:

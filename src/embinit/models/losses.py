@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd import Function
 
@@ -23,23 +24,27 @@ MOST_BYTES = {"cpu": 2**22, "cuda": 2**30}
 
 
 class OutputLayer(NamedTuple):
-    """An output layer's weights (R, D, N) and bias (R, 1, N), wherever they lie."""
+    """An output layer's weights and bias, wherever they lie."""
 
-    weight: Tensor
-    bias: Tensor
+    weight: Float[Tensor, "R D N"]
+    bias: Float[Tensor, "R 1 N"]
     dtype: torch.dtype
 
 
 def cross_entropy(
-    hidden: Tensor,
+    hidden: Float[Tensor, "R M D"],
     layer: StackedLinear | OutputLayer,
-    labels: Tensor,
+    labels: Int[Tensor, "S M"],
     most_bytes: int | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Each run's summed loss (R,), and over how many labels (S,).
+) -> tuple[Float[Tensor, " R"], Int[Tensor, " S"]]:
+    """Each run's summed loss, and over how many labels.
 
-    ``hidden`` (R, M, D) goes through ``layer`` to logits (R, M, N), of which ``labels`` (S, M) are
-    to be the largest, S being 1 (the same for all runs) or R; a label NOTHING is left out.
+    Args:
+        hidden: What the output layer reads, M rows of it.
+        layer: Makes N logits of each row.
+        labels: Which logit is to be the largest; S is 1 (the same for all runs) or R. A label
+            NOTHING is left out.
+        most_bytes: How much logits may take at once.
     """
     runs, count, _ = hidden.shape
     of_one = 4 * count * layer.weight.shape[-1]

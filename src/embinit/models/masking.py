@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from embinit.data.vocabulary import MASK
@@ -22,18 +23,21 @@ from embinit.models.losses import NOTHING
 class Masked(NamedTuple):
     """A batch of masked sentences.
 
-    ``seen`` (S, B, T) are the ids that the model reads, ``positions`` (S, B, K) where it predicts
-    words and ``labels`` (S, B * K) the words that stood there. Short sentences have fewer than K
-    masked words; the label of the rest is NOTHING.
+    ``seen`` are the ids that the model reads, ``positions`` where it predicts words and ``labels``
+    the words that stood there, BK = B * K of them. Short sentences have fewer than K masked words;
+    the label of the rest is NOTHING.
     """
 
-    seen: Tensor
-    positions: Tensor
-    labels: Tensor
+    seen: Int[Tensor, "S B T"]
+    positions: Int[Tensor, "S B K"]
+    labels: Int[Tensor, "S BK"]
 
 
 def mask_tokens(
-    ids: Tensor, vocabulary_size: int, probability: float, generators: Sequence[torch.Generator]
+    ids: Int[Tensor, "S B T"],
+    vocabulary_size: int,
+    probability: float,
+    generators: Sequence[torch.Generator],
 ) -> Masked:
     """Mask words of a batch.
 
@@ -41,7 +45,7 @@ def mask_tokens(
     without ordinary words has none.
 
     Args:
-        ids: (S, B, T). Ordinary words have ids above MASK.
+        ids: Ordinary words have ids above MASK.
         vocabulary_size: Random words have ids above MASK and below this.
         probability: The share of a sentence's words that is masked.
         generators: One for each of the S.

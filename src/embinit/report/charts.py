@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from embinit.claims.paired_tests import Relation
 from embinit.report.numbers import MINUS, finite, number, plain
 from embinit.tables.diagnostics import HISTOGRAM
 
@@ -362,7 +363,8 @@ def forest(comparison: Mapping[str, Any]) -> Forest | None:
     seen = [*differences] if mean is None else [*differences, mean]
     if not seen:
         return None
-    bounds = _margin_bounds(comparison["relation"], finite(comparison["margin"]) or 0.0)
+    relation, margin = Relation(comparison["relation"]), finite(comparison["margin"]) or 0.0
+    bounds = _margin_bounds(relation, margin)
     ends = [next(iter(drawable([end])), None) for end in comparison["interval"]]
     axis = _forest_axis([*seen, 0.0, *bounds], [end for end in ends if end is not None])
     labels = _margin_labels(axis, bounds)
@@ -374,7 +376,7 @@ def forest(comparison: Mapping[str, Any]) -> Forest | None:
         floor=mean_row + 17,
         ticks=axis.ticks(5),
         zero=axis.at(0.0),
-        shade=_shade(axis, comparison["relation"], bounds),
+        shade=_shade(axis, relation, margin if bounds else 0.0),
         margins=labels,
         dots=dots,
         mean=None if mean is None else axis.at(mean),
@@ -421,11 +423,13 @@ def _tick_text(value: float, places: int) -> str:
     return f"{value:.{places}f}".replace("-", MINUS)
 
 
-def _margin_bounds(relation: str, margin: float) -> list[float]:
+def _margin_bounds(relation: Relation, margin: float) -> list[float]:
     """Where the margin stands on the axis of left minus right; nowhere for '<' and '>'."""
     if not 0 < margin < LARGEST:
         return []
-    return {">=": [-margin], "<=": [margin], "~": [-margin, margin]}.get(relation, [])
+    if not relation.uses_margin:
+        return []
+    return [bound for bound in relation.bounds(margin) if math.isfinite(bound)]
 
 
 def _forest_axis(seen: Sequence[float], ends: Sequence[float]) -> Axis:
@@ -450,14 +454,13 @@ def _margin_labels(axis: Axis, bounds: Sequence[float]) -> tuple[Margin, ...]:
     )
 
 
-def _shade(axis: Axis, relation: str, bounds: Sequence[float]) -> tuple[float, float]:
+def _shade(axis: Axis, relation: Relation, margin: float) -> tuple[float, float]:
     """From where to where the claim holds."""
-    edge = axis.at(bounds[0]) if bounds else axis.at(0.0)
-    if relation in ("<", "<="):
-        return axis.start, edge
-    if relation in (">", ">="):
-        return edge, axis.end
-    return edge, axis.at(bounds[-1]) if bounds else edge
+    low, high = relation.bounds(margin)
+    return (
+        axis.at(low) if math.isfinite(low) else axis.start,
+        axis.at(high) if math.isfinite(high) else axis.end,
+    )
 
 
 def _swarm(places: Sequence[float], top: float) -> tuple[str, int]:

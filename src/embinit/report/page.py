@@ -23,7 +23,7 @@ import jinja2
 from markupsafe import Markup
 
 from embinit.claims.definitions import family_rank
-from embinit.claims.paired_tests import VERDICTS
+from embinit.claims.paired_tests import VERDICTS, Relation
 from embinit.data.files import write_atomically
 from embinit.errors import InputError
 from embinit.papers import Beside, papers_of
@@ -385,7 +385,7 @@ def _margins(claims: Sequence[Mapping[str, Any]]) -> list[str]:
         (comparison["unit"], comparison["margin"])
         for claim in claims
         for comparison in claim["comparisons"]
-        if comparison["relation"] in ("<=", ">=", "~") and comparison["margin"]
+        if Relation(comparison["relation"]).uses_margin and comparison["margin"]
     }
     return [f"{numbers.plain(margin)} {unit}".rstrip() for unit, margin in sorted(found)]
 
@@ -528,6 +528,10 @@ def _template() -> jinja2.Template:
             "duration",
             "moment",
         )
+    }
+    environment.filters |= {
+        "symbol": lambda relation: Relation(relation).symbol,
+        "uses_margin": lambda relation: Relation(relation).uses_margin,
     }
     environment.globals |= {"decimals": numbers.decimals, "missing": numbers.MISSING}
     return environment.get_template("template.html.j2")

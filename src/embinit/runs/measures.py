@@ -12,6 +12,7 @@ Another package adds a measure with ``MEASURES.register`` or an entry point in t
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -20,6 +21,9 @@ from embinit.errors import InputError
 from embinit.registry import Registry
 from embinit.runs.paired_examples import PairedTest, bootstrap, mcnemar
 from embinit.runs.results import RunResult
+
+LARGEST_LOSS = math.log(sys.float_info.max)
+"""The largest loss whose perplexity is a number."""
 
 Read = Callable[[RunResult], float | None]
 """Reads a measure off a result; None where the result has none."""
@@ -183,12 +187,17 @@ def _matthews(result: RunResult) -> float | None:
     from sklearn.metrics import matthews_corrcoef
 
     pairs = _outputs(result)
-    return None if pairs is None else 100 * float(matthews_corrcoef(*pairs))
+    if pairs is None:
+        return None
+    # Of a single class scikit-learn says 0 as well, but warns.
+    one_class = len({*pairs[0], *pairs[1]}) == 1
+    return 0.0 if one_class else 100 * float(matthews_corrcoef(*pairs))
 
 
 def _perplexity(result: RunResult) -> float | None:
     loss = result.measures.get("validation_loss")
-    return None if loss is None else math.exp(loss)
+    # A run that diverged far enough has a perplexity that no float holds.
+    return None if loss is None or loss > LARGEST_LOSS else math.exp(loss)
 
 
 for _measure in (

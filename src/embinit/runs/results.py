@@ -78,7 +78,10 @@ class RunResult:
             plain = dict(record)
             spec = spec_of(plain.pop("spec"), plain.pop("kind"))
             return cls(spec, **_structured(RunResult, plain))
-        except (BaseValidationError, KeyError) as error:
+        except InputError:
+            raise
+        # What plain data lacks, or has in another shape, shows as any of these.
+        except (BaseValidationError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"no run record ({type(error).__name__}: {error})") from error
 
 
@@ -110,7 +113,7 @@ def _converter() -> Converter:
     from cattrs import Converter
 
     converter = Converter(forbid_extra_keys=True)
-    converter.register_structure_hook(type(None), lambda value, _: None)
+    converter.register_structure_hook(type(None), _nothing)
     converter.register_structure_hook_func(
         lambda hint: bool(hint == Sequence[float]), lambda values, _: tuple(map(float, values))
     )
@@ -118,6 +121,11 @@ def _converter() -> Converter:
         lambda hint: bool(hint == Sequence[str]), lambda values, _: tuple(map(str, values))
     )
     return converter
+
+
+def _nothing(value: object, _: object) -> None:
+    if value is not None:
+        raise ValueError(f"{value!r} stands where nothing should")
 
 
 def versions() -> dict[str, str]:

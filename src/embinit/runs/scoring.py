@@ -95,7 +95,7 @@ class Curves:
 def translations(
     model: StackedTransformer,
     split: Split,
-    batches: Sequence[Int[Tensor, " B"]],
+    batches: Sequence[Int[Tensor, " _"]],
     vocabulary: Vocabulary,
     longest: int,
 ) -> Outputs:

@@ -173,7 +173,7 @@ class StackedTrainer(ABC, Generic[Model]):
         """What each seed has, for each of its runs; a single seed's broadcasts as it is."""
         return of_seeds if len(of_seeds) == 1 else of_seeds[self.seed_of_run]
 
-    def batches_of(self, split: Split) -> Sequence[Int[Tensor, " B"]]:
+    def batches_of(self, split: Split) -> Sequence[Int[Tensor, " _"]]:
         """The split's examples in batches for evaluation."""
         return in_order(split.lengths, evaluation_batch(self.device))
 

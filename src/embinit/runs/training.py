@@ -146,7 +146,7 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         made = provenance(self.device, (time.perf_counter() - started) / self.runs)
         progress(1.0)
         return [
-            self._result(run, values, outputs[run], signature, made)
+            _result(self, run, values, outputs[run], signature, made)
             for run, values in enumerate(measures)
         ]
 
@@ -256,39 +256,40 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         vocabulary = self.data.vocabularies["decoder"]
         return translations(self.model, split, self.batches_of(split), vocabulary, longest)
 
-    def _result(
-        self,
-        run: int,
-        measures: dict[str, float],
-        outputs: Sequence[str],
-        signature: str,
-        made: Mapping[str, Any],
-    ) -> RunResult:
-        spec, tables = self.start.specs[run], self.start.tables[run]
-        epochs = int(self.curves.finite_epochs()[run])
-        failure = None
-        if epochs < self.training.epochs:
-            failure = f"the loss stopped being a number in epoch {epochs + 1}"
-        positions = {side: rows[run] for side, rows in self.start.positions.items()}
-        of_start = table_measures(spec, tables["encoder"], positions["encoder"])
-        if spec.positions.kind == "none":
-            positions = {}
-        return RunResult(
-            spec=spec,
-            measures=measures | of_start,
-            curves=self.curves.of(run, epochs),
-            tables={side: table_statistics(t.values, t.special) for side, t in tables.items()},
-            positions={side: table_statistics(rows) for side, rows in positions.items()},
-            coverage={side: table.coverage for side, table in tables.items()},
-            examples={
-                name: len(getattr(self.data, name)) for name in ("train", "validation", "test")
-            },
-            signature=signature,
-            outputs=tuple(outputs) if measures else (),
-            references=_references(self.data) if measures else (),
-            failure=failure,
-            provenance=made,
-        )
+
+def _result(
+    trainer: CohortTraining,
+    run: int,
+    measures: dict[str, float],
+    outputs: Sequence[str],
+    signature: str,
+    made: Mapping[str, Any],
+) -> RunResult:
+    """One run's result; ``measures`` and ``outputs`` are those of its best epoch."""
+    start, data = trainer.start, trainer.data
+    spec, tables = start.specs[run], start.tables[run]
+    epochs = int(trainer.curves.finite_epochs()[run])
+    failure = None
+    if epochs < trainer.training.epochs:
+        failure = f"the loss stopped being a number in epoch {epochs + 1}"
+    positions = {side: rows[run] for side, rows in start.positions.items()}
+    of_start = table_measures(spec, tables["encoder"], positions["encoder"])
+    if spec.positions.kind == "none":
+        positions = {}
+    return RunResult(
+        spec=spec,
+        measures=measures | of_start,
+        curves=trainer.curves.of(run, epochs),
+        tables={side: table_statistics(t.values, t.special) for side, t in tables.items()},
+        positions={side: table_statistics(rows) for side, rows in positions.items()},
+        coverage={side: table.coverage for side, table in tables.items()},
+        examples={name: len(getattr(data, name)) for name in ("train", "validation", "test")},
+        signature=signature,
+        outputs=tuple(outputs) if measures else (),
+        references=_references(data) if measures else (),
+        failure=failure,
+        provenance=made,
+    )
 
 
 def _references(data: PreparedData) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from embinit.data.preparation import data_fingerprint, prepare
@@ -64,11 +65,12 @@ def check(run: RunSpec, data_dir: Path | None) -> None:
             f"{run.data.task} is not text to pre-train on; tasks of the kind 'text' are"
         )
     start.check(run, data_dir)
-    found, wanted = len(prepare(run.data, data_dir).vocabularies["encoder"].words), words_of(run)
-    if found != wanted:
+    vocabulary, wanted = prepare(run.data, data_dir).vocabularies["encoder"], words_of(run)
+    if len(vocabulary.words) != wanted:
         raise InputError(
-            f"the vocabulary of {run.data.task} has {found} words where the spec has {wanted}, by "
-            "which parameters are counted: give it more text, or set most_words to what it has"
+            f"the vocabulary of {run.data.task} has {len(vocabulary.words)} words where the spec "
+            f"has {wanted}, by which parameters are counted: give it more text, or set most_words "
+            "to what it has"
         )
     for data in _data_of(run):
         if (data.vocabulary, data.max_length) != (run.data, run.data.max_length):
@@ -89,7 +91,7 @@ def words_of(run: RunSpec) -> int:
 def parameters_of(run: RunSpec) -> Parameters:
     """How many parameters the run's model has at pre-training and at fine-tuning."""
     assert run.model is not None
-    return count_parameters(run.model, words_of(run), run.data.max_length + 1)
+    return count_parameters(run.model, words_of(run), learned_positions(run, run.data))
 
 
 def train(
@@ -133,27 +135,27 @@ def _train(
     pretraining = Pretraining(start, device)
     pretraining.run(lambda share: progress(PRETRAINING_SHARE * share))
     encoder = pretraining.model.encoder
-    found = [_pretrained(run, start, pretraining) for run in range(len(cohort.runs))]
+    outcomes = [_pretrained(run, start, pretraining) for run in range(len(cohort.runs))]
     del pretraining  # its moments and gradients take three times the room of the model
     for name, values in _by_layer(encoder, first, data_dir, device).items():
-        for run, one in enumerate(found):
-            one.add_layers(name, values[:, run].tolist())
+        for run, outcome in enumerate(outcomes):
+            outcome.add_layers(name, values[:, run].tolist())
     carried = without_output(encoder)
     tasks = first.recipe(TransferSpec).tasks
     for number, task in enumerate(tasks):
         progress(PRETRAINING_SHARE + (1 - PRETRAINING_SHARE) * number / len(tasks))
-        for one, tuned in zip(
-            found, _fine_tuned(cohort, task, data_dir, device, carried), strict=True
-        ):
-            one.add_task(task.role, tuned)
+        tuned = _fine_tuned(cohort, task, data_dir, device, carried)
+        for outcome, result in zip(outcomes, tuned, strict=True):
+            outcome.add_task(task.role, result)
     # A run's share of the cohort's time, not what it would take alone.
     seconds = (time.perf_counter() - started) / len(cohort.runs)
     progress(1.0)
-    return [_result(run, one, start, provenance(device, seconds)) for run, one in enumerate(found)]
+    made = provenance(device, seconds)
+    return [_result(run, outcome, start, made) for run, outcome in enumerate(outcomes)]
 
 
 @dataclass
-class _Found:
+class _Outcome:
     """What is known of a run so far; nothing more is learnt of one that failed."""
 
     measures: dict[str, float]
@@ -182,7 +184,7 @@ class _Found:
                 self.curves[f"{role}_{name}"] = list(tuned.curves[name])
 
 
-def _pretrained(run: int, start: Start, pretraining: Pretraining) -> _Found:
+def _pretrained(run: int, start: Start, pretraining: Pretraining) -> _Outcome:
     """What pre-training alone tells of a run."""
     spec, curves = start.specs[run], pretraining.curves
     series = (curves.train_loss, curves.validation_loss)
@@ -194,15 +196,15 @@ def _pretrained(run: int, start: Start, pretraining: Pretraining) -> _Found:
         "finetuning_parameters": float(counts.finetuning),
     }
     if not all(map(math.isfinite, (*train, *validation))):
-        return _Found(measures, {}, "the loss stopped being a number in pre-training")
+        return _Outcome(measures, {}, "the loss stopped being a number in pre-training")
     measures["masked_loss"] = validation[-1]
-    return _Found(measures, {"masked_train_loss": train, "masked_loss": validation}, None)
+    return _Outcome(measures, {"masked_train_loss": train, "masked_loss": validation}, None)
 
 
 def _by_layer(
     encoder: StackedTransformer, first: RunSpec, data_dir: Path | None, device: str
-) -> dict[str, Tensor]:
-    """What each frozen layer tells, (layers + 1, R): probes' mean, each probe, and retrieval."""
+) -> dict[str, Float[Tensor, "states R"]]:
+    """What each frozen layer tells: the probes' mean, each probe, and retrieval."""
     batch = evaluation_batch(device)
     probes: dict[str, Tensor] = {}
     for probe in first.recipe(TransferSpec).probes:
@@ -215,11 +217,11 @@ def _by_layer(
         probes[f"probe-{probe.task}"] = probe_accuracy(
             train, data.train.labels, test, data.validation.labels, data.task.classes
         )
-    found = probes and {"probe": torch.stack(list(probes.values())).mean(dim=0), **probes}
+    measured = probes and {"probe": torch.stack(list(probes.values())).mean(dim=0), **probes}
     pairs = prepare(first.data, data_dir).to(device).test
     if len(pairs):
-        found["retrieval"] = retrieval_accuracy(sentence_vectors(encoder, pairs, batch))
-    return found
+        measured["retrieval"] = retrieval_accuracy(sentence_vectors(encoder, pairs, batch))
+    return measured
 
 
 def _fine_tuned(
@@ -235,17 +237,17 @@ def _fine_tuned(
     return tuning.run(lambda share: None)
 
 
-def _result(run: int, found: _Found, start: Start, made: Mapping[str, object]) -> RunResult:
+def _result(run: int, outcome: _Outcome, start: Start, made: Mapping[str, object]) -> RunResult:
     table, data = start.tables[run]["encoder"], start.data
     return RunResult(
         spec=start.specs[run],
-        measures=found.measures,
-        curves=found.curves,
+        measures=outcome.measures,
+        curves=outcome.curves,
         tables={"encoder": table_statistics(table.values, table.special)},
         positions={"encoder": table_statistics(start.positions["encoder"][run])},
         coverage={"encoder": table.coverage},
         examples={"train": len(data.train), "validation": len(data.validation)},
-        failure=found.failure,
+        failure=outcome.failure,
         provenance=made,
     )
 

@@ -1,0 +1,130 @@
+"""What tests are made of: results that no training gave, an experiment of no paper, any spec."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+from embinit.claims.experiments import Experiment
+from embinit.runs.kinds import KINDS
+from embinit.runs.measures import MEASURES
+from embinit.runs.results import RunResult
+from embinit.specs import Cut, DataSpec, ModelSpec, Recipe, RunSpec, TrainingSpec
+from embinit.tables.diagnostics import TableStatistics
+
+
+def make_experiment(**changes: Any) -> Experiment:
+    """A small experiment on the made language's opinions; ``changes`` are its fields."""
+    usual: dict[str, Any] = {
+        "name": "mine-sentiment",
+        "tier": "micro",
+        "role": "sentiment",
+        "source": "micro-glove",
+        "source_label": "GloVe",
+        "data": DataSpec("micro-sentiment", ("whitespace",), Cut(train=300, validation=100), 1),
+        "model": ModelSpec(64, 2, 1, 16),
+        "training": TrainingSpec(32, 1, 3e-3),
+        "metric": MEASURES["accuracy"],
+        "seeds": 5,
+        "margin": 4.0,
+    }
+    return Experiment(**{**usual, **changes})
+
+
+def make_result(
+    run: RunSpec,
+    *,
+    outputs: Sequence[str] = (),
+    references: Sequence[str] = (),
+    curves: Mapping[str, Sequence[float]] | None = None,
+    tables: Mapping[str, TableStatistics] | None = None,
+    positions: Mapping[str, TableStatistics] | None = None,
+    **measures: float,
+) -> RunResult:
+    """The result of a run that was not made."""
+    return RunResult(
+        run,
+        measures,
+        curves=curves or {},
+        tables=tables or {},
+        positions=positions or {},
+        outputs=outputs,
+        references=references,
+    )
+
+
+def make_table(**changes: Any) -> TableStatistics:
+    """A table's statistics; ``changes`` are fields of ``TableStatistics``."""
+    usual: dict[str, Any] = {
+        "minimum": -0.2,
+        "maximum": 0.3,
+        "mean": 0.0,
+        "sigma": 0.1,
+        "row_norm_percentiles": (0.5, 0.8, 1.1),
+        "rows": 10,
+        "dim": 64,
+    }
+    return TableStatistics(**{**usual, **changes})
+
+
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+PLAIN = st.none() | st.booleans() | NUMBERS | st.text()
+
+
+@functools.cache
+def values_of(hint: Any) -> st.SearchStrategy[Any]:
+    """Draws any value of a type that a spec or a result has; of a dataclass, every field is drawn.
+
+    A run's recipe is of any kind that is registered.
+    """
+    if hint is Any:
+        return st.recursive(
+            PLAIN, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+        )
+    if hint is Recipe:
+        recipes = [KINDS[name].recipe for name in KINDS]
+        return st.one_of(*(values_of(recipe) for recipe in recipes if recipe is not None))
+    if dataclasses.is_dataclass(hint):
+        types = typing.get_type_hints(hint)
+        names = [one.name for one in dataclasses.fields(hint)]
+        return st.deferred(
+            lambda: st.builds(hint, **{name: values_of(types[name]) for name in names})
+        )
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Mapping:
+        return st.dictionaries(values_of(inner[0]), values_of(inner[1]), max_size=3)
+    if origin is Sequence or inner[1:] == (...,):
+        return st.lists(values_of(inner[0]), max_size=3).map(tuple)
+    if origin is tuple:
+        return st.tuples(*map(values_of, inner))
+    if inner:
+        return st.one_of(*map(values_of, inner))
+    simple = {float: NUMBERS, int: st.integers(-(2**53), 2**53)}
+    return simple[hint] if hint in simple else st.from_type(hint)
+
+
+def parts_of(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Every dataclass within a dataclass, itself included, each with its path."""
+    if dataclasses.is_dataclass(value):
+        yield path, value
+        for one in dataclasses.fields(value):
+            yield from parts_of(getattr(value, one.name), (*path, one.name))
+    elif isinstance(value, tuple):
+        for number, inner in enumerate(value):
+            yield from parts_of(inner, (*path, number))
+
+
+def with_part(value: Any, path: tuple[Any, ...], part: Any) -> Any:
+    """The same with another part at ``path``."""
+    if not path:
+        return part
+    first, rest = path[0], path[1:]
+    if isinstance(value, tuple):
+        changed = with_part(value[first], rest, part)
+        return (*value[:first], changed, *value[first + 1 :])
+    return dataclasses.replace(value, **{first: with_part(getattr(value, first), rest, part)})

@@ -1,0 +1,121 @@
+"""The documents say what is so: code runs, links lead somewhere, options exist."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from embinit.pytest_plugin import OPTIONS
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted((*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"))
+FENCE = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+SNIPPET = re.compile(r'--8<-- "(.+)"')
+
+READ_CLAIMS = """
+from embinit.claims import Claim, read
+for test in [one for one in list(vars().values()) if Claim.of(one) is not None]:
+    experiments = Claim.of(test).experiments("micro")
+    assert experiments, test
+    for experiment in experiments:
+        print(len(read(test, experiment).comparisons), test.__name__)
+"""
+"""Reads each claim of a block in each of its experiments, training nothing."""
+
+
+def blocks():
+    """Each block of Python that is whole in itself, with its page."""
+    for page in PAGES:
+        for number, code in enumerate(FENCE.findall(page.read_text(encoding="utf-8"))):
+            if code.startswith(("import ", "from ")):
+                yield pytest.param(code, id=f"{page.relative_to(ROOT)}-{number}")
+
+
+def test_there_is_code_to_test():
+    """A pattern that finds nothing would pass everything."""
+    assert len([*blocks()]) >= 6
+
+
+@pytest.mark.parametrize("code", [*blocks()])
+def test_code_of_the_documents_runs(code):
+    """In a process of its own, since it may register things; its claims are read, not trained."""
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code + READ_CLAIMS],
+        cwd=ROOT / "reports/reference",  # where a verdicts.json is
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert len(ran.stdout.splitlines()) >= code.count("@claim(")
+
+
+def test_every_snippet_and_every_link_leads_to_a_file():
+    """mkdocs checks the site's own links; these are those of the repository's documents too."""
+    lost = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
+        local = [link for link in links if link and not link.startswith(("http", "mailto"))]
+        targets = [page.parent / link for link in local]
+        targets += [ROOT / name for name in SNIPPET.findall(text)]
+        lost += [f"{page.name}: {target}" for target in targets if not target.exists()]
+    assert not lost
+
+
+def test_every_example_is_shown():
+    """A file that no page includes would be found by nobody."""
+    shown = {name for page in PAGES for name in SNIPPET.findall(page.read_text(encoding="utf-8"))}
+    examples = {f"examples/{path.name}" for path in (ROOT / "examples").glob("*.py")}
+    assert examples == {name for name in shown if name.startswith("examples/")}
+
+
+def test_the_page_of_options_has_them_all():
+    """No option is missing from the page, and none is there that the plugin lacks."""
+    page = (DOCS / "options.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `--embinit-([a-z-]+)", page, flags=re.MULTILINE)
+    assert sorted(told) == sorted(OPTIONS)
+
+
+def test_every_page_is_in_the_menu():
+    """mkdocs would only warn, and a page outside of the menu is not found."""
+
+    def files(entry):
+        if isinstance(entry, str):
+            return [entry]
+        return [name for part in entry.values() for name in files_of(part)]
+
+    def files_of(part):
+        return [part] if isinstance(part, str) else [name for one in part for name in files(one)]
+
+    configured = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    menu = files_of(configured["nav"])
+    assert sorted(menu) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+
+
+def test_the_site_loads_nothing_from_elsewhere():
+    """No fonts, scripts, styles or pictures of other hosts are asked for."""
+    configured = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    assert configured["theme"]["font"] is False
+    assert not {"extra_css", "extra_javascript"} & configured.keys()
+    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert not re.findall(r"!\[[^\]]*\]\(http|<img|<script|```mermaid", pages)
+
+
+def test_the_readme_is_short():
+    """At most 900 words, and no figure of a session: those are in docs/results.md."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.split()) <= 900
+    assert not re.findall(r"\b\d+ (?:claims|runs|SUPPORTED|UNDECIDED|REFUTED|min|minutes)\b", text)
+
+
+def test_no_include_line_was_formatted():
+    """ruff formats Python in Markdown and would make an expression of it: no code is shown."""
+    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert not re.findall(r"8 < ?-|8< --", pages)

@@ -1,0 +1,238 @@
+"""Kinds of runs: each is one object, and a third party's is made and judged like embinit's own."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+import embinit
+from builders import make_experiment
+from embinit.claims import Family, Verdict, claim, judge
+from embinit.errors import InputError
+from embinit.papers import chung2021
+from embinit.papers.kim2024.experiments import pretrainings, probes
+from embinit.runs.kinds import KINDS, Description, kind_of
+from embinit.runs.measures import Measure
+from embinit.runs.results import RunResult, provenance
+from embinit.runs.session import Session
+from embinit.runs.store import Store
+from embinit.specs import EVALUATION, Recipe
+
+ROOT = Path(embinit.__file__).parent
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    """The kinds; what a test registers is gone after it."""
+    monkeypatch.setattr(KINDS, "_entries", {**KINDS._entries})
+    return KINDS
+
+
+@pytest.mark.parametrize("name", list(KINDS))
+def test_a_kinds_recipe_leads_back_to_it(name):
+    """A run is of the kind whose recipe it has; one without a recipe evaluates a table."""
+    kind = KINDS[name]
+    assert (EVALUATION if kind.recipe is None else kind.recipe.kind) == name
+    assert len({KINDS[other].recipe for other in KINDS}) == len(list(KINDS))
+    examples = (
+        make_experiment(),
+        chung2021.experiments("micro")[0],
+        pretrainings("micro")[0],
+        probes("micro")[0],
+    )
+    [run] = [run for one in examples if (run := one.run("pretrained", 0)).kind == name]
+    assert kind_of(run) is kind
+    assert run.training is None if kind.recipe is None else type(run.training) is kind.recipe
+
+
+@pytest.mark.parametrize("name", list(KINDS))
+def test_a_kind_says_what_its_runs_take(name):
+    """A cost above nothing, a place in a cohort, words for people, counts by phase."""
+    examples = (make_experiment(), chung2021.experiments("micro")[0])
+    others = (pretrainings("micro")[0], probes("micro")[0])
+    [run] = [run for one in (*examples, *others) if (run := one.run("pretrained", 0)).kind == name]
+    kind = KINDS[name]
+    assert kind.cost(run) > 0
+    assert kind.stacked(run, "cpu") >= 1
+    assert all(kind.describe(run).__dict__.values())
+    assert all(count > 0 for count in kind.parameters(run).values())
+    assert run.data in kind.reads(run)
+    assert hash(kind.check_key(run)) == hash(kind.check_key(replace(run, seed=7)))
+
+
+@dataclass(frozen=True)
+class DiceSpec(Recipe):
+    """A third party's recipe: so many throws of a die with so many sides."""
+
+    throws: int
+    sides: tuple[int, ...] = (6,)
+
+    kind: ClassVar[str] = "dice"
+
+
+class Dice:
+    """A third party's kind, which shares nothing with embinit's own."""
+
+    recipe = DiceSpec
+    random_scores = True
+    random_tables = False
+
+    def __init__(self):
+        self.made = []
+
+    def reads(self, run):
+        return ()
+
+    def fingerprint(self, run, data_dir):
+        return "dice/1"
+
+    def check(self, run, data_dir):
+        if run.training.throws < 1:
+            raise InputError("a die that is never thrown shows nothing")
+
+    def check_key(self, run):
+        return run.training
+
+    def cost(self, run):
+        return float(run.training.throws)
+
+    def stacked(self, run, device):
+        return 2
+
+    def parameters(self, run):
+        return {"throws": run.training.throws}
+
+    def epochs(self, run):
+        return None
+
+    def describe(self, run):
+        return Description("a die", f"{run.training.throws} throws")
+
+    def make(self, cohort, workplace):
+        self.made.append(cohort.runs)
+        workplace.progress(1.0)
+        return [
+            RunResult(run, {"pips": self.pips(run)}, provenance=provenance(workplace.device, 0.0))
+            for run in cohort.runs
+        ]
+
+    @staticmethod
+    def pips(run):
+        """Xavier's die shows more."""
+        text = f"{run.seed}/{run.table.init}"
+        chance = hashlib.sha256(text.encode()).digest()[0] / 256
+        return chance + 20.0 * (run.table.init == "xavier") * run.training.sides[0]
+
+
+PIPS = Measure("pips", "pips", "pips shown", "up")
+MINE = Family("mine/dice", {"micro": 1})
+
+
+@claim("mine/dice/a", says="Xavier throws higher", where="here", family=MINE, experiments=list)
+def thrown(experiment):
+    assert experiment["xavier"] > experiment["normal"]
+
+
+def dice(**recipe):
+    return make_experiment(
+        name="dice", model=None, training=DiceSpec(**recipe), metric=PIPS, margin=1.0, seeds=5
+    )
+
+
+def test_a_third_partys_kind_is_planned_made_stored_and_judged(registry, tmp_path):
+    """With nothing registered but the kind: its recipe is read back from the store, typed."""
+    kind = registry.register(DiceSpec.kind, Dice())
+    experiment = dice(throws=3, sides=(6, 8))
+    session = Session(Store(tmp_path), None, "cpu")
+    judgement = judge(thrown, experiment, session)
+    assert judgement.verdict is Verdict.SUPPORTED
+    assert [len(runs) for runs in kind.made] == [2] * 5
+    assert session.trained == 10
+    again = Session(Store(tmp_path), None, "cpu", may_train=False)
+    run = experiment.run("xavier", 0)
+    result = again.result(run)
+    assert result.spec == run
+    assert result.spec.training == DiceSpec(3, (6, 8))
+    assert result.measures == {"pips": kind.pips(run)}
+    assert judge(thrown, experiment, again).decisions[0].left == judgement.decisions[0].left
+    assert len(kind.made) == 5
+
+
+def test_a_third_partys_check_is_told_before_anything_is_made(registry, tmp_path):
+    kind = registry.register(DiceSpec.kind, Dice())
+    session = Session(Store(tmp_path), None, "cpu")
+    judgement = judge(thrown, dice(throws=0), session)
+    assert judgement.verdict is Verdict.NOT_RUN
+    assert "never thrown" in str(judgement)
+    assert not kind.made
+
+
+def test_a_third_partys_runs_count_what_its_kind_counts(registry):
+    """Budgets are the kind's, and unequal ones are caught."""
+    from embinit.claims.budgets import unequal
+
+    registry.register(DiceSpec.kind, Dice())
+    few, many = (dice(throws=count)["xavier"] for count in (100, 150))
+    assert unequal([few > dice(throws=100)["normal"]], "throws") is None
+    assert "100 to 150 parameters at throws, 50.0% apart" in unequal([few > many], "throws")
+    with pytest.raises(InputError, match="no parameters at 'finetuning'; it does at: throws"):
+        unequal([few > many], "finetuning")
+
+
+def test_a_kind_that_nobody_registered_is_one_clear_error(tmp_path):
+    session = Session(Store(tmp_path), None, "cpu")
+    with pytest.raises(InputError, match=r"unknown kind of run 'dice': .*known are evaluation"):
+        session.key(dice(throws=1).run("xavier", 0))
+
+
+def called(node):
+    """The name of the function that is called; "" for anything else."""
+    return getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+
+
+def recipes(module):
+    """The names of recipes that a module asks an object's class by."""
+    known = {kind.__name__ for name in KINDS if (kind := KINDS[name].recipe)} | {"Recipe"}
+    for node in ast.walk(module):
+        asked = []
+        if called(node) in ("isinstance", "issubclass"):
+            asked = node.args[1:]
+        elif isinstance(node, ast.MatchClass):
+            asked = [node.cls]
+        elif isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            asked = sides if "type" in map(called, sides) else []
+        for inner in (inner for part in asked for inner in ast.walk(part)):
+            name = getattr(inner, "id", getattr(inner, "attr", ""))
+            if name in known:
+                yield f"{name} in line {node.lineno}"
+
+
+def test_nothing_but_the_kinds_asks_which_kind_a_run_is_of():
+    """What differs from kind to kind is the kind's to say, or a third party's would be left out."""
+    found = {
+        str(path.relative_to(ROOT)): asked
+        for path in sorted(ROOT.rglob("*.py"))
+        if path != ROOT / "runs/kinds.py"
+        and (asked := list(recipes(ast.parse(path.read_text(encoding="utf-8")))))
+    }
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        "isinstance(a, specs.TrainingSpec | X)",
+        "issubclass(a, (X, TransferSpec))",
+        "type(a) is TransferSpec",
+        "match a:\n    case TablePretrainingSpec():\n        pass",
+    ],
+)
+def test_who_asks_is_seen(asking):
+    assert list(recipes(ast.parse(asking)))
+    assert not list(recipes(ast.parse(asking.replace("Spec", "X"))))

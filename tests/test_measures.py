@@ -1,0 +1,172 @@
+"""Measures: what is read off outputs is what the metric's library says, and one entry adds one."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+import sacrebleu
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import metrics
+
+from builders import make_experiment, make_result, make_table
+from embinit.claims.paired_tests import Verdict
+from embinit.errors import InputError
+from embinit.runs.measures import (
+    MEASURES,
+    Measure,
+    at_epoch,
+    measure,
+    over_epochs,
+    table_statistic,
+)
+
+ONE = make_experiment()
+RUN = ONE.run("xavier", 0)
+
+labels = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=40)
+sentences = st.lists(
+    st.tuples(*[st.text("abcd ", max_size=20).map(str.strip)] * 2), min_size=1, max_size=5
+)
+
+
+def of_outputs(pairs):
+    """A result with these pairs of an output and its reference, as a run leaves them: texts."""
+    outputs, references = ([str(value) for value in side] for side in zip(*pairs, strict=True))
+    return make_result(RUN, outputs=outputs, references=references)
+
+
+@given(labels)
+def test_f1_is_scikit_learns(pairs):
+    """The mean of the classes' F1, counted by hand too."""
+    said, meant = zip(*pairs, strict=True)
+    found = MEASURES["f1"].of(of_outputs(pairs))
+    assert found == pytest.approx(100 * metrics.f1_score(meant, said, average="macro"))
+    scores = []
+    for one in {*said, *meant}:
+        right = sum(pair == (one, one) for pair in pairs)
+        scores.append(2 * right / (said.count(one) + meant.count(one)))
+    assert found == pytest.approx(100 * sum(scores) / len(scores))
+
+
+@given(labels)
+def test_matthews_is_scikit_learns(pairs):
+    """Of two classes it is Pearson's correlation of the labels."""
+    said, meant = zip(*pairs, strict=True)
+    found = MEASURES["matthews"].of(of_outputs(pairs))
+    with warnings.catch_warnings():
+        # scikit-learn warns of a single class; who reads a measure is not warned.
+        warnings.simplefilter("ignore")
+        expected = metrics.matthews_corrcoef(meant, said)
+    assert found == pytest.approx(100 * expected)
+    if len({*said}) == len({*meant}) == 2 and {*said} == {*meant}:
+        assert found == pytest.approx(100 * np.corrcoef(said, meant)[0, 1])
+
+
+@given(sentences)
+def test_chrf_is_sacrebleus(pairs):
+    outputs, references = (list(side) for side in zip(*pairs, strict=True))
+    found = MEASURES["chrf"].of(make_result(RUN, outputs=outputs, references=references))
+    assert found == pytest.approx(sacrebleu.corpus_chrf(outputs, [references]).score)
+
+
+@given(st.floats(0, 700))
+def test_perplexity_is_e_to_the_loss(loss):
+    assert MEASURES["perplexity"].of(make_result(RUN, validation_loss=loss)) == math.exp(loss)
+
+
+def test_a_perplexity_beyond_all_numbers_is_none():
+    """A run that diverged is a run without the measure, and no crash."""
+    assert MEASURES["perplexity"].of(make_result(RUN, validation_loss=1e4)) is None
+
+
+@pytest.mark.parametrize("name", ["f1", "matthews", "chrf", "perplexity"])
+def test_what_lacks_its_material_has_no_such_measure(name):
+    """Runs stored without outputs, or with as many references as there are not."""
+    for result in (
+        make_result(RUN),
+        make_result(RUN, references=["1"]),
+        make_result(RUN, outputs=["1"], references=["1", "0"]),
+    ):
+        assert MEASURES[name].of(result) is None
+
+
+@pytest.mark.parametrize("name", list(MEASURES))
+def test_every_measure_is_registered_whole(name):
+    """Under its own name, in words, with a way that is better or none, and its curve."""
+    known = MEASURES[name]
+    assert known.name == name
+    assert known.in_words
+    assert "_" not in known.in_words
+    assert known.better in ("up", "down", None)
+    assert measure(name) is measure(known) is known
+    if known.curve is not None:
+        result = make_result(RUN, curves={known.curve: (1.0, 4.0)})
+        assert [at_epoch(known, epoch).of(result) for epoch in (1, 2, 3)] == [1.0, 4.0, None]
+        assert over_epochs(known).of(result) == 2.5
+        assert len({known, at_epoch(known, 1), at_epoch(known, 2), over_epochs(known)}) == 4
+        for derived in (at_epoch(known, 1), over_epochs(known)):
+            assert (derived.unit, derived.better, derived.test) == (known.unit, known.better, None)
+            assert "_" not in derived.in_words
+    else:
+        for derive in (lambda one: at_epoch(one, 1), over_epochs):
+            with pytest.raises(InputError, match=f"no curve shows {name} while a run trains"):
+                derive(known)
+
+
+def test_a_curve_that_a_run_lacks_has_no_measure():
+    assert over_epochs(MEASURES["bleu"]).of(make_result(RUN)) is None
+    assert (
+        over_epochs(MEASURES["bleu"]).of(make_result(RUN, curves={"validation_bleu": ()})) is None
+    )
+
+
+@pytest.mark.parametrize("name", ["minimum", "maximum", "mean", "sigma", "rows"])
+def test_a_tables_statistic_is_read_off_the_encoders_table(name):
+    table = make_table(**{name: 7})
+    read = table_statistic(name)
+    tables = {"decoder": make_table(), "encoder": table}
+    assert read.of(make_result(RUN, tables=tables)) == 7.0
+    assert read.of_start
+    assert read.of(make_result(RUN, tables={"decoder": table})) is None
+
+
+def test_an_unknown_measure_is_told_with_the_nearest():
+    with pytest.raises(InputError, match="unknown measure 'acuracy': did you mean 'accuracy'"):
+        ONE["xavier"].measured_by("acuracy")
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    """The measures; what a test registers is gone after it."""
+    monkeypatch.setattr(MEASURES, "_entries", {**MEASURES._entries})
+    return MEASURES
+
+
+def test_a_registered_measure_is_compared_with_nothing_else_changed(registry):
+    """By its name, in its unit and words; what is open, and where it is missing, is told so."""
+    longest = Measure(
+        "longest_output",
+        "characters",
+        "the longest output",
+        "down",
+        read=lambda result: max(map(len, result.outputs), default=None),
+    )
+    registry.register("longest_output", longest)
+    raw, base = (ONE[init].measured_by("longest_output") for init in ("pretrained", "xavier"))
+    assert (raw.measure, raw.unit, raw.margin) == (longest, "characters", 0.0)
+
+    def lookup(run):
+        length = 2 * run.seed + (9 if run.table.init == "xavier" else run.seed % 2)
+        return make_result(run, outputs=["a" * length], references=["b"])
+
+    decision = (raw < base).decide(lookup, 0.01)
+    assert decision.verdict is Verdict.SUPPORTED
+    assert "characters" in str(decision)
+    assert (decision.left[1], decision.right[1]) == (3, 11)
+    lost = (raw < base).decide(make_result, 0.01)
+    assert str(lost).endswith("NOT RUN (no the longest output from seeds 0, 1, 2, 3, 4)")
+    assert raw.with_seeds(2).values(lookup) == [0, 3]

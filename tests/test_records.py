@@ -1,0 +1,121 @@
+"""A result is kept as plain data and read back as it was, of whatever kind its run is."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import make_experiment, make_result, make_table, parts_of, values_of
+from embinit.data.sources import Coverage
+from embinit.errors import InputError
+from embinit.papers import chung2021
+from embinit.papers.kim2024.experiments import pretrainings, probes
+from embinit.runs.kinds import KINDS
+from embinit.runs.results import RunResult
+from embinit.specs import RunSpec
+
+RUNS = {
+    run.kind: run
+    for run in (
+        make_experiment().run("pretrained", 3),
+        chung2021.experiments("micro")[0].run("pretrained", 3),
+        pretrainings("micro")[0].run("pretrained", 3),
+        probes("micro")[0].run("pretrained", 3),
+    )
+}
+
+
+def record_of(kind):
+    """A full record of a run of that kind, as JSON gives it back."""
+    result = make_result(
+        RUNS[kind],
+        outputs=("a", "b"),
+        references=("a", "c"),
+        curves={"loss": (1.0, 0.5)},
+        tables={"encoder": make_table()},
+        positions={"encoder": make_table()},
+        accuracy=50.0,
+    )
+    result = dataclasses.replace(result, coverage={"encoder": Coverage(3, 2, 9, 8)})
+    return json.loads(json.dumps(result.as_record()))
+
+
+def at(plain, path):
+    """What lies at a path of plain data."""
+    for step in path:
+        plain = plain[step]
+    return plain
+
+
+def test_every_kind_has_an_example_here():
+    assert set(RUNS) == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", sorted(RUNS))
+@settings(max_examples=40)
+@given(data=st.data())
+def test_a_result_is_read_back_as_it_was(kind, data):
+    """Every field of the result and of its spec, drawn at will, through JSON and back."""
+    recipe = values_of(KINDS[kind].recipe or type(None))
+    run = dataclasses.replace(data.draw(values_of(RunSpec)), training=data.draw(recipe))
+    result = dataclasses.replace(data.draw(values_of(RunResult)), spec=run)
+    record = json.loads(json.dumps(result.as_record()))
+    again = RunResult.from_record(record)
+    assert record["kind"] == kind
+    assert again == result
+    assert (type(again.spec.training), again.spec.digest()) == (type(run.training), run.digest())
+    assert again.as_record() == result.as_record()
+
+
+def broken(kind):
+    """Records that lack what they must have, have what none knows, or another type."""
+    whole = record_of(kind)
+
+    def changed(path, change):
+        record = copy.deepcopy(whole)
+        change(at(record, path))
+        return record
+
+    result = RunResult.from_record(whole)
+    for path, part in parts_of(result):
+        yield ("unknown", *path), changed(path, lambda plain: plain.update(unheard=1))
+        for field in dataclasses.fields(part):
+            bare = (dataclasses.MISSING, dataclasses.MISSING)
+            if (field.default, field.default_factory) == bare:
+                name = field.name
+                yield (
+                    ("missing", *path, name),
+                    changed(path, lambda plain, name=name: plain.pop(name)),
+                )
+    for name in ("tables", "positions", "coverage"):
+        table = changed((name, "encoder"), lambda plain: plain.update(unheard=1))
+        yield ("unknown", name), table
+    yield ("missing", "kind"), changed((), lambda plain: plain.pop("kind"))
+    for name in ("spec", "measures", "curves", "tables"):
+        yield ("type", name), whole | {name: 5}
+    yield ("kind",), whole | {"kind": "unheard-of"}
+
+
+@pytest.mark.parametrize("kind", sorted(RUNS))
+def test_what_is_no_record_is_one_clear_error(kind):
+    """A field too few or too many, at whatever depth, and a kind that nobody registered."""
+    assert RunResult.from_record(record_of(kind)).as_record()["kind"] == kind
+    cases = list(broken(kind))
+    assert len(cases) > 25
+    for what, record in cases:
+        with pytest.raises(InputError) as caught:
+            print(what, RunResult.from_record(record))
+        assert "unheard" in str(caught.value) or what[0] != "kind"
+
+
+@pytest.mark.parametrize("kind", sorted(RUNS))
+def test_a_record_of_one_kind_is_none_of_another(kind):
+    """The kind says which recipe the spec has; a record that says another is refused."""
+    for other in sorted(set(RUNS) - {kind}):
+        with pytest.raises(InputError):
+            RunResult.from_record(record_of(kind) | {"kind": other})

@@ -1,0 +1,151 @@
+"""A spec's digest names what decides a run, and what specs got later leaves old runs their name."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import make_experiment, parts_of, values_of, with_part
+from embinit import specs
+from embinit.papers import chung2021
+from embinit.papers.kim2024.experiments import experiments, pretrainings, probes
+from embinit.specs import DataSpec, Recipe, RunSpec, canonical
+
+CLASSES = [
+    one
+    for one in vars(specs).values()
+    if isinstance(one, type) and dataclasses.is_dataclass(one) and one.__module__ == specs.__name__
+]
+LATER = {
+    (one, field.name): field.default
+    for one in CLASSES
+    for field in fields(one)
+    if "later" in field.metadata
+}
+
+
+def at(plain, path):
+    """What lies at a path of plain data."""
+    for step in path:
+        plain = plain[step]
+    return plain
+
+
+def test_every_class_of_a_spec_is_frozen_and_part_of_a_run():
+    """The tests below go through what a run is made of, so no class may stand beside it."""
+    run = next(
+        iter([one.run(chung2021.USUAL, 0) for one in chung2021.experiments("micro")]),
+    )
+    met = {type(part) for _, part in parts_of(run)}
+    [table] = [one.run("pretrained", 0) for one in pretrainings("micro")][:1]
+    met |= {type(part) for _, part in parts_of(table)}
+    assert met == set(CLASSES)
+    assert all(one.__dataclass_params__.frozen for one in CLASSES)
+
+
+@given(run=values_of(RunSpec), data=st.data())
+def test_a_later_field_at_its_default_is_no_part_of_the_digest(run, data):
+    """However deep it lies; any other value makes it another run."""
+    parts = list(parts_of(run))
+    later = [(path, name) for path, part in parts for kind, name in LATER if type(part) is kind]
+    path, name = data.draw(st.sampled_from(later))
+    part = dict(parts)[path]
+    default = LATER[type(part), name]
+    before = with_part(run, path, replace(part, **{name: default}))
+    after = with_part(run, path, replace(part, **{name: "another"}))
+    assert name not in at(json.loads(canonical(before)), path)
+    assert at(json.loads(canonical(after)), path)[name] == "another"
+    assert before.digest() != after.digest()
+
+
+@given(run=values_of(RunSpec), data=st.data())
+def test_every_other_field_is_always_part_of_the_digest(run, data):
+    """At its default too, since older digests have it."""
+    path, part = data.draw(st.sampled_from(list(parts_of(run))))
+    told = at(json.loads(canonical(run)), path)
+    for field in fields(part):
+        if (type(part), field.name) not in LATER:
+            assert field.name in told
+            changed = with_part(run, path, replace(part, **{field.name: "another"}))
+            assert changed.digest() != run.digest()
+
+
+@given(values_of(RunSpec))
+def test_a_digest_is_of_the_values_alone(run):
+    """Plain data in, plain data out: whoever makes an equal spec makes the same digest."""
+    again = with_part(run, (), replace(run))
+    assert again.digest() == run.digest()
+    assert json.loads(canonical(run)) == json.loads(canonical(again))
+    assert canonical({"b": (run,), "a": 1}) == canonical({"a": 1, "b": [again]})
+
+
+def test_a_class_gets_a_field_and_keeps_its_digests():
+    """What ``specs._later`` is for, at the top, in a recipe and in lists of parts."""
+
+    @dataclass(frozen=True)
+    class Before(Recipe):
+        steps: int
+        kind: ClassVar[str] = "mine"
+
+    @dataclass(frozen=True)
+    class After(Recipe):
+        steps: int
+        added: DataSpec | None = specs._later(None)  # noqa: RUF009, a field and no default
+        kind: ClassVar[str] = "mine"
+
+    one = make_experiment()
+    old, new = (replace(one, training=kind(3)).run("xavier", 0) for kind in (Before, After))
+    assert old.digest() == new.digest()
+    other = replace(new, training=After(3, one.data))
+    assert other.digest() != new.digest()
+    assert canonical({"parts": (After(1), [After(2)])}) == canonical(
+        {"parts": (Before(1), [Before(2)])}
+    )
+
+
+def run_of(tier, name, init):
+    [one] = [one for one in experiments(tier) if one.name == name]
+    return one.run(init, 0)
+
+
+@pytest.mark.parametrize(
+    ("run", "digest"),
+    [
+        (
+            lambda: run_of("micro", "glove-micro-translation", "pretrained"),
+            "9d2d72d5615cb8ccf0dff2ca1a19fbbf33f93cdf66e1195af0633c3734efc02a",
+        ),
+        (
+            lambda: run_of("paper", "bert-sst2", "xavier"),
+            "ad5dea64b26574dfe6fb87a28c6d4811b59fbbfb9b4d2ad8f5683640399497c5",
+        ),
+        (
+            lambda: (
+                next(one for one in experiments("paper") if one.name == "bert-sst2")
+                .without_positions()
+                .frozen()
+                .with_sigma(0.5)
+                .with_layers(2)
+                .run("pretrained", 0)
+            ),
+            "f18c1118fd168bb7522fce64486e97817909d800e36db3d8b8cefe1da657d8a5",
+        ),
+        (
+            lambda: probes("micro")[0].run("pretrained", 3),
+            "abd19659c07a26acc341220661ec854e7241e2798e2b1f657400c2dde85816d1",
+        ),
+        (
+            lambda: pretrainings("micro")[0].run("pretrained", 3),
+            "762a4252d4764e7ae8773f91d376e153e21c5a59fbba9ee743ed896f2a52fde8",
+        ),
+    ],
+)
+def test_the_digests_of_stored_runs_stand(run, digest):
+    """A digest that changes leaves every stored run behind; a new field belongs in ``_later``."""
+    assert run().digest() == digest
