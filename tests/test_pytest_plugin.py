@@ -12,6 +12,7 @@ from embinit import cli
 from embinit.report import load_schema
 from embinit.report.past import DamagedHistoryWarning
 from embinit.runs import session
+from embinit.runs.results import RunResult
 
 CLAIMS = """
 from embinit.claims.definitions import Family, claim
@@ -66,13 +67,13 @@ SCORES = {"xavier": 40.0, "pretrained": 20.0, "pretrained_shuffled": 40.0}
 def suite(pytester, monkeypatch):
     """A suite whose runs are already there: a score an arm, and noise a seed."""
 
-    def record(_, run):
+    def result(_, run):
         init = run.table.init
         noise = ((run.seed * 7 + len(init)) % 5) / 10
         measures = {"bleu": SCORES[init] + noise} if init in SCORES else {}
-        return {"measures": measures}
+        return RunResult(run, measures)
 
-    monkeypatch.setattr(session.Session, "record", record)
+    monkeypatch.setattr(session.Session, "result", result)
     monkeypatch.setattr(session.Session, "want", lambda self, runs: None)
     monkeypatch.setattr(session.Session, "ensure", lambda self, runs: None)
     directory = pytester.mkdir("claims")
@@ -145,7 +146,7 @@ def test_a_session_is_held_against_a_baseline(suite):
     document = blessed(suite)
     jsonschema.validate(document, load_schema())
     assert document["blessed"]["when"].startswith("20")
-    argued = ("claims", "--baseline", "reference/verdicts.json", "-k")
+    argued = ("claims", "--embinit-baseline", "reference/verdicts.json", "-k")
     result = suite.runpytest_inprocess(*argued, "holds or open or missing")
     assert result.ret == 0
     assert not [line for line in result.outlines if line.startswith(("LOST", "moved"))]
@@ -165,8 +166,8 @@ def test_a_session_is_held_against_a_baseline(suite):
     result = suite.runpytest_inprocess(*argued, "missing")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["LOST: *missing* was SUPPORTED and is NOT RUN"])
-    result = suite.runpytest_inprocess("claims", "--baseline", "nowhere.json")
-    result.stderr.fnmatch_lines(["*--baseline: *nowhere.json does not exist*"])
+    result = suite.runpytest_inprocess("claims", "--embinit-baseline", "nowhere.json")
+    result.stderr.fnmatch_lines(["*--embinit-baseline: *nowhere.json does not exist*"])
 
 
 def test_only_a_sound_report_is_blessed(suite, capsys):
@@ -239,12 +240,39 @@ def test_any_other_verdict_and_a_moved_table_are_told(suite, capsys):
     assert "planted" in capsys.readouterr().out
 
 
-def test_a_crashed_worker_is_an_error(suite):
-    """Not a refuted claim, which is what pytest's status 1 means here."""
-    path = suite.path / "claims/test_mine.py"
-    path.write_text(CLAIMS + "\n\ndef test_crash():\n    import os\n    os._exit(1)\n")
-    done = suite.runpytest_subprocess("claims", "-n", "1", "-k", "crash")
-    assert done.ret == pytest.ExitCode.INTERNAL_ERROR
+CRASH = """
+def test_crash():
+    import os
+    os._exit(1)
+"""
+AUDIT = """
+from embinit.claims import audited
+from embinit.claims.audit import agrees, exactly
+
+
+@audited("mine/audit/one", says="one is one", where="here")
+def test_audit():
+    return [agrees("one", "1", exactly(1.0), "1")]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        (CRASH + AUDIT, pytest.ExitCode.INTERNAL_ERROR),
+        (AUDIT + CRASH, pytest.ExitCode.INTERNAL_ERROR),
+        (CRASH, pytest.ExitCode.TESTS_FAILED),
+    ],
+    ids=["before", "after", "alone"],
+)
+def test_a_crashed_worker_is_an_error(pytester, text, status):
+    """Not a refuted claim, which is what pytest's status 1 means where there are claims.
+
+    A controller without options learns of them late; where there are none, nothing changes.
+    """
+    pytester.makepyfile(test_mine=text)
+    done = pytester.runpytest_subprocess("-n", "1", "-p", "no:randomly")
+    assert done.ret == status
 
 
 def test_junit_has_the_numbers_as_properties(suite):
@@ -260,7 +288,7 @@ def test_junit_has_the_numbers_as_properties(suite):
 
 def test_more_seeds_are_trained_for_what_is_open(suite):
     """By the schedule that the file tells; what is decided keeps its first look."""
-    result = suite.runpytest_inprocess("claims", "-k", "open or holds", "--max-seeds", "12")
+    result = suite.runpytest_inprocess("claims", "-k", "open or holds", "--embinit-max-seeds", "12")
     result.assert_outcomes(passed=1, xfailed=1)
     document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
     jsonschema.validate(document, load_schema())
@@ -271,16 +299,21 @@ def test_more_seeds_are_trained_for_what_is_open(suite):
     assert len(told["open"]["left_values"]) == len(told["open"]["seeds"]) == 12
     assert told["holds"]["alpha"] == pytest.approx(0.05 / 4 / 2)
     assert told["open"]["alpha"] == pytest.approx(0.05 / 4 / 4)
-    suite.runpytest_inprocess("claims", "-k", "open", "--max-seeds", "12", "--budget", "0")
+    suite.runpytest_inprocess(
+        "claims", "-k", "open", "--embinit-max-seeds", "12", "--embinit-budget", "0"
+    )
     document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
     assert document["claims"][0]["comparisons"][0]["n"] == 5
-    result = suite.runpytest_inprocess("claims", "--max-seeds", "3")
-    result.stderr.fnmatch_lines(["*--max-seeds: at most 3 seeds, but the first look takes 5*"])
+    result = suite.runpytest_inprocess("claims", "--embinit-max-seeds", "3")
+    result.stderr.fnmatch_lines(
+        ["*--embinit-max-seeds: at most 3 seeds, but the first look takes 5*"]
+    )
 
 
 def test_strict_makes_undecided_fail(suite):
     """Nobody has to take an open question for a pass."""
-    suite.runpytest_inprocess("claims", "--strict", "-k", "open").assert_outcomes(failed=1)
+    suite.makeini("[pytest]\nembinit_strict = true\n")
+    suite.runpytest_inprocess("claims", "-k", "open").assert_outcomes(failed=1)
 
 
 def test_a_claim_alone_has_the_verdict_of_the_suite(suite):
@@ -306,14 +339,17 @@ def test_a_broken_claim_is_no_refuted_one(suite):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--seeds", "1"], "*at least 2*"),
-        (["--tier", "huge"], "*invalid choice*"),
-        (["--data-dir", "nowhere"], "*nowhere is not a directory*"),
-        (["--source", "glove"], "*--source glove: write NAME=PATH*"),
-        (["--source", "=file"], "*--source =file: write NAME=PATH*"),
-        (["--source", "a=file", "--source", "glove=nowhere"], "*glove=nowhere: */nowhere doesn't*"),
-        (["--device", "cuda:99"], "*cuda:99 can't be used here*"),
-        (["--store", "file/store"], "*can't be written*--store*"),
+        (["--embinit-seeds", "1"], "*at least 2*"),
+        (["--embinit-tier", "huge"], "*unknown tier 'huge': known are*"),
+        (["--embinit-data-dir", "nowhere"], "*nowhere is not a directory*"),
+        (["--embinit-source", "glove"], "*--source glove: write NAME=PATH*"),
+        (["--embinit-source", "=file"], "*--source =file: write NAME=PATH*"),
+        (
+            ["--embinit-source", "a=file", "--embinit-source", "glove=nowhere"],
+            "*glove=nowhere: */nowhere doesn't*",
+        ),
+        (["--embinit-device", "cuda:99"], "*cuda:99 can't be used here*"),
+        (["--embinit-store", "file/store"], "*can't be written*--store*"),
     ],
 )
 def test_bad_options_end_the_session_before_it_starts(suite, arguments, message):
@@ -326,14 +362,14 @@ def test_bad_options_end_the_session_before_it_starts(suite, arguments, message)
 
 PROBE = """
 from embinit.claims.definitions import Family, claim
-from embinit.papers.kim2024 import table4
+from embinit.papers.kim2024 import scaled, table4
 
 MINE = Family("mine/table", {"sample": 1})
 
 
 @claim("mine/table/a", says="a", where="here", family=MINE, experiments=table4)
 def test_a(experiment):
-    assert experiment.scaled("sqrt(D)")["pretrained"].alike(experiment["pretrained"])
+    assert scaled(experiment, "sqrt(D)")["pretrained"].alike(experiment["pretrained"])
 """
 VECTORS = "man 1 0 0\nwoman 1 1 0\nking 1 0 1\nqueen {} 1\n"
 
@@ -349,9 +385,9 @@ def test_a_source_may_be_read_from_anywhere(pytester, workers, given):
     )
     (pytester.path / "right.txt").write_text(VECTORS.format("1 1"))
     (pytester.path / "wrong.vec").write_text("5 3\n" + VECTORS.format("-1 -1") + "prince 1 1 1\n")
-    arguments = ["claims", "--tier", "sample", "--data-dir", ".", "-n", workers]
+    arguments = ["claims", "--embinit-tier", "sample", "--embinit-data-dir", ".", "-n", workers]
     for path, percent in given.items():
-        done = pytester.runpytest_subprocess(*arguments, "--source", f"glove={path}")
+        done = pytester.runpytest_subprocess(*arguments, "--embinit-source", f"glove={path}")
         done.assert_outcomes(passed=1)
         document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
         [comparison] = document["claims"][0]["comparisons"]
@@ -430,8 +466,8 @@ def test_unequal_budgets_are_caught_before_anything_is_wanted(suite, monkeypatch
     monkeypatch.setattr(session.Session, "problem", lambda self, run: None)
     monkeypatch.setattr(
         session.Session,
-        "record",
-        lambda self, run: {"measures": {"sentiment_accuracy": 50.0 + (run.seed * 3) % 5}},
+        "result",
+        lambda self, run: RunResult(run, {"sentiment_accuracy": 50.0 + (run.seed * 3) % 5}),
     )
     (suite.path / "claims/test_mine.py").write_text(BUDGETS)
     result = suite.runpytest_inprocess("claims")

@@ -31,7 +31,7 @@ from dataclasses import replace
 
 import embinit.runs.plan
 from embinit.claims.definitions import Family, claim
-from embinit.data.tasks import Cut
+from embinit.specs import Cut
 from embinit.papers.kim2024.experiments import experiments
 
 MINE = Family("mine/finding", {"micro": 2})
@@ -55,7 +55,8 @@ def small(tier):
 def test_a(experiment):
     assert experiment["pretrained"] < experiment["xavier"]
 """
-LOOKS = ("--seeds", "2", "--max-seeds", "4")
+LOOKS = ("--embinit-seeds", "2", "--embinit-max-seeds", "4")
+RAY = ("--embinit-engine", "ray", "--embinit-ray-address")
 RUNS = 4 * (1 + 1 + 1)
 
 WATCH = """
@@ -67,14 +68,14 @@ from embinit.runs.store import Store
 put = Store.put
 
 
-def told(self, key, record):
+def told(self, key, result):
     with Path(__file__).with_name("puts").open("a") as file:
         print(key, file=file)
-    put(self, key, record)
+    put(self, key, result)
 
 
 Store.put = told
-session.train = None  # what trains here is no cluster
+session.results_of = None  # what trains here is no cluster
 """
 
 
@@ -173,7 +174,7 @@ def test_a_cluster_comes_to_the_verdicts_of_one_machine(cluster, local, tmp_path
     """The later look's runs too; the session itself trains nothing."""
     there = suite(tmp_path)
     (there / "conftest.py").write_text(WATCH)
-    far = run(there, *LOOKS, "--engine", "ray", "--ray-address", cluster.address)
+    far = run(there, *LOOKS, *RAY, cluster.address)
     assert decided(far) == local
     assert far["session"]["runs"] == {"wanted": RUNS, "trained": RUNS, "stored": 0}
     assert far["session"]["device"] == "cpu (Ray cluster)"
@@ -213,7 +214,7 @@ def test_what_is_lost_with_its_process_or_its_node_is_trained_again(cluster, loc
     (there / "conftest.py").write_text(WATCH)
     seen: list[int] = []
     third = cluster.add_node(**cluster.node_settings)
-    arguments = (*LOOKS, "-n", "2", "--engine", "ray", "--ray-address", cluster.address)
+    arguments = (*LOOKS, "-n", "2", *RAY, cluster.address)
     with (
         (tmp_path / "log").open("w") as log,
         subprocess.Popen(command(*arguments), cwd=there, stdout=log, stderr=log) as session,
@@ -322,16 +323,22 @@ def test_a_gpu_trains_as_many_cohorts_as_its_shares(tmp_path, monkeypatch, share
     ("arguments", "told"),
     [
         (
-            ("--ray-address", "127.0.0.1:1"),
+            ("--embinit-ray-address", "127.0.0.1:1"),
             "--ray-address 127.0.0.1:1: no Ray cluster can be join*",
         ),
-        (("--ray-address", "nonsense"), "--ray-address nonsense: no Ray cluster can be joined*"),
-        (("--gpu-share", "2"), "--gpu-share 2.0: a share of one GPU is above 0 and up to 1"),
+        (
+            ("--embinit-ray-address", "nonsense"),
+            "--ray-address nonsense: no Ray cluster can be joined*",
+        ),
+        (
+            ("--embinit-gpu-share", "2"),
+            "--embinit-gpu-share 2.0: a share of one GPU is above 0 and up to 1",
+        ),
     ],
 )
 def test_what_cannot_be_joined_is_one_error(pytester, arguments, told):
     """Before anything is collected, and with the mend."""
-    done = pytester.runpytest("--engine", "ray", *arguments)
+    done = pytester.runpytest("--embinit-engine", "ray", *arguments)
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines([f"ERROR: {told}"])
 
@@ -339,6 +346,6 @@ def test_what_cannot_be_joined_is_one_error(pytester, arguments, told):
 def test_without_ray_its_name_is_told(pytester, monkeypatch):
     """One line, and what to install."""
     monkeypatch.setitem(sys.modules, "ray", None)
-    done = pytester.runpytest("--engine", "ray")
+    done = pytester.runpytest("--embinit-engine", "ray")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["ERROR: *isn't installed; pip install 'embinit?ray?'"])

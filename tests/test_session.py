@@ -29,7 +29,7 @@ CLAIMS = """
 from dataclasses import replace
 
 from embinit.claims.definitions import Family, claim
-from embinit.data.tasks import Cut
+from embinit.specs import Cut
 from embinit.papers.kim2024.experiments import experiments
 
 MINE = Family("mine/finding", {"micro": 4})

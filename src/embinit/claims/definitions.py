@@ -99,7 +99,13 @@ def comparisons_of(test: Callable[..., None], experiment: Experiment) -> list[Co
         InputError: The claim makes none, or one that can't be made, such as of an unknown arm.
     """
     with read_by(Reader()) as reader:
-        test(experiment=experiment)
+        try:
+            test(experiment=experiment)
+        except AssertionError as error:
+            raise InputError(
+                "it asserts something that is false before any run: a claim asserts comparisons of "
+                "arms alone, and none with 'not'"
+            ).with_traceback(error.__traceback__) from None
     if not reader.met:
         raise InputError(f"{getattr(test, '__name__', test)} asserts no comparison of arms")
     return reader.met

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from argparse import ArgumentError
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,6 +26,8 @@ MARK = "embinit.statement"
 SHORT_OPTIONS = "embinit_short_options"
 STRICT = "embinit_strict"
 CONTROLLER = "embinit.controller"
+PHASES = ("setup", "call", "teardown")
+"""A worker that crashed has its test reported as failed in none of them, with no properties."""
 STARTED: pytest.StashKey[float] = pytest.StashKey()
 """When the session began: claims may be met, and trained, long before all is loaded."""
 
@@ -112,7 +115,13 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     for name, settings in OPTIONS.items():
         short = [f"--{name}"] if name in wanted or "all" in wanted else []
         dest = f"embinit_{name.replace('-', '_')}"
-        group.addoption(f"--embinit-{name}", *short, dest=dest, **settings)
+        try:
+            group.addoption(f"--embinit-{name}", *short, dest=dest, **settings)
+        except (ArgumentError, ValueError) as error:
+            raise pytest.UsageError(
+                f"{SHORT_OPTIONS} asks for --{name}, which another plugin has ({error}); list the "
+                "others there, or leave that plugin out with -p no:NAME"
+            ) from None
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -164,6 +173,7 @@ class Controller:
     def __init__(self, config: pytest.Config) -> None:
         """Waits in the session of ``config``."""
         self._config = config
+        self._crashes: list[pytest.TestReport] = []
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -171,9 +181,12 @@ class Controller:
         node.workerinput[CONTROLLER] = os.getpid()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Loads the session when a claim is reported."""
-        if any(name == MARK for name, _ in report.user_properties):
+        """Loads the session when a claim is reported, and tells it of workers that crashed."""
+        if report.when not in PHASES:
+            self._crashes.append(report)
+        elif any(name == MARK for name, _ in report.user_properties):
             self._config.pluginmanager.unregister(self)
             session = claim_session(self._config)
             session.begin()
-            session.pytest_runtest_logreport(report)
+            for early in (*self._crashes, report):
+                session.pytest_runtest_logreport(early)

@@ -36,7 +36,7 @@ from embinit.claims.statements import Statement
 from embinit.data.sources import named_source
 from embinit.errors import InputError
 from embinit.papers import arm_labels, papers_of, with_tier
-from embinit.pytest_plugin import CONTROLLER, MARK, STARTED, STRICT, progress_line
+from embinit.pytest_plugin import CONTROLLER, MARK, PHASES, STARTED, STRICT, progress_line
 from embinit.report import baseline
 from embinit.report.baseline import Change
 from embinit.report.verdicts import add_holm, audit_entry, claim_entry, properties
@@ -367,8 +367,7 @@ class ClaimSession:
                 entries += 1
                 if report.when == "call":
                     collected[name].append(json.loads(str(value)))
-        # A worker that crashed has its test reported as failed in no phase, with no properties.
-        crashed = report.when not in ("setup", "call", "teardown")
+        crashed = report.when not in PHASES
         if report.failed and (crashed or (is_statement and not entries)):
             self.broken.append(report.nodeid)
 

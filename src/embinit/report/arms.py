@@ -71,7 +71,10 @@ class Arm:
     @property
     def anchor(self) -> str:
         """The page's fragment where the arm's spec stands."""
-        return "arm-" + hashlib.sha256(_arm_key(self.runs[0]).encode()).hexdigest()[:10]
+        spec = dataclasses.asdict(self.runs[0].spec)
+        del spec["seed"]
+        text = json.dumps([self.runs[0].label, spec], sort_keys=True, default=str)
+        return "arm-" + hashlib.sha256(text.encode()).hexdigest()[:10]
 
     @property
     def short_keys(self) -> list[str]:
@@ -187,7 +190,7 @@ def _task_row(task: str, runs: Sequence[Run]) -> TaskRow:
 
 def gather(keys: Iterable[str], runs: Mapping[str, Run]) -> tuple[Arm, ...]:
     """The arms of the runs ``keys``, in order of first appearance; unknown keys are passed over."""
-    groups: dict[str, list[Run]] = {}
+    groups: dict[tuple[str, RunSpec], list[Run]] = {}
     for key in dict.fromkeys(keys):
         if key in runs:
             groups.setdefault(_arm_key(runs[key]), []).append(runs[key])
@@ -235,10 +238,9 @@ def coverage_rows(runs: Iterable[Run]) -> list[CoverageRow]:
     return sorted(rows, key=lambda row: (row.task, row.source, row.side, row.types))
 
 
-def _arm_key(run: Run) -> str:
-    spec = dataclasses.asdict(run.spec)
-    del spec["seed"]
-    return json.dumps([run.label, spec], sort_keys=True, default=str)
+def _arm_key(run: Run) -> tuple[str, RunSpec]:
+    """Equal for runs of one label that differ in the seed alone."""
+    return run.label, dataclasses.replace(run.spec, seed=0)
 
 
 def _labels(runs: Sequence[Run]) -> list[str]:

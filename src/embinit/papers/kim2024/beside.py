@@ -13,7 +13,7 @@ from embinit.papers.kim2024.experiments import LABELS, SOURCES, experiments, pro
 from embinit.papers.kim2024.printed import TITLES, numbers
 from embinit.runs.measures import Measure, table_statistic
 from embinit.runs.results import RunResult
-from embinit.specs import RunSpec, canonical
+from embinit.specs import RunSpec
 from embinit.tables.positions import multiplier
 
 ARMS = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled", "xavier_pretrained")
@@ -47,7 +47,7 @@ class Runs:
 
     def __init__(self, results: Iterable[RunResult]) -> None:
         """Sorts ``results``."""
-        self._arms: dict[str, dict[int, RunResult]] = {}
+        self._arms: dict[RunSpec, dict[int, RunResult]] = {}
         for result in results:
             if result.spec.seed < OTHER_SEEDS:
                 self._arms.setdefault(_arm(result.spec), {})[result.spec.seed] = result
@@ -68,8 +68,9 @@ class Runs:
         return mean_and_spread(self.of(experiment, init), what, decimals)
 
 
-def _arm(run: RunSpec) -> str:
-    return canonical(replace(run, seed=0))
+def _arm(run: RunSpec) -> RunSpec:
+    """Equal for runs that differ in the seed alone."""
+    return replace(run, seed=0)
 
 
 def _tasks(experiment: Experiment) -> list[str]:

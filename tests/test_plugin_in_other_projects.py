@@ -1,0 +1,430 @@
+"""The plugin in projects that are not embinit's: light, out of the way, and beside other plugins.
+
+What trains here is tiny, and most tests share one store, so that hardly anything is trained twice.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from embinit import Session, Store, judge
+from embinit.errors import InputError
+from embinit.papers.kim2024.experiments import experiments
+from embinit.pytest_plugin import OPTIONS
+from embinit.report import load_schema
+from embinit.report.verdicts import add_holm, claim_entry
+
+CLAIMS = """
+from dataclasses import replace
+
+from embinit import Family, claim
+from embinit.papers.kim2024.experiments import experiments
+from embinit.specs import Cut
+
+MINE = Family("mine/finding", {"micro": 2})
+
+
+def small(tier):
+    return [
+        replace(
+            one,
+            model=replace(one.model, layers=1, feed_forward=16),
+            training=replace(one.training, epochs=1),
+            data=replace(one.data, cut=Cut(train=200, validation=50)),
+        )
+        for one in experiments(tier, ("glove",), ("sentiment",))
+    ]
+
+
+def stated(name):
+    return claim(f"mine/finding/{name}", says=name, where="here", family=MINE, experiments=small)
+
+
+@stated("wider")
+def test_wider(experiment):
+    assert experiment["pretrained"].sigma > experiment["xavier"].sigma
+
+
+@stated("better")
+def test_better(experiment):
+    assert experiment["pretrained"] < experiment["xavier"]
+    assert experiment["pretrained"].within(20).alike(experiment["xavier"])
+"""
+RUNS = 2 * 2
+
+
+def write_claims(root: Path, text: str = CLAIMS) -> None:
+    (root / "claims").mkdir(exist_ok=True)
+    (root / "claims/test_mine.py").write_text(text)
+
+
+def verdicts(root: Path) -> dict:
+    document = json.loads((root / "reports/latest/verdicts.json").read_text())
+    jsonschema.validate(document, load_schema())
+    return document
+
+
+def numbers(document: dict) -> dict[str, list]:
+    """What decides each claim, and to what it came."""
+    return {
+        entry["id"]: [entry["verdict"], *((c["left_values"], c["p"]) for c in entry["comparisons"])]
+        for entry in document["claims"]
+    }
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that several tests share; the first of them trains."""
+    return tmp_path_factory.mktemp("shared") / "store"
+
+
+@pytest.fixture(scope="module")
+def judged(store: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
+    """The claims as ``judge`` decides them, without pytest: their entries by id."""
+    path = tmp_path_factory.mktemp("judged") / "claims_of_mine.py"
+    path.write_text(CLAIMS)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    [experiment] = module.small("micro")
+    experiment = module.replace(experiment, seeds=2)
+    session = Session(Store(store), None, "cpu")
+    entries = []
+    for test in (module.test_wider, module.test_better):
+        judgement = judge(test, experiment, session)
+        node = f"claims/test_mine.py::{test.__name__}[{experiment.name}]"
+        entries.append(claim_entry(judgement, node, session.key, session.result))
+    assert session.trained == RUNS
+    add_holm(entries)
+    return {entry["id"]: entry for entry in entries}
+
+
+TELL = """
+import json
+import sys
+from pathlib import Path
+
+
+def pytest_sessionfinish(session):
+    config = session.config
+    if hasattr(config, "workerinput"):
+        return
+    groups = [*config._parser._groups, config._parser._anonymous]
+    options = {name for group in groups for one in group.options for name in one.names()}
+    fixtures = vars(getattr(session, "_fixturemanager", config))
+    names = ("_arg2fixturedefs", "_arg2node2fixturedefs")  # before pytest 9.1, and since
+    told = {
+        "options": sorted(options),
+        "dests": sorted(vars(config.option)),
+        "inis": sorted(config._parser._inidict),
+        "fixtures": sorted({name for one in names for name in fixtures.get(one, ())}),
+        "markers": sorted(line.split(":")[0] for line in config.getini("markers")),
+        "modules": sorted(sys.modules),
+    }
+    Path("told.json").write_text(json.dumps(told))
+"""
+
+
+def told_by(pytester: pytest.Pytester, *arguments: str) -> dict[str, set[str]]:
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
+    done.assert_outcomes(passed=1)
+    told = json.loads((pytester.path / "told.json").read_text())
+    return {name: set(found) for name, found in told.items()}
+
+
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n", "1")], ids=["alone", "xdist"])
+def test_a_project_without_claims_hardly_notices(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
+) -> None:
+    """No name of ours lacks the prefix, and nothing is imported but what tells the options."""
+    # pytest-randomly imports torch by itself.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    pytester.makeconftest(TELL)
+    pytester.makepyfile("def test_trivial():\n    assert 1 + 1 == 2\n")
+    ours = told_by(pytester, *workers, "-p", "embinit.pytest_plugin")
+    without = told_by(pytester, *workers)
+    added = {name: ours[name] - without[name] for name in ours}
+    assert {f"--embinit-{name}" for name in OPTIONS} == added["options"]
+    assert {f"embinit_{name.replace('-', '_')}" for name in OPTIONS} == added["dests"]
+    assert added["inis"] == {"embinit_short_options", "embinit_strict"}
+    assert workers or "tmp_path" in ours["fixtures"]
+    assert added["fixtures"] == added["markers"] == set()
+    assert added["modules"] == {"embinit", "embinit.pytest_plugin"}
+    assert "torch" not in ours["modules"]
+    assert not (pytester.path / ".embinit").exists()
+    assert not (pytester.path / "reports").exists()
+
+
+def test_short_names_are_there_where_they_are_asked_for(pytester: pytest.Pytester) -> None:
+    """All of them or a few; the prefixed names stay, and the rest remain the project's."""
+    pytester.makepyfile("def test_trivial():\n    pass\n")
+    none = ("-p", "no:playwright")  # it has a --device of its own
+    every = ("--tier=micro", "--embinit-seeds=3", "--seeds=2", "--no-train", "--store=here")
+    pytester.makeini("[pytest]\nembinit_short_options = all\n")
+    done = pytester.runpytest_inprocess(*none, *every)
+    done.assert_outcomes(passed=1)
+    done.stdout.fnmatch_lines(["embinit: tier micro, device cpu"])
+    pytester.makeini("[pytest]\nembinit_short_options = tier seeds\n")
+    pytester.runpytest_inprocess(*none, "--tier=micro", "--seeds=2").assert_outcomes(passed=1)
+    done = pytester.runpytest_inprocess(*none, "--no-train")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["*unrecognized arguments: --no-train*"])
+    pytester.makeini("[pytest]\n")
+    done = pytester.runpytest_inprocess(*none, "--tier=micro")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["*unrecognized arguments: --tier=micro*"])
+
+
+def test_a_short_name_that_is_taken_is_told(pytester: pytest.Pytester) -> None:
+    """Whoever asks for all of them learns which one another plugin has."""
+    pytester.makepyfile(theirs="def pytest_addoption(parser):\n    parser.addoption('--device')\n")
+    pytester.makeini("[pytest]\nembinit_short_options = all\n")
+    pytester.syspathinsert()
+    done = pytester.runpytest_subprocess("-p", "theirs", "-p", "no:playwright")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["ERROR: embinit_short_options asks for --device, which another*"])
+
+
+BESIDE = {
+    "pytest_playwright": ("--device", "iPhone 13"),
+    "pytest_randomly": ("--randomly-seed", "7"),
+    "pytest_cov": ("--cov=claims", "--cov-report=term"),
+    "pytest_timeout": ("--timeout", "300"),
+}
+SIGNS = {
+    "pytest_randomly": "*randomly-seed=7*",
+    "pytest_cov": "*claims*test_mine.py*",
+    "pytest_timeout": "timeout: 300*",
+}
+
+
+@pytest.mark.parametrize("plugin", BESIDE)
+def test_claims_are_judged_beside_other_plugins(
+    pytester: pytest.Pytester, plugin: str, store: Path, judged: dict
+) -> None:
+    """Their options keep their meaning, and ours theirs: the verdicts are the same with each."""
+    pytest.importorskip(plugin)
+    write_claims(pytester.path)
+    # Coverage would meet one that measures this test.
+    whole = plugin == "pytest_cov"
+    run = pytester.runpytest_subprocess if whole else pytester.runpytest_inprocess
+    ours = ("--embinit-seeds=2", "--embinit-device=cpu", f"--embinit-store={store}")
+    done = run("claims", *BESIDE[plugin], *ours)
+    document = verdicts(pytester.path)
+    assert numbers(document) == numbers({"claims": judged.values()})
+    assert document["session"]["runs"] == {"wanted": RUNS, "trained": 0, "stored": RUNS}
+    assert done.ret in (0, 1)
+    if plugin in SIGNS:
+        done.stdout.fnmatch_lines([SIGNS[plugin]])
+
+
+OWN_OPTIONS = """
+def pytest_addoption(parser):
+    parser.addoption("--device", default="none")
+    parser.addoption("--seeds", type=int, default=0)
+    parser.addoption("--tier", default="none")
+    parser.addini("strict_seeds", "theirs")
+"""
+OWN_TEST = """
+import pytest
+
+
+@pytest.fixture
+def experiment(request):
+    return request.config.getoption("--device"), request.config.getoption("--seeds")
+
+
+def test_theirs(experiment, pytestconfig):
+    assert experiment == ("gpu0", 99)
+    assert pytestconfig.getoption("tier") == "gold"
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_a_projects_own_options_stay_its_own(
+    pytester: pytest.Pytester, workers: tuple[str, ...], store: Path, judged: dict
+) -> None:
+    """Though they are called as our short names are, and a fixture as our claims' parameter."""
+    pytester.makeconftest(OWN_OPTIONS)
+    pytester.makepyfile(test_theirs=OWN_TEST)
+    write_claims(pytester.path)
+    run = pytester.runpytest_subprocess if workers else pytester.runpytest_inprocess
+    theirs = ("--device", "gpu0", "--seeds", "99", "--tier", "gold", "-p", "no:playwright")
+    done = run(*theirs, "--embinit-seeds=2", f"--embinit-store={store}", *workers)
+    assert done.ret in (0, 1)
+    assert not [line for line in done.outlines if "test_theirs" in line and "FAILED" in line]
+    assert sum(done.parseoutcomes().get(name, 0) for name in ("passed", "failed", "xfailed")) == 3
+    assert numbers(verdicts(pytester.path)) == numbers({"claims": judged.values()})
+
+
+OFTEN = """
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logreport(report):
+    # In the controller, when the first report comes: nothing of embinit's session is there before.
+    if not Path("first").exists():
+        Path("first").write_text(str("embinit.pytest_plugin.session" in sys.modules))
+    from embinit.pytest_plugin import progress_line
+
+    progress_line.TELL_SECONDS = progress_line.LOOK_SECONDS = 0.02
+"""
+
+
+def test_a_controller_without_options_learns_of_claims_from_its_workers(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, judged: dict
+) -> None:
+    """It collects nothing, yet verdicts, report and progress come, and every run is counted."""
+    monkeypatch.setenv("CI", "")
+    write_claims(pytester.path, CLAIMS.replace("epochs=1),", "epochs=1),\n            seeds=2,"))
+    pytester.makeconftest(
+        "import os\nif 'PYTEST_XDIST_WORKER' not in os.environ:\n"
+        + "".join(f"    {line}\n" if line else "\n" for line in OFTEN.splitlines())
+    )
+    done = pytester.runpytest_subprocess("claims", "-n", "2")
+    assert (pytester.path / "first").read_text() == "False"
+    document = verdicts(pytester.path)
+    assert document["session"]["runs"] == {"wanted": RUNS, "trained": RUNS, "stored": 0}
+    assert numbers(document) == numbers({"claims": judged.values()})
+    assert (pytester.path / "reports/latest/index.html").exists()
+    told = "\n".join(done.outlines)
+    assert re.search(rf"embinit: \d of {RUNS} runs stored, (estimating|.* left)", told)
+    assert re.search(r"^=+ verdicts =+$", told, re.MULTILINE)
+    assert not [*(pytester.path / ".embinit/store/sessions").glob("plan-*")]
+
+
+def test_judge_decides_as_the_plugin_does(
+    pytester: pytest.Pytester, store: Path, judged: dict
+) -> None:
+    """The same entry to the last number, from the same runs, of which none is made again."""
+    write_claims(pytester.path)
+    pytester.runpytest_inprocess("claims", "--embinit-seeds=2", f"--embinit-store={store}")
+    document = verdicts(pytester.path)
+    assert document["session"]["runs"]["trained"] == 0
+    assert {entry["id"]: entry for entry in document["claims"]} == json.loads(json.dumps(judged))
+
+
+def test_judge_needs_no_pytest() -> None:
+    """It is for notebooks and scripts too."""
+    code = "import sys\nfrom embinit import Session, Store, judge\nprint('pytest' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_judge_says_what_it_lacks(store: Path) -> None:
+    """A claim alone says neither where nor with what."""
+
+    def no_claim(experiment):
+        assert experiment["pretrained"] < experiment["xavier"]
+
+    session = Session(Store(store), None, "cpu")
+    with pytest.raises(InputError, match="judge takes a session"):
+        judge(no_claim)
+    with pytest.raises(InputError, match="judge takes the experiment"):
+        judge(no_claim, session=session)
+    with pytest.raises(InputError, match="no_claim is no claim; decorate it with claim"):
+        judge(no_claim, experiments("micro")[0], session)
+
+
+BROKEN = """
+
+@stated("broken"){}
+def test_broken(experiment):
+    other = experiment["xavier"]
+    assert {}
+"""
+BUDGET = """
+
+from embinit.papers import chung2021
+
+
+def open_vocabulary(tier):
+    [one, *_] = chung2021.experiments(tier)
+    return [replace(one, data=replace(one.data, most_words=None))]
+
+
+@claim(  # here
+    "mine/finding/broken", says="b", where="h", family=MINE, experiments={}, equal="finetuning"
+)
+def test_broken(experiment):
+    assert experiment["normal"] < experiment["normal"].on_other_seeds()
+"""
+FAMILY = """
+
+OTHER = Family("mine/other", {"paper": 1})
+
+
+@claim("mine/other/broken", says="b", where="h", family=OTHER, experiments=small)  # here
+def test_broken(experiment):
+    assert experiment["pretrained"] < experiment["xavier"]
+"""
+EXPERIMENTS = """
+
+def deeper(tier):
+    return [one.with_model(depth=3) for one in small(tier)]  # here
+
+
+@claim("mine/finding/broken", says="b", where="h", family=MINE, experiments=deeper)
+def test_broken(experiment):
+    assert experiment["pretrained"] < experiment["xavier"]
+"""
+
+
+def asserting(what: str) -> str:
+    return BROKEN.format("", f"{what}  # here")
+
+
+@pytest.mark.parametrize(
+    ("broken", "said", "workers"),
+    [
+        (asserting('experiment["xavir"] < other'), "unknown init 'xavir': did you mean", ""),
+        (asserting('experiment["xavir"] < other'), "unknown init 'xavir': did you mean", "-n1"),
+        (asserting('not experiment["pretrained"] < other'), "and none with 'not'", ""),
+        (
+            asserting('experiment["pretrained"].measured_by("blue") < other'),
+            "unknown measure 'blue': did you mean 'bleu'?",
+            "",
+        ),
+        (asserting("other.bleu < other"), "AttributeError: 'Quantity' object has no attrib", ""),
+        (BROKEN.format("  # here", "1 < 2"), "test_broken asserts no comparison of arms", ""),
+        (BUDGET.format("open_vocabulary"), "must fix its vocabulary by most_words", ""),
+        (BUDGET.format("small"), "'training' counts no parameters at 'finetuning'", ""),
+        (FAMILY, "family 'mine/other' has no size for tier 'micro'", ""),
+        (EXPERIMENTS, "a model has no 'depth'; it has dim, heads, layers", ""),
+    ],
+    ids=[
+        "arm", "arm of a worker", "not", "measure", "attribute", "nothing", "vocabulary", "phase",
+        "family", "experiments",
+    ],
+)  # fmt: skip
+def test_a_claim_that_cannot_be_read_fails_alone(
+    pytester: pytest.Pytester, store: Path, judged: dict, broken: str, said: str, workers: str
+) -> None:
+    """One line names the file, the line and the fault; the file's other claims are decided."""
+    text = CLAIMS + broken
+    write_claims(pytester.path, text)
+    run = pytester.runpytest_subprocess if workers else pytester.runpytest_inprocess
+    given = ("--embinit-seeds=2", f"--embinit-store={store}", "-p", "no:randomly")
+    done = run("claims", *filter(None, [workers]), *given)
+    lines = enumerate(text.splitlines(), start=1)
+    [line] = [number for number, one in lines if one.endswith("# here")]
+    place = f"claims/test_mine.py:{line}: "
+    found = [one for one in done.outlines if one.startswith(place)]
+    assert len(found) == 1, done.stdout.str()
+    assert said in found[0]
+    assert "INTERNALERROR" not in done.stdout.str()
+    assert "Traceback" not in done.stdout.str()
+    assert done.ret == pytest.ExitCode.INTERNAL_ERROR
+    assert numbers(verdicts(pytester.path)) == numbers({"claims": judged.values()})
