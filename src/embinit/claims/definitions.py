@@ -32,7 +32,7 @@ class Family:
     claims that are collected.
 
     Attributes:
-        name: The family's name, after its paper's (``kim2024/finding-1``).
+        name: The family's name, after its paper's (``paper/finding-1``).
         size: How many claims it has on each tier, fixed before any run.
         says: What its claims state together, for people.
         alpha: The level that its claims share.
