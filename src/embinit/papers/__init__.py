@@ -9,6 +9,7 @@ tested like any other, with nothing beside it.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -276,7 +277,11 @@ def mean_and_spread(results: Iterable[RunResult], what: str | Measure, decimals:
         InputError: No measure of that name is registered.
     """
     known = measure(what)
-    values = [value for result in results if (value := known.of(result)) is not None]
+    values = [
+        value
+        for result in results
+        if (value := known.of(result)) is not None and math.isfinite(value)
+    ]
     if not values:
         return "–"
     mean = f"{statistics.fmean(values):.{decimals}f}".replace("-", "−")
