@@ -66,7 +66,9 @@ class Embedding(nn.Module):
         self.register_buffer("trained", trained.float().view(-1, 1, 1))
         if self.table.requires_grad and not bool(trained.all()):
             self.table.register_hook(lambda gradient: gradient * self.trained)
-        self.register_buffer("offsets", torch.arange(0, runs * words, words, device="cpu").view(-1, 1, 1))
+        self.register_buffer(
+            "offsets", torch.arange(0, runs * words, words, device="cpu").view(-1, 1, 1)
+        )
         self.register_buffer("multipliers", multipliers.float().view(-1, 1, 1, 1))
         if learned_positions:
             self.positions = nn.Parameter(positions.clone())
