@@ -151,7 +151,7 @@ def judge(
             case.comparisons,
             looks,
             case.alpha,
-            ensure or _ensure(session),
+            ensure or session.ensure_planned,
             session.result,
             lambda runs: may_go_on(runs) and not any(map(session.problem, runs)),
         )
@@ -160,13 +160,3 @@ def judge(
 
 def _problems(case: Case, session: Session) -> set[str]:
     return {problem for run in case.runs() if (problem := session.problem(run)) is not None}
-
-
-def _ensure(session: Session) -> Callable[[list[RunSpec]], None]:
-    def ensure(runs: list[RunSpec]) -> None:
-        planned = set(session.wanted)
-        if more := [run for run in runs if run not in planned]:
-            session.want([*session.wanted, *more])
-        session.ensure(runs)
-
-    return ensure

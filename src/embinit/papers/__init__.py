@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from embinit.claims.comparisons import Comparison
 from embinit.claims.definitions import Family
@@ -197,7 +197,6 @@ class Paper:
         figures: What it shows of its mechanism on a tier.
         noise: What its margins on a tier rest on.
         floors: The noise floors that were measured for its margins.
-        labels: The sources' names as the paper writes them, for sources that no experiment has.
     """
 
     key: str
@@ -212,13 +211,12 @@ class Paper:
     figures: Callable[[str, Sequence[RunResult]], Figures] = lambda tier, results: Figures()
     noise: Callable[[str], Sequence[NoiseWanted]] = _nothing
     floors: Callable[[], Sequence[Floor]] = _nothing
-    labels: Mapping[str, str] = field(default_factory=dict)
 
     def source_labels(self) -> dict[str, str]:
         """The sources' names as the paper writes them (``GloVe`` for ``micro-glove``)."""
         every = (experiment for tier in self.tiers for experiment in self.experiments(tier))
         labels = {experiment.source: experiment.source_label for experiment in every}
-        return {**labels, **self.labels}
+        return labels
 
 
 PAPERS: Registry[Paper] = Registry("paper", "embinit.papers")
@@ -226,8 +224,9 @@ PAPERS: Registry[Paper] = Registry("paper", "embinit.papers")
 
 def paper(key: str) -> Paper | None:
     """The paper that is registered under ``key``; None where none is."""
-    known = set(PAPERS)
-    return PAPERS[key] if key in known else None
+    if key not in PAPERS:
+        return None
+    return PAPERS[key]
 
 
 def papers_of(keys: Iterable[str]) -> list[Paper]:

@@ -319,11 +319,8 @@ class ClaimSession:
 
     def _ensure(self, runs: list[RunSpec]) -> None:
         """Gets ``runs`` stored; the runs of a later look join the plan first."""
-        planned = set(self.session.wanted)
-        more = [run for run in runs if run not in planned]
-        if not more:
+        if not self.session.want_more(runs):
             return self.session.ensure(runs)
-        self.session.want([*self.session.wanted, *more])
         progress.tell_plan(self.session, self._controller)
         with self._helped():
             return self.session.ensure(runs)

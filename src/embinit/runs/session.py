@@ -126,6 +126,23 @@ class Session:
             self._results[key] = stored
         return self._results[key]
 
+    def want_more(self, runs: Iterable[RunSpec]) -> bool:
+        """Lets runs join the plan, such as those of a later look.
+
+        Returns:
+            Whether any of them is new to it.
+        """
+        planned = set(self.wanted)
+        more = [run for run in runs if run not in planned]
+        if more:
+            self.want([*self.wanted, *more])
+        return bool(more)
+
+    def ensure_planned(self, runs: list[RunSpec]) -> None:
+        """Lets runs join the plan, and returns when all are stored."""
+        self.want_more(runs)
+        self.ensure(runs)
+
     def ensure(self, runs: Iterable[RunSpec]) -> None:
         """Returns when all ``runs`` are stored.
 
