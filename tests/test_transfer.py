@@ -38,7 +38,7 @@ from embinit.runs.scoring import Curves
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.runs.training import CohortTraining
-from embinit.runs.transfer import check, fingerprint, labelled_data, parameters_of, train
+from embinit.runs.transfer import check, fingerprint, parameters_of, train
 from embinit.runs.transfer.pretraining import Pretraining, lr_factor
 from embinit.specs import (
     Cut,
@@ -584,10 +584,10 @@ def test_a_run_is_the_same_from_prepared_files(tmp_path):
     run = run_of(0, "pretrained", dim=64)
     writer = Writer(tmp_path)
     write(TEXT, ["micro-glove"], None, writer)
-    for data in labelled_data(TRANSFER):
+    for data in TRANSFER.probes:
         write(data, [], None, writer)
     assert fingerprint(run, tmp_path) == fingerprint(run, None)
-    for data in labelled_data(TRANSFER):
+    for data in TRANSFER.probes:
         assert data_fingerprint(data, None) in fingerprint(run, None)
     check(run, tmp_path)
     [ours], [theirs] = (train(Cohort((run,)), where) for where in (tmp_path, None))
