@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from embinit.claims.paired_tests import Outcome, Relation, Verdict, compare
+from embinit.claims.paired_tests import Outcome, Relation, Spread, Verdict, compare
 from embinit.claims.paired_tests import rank_correlation as rank_correlation_of
 from embinit.errors import InputError
 from embinit.runs import measures
@@ -394,11 +394,14 @@ class Comparison:
         left: The first quantity.
         relation: How it is stated to stand to the second.
         right: The second quantity.
+        spread: The registered spread of their difference, which the decision pools; None where
+            none was registered.
     """
 
     left: Quantity
     relation: Relation
     right: Quantity
+    spread: Spread | None = None
 
     def __post_init__(self) -> None:
         """Checks that both sides have the same measure.
@@ -437,8 +440,8 @@ class Comparison:
         Args:
             lookup: Finds the runs' results.
             alpha: The level at which the comparison is SUPPORTED.
-            of: How many comparisons the claim has. The comparison is REFUTED at alpha / ``of``,
-                since any of them can make the claim fall.
+            of: How many comparisons the claim has. The comparison is REFUTED, or has NO EFFECT, at
+                alpha / ``of``, since any of them can make the claim fall.
 
         Raises:
             InputError: There are fewer than two seeds, or a value is not finite.
@@ -452,7 +455,9 @@ class Comparison:
         first, second = [v for v in left if v is not None], [v for v in right if v is not None]
         random = self.left.random or self.right.random
         margin = self.left.margin
-        outcome = compare(first, second, self.relation, alpha, margin, random, alpha / of)
+        outcome = compare(
+            first, second, self.relation, alpha, margin, random, alpha / of, self.spread
+        )
         return Decision(self, outcome, tuple(first), tuple(second), "", alpha)
 
     def __str__(self) -> str:
@@ -502,6 +507,10 @@ class Decision:
             numbers += f" [{low:+.4g}, {high:+.4g}], p = {outcome.p:.2g}, {outcome.n} seeds"
         if outcome.margin and self.comparison.relation.uses_margin:
             numbers += f", margin {outcome.margin:g}"
+        if outcome.verdict is Verdict.NO_EFFECT and not outcome.exact:
+            numbers += f", within the margin {outcome.margin:g} with p = {outcome.p_no_effect:.2g}"
+        if outcome.hangs_on is not None:
+            numbers += f", hangs on seed {outcome.hangs_on}"
         if outcome.verdict is Verdict.UNDECIDED and not outcome.exact:
             needed = outcome.seeds_needed
             numbers += f", about {needed} seeds would decide" if needed else ", over 1000 needed"
@@ -511,10 +520,11 @@ class Decision:
 def verdict_of(decisions: Sequence[Decision]) -> Verdict:
     """The verdict on a claim from those on its comparisons.
 
-    A claim holds if all of its comparisons do, and falls if one of them does.
+    A claim holds if all of its comparisons do, and falls if one of them does. It can't hold where
+    one of them has NO EFFECT.
     """
     verdicts = {decision.verdict for decision in decisions}
-    for worst in (Verdict.NOT_RUN, Verdict.REFUTED, Verdict.UNDECIDED):
+    for worst in (Verdict.NOT_RUN, Verdict.REFUTED, Verdict.NO_EFFECT, Verdict.UNDECIDED):
         if worst in verdicts:
             return worst
     return Verdict.SUPPORTED if verdicts else Verdict.NOT_RUN

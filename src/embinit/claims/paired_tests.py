@@ -1,15 +1,21 @@
 """From paired differences to a decision: thin wrappers of scipy and statsmodels.
 
-The verdict is a paired t over seeds, which keeps its level at three to ten seeds where a
-percentile or BCa bootstrap does not. Three kinds of statement are tested, each one-sided at the
+The verdict is a t of the differences over seeds, which keeps its level at three to ten seeds where
+a percentile or BCa bootstrap does not. Few seeds say little about a difference's own spread. So the
+spread is pooled from the claim's seeds and from those that were registered beforehand, which no
+claim's mean rests on (``Spread``). Three kinds of statement are tested, each one-sided at the
 claim's own share of alpha:
 
 - ``<`` and ``>``: the mean difference lies beyond 0;
 - ``<=`` and ``>=``: it does not lie beyond the margin on the wrong side (non-inferiority);
 - ``~``: it lies within the margin on both sides (two one-sided tests).
 
-A statement is REFUTED when its opposite is shown, and UNDECIDED when neither is. A claim of several
-comparisons needs all of them but falls with one, so each refutes at its part of the level alone.
+A statement is REFUTED when its opposite is shown. ``<`` and ``>`` have NO EFFECT when neither is
+shown but the difference is smaller than the margin on both sides. What is left is UNDECIDED. A
+claim of several comparisons needs all of them but falls with one, so each refutes at its part of
+the level alone. A decision that hangs on one seed is none: it has to stand without any one of them
+(``WITHOUT_ONE``), since a t errs where an arm now and then fails to train.
+
 What no seed can change (statistics of tables) is compared as numbers. Where training gives every
 seed the same difference (best epochs often), a t says nothing and the sign test decides.
 """
@@ -29,12 +35,19 @@ from embinit.errors import InputError
 POWER_WANTED = 0.9
 MOST_SEEDS = 1000
 
+WITHOUT_ONE = 4.0
+"""How many times its level a decision may take when any one of its seeds is left out.
+
+Fewer seeds show less, so the same level would ask for a larger effect than the claim does.
+"""
+
 
 class Verdict(StrEnum):
     """The decision on a claim."""
 
     SUPPORTED = "SUPPORTED"
     REFUTED = "REFUTED"
+    NO_EFFECT = "NO EFFECT"
     UNDECIDED = "UNDECIDED"
     NOT_RUN = "NOT RUN"
 
@@ -85,6 +98,24 @@ _FACTS = {
 
 
 @dataclass(frozen=True)
+class Spread:
+    """How far a paired difference varies from seed to seed, as it was registered.
+
+    Attributes:
+        sd: The standard deviation over seeds, with n - 1 in the denominator.
+        seeds: How many seeds it was measured on; no claim uses them.
+    """
+
+    sd: float
+    seeds: int
+
+    @property
+    def degrees(self) -> int:
+        """The degrees of freedom that it adds."""
+        return self.seeds - 1
+
+
+@dataclass(frozen=True)
 class Outcome:
     """A comparison's numbers.
 
@@ -97,11 +128,16 @@ class Outcome:
         margin: The margin that was allowed, in the metric's unit.
         p: The one-sided p of the statement.
         p_against: The one-sided p of its opposite.
+        p_no_effect: For ``<`` and ``>``, the p of a difference within the margin on both sides (two
+            one-sided tests); None for the others, and where there is no margin.
         power: The chance that ``n`` seeds support the statement if the truth lies one margin
             inside it; None where there is no margin or no spread.
         seeds_needed: How many seeds would decide with 90 % power if the observed mean and spread
             were true; None where that is over 1000, or where the comparison is decided.
         exact: Whether no randomness was involved.
+        spread: The registered spread that the claim's own was pooled with, if any.
+        hangs_on: The index of the pair without which the decision would not stand, so that it was
+            left UNDECIDED; None where there is none.
     """
 
     verdict: Verdict
@@ -112,9 +148,12 @@ class Outcome:
     margin: float
     p: float
     p_against: float
+    p_no_effect: float | None
     power: float | None
     seeds_needed: int | None
     exact: bool
+    spread: Spread | None = None
+    hangs_on: int | None = None
 
 
 def compare(
@@ -125,6 +164,7 @@ def compare(
     margin: float = 0.0,
     random: bool = True,
     alpha_against: float | None = None,
+    spread: Spread | None = None,
 ) -> Outcome:
     """Decides ``left relation right`` from values paired by seed.
 
@@ -134,44 +174,150 @@ def compare(
         relation: How the first is stated to stand to the second.
         alpha: The level at which the statement is SUPPORTED.
         margin: In the metric's unit, at least 0. It widens ``<=``, ``>=`` and ``~``; ``<`` and
-            ``>`` test against 0 and use it for their power alone.
+            ``>`` test against 0 and have NO EFFECT where the difference is smaller.
         random: Whether the values depend on the seed, even if all differences are equal.
-        alpha_against: The level at which the statement is REFUTED; None means ``alpha``.
+        alpha_against: The level at which the statement is REFUTED or has NO EFFECT; None means
+            ``alpha``.
+        spread: The registered spread of these differences; None leaves them to their own.
 
     Raises:
         InputError: There are fewer than two pairs, the lengths differ, or a value is not finite.
     """
-    from scipy import stats  # takes most of a second, and collecting claims decides none
-
     differences = _differences(left, right)
     against = alpha if alpha_against is None else alpha_against
-    spread = float(np.std(differences, ddof=1))
-    mean = float(np.mean(differences))
-    if spread <= 1e-12 * max(1.0, float(np.max(np.abs(differences)))):
+    estimate = _Estimate.of(differences, spread if random else None)
+    if estimate.sd <= 1e-12 * max(1.0, float(np.max(np.abs(differences)))):
         if random:
-            return _tied(mean, len(differences), relation, alpha, margin, against)
-        return _exact(mean, len(differences), relation, alpha, margin)
-    supporting, opposing = _sides(relation, margin)
-    p = max(_p(differences, bound, side) for bound, side in supporting)
-    p_against = min(_p(differences, bound, side) for bound, side in opposing)
-    verdict = _verdict(p, p_against, alpha, against)
-    error = spread / math.sqrt(len(differences))
-    reach = float(stats.t.ppf(1 - alpha, len(differences) - 1)) * error
+            return _tied(estimate.mean, len(differences), relation, alpha, margin, against)
+        return _exact(estimate.mean, len(differences), relation, alpha, margin)
+    ps = estimate.ps(relation, margin)
+    verdict = ps.verdict(alpha, against)
+    hangs_on = None
+    if verdict is not Verdict.UNDECIDED:
+        hangs_on = _hangs_on(differences, relation, alpha, margin, against, spread, verdict)
+        verdict = verdict if hangs_on is None else Verdict.UNDECIDED
+    reach = estimate.reach(alpha)
     return Outcome(
         verdict=verdict,
-        n=len(differences),
-        difference=mean,
-        interval=(mean - reach, mean + reach),
+        n=estimate.n,
+        difference=estimate.mean,
+        interval=(estimate.mean - reach, estimate.mean + reach),
         level=1 - 2 * alpha,
         margin=margin,
-        p=p,
-        p_against=p_against,
-        power=_power(margin / spread, len(differences), alpha) if margin > 0 else None,
-        seeds_needed=_seeds_needed(mean, spread, relation, alpha, margin)
+        p=ps.statement,
+        p_against=ps.opposite,
+        p_no_effect=ps.no_effect,
+        power=estimate.power(margin, alpha) if margin > 0 else None,
+        seeds_needed=estimate.seeds_needed(relation, alpha, margin)
         if verdict is Verdict.UNDECIDED
         else None,
         exact=False,
+        spread=spread,
+        hangs_on=hangs_on,
     )
+
+
+class _Ps(NamedTuple):
+    """One-sided p of a statement, of its opposite, and of a difference within the margin."""
+
+    statement: float
+    opposite: float
+    no_effect: float | None
+
+    def verdict(self, alpha: float, against: float) -> Verdict:
+        if self.statement <= alpha:
+            return Verdict.SUPPORTED
+        if self.opposite <= against:
+            return Verdict.REFUTED
+        if self.no_effect is not None and self.no_effect <= against:
+            return Verdict.NO_EFFECT
+        return Verdict.UNDECIDED
+
+
+class _Estimate(NamedTuple):
+    """A mean difference with its standard deviation, and what the latter was pooled from."""
+
+    mean: float
+    sd: float
+    n: int
+    registered: int
+
+    @classmethod
+    def of(cls, differences: np.ndarray, spread: Spread | None) -> _Estimate:
+        n, degrees = len(differences), 0 if spread is None else spread.degrees
+        squares = (n - 1) * float(np.var(differences, ddof=1)) if n > 1 else 0.0
+        if spread is not None:
+            squares += degrees * spread.sd**2
+        sd = math.sqrt(squares / (n - 1 + degrees)) if n - 1 + degrees else 0.0
+        return cls(float(np.mean(differences)), sd, n, degrees)
+
+    @property
+    def degrees(self) -> int:
+        return self.n - 1 + self.registered
+
+    @property
+    def error(self) -> float:
+        return self.sd / math.sqrt(self.n)
+
+    def reach(self, alpha: float) -> float:
+        """Half of the interval that a one-sided decision at ``alpha`` can be read off."""
+        from scipy import stats  # takes most of a second, and collecting claims decides none
+
+        return float(stats.t.isf(alpha, self.degrees)) * self.error
+
+    def p(self, bound: float, side: str) -> float:
+        from scipy import stats
+
+        above = (self.mean - bound) / self.error
+        return float(stats.t.sf(above if side == "greater" else -above, self.degrees))
+
+    def ps(self, relation: Relation, margin: float) -> _Ps:
+        supporting, opposing = _sides(relation, margin)
+        within = None
+        if margin > 0 and not relation.uses_margin:
+            within = max(self.p(bound, side) for bound, side in _sides(Relation.ALIKE, margin)[0])
+        return _Ps(
+            max(self.p(bound, side) for bound, side in supporting),
+            min(self.p(bound, side) for bound, side in opposing),
+            within,
+        )
+
+    def power(self, effect: float, alpha: float) -> float:
+        return _power(effect / self.sd, self.n, alpha, self.registered)
+
+    def seeds_needed(self, relation: Relation, alpha: float, margin: float) -> int | None:
+        """The fewest seeds with 90 % power for what the observed mean lies deepest in."""
+        supporting, opposing = _sides(relation, margin)
+        depths = [
+            min(self._inside(supporting)),
+            max(self._inside(opposing)),
+            0.0 if relation.uses_margin else margin - abs(self.mean),
+        ]
+        return seeds_for(max(depths) / self.sd, alpha, self.registered)
+
+    def _inside(self, sides: Sequence[Side]) -> list[float]:
+        return [
+            self.mean - bound if side == "greater" else bound - self.mean for bound, side in sides
+        ]
+
+
+def _hangs_on(
+    differences: np.ndarray,
+    relation: Relation,
+    alpha: float,
+    margin: float,
+    against: float,
+    spread: Spread | None,
+    verdict: Verdict,
+) -> int | None:
+    """The first pair without which the others do not show ``verdict``; None where there is none."""
+    levels = [min(0.5, WITHOUT_ONE * level) for level in (alpha, against)]
+    for index in range(len(differences)):
+        estimate = _Estimate.of(np.delete(differences, index), spread)
+        # Two pairs without a registered spread leave one, which shows nothing; nor do ties.
+        if estimate.sd <= 0 or estimate.ps(relation, margin).verdict(*levels) is not verdict:
+            return index
+    return None
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
@@ -210,32 +356,27 @@ def _sides(relation: Relation, margin: float) -> tuple[list[Side], list[Side]]:
     return supporting, opposing
 
 
-def _p(differences: np.ndarray, bound: float, side: str) -> float:
-    from scipy import stats
-
-    bounds = np.full_like(differences, bound)
-    # scipy divides by the mean to look for cancellation, and the mean may be next to nothing.
-    with np.errstate(over="ignore"):
-        return float(stats.ttest_rel(differences, bounds, alternative=side).pvalue)
-
-
-def _verdict(p: float, p_against: float, alpha: float, against: float) -> Verdict:
-    if p <= alpha:
-        return Verdict.SUPPORTED
-    return Verdict.REFUTED if p_against <= against else Verdict.UNDECIDED
-
-
 def _exact(mean: float, n: int, relation: Relation, alpha: float, margin: float) -> Outcome:
     """Every seed shows the same difference: a comparison of two numbers."""
     low, high = relation.bounds(margin)
     holds = low <= mean <= high
     verdict = Verdict.SUPPORTED if holds else Verdict.REFUTED
-    # No difference at all decides nothing about which of the two is the larger.
     if not relation.uses_margin and mean == 0:
-        verdict = Verdict.UNDECIDED
-    p = {Verdict.SUPPORTED: 0.0, Verdict.REFUTED: 1.0, Verdict.UNDECIDED: 0.5}[verdict]
+        verdict = Verdict.NO_EFFECT
+    p = {Verdict.SUPPORTED: 0.0, Verdict.REFUTED: 1.0, Verdict.NO_EFFECT: 0.5}[verdict]
     return Outcome(
-        verdict, n, mean, (mean, mean), 1 - 2 * alpha, margin, p, 1 - p, None, None, exact=True
+        verdict,
+        n,
+        mean,
+        (mean, mean),
+        1 - 2 * alpha,
+        margin,
+        p,
+        1 - p,
+        p_no_effect=None,
+        power=None,
+        seeds_needed=None,
+        exact=True,
     )
 
 
@@ -245,9 +386,9 @@ def _tied(
     """Every seed happens to show the same difference: n equal signs have p = 1 / 2^n."""
     exact = _exact(mean, n, relation, alpha, margin)
     signs = 0.5**n
-    p = {Verdict.SUPPORTED: signs, Verdict.REFUTED: 1.0, Verdict.UNDECIDED: 1.0}[exact.verdict]
+    p = signs if exact.verdict is Verdict.SUPPORTED else 1.0
     p_against = signs if exact.verdict is Verdict.REFUTED else 1.0
-    verdict = _verdict(p, p_against, alpha, against)
+    verdict = _Ps(p, p_against, None).verdict(alpha, against)
     needed = None
     if verdict is Verdict.UNDECIDED and min(p, p_against) < 1:
         needed = math.ceil(-math.log2(alpha))
@@ -262,51 +403,62 @@ def _tied(
     )
 
 
-def _power(effect: float, n: int, alpha: float) -> float:
-    """Power of the one-sided paired t against ``effect`` standard deviations of the difference."""
+def _power(effect: float, n: int, alpha: float, registered: int = 0) -> float:
+    """Power of the one-sided t against ``effect`` standard deviations of the difference."""
     from scipy import stats
     from statsmodels.stats.power import TTestPower
 
-    power = float(TTestPower().power(effect, n, alpha, alternative="larger"))
+    degrees = n - 1 + registered
+    power = float(TTestPower().power(effect, n, alpha, df=degrees, alternative="larger"))
     if math.isnan(power):
         # scipy's noncentral t gives up far out, where the normal is as good.
-        power = float(stats.norm.cdf(effect * math.sqrt(n) - stats.t.ppf(1 - alpha, n - 1)))
+        power = float(stats.norm.cdf(effect * math.sqrt(n) - stats.t.ppf(1 - alpha, degrees)))
     return power
 
 
-def _seeds_needed(
-    mean: float, spread: float, relation: Relation, alpha: float, margin: float
-) -> int | None:
-    """The fewest seeds with 90 % power for the side that the observed mean lies on."""
-    supporting, opposing = _sides(relation, margin)
-    inside = [mean - bound if side == "greater" else bound - mean for bound, side in supporting]
-    if min(inside) > 0:
-        effect = min(inside) / spread
-    else:
-        effect = max(mean - b if side == "greater" else b - mean for b, side in opposing) / spread
-    return seeds_for(effect, alpha)
-
-
-def seeds_for(effect: float, alpha: float) -> int | None:
+def seeds_for(effect: float, alpha: float, registered: int = 0) -> int | None:
     """The fewest seeds that show an effect with 90 % power.
 
     Args:
         effect: The mean difference, in standard deviations of the difference.
         alpha: The level of the one-sided test.
+        registered: The degrees of freedom of a registered spread.
 
     Returns:
         The number of seeds, or None where it is over 1000 or the effect is not above 0.
     """
-    if effect <= 0 or _power(effect, MOST_SEEDS, alpha) < POWER_WANTED:
+    if effect <= 0 or _power(effect, MOST_SEEDS, alpha, registered) < POWER_WANTED:
         return None
     low, high = 2, MOST_SEEDS
     while low < high:
         middle = (low + high) // 2
-        if _power(effect, middle, alpha) >= POWER_WANTED:
+        if _power(effect, middle, alpha, registered) >= POWER_WANTED:
             high = middle
         else:
             low = middle + 1
     return low
+
+
+def smallest_effect(alpha: float, n: int, spread: Spread) -> float:
+    """The smallest mean difference that ``n`` seeds show with 90 % power, in the metric's unit.
+
+    Args:
+        alpha: The level of the one-sided test.
+        n: How many seeds the claim is judged with.
+        spread: The registered spread of the differences.
+    """
+    from statsmodels.stats.power import TTestPower
+
+    degrees = n - 1 + spread.degrees
+    low, high = 0.0, 100.0
+    while high - low > 1e-3:
+        middle = (low + high) / 2
+        power = TTestPower().power(middle, n, alpha, df=degrees, alternative="larger")
+        if math.isnan(power) or power >= POWER_WANTED:
+            high = middle
+        else:
+            low = middle
+    return high * spread.sd
 
 
 def holm(ps: Sequence[float]) -> list[float]:
