@@ -605,9 +605,9 @@ def test_a_transfer_is_a_run_like_others(tmp_path):
     session.ensure(wanted)
     assert session.trained == 3
     again = Session(Store(tmp_path), None, "cpu", may_train=False)
-    found = [again.record(run) for run in wanted]
-    assert all("sentiment_accuracy" in one["measures"] for one in found)
-    assert found[0]["measures"] != found[2]["measures"]
+    results = [again.result(run) for run in wanted]
+    assert all("sentiment_accuracy" in result.measures for result in results)
+    assert results[0].measures != results[2].measures
     assert again.problem(run_of(2)) is not None
     groups = [{run.model.coupled for run in one.runs} for one in plan(wanted)]
     assert sorted(map(len, groups)) == [1, 1]
