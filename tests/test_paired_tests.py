@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -15,11 +16,13 @@ from statsmodels.stats.weightstats import ttost_paired
 from embinit.claims.paired_tests import (
     Outcome,
     Relation,
+    Spread,
     Verdict,
     compare,
     holm,
     rank_correlation,
     seeds_for,
+    smallest_effect,
 )
 from embinit.errors import InputError
 
@@ -84,19 +87,22 @@ def test_the_level_is_kept_at_five_seeds():
     """Under no difference, one suite in twenty supports the claim at alpha 5 %."""
     differences = np.random.default_rng(0).normal(size=(2000, 5))
     zeros = np.zeros(5)
-    verdicts = [compare(row, zeros, Relation.ABOVE, 0.05).verdict for row in differences]
-    share = verdicts.count(Verdict.SUPPORTED) / len(verdicts)
-    assert share == pytest.approx(0.05, abs=4 * (0.05 * 0.95 / 2000) ** 0.5)
-    share = verdicts.count(Verdict.REFUTED) / len(verdicts)
-    assert share == pytest.approx(0.05, abs=4 * (0.05 * 0.95 / 2000) ** 0.5)
+    outcomes = [compare(row, zeros, Relation.ABOVE, 0.05) for row in differences]
+    error = 4 * (0.05 * 0.95 / 2000) ** 0.5
+    for name, verdict in (("p", Verdict.SUPPORTED), ("p_against", Verdict.REFUTED)):
+        share = np.mean([getattr(outcome, name) <= 0.05 for outcome in outcomes])
+        assert share == pytest.approx(0.05, abs=error)
+        shown = [outcome.verdict for outcome in outcomes].count(verdict) / len(outcomes)
+        assert 0 < shown < share
 
 
 def test_non_inferiority_forgives_the_margin_and_no_more():
     """A loss inside the margin supports >=, one beyond it refutes it."""
     right = [50.0, 51.0, 52.0, 50.5, 49.0]
     near, far = ([value - loss for value in right] for loss in (0.5, 9.0))
-    near[0] += 0.1
-    far[0] += 0.1
+    for values in (near, far):
+        values[0] += 0.1
+        values[1] -= 0.1
     assert compare(near, right, Relation.NOT_BELOW, 0.01, 1.0).verdict is Verdict.SUPPORTED
     assert compare(far, right, Relation.NOT_BELOW, 0.01, 1.0).verdict is Verdict.REFUTED
     assert compare(near, right, Relation.BELOW, 0.01, 1.0).verdict is Verdict.SUPPORTED
@@ -180,7 +186,7 @@ def test_no_spread_is_a_comparison_of_numbers():
     assert fixed([2.0, 2.0], [1.0, 1.0], Relation.ABOVE).verdict is Verdict.SUPPORTED
     assert fixed([2.0, 2.0], [1.0, 1.0], Relation.BELOW).verdict is Verdict.REFUTED
     same = fixed([1.0, 1.0], [1.0, 1.0], Relation.BELOW)
-    assert (same.verdict, same.exact) == (Verdict.UNDECIDED, True)
+    assert (same.verdict, same.exact) == (Verdict.NO_EFFECT, True)
     assert fixed([1.0, 1.0], [1.0, 1.0], Relation.ALIKE).verdict is Verdict.SUPPORTED
 
 
@@ -188,10 +194,10 @@ def test_no_spread_is_a_comparison_of_numbers():
     ("relation", "gap", "verdict", "p"),
     [
         (Relation.BELOW, -0.25, Verdict.SUPPORTED, 0.0),
-        (Relation.BELOW, 0.0, Verdict.UNDECIDED, 0.5),
+        (Relation.BELOW, 0.0, Verdict.NO_EFFECT, 0.5),
         (Relation.BELOW, 0.25, Verdict.REFUTED, 1.0),
         (Relation.ABOVE, 0.25, Verdict.SUPPORTED, 0.0),
-        (Relation.ABOVE, 0.0, Verdict.UNDECIDED, 0.5),
+        (Relation.ABOVE, 0.0, Verdict.NO_EFFECT, 0.5),
         (Relation.ABOVE, -0.25, Verdict.REFUTED, 1.0),
         (Relation.NOT_BELOW, 0.75, Verdict.SUPPORTED, 0.0),
         (Relation.NOT_BELOW, -0.5, Verdict.SUPPORTED, 0.0),
@@ -210,7 +216,7 @@ def test_numbers_beside_a_margin_of_a_half(relation, gap, verdict, p):
     """The margin itself still holds; of two equal numbers neither is the larger."""
     outcome = compare([1 + gap] * 3, [1.0] * 3, relation, 0.01, 0.5, random=False)
     assert outcome == Outcome(
-        verdict, 3, gap, (gap, gap), 0.98, 0.5, p, 1 - p, None, None, exact=True
+        verdict, 3, gap, (gap, gap), 0.98, 0.5, p, 1 - p, None, None, None, exact=True
     )
 
 
@@ -227,7 +233,7 @@ def test_four_equal_signs_are_a_sixteenth(gap, verdict, p, p_against, needed):
     outcome = compare([1 + gap] * 4, [1.0] * 4, Relation.ABOVE, 0.01, 0.5)
     everything = (-math.inf, math.inf)
     assert outcome == Outcome(
-        verdict, 4, gap, everything, 0.98, 0.5, p, p_against, None, needed, exact=False
+        verdict, 4, gap, everything, 0.98, 0.5, p, p_against, None, None, needed, exact=False
     )
     decided = compare([1 + gap] * 4, [1.0] * 4, Relation.ABOVE, 1 / 16, 0.5)
     assert (decided.verdict is Verdict.UNDECIDED) == (gap == 0)
@@ -340,6 +346,88 @@ def test_what_cannot_be_compared_is_refused(left, right, said):
     """One seed, unequal counts, no number."""
     with pytest.raises(InputError, match=said):
         compare(left, right, Relation.ABOVE, 0.05)
+
+
+@given(
+    PAIRS,
+    st.lists(SCORES, min_size=3, max_size=12).filter(lambda scores: np.std(scores) > 1e-3),
+    st.sampled_from(list(Relation)),
+)
+def test_a_pooled_spread_is_least_squares_over_both_sets_of_seeds(pairs, others, relation):
+    """Two groups with a mean each and one variance, by statsmodels, unless that is the smaller."""
+    left, right = map(np.array, zip(*pairs, strict=True))
+    spread = Spread(float(np.std(others, ddof=1)), len(others))
+    outcome = compare(left, right, relation, 0.01, 1.0, spread=spread)
+    both = np.concatenate([left - right, others])
+    group = np.repeat([[1.0, 0.0], [0.0, 1.0]], [len(pairs), len(others)], axis=0)
+    fitted = sm.OLS(both, group).fit()
+    low, high = fitted.conf_int(alpha=0.02)[0]
+    assert outcome.difference == pytest.approx(fitted.params[0], abs=1e-9)
+    reach = (outcome.interval[1] - outcome.interval[0]) / 2
+    degrees = len(pairs) + len(others) - 2
+    least = stats.t.isf(0.01, degrees) * spread.sd / math.sqrt(len(pairs))
+    assert reach == pytest.approx(max((high - low) / 2, least), rel=1e-6)
+    if relation is Relation.ABOVE and (high - low) / 2 > least:
+        p = fitted.t_test([1.0, 0.0]).pvalue / 2
+        assert outcome.p == pytest.approx(p if fitted.params[0] > 0 else 1 - p, abs=1e-9)
+    assert outcome.spread == spread
+
+
+@given(st.floats(-3, 3), st.floats(0.1, 4))
+def test_no_effect_is_statsmodels_tost(shift, margin):
+    """`<` and `>` that show neither side, while both one-sided tests of the margin do."""
+    left = shift + np.array([0.3, -0.2, 0.1, -0.4, 0.2, 0.0, 0.25, -0.3])
+    for relation in (Relation.BELOW, Relation.ABOVE):
+        outcome = compare(left, np.zeros(8), relation, 0.01, margin)
+        tost = ttost_paired(left, np.zeros(8), -margin, margin)[0]
+        assert outcome.p_no_effect == pytest.approx(tost, abs=1e-12)
+        if outcome.verdict is Verdict.NO_EFFECT:
+            assert tost <= 0.01 < min(outcome.p, outcome.p_against)
+        if outcome.verdict is Verdict.UNDECIDED and outcome.hangs_on is None:
+            assert min(tost, outcome.p, outcome.p_against) > 0.01
+    assert compare(left, np.zeros(8), Relation.BELOW, 0.01).p_no_effect is None
+    assert compare(left, np.zeros(8), Relation.NOT_BELOW, 0.01, margin).p_no_effect is None
+
+
+def test_a_difference_within_the_margin_has_no_effect():
+    """A clear one has; one of several comparisons has it at its part of the level alone."""
+    left, right = [0.1, -0.2, 0.1, 0.0, 0.05, -0.1], [0.0] * 6
+    outcome = compare(left, right, Relation.BELOW, 0.01, 1.0)
+    assert outcome.verdict is Verdict.NO_EFFECT
+    assert outcome.seeds_needed is None
+    strict = compare(left, right, Relation.BELOW, 0.01, 1.0, alpha_against=1e-9)
+    assert strict.verdict is Verdict.UNDECIDED
+    assert compare(left, right, Relation.BELOW, 0.01, 0.05).verdict is Verdict.UNDECIDED
+
+
+def test_a_decision_stands_without_any_one_of_its_seeds():
+    """One seed that fails to train decides nothing by itself, and is named."""
+    spread = Spread(1.0, 10)
+    steady, jumpy = [-3.0, -3.2, -2.9, -3.1, -3.0], [0.1, -0.1, -14.0, 0.2, 0.0]
+    assert compare(steady, [0.0] * 5, Relation.BELOW, 0.01, spread=spread).hangs_on is None
+    outcome = compare(jumpy, [0.0] * 5, Relation.BELOW, 0.3, spread=spread)
+    assert outcome.p <= 0.3
+    assert (outcome.verdict, outcome.hangs_on) == (Verdict.UNDECIDED, 2)
+    two = compare(jumpy[2:4], [0.0] * 2, Relation.BELOW, 0.3, spread=spread)
+    assert (two.verdict, two.hangs_on) == (Verdict.SUPPORTED, None)
+
+
+def test_a_registered_spread_of_nothing_leaves_ties_to_their_signs():
+    """Best epochs that never vary are tied, however many seeds were registered."""
+    outcome = compare([3.0] * 4, [2.0] * 4, Relation.ABOVE, 0.1, spread=Spread(0.0, 10))
+    assert (outcome.p, outcome.verdict) == (1 / 16, Verdict.SUPPORTED)
+
+
+@given(st.integers(2, 20), st.integers(2, 20), st.sampled_from([0.0005, 0.01, 0.05]))
+def test_the_smallest_effect_has_the_wanted_power(n, seeds, alpha):
+    """By statsmodels: a hair less has less than 90 %."""
+    effect = smallest_effect(alpha, n, Spread(2.0, seeds)) / 2
+    degrees = n + seeds - 2
+
+    def power(effect):
+        return TTestPower().power(effect, n, alpha, df=degrees, alternative="larger")
+
+    assert math.isnan(power(effect)) or power(effect) == pytest.approx(0.9, abs=0.02)
 
 
 def test_holm_by_hand():

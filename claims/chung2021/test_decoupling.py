@@ -63,7 +63,7 @@ def test_decoupling_helps_a_wider_model(experiment):
     where="control",
     family=DECOUPLING,
     experiments=once,
-    expects=Verdict.UNDECIDED,
+    expects=Verdict.NO_EFFECT,
 )
 def test_control_a_model_against_itself(experiment):
     assert experiment[USUAL] > experiment[USUAL].on_other_seeds()

@@ -65,7 +65,7 @@ def test_a_wider_output_table_lifts_the_last_layers_retrieval(experiment):
     where="control",
     family=GENERALITY,
     experiments=once,
-    expects=Verdict.UNDECIDED,
+    expects=Verdict.NO_EFFECT,
 )
 def test_control_a_last_layer_against_itself(experiment):
     last = before_fine_tuning("probe_last")(experiment)

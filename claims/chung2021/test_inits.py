@@ -68,7 +68,7 @@ def test_berts_start_fares_as_xaviers(experiment):
     where="control",
     family=INITS,
     experiments=once_from_vectors,
-    expects=Verdict.UNDECIDED,
+    expects=Verdict.NO_EFFECT,
 )
 def test_control_a_start_against_itself(experiment):
     assert experiment[USUAL] > experiment[USUAL].on_other_seeds()

@@ -60,7 +60,7 @@ def test_output_width_matters_more_than_input_width(experiment):
     where="control",
     family=OUTPUT_WIDTH,
     experiments=once,
-    expects=Verdict.UNDECIDED,
+    expects=Verdict.NO_EFFECT,
 )
 def test_control_a_model_against_itself(experiment):
     assert experiment[USUAL] < experiment[USUAL].on_other_seeds()

@@ -53,7 +53,7 @@ def test_reinvesting_the_input_table_transfers_better(experiment):
     where="control",
     family=REINVESTMENT,
     experiments=once,
-    expects=Verdict.UNDECIDED,
+    expects=Verdict.NO_EFFECT,
 )
 def test_control_the_coupled_model_against_itself(experiment):
     assert coupled(experiment)[USUAL] > coupled(experiment)[USUAL].on_other_seeds()

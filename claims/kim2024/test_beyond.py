@@ -156,7 +156,7 @@ def test_faint_positions_serve_as_well_as_positions_apart(experiment):
     where="control",
     family=BEYOND,
     experiments=GLOVE,
-    expects=Verdict.UNDECIDED,
+    expects=Verdict.NO_EFFECT,
 )
 def test_control_xavier_against_itself(experiment):
     assert experiment["xavier"] > experiment["xavier"].on_other_seeds()

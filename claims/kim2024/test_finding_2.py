@@ -75,7 +75,7 @@ def test_control_wide_tables_do_not_enlarge_positions(experiment):
     where="control",
     family=FINDING_2,
     experiments=once,
-    expects=Verdict.UNDECIDED,
+    expects=Verdict.NO_EFFECT,
 )
 def test_control_positions_gain_the_same_on_other_seeds(experiment):
     gain = experiment["xavier"] - experiment.without_positions()["xavier"]

@@ -89,7 +89,7 @@ def test_wide_positions_destroy_relations(experiment):
     where="control",
     family=TABLE_4,
     experiments=table4,
-    expects=Verdict.UNDECIDED,
+    expects=Verdict.NO_EFFECT,
 )
 def test_control_positions_drawn_anew(experiment):
     read = with_sinusoidal_positions(experiment)["pretrained_xavier"]

@@ -115,7 +115,7 @@ class Quantity:
         if isinstance(other, Quantity):
             return other
         like = (self.measure, self.unit, self.margin, self.seeds)
-        return Constant((), f"{other:g}", *like, value=float(other))
+        return Constant((), f"{other:g}", *like, number=float(other))
 
     def _require_same_measure(self, other: Quantity) -> None:
         if self.measure != other.measure:
@@ -195,13 +195,18 @@ class Quantity:
 
     def runs(self) -> list[RunSpec]:
         """Every run that the quantity is computed from."""
-        return [term.run(seed) for seed in range(self.seeds) for term in self.terms]
+        return [run for seed in range(self.seeds) for run in self.runs_of(seed)]
+
+    def runs_of(self, seed: int) -> list[RunSpec]:
+        """The runs that the value of one replicate is computed from."""
+        return [term.run(seed) for term in self.terms]
 
     def values(self, lookup: Lookup) -> list[float | None]:
         """One value a seed; None where a run has no such measure."""
-        return [self._value(seed, lookup) for seed in range(self.seeds)]
+        return [self.value(seed, lookup) for seed in range(self.seeds)]
 
-    def _value(self, seed: int, lookup: Lookup) -> float | None:
+    def value(self, seed: int, lookup: Lookup) -> float | None:
+        """The value of one replicate; None where a run has no such measure."""
         total = 0.0
         for term in self.terms:
             result = lookup(term.run(seed))
@@ -217,13 +222,18 @@ class Constant(Quantity):
     """A number that no run decides, such as one that a paper prints.
 
     Attributes:
-        value: The number, the same in every seed.
+        number: The number, the same in every seed.
     """
 
-    value: float = 0.0
+    number: float = 0.0
 
-    def _value(self, seed: int, lookup: Lookup) -> float | None:
-        return self.value
+    def runs_of(self, seed: int) -> list[RunSpec]:
+        """None: no run decides it."""
+        return []
+
+    def value(self, seed: int, lookup: Lookup) -> float | None:
+        """The number, whatever the seed."""
+        return self.number
 
 
 class Dose(NamedTuple):
@@ -253,8 +263,8 @@ def dose_and_response(arm: Quantity, base: Quantity, seed: int, lookup: Lookup) 
     Returns:
         The dose, or None where a run lacks a number or the base's table has no width.
     """
-    width, base_width = arm.sigma._value(seed, lookup), base.sigma._value(seed, lookup)
-    score, base_score = arm._value(seed, lookup), base._value(seed, lookup)
+    width, base_width = arm.sigma.value(seed, lookup), base.sigma.value(seed, lookup)
+    score, base_score = arm.value(seed, lookup), base.value(seed, lookup)
     if width is None or not base_width or score is None or base_score is None:
         return None
     return Dose(width / base_width, (base_score - score) / arm.margin)
@@ -307,11 +317,12 @@ class RankCorrelation(Quantity):
             pairs=tuple((arm.on_other_seeds(), base.on_other_seeds()) for arm, base in self.pairs),
         )
 
-    def runs(self) -> list[RunSpec]:
-        """Every run of every pair."""
-        return [run for pair in self.pairs for arm in pair for run in arm.runs()]
+    def runs_of(self, seed: int) -> list[RunSpec]:
+        """The runs of every pair in one replicate."""
+        return [run for pair in self.pairs for arm in pair for run in arm.runs_of(seed)]
 
-    def _value(self, seed: int, lookup: Lookup) -> float | None:
+    def value(self, seed: int, lookup: Lookup) -> float | None:
+        """Spearman's rho of one replicate; None where a run has no such measure."""
         doses, responses = [], []
         for arm, base in self.pairs:
             dose = dose_and_response(arm, base, seed, lookup)

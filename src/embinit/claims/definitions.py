@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from embinit.claims.comparisons import Comparison, Reader, read_by
 from embinit.claims.experiments import Experiment
 from embinit.claims.paired_tests import Verdict
+from embinit.claims.registration import Registration
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
 
@@ -36,12 +37,14 @@ class Family:
         size: How many claims it has on each tier, fixed before any run.
         says: What its claims state together, for people.
         alpha: The level that its claims share.
+        registration: What was measured for its claims beforehand; None where nothing was.
     """
 
     name: str
     size: Mapping[str, int]
     says: str = ""
     alpha: float = 0.05
+    registration: Registration | None = None
 
     def share(self, tier: str) -> float:
         """This family's alpha for one claim on ``tier``.
@@ -76,8 +79,9 @@ class Claim(Statement):
     Attributes:
         family: The claims that it shares one alpha with.
         experiments: Gives the experiments of a tier.
-        expects: For controls alone, the verdict that shows the machinery right; NOT RUN for arms
-            whose unequal budget must be caught.
+        expects: For controls alone, the verdict that shows the machinery right: REFUTED for a
+            planted falsehood, SUPPORTED for a planted effect, NO EFFECT for an arm against itself,
+            which may stay UNDECIDED too, and NOT RUN for arms whose unequal budget must be caught.
         equal: The phase at which all arms must have equally many parameters; if they do not, the
             claim is NOT RUN.
     """
@@ -86,6 +90,12 @@ class Claim(Statement):
     experiments: Callable[[str], Sequence[Experiment]]
     expects: Verdict | None = None
     equal: str | None = None
+
+    def expects_verdict(self, verdict: Verdict) -> bool:
+        """Whether a control with this verdict came out as it should."""
+        if self.expects is Verdict.NO_EFFECT and verdict is Verdict.UNDECIDED:
+            return True
+        return verdict is self.expects
 
 
 claim = Claim

@@ -37,6 +37,8 @@ class Experiment:
         trained: Whether the tables are trained.
         sigma: What every arm's table is standardised to; None leaves it as the init makes it.
         baseline: The init whose noise decides the margin.
+        most_seeds: How many replicates an arm has at the most, at the last look; None means that
+            the first look, at ``seeds``, is the only one.
         changes: How the setting differs from the registered one, in words; part of arms' labels.
     """
 
@@ -57,6 +59,7 @@ class Experiment:
     sigma: float | None = None
     baseline: str = "xavier"
     changes: str = ""
+    most_seeds: int | None = None
 
     def __getitem__(self, init: str) -> Quantity:
         """The arm of an init: its metric, one value a seed.

@@ -12,15 +12,16 @@ What the store lacks is trained first.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from embinit.claims.budgets import unequal
 from embinit.claims.comparisons import Comparison, Decision, verdict_of
 from embinit.claims.definitions import Claim, comparisons_of
 from embinit.claims.experiments import Experiment
 from embinit.claims.looks import Look, look, schedule
-from embinit.claims.paired_tests import Verdict
+from embinit.claims.paired_tests import Verdict, chance_to_decide
 from embinit.errors import InputError
+from embinit.runs.kinds import kind_of
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
 
@@ -45,6 +46,28 @@ class Case:
     unequal: str | None
 
     @property
+    def id(self) -> str:
+        """The claim's id with the experiment's name."""
+        return f"{self.claim.id}[{self.experiment.name}]"
+
+    def looks(self, most: int | None = None) -> tuple[Look, ...]:
+        """The schedule of looks at the claim.
+
+        Args:
+            most: The most seeds of a look, in place of the experiment's.
+
+        Raises:
+            InputError: ``most`` is less than the first look takes.
+        """
+        return schedule(self.experiment.seeds, most or self.experiment.most_seeds, self.alpha)
+
+    def settled(self, verdict: Verdict) -> bool:
+        """Whether a claim with this verdict needs no further look."""
+        if self.claim.expects is Verdict.NO_EFFECT:
+            return self.claim.expects_verdict(verdict)
+        return verdict is not Verdict.UNDECIDED
+
+    @property
     def alpha(self) -> float:
         """The claim's share of its family's alpha."""
         return self.claim.family.share(self.experiment.tier)
@@ -65,8 +88,14 @@ def read(test: ClaimTest, experiment: Experiment) -> Case:
     claim = Claim.of(test)
     if claim is None:
         raise InputError(f"{getattr(test, '__name__', test)} is no claim; decorate it with claim")
-    comparisons = tuple(comparisons_of(test, experiment))
     _ = claim.family.share(experiment.tier)
+    registered = claim.family.registration
+    comparisons = tuple(
+        comparison
+        if registered is None
+        else replace(comparison, spread=registered.spread(comparison))
+        for comparison in comparisons_of(test, experiment)
+    )
     return Case(
         claim,
         experiment,
@@ -100,7 +129,7 @@ class Judgement:
         claim = self.case.claim
         # A control that lacks its data says nothing; one whose budget was caught says it all.
         idle = self.verdict is Verdict.NOT_RUN and not self.case.unequal
-        return None if claim.expects is None or idle else self.verdict is claim.expects
+        return None if claim.expects is None or idle else claim.expects_verdict(self.verdict)
 
     def __str__(self) -> str:
         """The claim with its verdict, then each comparison on a line of its own."""
@@ -123,8 +152,8 @@ def judge(
         test: A function that ``claim`` decorates, or a claim that was read already.
         experiment: The experiment to test it in; left out for a claim that was read already.
         session: The session with the store, the data and the device.
-        max_seeds: The most seeds of a look. What is UNDECIDED is looked at again with twice the
-            seeds, up to this number; None means a single look.
+        max_seeds: The most seeds of a look, in place of the experiment's ``most_seeds``. What is
+            UNDECIDED is looked at again with twice the seeds, up to this number.
         ensure: Gets runs stored, in place of the session's own way.
         may_go_on: Tells whether a further look at the given runs may begin.
 
@@ -139,7 +168,7 @@ def judge(
         case = read(test, experiment)
     else:
         raise InputError("judge takes the experiment that the claim is tested in")
-    looks = schedule(case.experiment.seeds, max_seeds)
+    looks = case.looks(max_seeds)
     problems = [case.unequal] if case.unequal else sorted(_problems(case, session))
     if problems:
         reason = "; ".join(problems)
@@ -154,9 +183,73 @@ def judge(
             ensure or session.ensure_planned,
             session.result,
             lambda runs: may_go_on(runs) and not any(map(session.problem, runs)),
+            case.settled,
         )
     return Judgement(case, looks, tuple(decisions))
 
 
 def _problems(case: Case, session: Session) -> set[str]:
     return {problem for run in case.runs() if (problem := session.problem(run)) is not None}
+
+
+@dataclass(frozen=True)
+class NextLook:
+    """The look that an open claim would take next.
+
+    Attributes:
+        case: The claim.
+        runs: The runs of that look.
+        worth: The chance that it decides the claim, for each unit of its new runs' cost.
+    """
+
+    case: Case
+    runs: tuple[RunSpec, ...]
+    worth: float
+
+
+def next_look(case: Case, session: Session, most: int | None = None) -> NextLook | None:
+    """The look that a claim would take next, given the runs that are stored.
+
+    Args:
+        case: The claim.
+        session: The session with the store.
+        most: The most seeds of a look, in place of the experiment's.
+
+    Returns:
+        The look; None where the claim is decided, can't be run, or has had its last look.
+    """
+    if case.unequal or _problems(case, session):
+        return None
+    asked: list[list[RunSpec]] = []
+
+    def stored(runs: list[RunSpec]) -> bool:
+        asked.append(runs)
+        return all(session.key(run) in session.store for run in runs)
+
+    looks = case.looks(most)
+    if not stored(case.runs()):
+        return None
+    decisions = look(
+        case.comparisons, looks, case.alpha, lambda runs: None, session.result, stored, case.settled
+    )
+    runs = asked[-1]
+    if len(asked) == 1 or stored(runs):
+        return None
+    levels = {each.seeds: each.share * case.alpha for each in looks}
+    following = min((seeds for seeds in levels if seeds > _taken(decisions)), default=None)
+    if following is None:
+        return None
+    chance = 1.0
+    for decision in decisions:
+        if decision.open and decision.outcome is not None:
+            chance *= chance_to_decide(
+                decision.outcome, decision.comparison.relation, following, levels[following]
+            )
+    new = [run for run in dict.fromkeys(runs) if session.key(run) not in session.store]
+    cost = sum(kind_of(run).cost(run) for run in new)
+    return NextLook(case, tuple(runs), chance / max(cost, 1e-9))
+
+
+def _taken(decisions: Sequence[Decision]) -> int:
+    """How many seeds the open comparisons were looked at with."""
+    return max((d.outcome.n for d in decisions if d.open and d.outcome is not None), default=0)

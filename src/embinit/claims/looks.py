@@ -1,16 +1,21 @@
 """Looks: with how many seeds a claim is judged, and how its share of alpha is split over them.
 
-A look is an interim analysis of a group-sequential design. A session looks once, unless it may
-train more seeds (``--max-seeds``). Then it looks again at what is UNDECIDED, each time with twice
-the seeds, up to that number. The schedule is fixed before anything is trained: the first look has
-half of the claim's alpha, the later looks share the other half evenly. The chance that any look
-errs is at most the sum of their shares (Bonferroni), whichever look decides.
+A look is an interim analysis of a group-sequential design. A claim that the first look leaves
+UNDECIDED is looked at again with twice the seeds, up to the most that its experiment takes. The
+schedule is fixed before anything is trained. Alpha is spent by Lan and DeMets's function of
+Pocock's type (Biometrika 1983, 70:659), which leaves about the same level to each look. The levels
+use that looks at the same seeds agree: they add up to more than the claim's share, and yet the
+chance that any look errs is that share.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
 
 from embinit.claims.comparisons import Comparison, Decision, Lookup, verdict_of
 from embinit.claims.paired_tests import Verdict
@@ -24,19 +29,20 @@ class Look:
 
     Attributes:
         seeds: How many seeds the claim is judged with.
-        share: The share of the claim's alpha that the look has, above 0 to 1.
+        share: The level of the look, as a part of the claim's alpha, above 0 to 1.
     """
 
     seeds: int
     share: float
 
 
-def schedule(first: int, most: int | None = None) -> tuple[Look, ...]:
+def schedule(first: int, most: int | None = None, alpha: float = 0.05) -> tuple[Look, ...]:
     """The looks at a claim, in order.
 
     Args:
         first: How many seeds the first look has.
         most: How many seeds the last look has; None means that the first is the only one.
+        alpha: The claim's share of its family's alpha.
 
     Raises:
         InputError: ``most`` is less than ``first``.
@@ -46,9 +52,67 @@ def schedule(first: int, most: int | None = None) -> tuple[Look, ...]:
     counts = [first]
     while most is not None and counts[-1] < most:
         counts.append(min(2 * counts[-1], most))
-    later = len(counts) - 1
-    shares = [0.5, *[0.5 / later] * later] if later else [1.0]
-    return tuple(Look(count, share) for count, share in zip(counts, shares, strict=True))
+    return tuple(map(Look, counts, _shares(tuple(counts), alpha)))
+
+
+@lru_cache
+def _shares(counts: tuple[int, ...], alpha: float) -> tuple[float, ...]:
+    if len(counts) == 1:
+        return (1.0,)
+    from scipy import stats
+
+    times = [count / counts[-1] for count in counts]
+    bounds = boundaries(times, [pocock_spending(time, alpha) for time in times])
+    return tuple(float(stats.norm.sf(bound)) / alpha for bound in bounds)
+
+
+def pocock_spending(time: float, alpha: float) -> float:
+    """The part of ``alpha`` that is spent when a share ``time`` of all seeds was looked at."""
+    return alpha * math.log(1 + (math.e - 1) * time)
+
+
+GRID = 801
+"""How many points the density between two looks is integrated over."""
+
+
+def boundaries(times: Sequence[float], spent: Sequence[float]) -> list[float]:
+    """The bounds that a standardised mean must pass, look by look.
+
+    The density of the sum of all seeds so far, where no look has passed its bound yet, is
+    integrated from look to look (Armitage, McPherson and Rowe 1969, J. R. Stat. Soc. A 132:235).
+
+    Args:
+        times: The share of all seeds at each look, rising to 1.
+        spent: The chance that this look or an earlier one passes its bound though nothing is true.
+
+    Returns:
+        One bound a look, in standard errors.
+    """
+    from scipy import integrate, optimize, stats
+
+    bounds = [float(stats.norm.isf(spent[0]))]
+    sums = np.linspace(-9.0, bounds[0], GRID) * math.sqrt(times[0])
+    density = stats.norm.pdf(sums, scale=math.sqrt(times[0]))
+    for before, now, done, total in zip(times, times[1:], spent, spent[1:], strict=False):
+        step = math.sqrt(now - before)
+
+        def passed(
+            bound: float,
+            now: float = now,
+            step: float = step,
+            more: float = total - done,
+            sums: np.ndarray = sums,
+            density: np.ndarray = density,
+        ) -> float:
+            beyond = stats.norm.sf((bound * math.sqrt(now) - sums) / step)
+            return float(integrate.simpson(density * beyond, x=sums)) - more
+
+        bounds.append(float(optimize.brentq(passed, -8.0, 9.0, xtol=1e-9)))
+        reached = np.linspace(-9.0, bounds[-1], GRID) * math.sqrt(now)
+        arriving = stats.norm.pdf((reached[:, None] - sums) / step) / step
+        density = integrate.simpson(density * arriving, x=sums, axis=1)
+        sums = reached
+    return bounds
 
 
 def look(
@@ -58,6 +122,7 @@ def look(
     ensure: Callable[[list[RunSpec]], None],
     lookup: Lookup,
     may_go_on: Callable[[list[RunSpec]], bool] = lambda runs: True,
+    settled: Callable[[Verdict], bool] = lambda verdict: verdict is not Verdict.UNDECIDED,
 ) -> list[Decision]:
     """Decides a claim's comparisons, look by look.
 
@@ -71,6 +136,7 @@ def look(
         ensure: Gets the runs of a look stored. It is called before ``lookup``.
         lookup: Finds the runs' results.
         may_go_on: Tells whether a later look at the given runs may begin.
+        settled: Tells whether the claim needs no further look, given its verdict so far.
 
     Returns:
         One decision for each comparison, in the order of ``comparisons``.
@@ -90,6 +156,6 @@ def look(
         ensure(runs)
         for index, comparison in looked_at.items():
             decisions[index] = comparison.decide(lookup, alpha * this_look.share, len(comparisons))
-        if verdict_of([*decisions.values()]) is not Verdict.UNDECIDED:
+        if settled(verdict_of([*decisions.values()])):
             break
     return [decisions[index] for index in range(len(comparisons))]

@@ -3,8 +3,8 @@
 The verdict is a t of the differences over seeds, which keeps its level at three to ten seeds where
 a percentile or BCa bootstrap does not. Few seeds say little about a difference's own spread. So the
 spread is pooled from the claim's seeds and from those that were registered beforehand, which no
-claim's mean rests on (``Spread``). Three kinds of statement are tested, each one-sided at the
-claim's own share of alpha:
+claim's mean rests on, and is never taken to be smaller than that (``Spread``). Three kinds of
+statement are tested, each one-sided at the claim's own share of alpha:
 
 - ``<`` and ``>``: the mean difference lies beyond 0;
 - ``<=`` and ``>=``: it does not lie beyond the margin on the wrong side (non-inferiority);
@@ -13,8 +13,8 @@ claim's own share of alpha:
 A statement is REFUTED when its opposite is shown. ``<`` and ``>`` have NO EFFECT when neither is
 shown but the difference is smaller than the margin on both sides. What is left is UNDECIDED. A
 claim of several comparisons needs all of them but falls with one, so each refutes at its part of
-the level alone. A decision that hangs on one seed is none: it has to stand without any one of them
-(``WITHOUT_ONE``), since a t errs where an arm now and then fails to train.
+the level alone. A decision that hangs on one seed is none: from three seeds on it has to stand, at
+the same level, without any one of them, since a t errs where an arm now and then fails to train.
 
 What no seed can change (statistics of tables) is compared as numbers. Where training gives every
 seed the same difference (best epochs often), a t says nothing and the sign test decides.
@@ -34,12 +34,6 @@ from embinit.errors import InputError
 
 POWER_WANTED = 0.9
 MOST_SEEDS = 1000
-
-WITHOUT_ONE = 4.0
-"""How many times its level a decision may take when any one of its seeds is left out.
-
-Fewer seeds show less, so the same level would ask for a larger effect than the claim does.
-"""
 
 
 class Verdict(StrEnum):
@@ -135,6 +129,8 @@ class Outcome:
         seeds_needed: How many seeds would decide with 90 % power if the observed mean and spread
             were true; None where that is over 1000, or where the comparison is decided.
         exact: Whether no randomness was involved.
+        sd: The standard deviation of the differences that decided, pooled where a spread is
+            registered; 0 where no t was made.
         spread: The registered spread that the claim's own was pooled with, if any.
         hangs_on: The index of the pair without which the decision would not stand, so that it was
             left UNDECIDED; None where there is none.
@@ -152,6 +148,7 @@ class Outcome:
     power: float | None
     seeds_needed: int | None
     exact: bool
+    sd: float = 0.0
     spread: Spread | None = None
     hangs_on: int | None = None
 
@@ -212,6 +209,7 @@ def compare(
         if verdict is Verdict.UNDECIDED
         else None,
         exact=False,
+        sd=estimate.sd,
         spread=spread,
         hangs_on=hangs_on,
     )
@@ -246,10 +244,10 @@ class _Estimate(NamedTuple):
     def of(cls, differences: np.ndarray, spread: Spread | None) -> _Estimate:
         n, degrees = len(differences), 0 if spread is None else spread.degrees
         squares = (n - 1) * float(np.var(differences, ddof=1)) if n > 1 else 0.0
-        if spread is not None:
-            squares += degrees * spread.sd**2
-        sd = math.sqrt(squares / (n - 1 + degrees)) if n - 1 + degrees else 0.0
-        return cls(float(np.mean(differences)), sd, n, degrees)
+        least = 0.0 if spread is None else spread.sd
+        pooled = math.sqrt((squares + degrees * least**2) / max(1, n - 1 + degrees))
+        # A few seeds that happen to lie close to each other are no sign of a small spread.
+        return cls(float(np.mean(differences)), max(pooled, least), n, degrees)
 
     @property
     def degrees(self) -> int:
@@ -287,18 +285,34 @@ class _Estimate(NamedTuple):
 
     def seeds_needed(self, relation: Relation, alpha: float, margin: float) -> int | None:
         """The fewest seeds with 90 % power for what the observed mean lies deepest in."""
-        supporting, opposing = _sides(relation, margin)
-        depths = [
-            min(self._inside(supporting)),
-            max(self._inside(opposing)),
-            0.0 if relation.uses_margin else margin - abs(self.mean),
-        ]
-        return seeds_for(max(depths) / self.sd, alpha, self.registered)
+        return seeds_for(_depth(self.mean, relation, margin) / self.sd, alpha, self.registered)
 
-    def _inside(self, sides: Sequence[Side]) -> list[float]:
-        return [
-            self.mean - bound if side == "greater" else bound - self.mean for bound, side in sides
-        ]
+
+def _depth(mean: float, relation: Relation, margin: float) -> float:
+    """How far the mean lies inside of what it would decide, in the metric's unit."""
+    supporting, opposing = _sides(relation, margin)
+
+    def inside(sides: Sequence[Side]) -> list[float]:
+        return [mean - bound if side == "greater" else bound - mean for bound, side in sides]
+
+    within = 0.0 if relation.uses_margin else margin - abs(mean)
+    return max(min(inside(supporting)), max(inside(opposing)), within)
+
+
+def chance_to_decide(outcome: Outcome, relation: Relation, n: int, alpha: float) -> float:
+    """The chance that ``n`` seeds decide an open comparison, were its mean and spread true.
+
+    Args:
+        outcome: Its numbers so far.
+        relation: What it states.
+        n: How many seeds it would be judged with.
+        alpha: The level of that look.
+    """
+    if outcome.sd <= 0:
+        return float(outcome.seeds_needed is not None and outcome.seeds_needed <= n)
+    effect = _depth(outcome.difference, relation, outcome.margin) / outcome.sd
+    registered = 0 if outcome.spread is None else outcome.spread.degrees
+    return _power(effect, n, alpha, registered)
 
 
 def _hangs_on(
@@ -311,11 +325,12 @@ def _hangs_on(
     verdict: Verdict,
 ) -> int | None:
     """The first pair without which the others do not show ``verdict``; None where there is none."""
-    levels = [min(0.5, WITHOUT_ONE * level) for level in (alpha, against)]
+    if len(differences) < 3:
+        return None
     for index in range(len(differences)):
         estimate = _Estimate.of(np.delete(differences, index), spread)
-        # Two pairs without a registered spread leave one, which shows nothing; nor do ties.
-        if estimate.sd <= 0 or estimate.ps(relation, margin).verdict(*levels) is not verdict:
+        # Pairs that tie are held against the sign test elsewhere; here they agree with the rest.
+        if estimate.sd > 0 and estimate.ps(relation, margin).verdict(alpha, against) is not verdict:
             return index
     return None
 

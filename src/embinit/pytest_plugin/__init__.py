@@ -65,19 +65,26 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "seeds": {
         "type": int,
         "default": None,
-        "help": "replicates per arm (default: the experiment's, 5 on micro)",
+        "help": "replicates per arm, and one look at them (default: the experiment's looks)",
     },
     "max-seeds": {
         "type": int,
         "default": None,
         "help": "look again at what is UNDECIDED, with twice the seeds each time, up to so many "
-        "(default: look once)",
+        "(default: the experiment's, 20 on micro)",
     },
     "budget": {
         "type": float,
         "default": None,
         "metavar": "MINUTES",
         "help": "begin no further look after so many minutes (default: no limit)",
+    },
+    "register": {
+        "type": int,
+        "default": None,
+        "metavar": "SEEDS",
+        "help": "judge nothing: measure how far each difference varies, on so many seeds that no "
+        "claim uses, and register that",
     },
     "baseline": {
         "default": None,

@@ -29,9 +29,10 @@ from embinit.claims.audit import Audit, Finding, finding_of
 from embinit.claims.comparisons import OTHER_SEEDS, Decider, read_by
 from embinit.claims.definitions import Claim
 from embinit.claims.experiments import Experiment
-from embinit.claims.judging import Case, Judgement, judge, read
+from embinit.claims.judging import Case, Judgement, NextLook, judge, next_look, read
 from embinit.claims.looks import schedule
 from embinit.claims.paired_tests import Verdict
+from embinit.claims.registration import Registration, digest_of, measure_spread, registered_runs
 from embinit.claims.statements import Statement
 from embinit.data.sources import named_source
 from embinit.errors import InputError
@@ -49,6 +50,9 @@ from embinit.specs import RunSpec
 PROPERTY = "embinit.verdict"
 AUDIT_PROPERTY = "embinit.audit"
 CLUSTER_ADDRESS = "embinit.cluster"
+SPREAD_PROPERTY = "embinit.spread"
+REGISTERED = "embinit.registered"
+LOOKS_AHEAD = 4
 CASE: pytest.StashKey[Case] = pytest.StashKey()
 UNREADABLE: pytest.StashKey[str] = pytest.StashKey()
 
@@ -72,6 +76,7 @@ class ClaimSession:
         started: When the session started, in seconds since the epoch.
         verdicts: The claims' entries in the verdicts document.
         audits: The audits' entries.
+        spreads: The registered differences that were measured, by the file that they belong to.
         broken: The names of the claims that broke, and so have no verdict.
         cluster: The address of the Ray cluster that trains; None without one.
     """
@@ -86,9 +91,12 @@ class ClaimSession:
         self.started = config.stash[STARTED]
         self.verdicts: list[dict[str, Any]] = []
         self.audits: list[dict[str, Any]] = []
+        self.spreads: dict[str, dict[str, Any]] = {}
         self.broken: list[str] = []
         self.cluster: str | None = None
         self._session: Session | None = None
+        self._cases: list[Case] = []
+        self._planned_first: list[RunSpec] = []
         self._open = contextlib.ExitStack()
         self._begun = False
         try:
@@ -161,6 +169,10 @@ class ClaimSession:
                 )
         if seeds is not None and most is not None:
             _check_looks(seeds, most)
+        if (registered := self.option("register")) is not None and registered < 2:
+            raise InputError(
+                f"--embinit-register {registered}: a spread needs at least 2; 10 are usual"
+            )
         if self._baseline is not None:
             try:
                 empty = {"session": {"tier": self.tier}, "claims": []}
@@ -274,20 +286,35 @@ class ClaimSession:
             except Exception as error:
                 item.stash[UNREADABLE] = _located(item, error)
             else:
-                self._check_schedule(item.stash[CASE].experiment)
-                wanted.append(item.stash[CASE].runs())
+                self._check_schedule(item.stash[CASE])
+                self._cases.append(item.stash[CASE])
+                wanted.append(self._first_runs(item.stash[CASE]))
         if any(wanted) and not self.config.option.collectonly:
             # A claim that lacks one run can't be decided, so its other runs would be no use.
             possible = [runs for runs in wanted if not any(map(self.session.problem, runs))]
-            self.session.want(run for runs in possible for run in runs)
+            self._planned_first = [run for runs in possible for run in runs]
+            self.session.want(self._planned_first)
             progress.tell_plan(self.session, self._controller)
 
-    def _check_schedule(self, experiment: Experiment) -> None:
-        if (most := self.option("max-seeds")) is not None:
-            try:
-                _check_looks(experiment.seeds, most)
-            except InputError as error:
-                raise pytest.UsageError(str(error)) from None
+    def _first_runs(self, case: Case) -> list[RunSpec]:
+        """The runs that a claim's first look takes, or those that its spreads are measured on."""
+        if (seeds := self.option("register")) is None:
+            return case.runs()
+        return [
+            run for comparison in case.comparisons for run in registered_runs(comparison, seeds)
+        ]
+
+    def _check_schedule(self, case: Case) -> None:
+        try:
+            case.looks(self._most_seeds)
+        except InputError as error:
+            raise pytest.UsageError(f"--embinit-max-seeds: {error}") from None
+
+    @property
+    def _most_seeds(self) -> int | None:
+        """The most seeds of a look, where an option says so; --embinit-seeds alone is one look."""
+        seeds, most = self.option("seeds"), self.option("max-seeds")
+        return int(most or seeds) if most or seeds else None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
@@ -304,18 +331,47 @@ class ClaimSession:
             pytest.fail(pyfuncitem.stash[UNREADABLE], pytrace=False)
         if CASE not in pyfuncitem.stash:
             return None
+        if self.option("register") is not None:
+            self._register(pyfuncitem)
+            return True
         judgement = judge(
             pyfuncitem.stash[CASE],
             session=self.session,
-            max_seeds=self.option("max-seeds"),
+            max_seeds=self._most_seeds,
             ensure=self._ensure,
-            may_go_on=lambda runs: self._in_time(),
+            may_go_on=lambda runs: self._may_look_again(pyfuncitem.stash[CASE], runs),
         )
         entry = claim_entry(judgement, pyfuncitem.nodeid, self.session.key, self.session.result)
         pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
         pyfuncitem.user_properties.extend(properties(entry))
         _settle(pyfuncitem, judgement, bool(self.config.getini(STRICT)))
         return True
+
+    def _register(self, item: pytest.Function) -> None:
+        """Measures the spreads of a claim's differences; the verdict is for another session."""
+        case, seeds = item.stash[CASE], self.option("register")
+        registration = case.claim.family.registration
+        if registration is None:
+            pytest.skip(f"family {case.claim.family.name!r} has no registration")
+        runs = self._first_runs(case)
+        if problems := sorted({problem for run in runs if (problem := self.session.problem(run))}):
+            pytest.skip("; ".join(problems))
+        self._ensure(runs)
+        for comparison in case.comparisons:
+            spread = measure_spread(comparison, seeds, self.session.result)
+            if spread is None:
+                continue
+            entry = {
+                "tier": case.experiment.tier,
+                "experiment": case.experiment.name,
+                "difference": f"{comparison.left.label} − {comparison.right.label}",
+                "measure": comparison.left.measure.name,
+                "sd": spread.sd,
+                "seeds": spread.seeds,
+            }
+            told = {"file": str(registration.path), "digest": digest_of(comparison), "entry": entry}
+            item.user_properties.append((SPREAD_PROPERTY, json.dumps(told)))
+        item.user_properties.append((REGISTERED, ""))
 
     def _ensure(self, runs: list[RunSpec]) -> None:
         """Gets ``runs`` stored; the runs of a later look join the plan first."""
@@ -324,6 +380,34 @@ class ClaimSession:
         progress.tell_plan(self.session, self._controller)
         with self._helped():
             return self.session.ensure(runs)
+
+    def _may_look_again(self, case: Case, runs: list[RunSpec]) -> bool:
+        """Whether a later look may begin; what is worth more is trained before it.
+
+        All first looks come first. Then the claims that are open take turns, those first that the
+        next look is likeliest to decide for the time that its runs take. Every worker finds the
+        same order in the store, so that a budget ends with the least promising claims.
+        """
+        self.session.ensure(self._planned_first)
+        order = self._order_of_looks()
+        for place, other in enumerate(order):
+            if not self._in_time():
+                return False
+            # The next ones join the plan too, for the workers that find this one's runs in training.
+            soon = [run for each in order[place : place + LOOKS_AHEAD] for run in each.runs]
+            if self.session.want_more(soon):
+                progress.tell_plan(self.session, self._controller)
+            if other.case.id == case.id:
+                break
+            self._ensure(list(other.runs))
+        return self._in_time()
+
+    def _order_of_looks(self) -> list[NextLook]:
+        """The next looks of the claims that the stored runs leave open, most promising first."""
+        following = (next_look(each, self.session, self._most_seeds) for each in self._cases)
+        return sorted(
+            (look for look in following if look is not None), key=lambda look: -look.worth
+        )
 
     def _in_time(self) -> bool:
         """Whether a later look may begin."""
@@ -360,6 +444,10 @@ class ClaimSession:
         collected = {PROPERTY: self.verdicts, AUDIT_PROPERTY: self.audits}
         for name, value in report.user_properties:
             is_statement |= name == MARK
+            entries += name == REGISTERED
+            if name == SPREAD_PROPERTY and report.when == "call":
+                told = json.loads(str(value))
+                self.spreads.setdefault(told["file"], {})[told["digest"]] = told["entry"]
             if name in collected:
                 entries += 1
                 if report.when == "call":
@@ -396,8 +484,19 @@ class ClaimSession:
         with warnings.catch_warnings():
             # pytest's own filters are those from before the claims were loaded here.
             warnings.simplefilter("default", DamagedWarning)
-            if (self.verdicts or self.audits) and not self._is_worker:
+            if self._is_worker:
+                return
+            if self.option("register") is not None:
+                self._write_spreads(terminalreporter)
+            elif self.verdicts or self.audits:
                 self._conclude(terminalreporter)
+
+    def _write_spreads(self, terminalreporter: Any) -> None:
+        """Writes the spreads that were measured to their registrations."""
+        terminalreporter.section("registered spreads")
+        for file, entries in sorted(self.spreads.items()):
+            count = Registration(Path(file)).write(entries)
+            terminalreporter.write_line(f"{file}: {len(entries)} measured, {count} in all")
 
     def _conclude(self, terminalreporter: Any) -> None:
         """Writes the report, and prints the verdicts."""
@@ -568,7 +667,7 @@ def _settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
     if verdict is Verdict.NOT_RUN:
         pytest.skip(str(judgement))
     if claim.expects is not None:
-        if verdict is not claim.expects:
+        if not claim.expects_verdict(verdict):
             pytest.fail(f"a control must come out {claim.expects}\n{judgement}", pytrace=False)
         return
     if verdict is Verdict.UNDECIDED and not strict:

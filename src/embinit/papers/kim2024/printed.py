@@ -58,7 +58,7 @@ def printed(comparison: Comparison) -> list[Printed]:
 
 def _printed_sum(side: Quantity, task: str) -> float | None:
     if isinstance(side, Constant):
-        return side.value
+        return side.number
     values = [_printed_value(term, task) for term in side.terms]
     if not values or None in values:
         return None
