@@ -393,7 +393,7 @@ class ClaimSession:
         for place, other in enumerate(order):
             if not self._in_time():
                 return False
-            # The next ones join the plan too, for the workers that find this one's runs in training.
+            # The next ones join the plan too, for workers that find these runs in training.
             soon = [run for each in order[place : place + LOOKS_AHEAD] for run in each.runs]
             if self.session.want_more(soon):
                 progress.tell_plan(self.session, self._controller)
