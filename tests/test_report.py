@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embinit.claims.paired_tests import Relation
 from embinit.data.sources import Coverage
 from embinit.errors import InputError
 from embinit.papers import PAPERS, Paper, Tier, chung2021
@@ -302,6 +303,18 @@ def test_made_document_follows_the_schema() -> None:
     for broken in ({"verdict": "MAYBE"}, {"extra": 1}, {"alpha": 2}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(make_document([make_claim("x") | broken]), schema)
+
+
+def test_the_schema_knows_every_relation_and_any_tier() -> None:
+    """A relation is the core's, a tier is its paper's; the page's legend has each relation."""
+    schema = load_schema()
+    assert schema["$defs"]["relation"]["enum"] == list(Relation)
+    document, runs = make_full()
+    document["session"]["tier"] = document["claims"][0]["tier"] = "nano"
+    jsonschema.validate(document, schema)
+    text = " ".join(check(render(document, runs)).text.split())
+    for relation in Relation:
+        assert f"{relation.symbol}: the mean difference {relation.says}." in text
 
 
 def test_every_field_is_described() -> None:
