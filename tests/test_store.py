@@ -104,7 +104,7 @@ def test_a_full_disk_is_one_clear_error(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(files.os, "fsync", full)
-    with pytest.raises(InputError, match=r"No space left.*--store"):
+    with pytest.raises(InputError, match=r"No space left.*--embinit-store"):
         store.put("ab34", scored(bleu=2.0))
     assert store.get("ab12") == scored(bleu=1.0)
     assert store.get("ab34") is None
@@ -113,7 +113,7 @@ def test_a_full_disk_is_one_clear_error(tmp_path, monkeypatch):
 def test_a_store_that_cannot_be_made_says_so(tmp_path):
     """A file where the directory should be."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"can't be written.*--store"):
+    with pytest.raises(InputError, match=r"can't be written.*--embinit-store"):
         Store(tmp_path / "file" / "store")
 
 

@@ -84,9 +84,15 @@ class _Facts(NamedTuple):
 _FACTS = {
     Relation.BELOW: _Facts("<", False, "is below 0", lambda margin: (-math.inf, 0.0)),
     Relation.ABOVE: _Facts(">", False, "is above 0", lambda margin: (0.0, math.inf)),
-    Relation.NOT_ABOVE: _Facts("≤", True, "is not above 0 by more than the margin", lambda margin: (-math.inf, margin)),
-    Relation.NOT_BELOW: _Facts("≥", True, "is not below 0 by more than the margin", lambda margin: (-margin, math.inf)),
-    Relation.ALIKE: _Facts("≈", True, "is within the margin on both sides", lambda margin: (-margin, margin)),
+    Relation.NOT_ABOVE: _Facts(
+        "≤", True, "is not above 0 by more than the margin", lambda margin: (-math.inf, margin)
+    ),
+    Relation.NOT_BELOW: _Facts(
+        "≥", True, "is not below 0 by more than the margin", lambda margin: (-margin, math.inf)
+    ),
+    Relation.ALIKE: _Facts(
+        "≈", True, "is within the margin on both sides", lambda margin: (-margin, margin)
+    ),
 }
 
 
@@ -194,7 +200,8 @@ def _differences(left: Sequence[float], right: Sequence[float]) -> np.ndarray:
         raise InputError(f"{len(left)} values can't be paired with {len(right)}")
     if len(left) < 2:
         raise InputError(
-            f"a paired test needs at least 2 seeds, not {len(left)}; ask for more with --seeds"
+            f"a paired test needs at least 2 seeds, not {len(left)}; ask for more with "
+            "--embinit-seeds"
         )
     differences = np.asarray(left, dtype=float) - np.asarray(right, dtype=float)
     if not np.isfinite(differences).all():

@@ -72,7 +72,7 @@ class Store:
         except OSError as error:
             raise InputError(
                 f"the store {self.root} can't be written: {error.strerror or error}; "
-                "name another directory with --store"
+                "name another directory with --embinit-store"
             ) from error
 
     def path(self, key: str) -> Path:
@@ -127,7 +127,8 @@ class Store:
         except OSError as error:
             raise InputError(
                 f"run {key} could not be kept in {path.parent}: {error.strerror or error}; what "
-                "was stored before is safe: make room, or name another directory with --store"
+                "was stored before is safe: make room, or name another directory with "
+                "--embinit-store"
             ) from error
 
     def __iter__(self) -> Iterator[str]:
