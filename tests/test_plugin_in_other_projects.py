@@ -72,6 +72,45 @@ def verdicts(root: Path) -> dict:
     return document
 
 
+OWN_TIER = """
+from embinit.papers import PAPERS, Paper, Tier
+
+PAPERS.register("mine", Paper("mine", "Me (2026)", "Me 2026", {"nano": Tier("nano")}, list))
+"""
+
+OF_TWO_PAPERS = """
+from test_mine import MINE, claim, small
+from embinit.papers.kim2024 import table1
+
+
+def on_micro(tier):
+    assert tier == "nano"
+    return small("micro")
+
+
+@claim("mine/finding/a", says="a", where="here", family=MINE, experiments=on_micro)
+def test_mine(experiment):
+    assert experiment["pretrained"] < experiment["xavier"]
+
+
+@claim("chung2021/finding/b", says="b", where="here", family=MINE, experiments=table1("glove"))
+def test_theirs(experiment):
+    assert experiment["pretrained"] < experiment["xavier"]
+"""
+
+
+def test_a_tier_of_one_paper_leaves_the_others_claims_out(pytester):
+    """They have nothing to run there; no other code of the paper is asked."""
+    pytester.makeconftest(OWN_TIER)
+    write_claims(pytester.path)
+    (pytester.path / "claims/test_two.py").write_text(OF_TWO_PAPERS)
+    options = ("claims/test_two.py", "--embinit-tier", "nano", "--collect-only", "-q")
+    done = pytester.runpytest_subprocess(*options)
+    done.stdout.fnmatch_lines(["*test_two.py::test_mine*", "1/2 tests collected (1 deselected)*"])
+    done = pytester.runpytest_subprocess(*options[:1], "--embinit-tier", "nana")
+    done.stderr.fnmatch_lines(["*unknown tier 'nana'*"])
+
+
 def numbers(document: dict) -> dict[str, list]:
     """What decides each claim, and to what it came."""
     return {

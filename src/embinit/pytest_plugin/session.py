@@ -35,7 +35,7 @@ from embinit.claims.paired_tests import Verdict
 from embinit.claims.statements import Statement
 from embinit.data.sources import named_source
 from embinit.errors import InputError
-from embinit.papers import arm_labels, papers_of, with_tier
+from embinit.papers import arm_labels, paper, papers_of, with_tier
 from embinit.pytest_plugin import CONTROLLER, MARK, PHASES, STARTED, STRICT, progress_line
 from embinit.report import baseline
 from embinit.report.baseline import Change
@@ -241,12 +241,18 @@ class ClaimSession:
         seeds = self.option("seeds")
         try:
             experiments: list[Experiment | Unreadable] = [
-                replace(each, seeds=seeds or each.seeds) for each in claim.experiments(self.tier)
+                replace(each, seeds=seeds or each.seeds) for each in self._experiments(claim)
             ]
         except InputError as error:
             experiments = [Unreadable(error)]
         ids = ["unreadable" if isinstance(each, Unreadable) else each.name for each in experiments]
         metafunc.parametrize("experiment", experiments, ids=ids)
+
+    def _experiments(self, claim: Claim) -> Sequence[Experiment]:
+        """The claim's experiments; none on a tier that other papers have and its own lacks."""
+        known = paper(claim.paper)
+        lacking = known is not None and self.tier not in known.tiers
+        return () if lacking else claim.experiments(self.tier)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
