@@ -317,7 +317,7 @@ class ClaimSession:
             ensure=self._ensure,
             may_go_on=lambda runs: self._in_time(),
         )
-        entry = claim_entry(judgement, pyfuncitem.nodeid, self.session.key, self.session.result)
+        entry = claim_entry(judgement, _argument(pyfuncitem), self.session.key, self.session.result)
         pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
         pyfuncitem.user_properties.extend(properties(entry))
         _settle(pyfuncitem, judgement, bool(self.config.getini(STRICT)))
@@ -559,7 +559,7 @@ def _settle_audit(item: pytest.Function, audit: Audit) -> None:
     checks = item.obj(**{name: item.funcargs[name] for name in taken})
     finding = finding_of(checks)
     item.user_properties.append(
-        (AUDIT_PROPERTY, json.dumps(audit_entry(audit, item.nodeid, checks)))
+        (AUDIT_PROPERTY, json.dumps(audit_entry(audit, _argument(item), checks)))
     )
     if finding is Finding.INCONSISTENT:
         wrong = "\n".join(f"  {check}" for check in checks if not check.consistent)
@@ -583,3 +583,15 @@ def _settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
         pytest.fail(str(judgement), pytrace=False)
     with read_by(Decider(decisions=judgement.decisions)):
         item.obj(experiment=judgement.case.experiment)
+
+
+def _argument(item: pytest.Function) -> str:
+    """What names the test on pytest's command line.
+
+    That is its node's id, except for a test of an installed package (``--pyargs``) outside of the
+    root directory: its file's path is cut short there, so its module stands in the file's place.
+    """
+    outside = not item.path.is_relative_to(item.config.rootpath)
+    if not (outside and item.config.option.pyargs):
+        return item.nodeid
+    return f"{item.module.__name__}::{item.nodeid.partition('::')[2]}"
