@@ -1,9 +1,9 @@
 """Looks: with how many seeds a claim is judged, and how its share of alpha is split over them.
 
 A look is an interim analysis of a group-sequential design. A session looks once, unless it may
-train more seeds (``--max-seeds``). Then it looks again at what is UNDECIDED, each time with twice
-the seeds, up to that number. The schedule is fixed before anything is trained: the first look has
-half of the claim's alpha, the later looks share the other half evenly. The chance that any look
+train more seeds (``--embinit-max-seeds``). Then it looks again at what is UNDECIDED, each time with
+twice the seeds, up to that number. The schedule is fixed before anything is trained: the first look
+has half of the claim's alpha, the later looks share the other half evenly. The chance that any look
 errs is at most the sum of their shares (Bonferroni), whichever look decides.
 """
 
