@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import operator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,17 @@ def cell(table, row, column):
     """The cell of a table beside the paper's."""
     [found] = [one for one in table.rows if one[0] == row]
     return found[table.head.index(column)]
+
+
+def test_a_task_that_the_paper_lacks_has_a_column_of_its_own(monkeypatch):
+    """Nothing is printed for it, so ours stands alone."""
+    task, source = next(pair for pair in TIERS["micro"].settings if pair[0].role == "sentiment")
+    settings = (*TIERS["micro"].settings, (replace(task, task="micro-verb"), source))
+    monkeypatch.setitem(TIERS, "micro", replace(TIERS["micro"], settings=settings))
+    [one] = [each for each in experiments("micro", ("glove",)) if each.data.task == "micro-verb"]
+    scores = KIM.beside("micro", [made(one, "pretrained", 0, accuracy=81.0)])[0]
+    assert cell(scores, "GloVe", "micro-verb, here") == "81.0"
+    assert KIM.printed(one["pretrained"] < one["xavier"]) == []
 
 
 def test_ours_stand_beside_the_papers_in_its_own_tables():
@@ -266,6 +278,7 @@ def test_a_third_partys_paper_brings_what_it_prints_and_shows(registry):
     for told in ("My table", "10 of them", "My models are made by hand", "a made thing"):
         assert told in page
     assert "Me (2026), My paper" in page
+    assert "the paper tier, which was not run here" not in page  # this paper has no such tier
     label = arm_labels([mine])
     assert label(make_experiment().run("pretrained", 0)) == "MyVectors"
 

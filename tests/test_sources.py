@@ -244,7 +244,7 @@ def test_a_truncated_archive_is_named(tmp_path, ending):
 def test_a_missing_source_says_where_to_put_it(tmp_path):
     """Nothing is fetched behind the user's back once a data directory is named."""
     for name in ("glove", "glove-de", "glove-de-en", "word2vec", "fasttext", "minilm", "t5"):
-        with pytest.raises(InputError, match="--data-dir"):
+        with pytest.raises(InputError, match="--embinit-data-dir"):
             SOURCES[name](tmp_path)
     with pytest.raises(InputError, match="did you mean 'glove'"):
         SOURCES["glov"]

@@ -109,6 +109,7 @@ class StackedLayerNorm(nn.Module):
         self.bias = nn.Parameter(torch.zeros(runs, 1, width))
 
     def forward(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
+        """Each row normalised to mean 0 and variance 1, then times gain plus bias."""
         return torch.addcmul(self.bias, F.layer_norm(x, x.shape[-1:]), self.weight)
 
 
@@ -120,6 +121,7 @@ class StackedRMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(runs, 1, width))
 
     def forward(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
+        """Each row divided by its root mean square, then times gain."""
         return F.rms_norm(x, x.shape[-1:], eps=RMS_EPSILON) * self.weight
 
 
@@ -205,6 +207,7 @@ class FeedForward(nn.Module):
         self.activation = ACTIVATIONS[spec.activation]
 
     def forward(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
+        """The two linear layers with the activation between them."""
         outer: Tensor = self.outer(self.activation(self.inner(x)))
         return outer
 

@@ -46,6 +46,9 @@ from embinit.runs.kinds import kind_of
 
 SCHEMA_VERSION = 1
 
+FULL_TIER = "paper"
+"""The name of the tier with a paper's own sizes, where a paper has one."""
+
 
 @dataclass(frozen=True)
 class Card:
@@ -221,6 +224,8 @@ class Page:
     opposed: Sequence[Family]
     papers: Mapping[str, str]
     tier_says: Sequence[str]
+    full_tier_left: bool
+    relations: Sequence[Relation]
     tasks: Sequence[TaskRow]
     late: tuple[int, int]
     followed: bool
@@ -271,6 +276,9 @@ def _page(
                 if session["tier"] in paper.tiers
             )
         ),
+        full_tier_left=session["tier"] != FULL_TIER
+        and any(FULL_TIER in paper.tiers for paper in known),
+        relations=tuple(Relation),
         tasks=task_rows(used),
         late=_late(used),
         followed=any(past_effect is not None for card in cards for past_effect in card.histories),

@@ -203,6 +203,7 @@ class GraphCache:
         self._kept: dict[Hashable, object] = {}
 
     def __contains__(self, key: Hashable) -> bool:
+        """Whether the trainer with that key is kept."""
         return key in self._kept
 
     def get(self, key: Hashable) -> object | None:

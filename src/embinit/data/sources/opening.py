@@ -56,12 +56,12 @@ def named_source(given: str) -> tuple[str, Path]:
     """
     name, _, path = given.partition("=")
     if not name or not path:
-        raise InputError(f"--source {given}: write NAME=PATH, as in glove=glove.txt")
+        raise InputError(f"--embinit-source {given}: write NAME=PATH, as in glove=glove.txt")
     absolute = Path(path).expanduser().absolute()
     if not absolute.exists():
         raise InputError(
-            f"--source {given}: {absolute} doesn't exist; name a file of vectors, or the directory "
-            "of a Hugging Face model"
+            f"--embinit-source {given}: {absolute} doesn't exist; name a file of vectors, or the "
+            "directory of a Hugging Face model"
         )
     return name, absolute
 
