@@ -12,6 +12,7 @@ from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.papers.kim2024.changes import (
     everywhere,
+    lateness,
     of_source,
     scaled,
     trained_for_times,
@@ -27,6 +28,7 @@ from embinit.papers.kim2024.experiments import SOURCES, experiments, pretraining
 
 __all__ = [
     "everywhere",
+    "lateness",
     "of_source",
     "scaled",
     "trained_for_times",
