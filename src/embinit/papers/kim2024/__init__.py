@@ -14,6 +14,7 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
 from embinit.papers.kim2024.changes import (
     everywhere,
+    lateness,
     of_source,
     scaled,
     trained_for_times,
@@ -29,6 +30,7 @@ from embinit.papers.kim2024.experiments import SOURCES, experiments, pretraining
 
 __all__ = [
     "everywhere",
+    "lateness",
     "of_source",
     "scaled",
     "trained_for_times",
