@@ -59,7 +59,8 @@ class TaskSetting:
         min_freq: How often a word must occur to be in the vocabulary.
         max_length: The longest example, in tokens.
         precision: The precision of matrix products.
-        seeds: How many replicates an arm has.
+        seeds: How many replicates an arm has at the first look.
+        most_seeds: How many it has at the last; None means that there is no other.
         validation_bleu: Whether BLEU on the validation split is followed epoch by epoch.
     """
 
@@ -78,6 +79,7 @@ class TaskSetting:
     max_length: int = 64
     precision: str = "float32"
     seeds: int = 5
+    most_seeds: int | None = None
     validation_bleu: bool = False
 
 
@@ -128,6 +130,8 @@ _MICRO_SENTIMENT = TaskSetting(
     epochs=2,
     lr=1.5e-3,
     min_freq=1,
+    seeds=3,
+    most_seeds=20,
 )
 _MICRO_INFERENCE = replace(
     _MICRO_SENTIMENT, role="inference", task="micro-inference", margin=2.5, batch_size=24, lr=1e-3
@@ -355,6 +359,7 @@ def _experiment(tier: str, task: TaskSetting, source: SourceSetting) -> Experime
         seeds=task.seeds,
         margin=task.margin,
         source_role=source.role,
+        most_seeds=task.most_seeds,
     )
 
 
