@@ -271,15 +271,15 @@ class _Estimate(NamedTuple):
 
     def reach(self, alpha: float) -> float:
         """Half of the interval that a one-sided decision at ``alpha`` can be read off."""
-        from scipy import stats  # takes most of a second, and collecting claims decides none
+        from scipy import special  # collecting claims decides none, and need not load it
 
-        return float(stats.t.isf(alpha, self.degrees)) * self.error
+        return -float(special.stdtrit(self.degrees, alpha)) * self.error
 
     def p(self, bound: float, side: str) -> float:
-        from scipy import stats
+        from scipy import special  # its t is a hundred times as fast as that of scipy.stats
 
         above = (self.mean - bound) / self.error
-        return float(stats.t.sf(above if side == "greater" else -above, self.degrees))
+        return float(special.stdtr(self.degrees, -above if side == "greater" else above))
 
     def ps(self, relation: Relation, margin: float) -> _Ps:
         supporting, opposing = _sides(relation, margin)

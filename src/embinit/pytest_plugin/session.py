@@ -394,6 +394,8 @@ class ClaimSession:
         next look is likeliest to decide for the time that its runs take. Every worker finds the
         same order in the store, so that a budget ends with the least promising claims.
         """
+        if self.option("no-train"):
+            return True  # what the store has was paid for; what it lacks is a problem of its own
         self.session.ensure(self._planned_first)
         order = self._order_of_looks()
         for place, other in enumerate(order):
