@@ -123,6 +123,29 @@ def deciding_p(comparison: Mapping[str, Any]) -> float | None:
     return finite(comparison.get(name))
 
 
+def leaning(comparison: Mapping[str, Any]) -> str:
+    """What more seeds would probably do to an undecided comparison; "" where that can't be told."""
+    p, against = finite(comparison["p"]), finite(comparison["p_against"])
+    if p is None or against is None:
+        return ""
+    within = finite(comparison.get("p_no_effect"))
+    if within is not None and within < min(p, against):
+        return "show no effect"
+    return "support it" if p <= against else "refute it"
+
+
+def wanted(comparison: Mapping[str, Any]) -> str:
+    """What an undecided comparison still wants, in a few words."""
+    needed, hangs_on = comparison["seeds_needed"], comparison.get("hangs_on")
+    more = "over 1000 more seeds"
+    if needed is not None:
+        # It may lack only luck: then the seeds that it has should have been enough.
+        more = f"about {max(1, needed - comparison['n'])} more seeds"
+    elif comparison["difference"] == 0:
+        more = "no difference yet"
+    return more if hangs_on is None else f"hangs on seed {hangs_on}; {more}"
+
+
 def properties(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
     """A claim's numbers as JUnit properties: pairs of a name and a text.
 
