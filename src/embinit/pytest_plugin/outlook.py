@@ -26,7 +26,9 @@ def session_lines(cases: Sequence[Case], most: int | None) -> list[str]:
         for seeds, count in schedules.most_common()
     )
     controls = sum(case.claim.expects is not None for case in cases)
-    lines = [f"embinit: {len(cases) - controls} claims and {controls} controls, seeds: {told}"]
+    lines = [
+        f"embinit: {_counted(len(cases) - controls, 'claim')} and {_counted(controls, 'control')}, seeds: {told}"
+    ]
     every = [sights(case, most) for case in cases if case.claim.expects is None]
     known = [sight for each in every for sight in each]
     units: dict[str, list[Sight]] = defaultdict(list)
@@ -90,7 +92,11 @@ def _unit_line(unit: str, seen: Sequence[Sight]) -> str:
     told = f"  {_range(first)} {unit}".rstrip()
     if last != first:
         told += f" at the first look, {_range(last)} at the last"
-    return f"{told} ({len(seen)} comparisons)" if len(seen) > 1 else told
+    return f"{told} ({_counted(len(seen), 'comparison')})"
+
+
+def _counted(count: int, name: str) -> str:
+    return f"{count} {name}" if count == 1 else f"{count} {name}s"
 
 
 def _range(values: Sequence[float]) -> str:
@@ -105,8 +111,10 @@ def _expected(every: Iterable[Sequence[Sight]]) -> list[str]:
         if all(sight.effects is not None and sight.comparison.left.margin for sight in known):
             wanted = [sight.expected_seeds for sight in known]
             counts[None if None in wanted else max(seeds for seeds in wanted if seeds)] += 1
-    told = [f"{counts[seeds]} claims with {seeds} seeds" for seeds in sorted(filter(None, counts))]
-    told += [f"{counts[None]} with none of their looks"] if counts[None] else []
-    return (
-        [f"a difference of one margin is expected to be seen by {', '.join(told)}"] if told else []
-    )
+    told = [
+        f"{_counted(counts[seeds], 'claim')} with {seeds} seeds"
+        for seeds in sorted(filter(None, counts))
+    ]
+    if counts[None]:
+        told.append(f"{_counted(counts[None], 'claim')} at no look")
+    return [f"a difference of one margin is expected to be seen by {', '.join(told)}"][: len(told)]

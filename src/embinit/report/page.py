@@ -659,9 +659,8 @@ def _template() -> jinja2.Template:
     environment.filters |= {
         "symbol": lambda relation: Relation(relation).symbol,
         "uses_margin": lambda relation: Relation(relation).uses_margin,
-        "deciding_p": deciding_p,
-        "leaning": leaning,
     }
+    environment.filters |= {"deciding_p": deciding_p, "leaning": leaning}
     environment.globals |= {
         "decimals": numbers.decimals,
         "missing": numbers.MISSING,
