@@ -9,6 +9,8 @@ import jsonschema
 import pytest
 
 from embinit import cli
+from embinit.claims.looks import Look, schedule
+from embinit.claims.paired_tests import Spread, smallest_effect
 from embinit.report import load_schema
 from embinit.report.past import DamagedHistoryWarning
 from embinit.runs import session
@@ -19,7 +21,7 @@ from embinit.claims.definitions import Family, claim
 from embinit.claims.paired_tests import Verdict
 from embinit.papers.kim2024 import TRANSLATION, table1
 
-MINE = Family("mine/finding", {"micro": 4})
+MINE = Family("mine/finding", {"micro": 5})
 ONE = table1("glove", tasks=TRANSLATION)
 
 
@@ -42,6 +44,11 @@ def test_falls(experiment):
 
 @stated("open")
 def test_open(experiment):
+    assert experiment["pretrained_shuffled"].within(0.01) > experiment["xavier"]
+
+
+@stated("small")
+def test_small(experiment):
     assert experiment["pretrained_shuffled"] > experiment["xavier"]
 
 
@@ -84,7 +91,7 @@ def suite(pytester, monkeypatch):
 def test_each_verdict_has_its_outcome(suite):
     """Passed, failed, xfailed, skipped; a control passes when it comes out as it should."""
     result = suite.runpytest_inprocess("claims", "-p", "no:cacheprovider")
-    result.assert_outcomes(passed=2, failed=2, xfailed=1, skipped=1)
+    result.assert_outcomes(passed=2, failed=3, xfailed=1, skipped=1)
     document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
     jsonschema.validate(document, load_schema())
     verdicts = {entry["statement"]: entry["verdict"] for entry in document["claims"]}
@@ -92,12 +99,112 @@ def test_each_verdict_has_its_outcome(suite):
         "holds": "SUPPORTED",
         "falls": "REFUTED",
         "open": "UNDECIDED",
+        "small": "NO EFFECT",
         "missing": "NOT RUN",
         "planted": "REFUTED",
         "control-that-misbehaves": "SUPPORTED",
     }
     result.stdout.fnmatch_lines(["*GloVe > Xavier: REFUTED, difference -20* BLEU*5 seeds*"])
-    assert (suite.path / "reports/latest/index.html").exists()
+    result.stdout.fnmatch_lines(["*GloVe_Shuffled > Xavier: NO EFFECT, * within the margin 8 *"])
+    result.stdout.fnmatch_lines(["mine/finding/small* NO EFFECT * within 8"])
+    result.stdout.fnmatch_lines(["1 SUPPORTED, 1 REFUTED, 1 NO EFFECT, 1 UNDECIDED, 1 NOT RUN*"])
+    [small] = [entry for entry in document["claims"] if entry["verdict"] == "NO EFFECT"]
+    [comparison] = small["comparisons"]
+    assert comparison["p_no_effect"] < comparison["alpha"] < comparison["p"]
+    assert comparison["spread"] is comparison["smallest_effect"] is None
+    page = (suite.path / "reports/latest/index.html").read_text()
+    assert "1 of 4 claims holds here, 1 refuted, 1 without effect, 1 undecided, 1 not run" in page
+
+
+def test_a_finding_that_has_no_effect_now_is_lost(suite, capsys):
+    """A claim that one side is above the other is not upheld where both are alike."""
+    suite.runpytest_inprocess("claims", "-k", "small")
+    blessed(suite, small="SUPPORTED")
+    baseline = str(suite.path / "reference/verdicts.json")
+    result = suite.runpytest_inprocess("claims", "-k", "small", "--embinit-baseline", baseline)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["LOST: *small* was SUPPORTED and is NO EFFECT"])
+    latest = str(suite.path / "reports/latest/verdicts.json")
+    assert cli.main(["check", latest, "--baseline", baseline]) == 1
+    told = capsys.readouterr().out
+    assert "NOT IN ORDER: mine/finding/small" in told
+    assert "0 SUPPORTED, 0 REFUTED, 1 NO EFFECT, 0 UNDECIDED, 0 NOT RUN" in told
+
+
+SPREAD = """
+from embinit.claims.paired_tests import Spread
+
+
+class Registered:
+    def spread(self, comparison):
+        return Spread(2.0, 10)
+
+
+MINE = Family("mine/finding", {"micro": 5}, registration=Registered())
+"""
+
+
+@pytest.fixture
+def registered(suite):
+    """The suite with a spread registered for each of its differences."""
+    family = 'MINE = Family("mine/finding", {"micro": 5})'
+    (suite.path / "claims/test_mine.py").write_text(CLAIMS.replace(family, SPREAD))
+    return suite
+
+
+def test_what_claims_can_see_is_told_before_anything_trains(registered):
+    """Their looks, and the smallest differences that those show; with -v for each claim."""
+    argued = ("claims", "--embinit-max-seeds", "20", "-p", "no:randomly")
+    first, second, last = (
+        f"{smallest_effect(0.01 * look.share, look.seeds, Spread(2.0, 10)):.3g}"
+        for look in schedule(5, 20, 0.01)
+    )
+    head = [
+        "embinit: 5 claims and 2 controls, seeds: 5, then 10, then 20",
+        "the smallest differences that would be seen nine times in ten:",
+        f"  {first} BLEU at the first look, {last} at the last (5 comparisons)",
+        "a difference of one margin is expected to be seen by 4 claims with 5 seeds, "
+        "1 claim at no look",
+    ]
+    result = registered.runpytest_inprocess(*argued)
+    collected = next(n for n, line in enumerate(result.outlines) if line.startswith("collected"))
+    assert result.outlines[collected + 1 : collected + 5] == head
+    assert not [line for line in result.outlines if "no registered spread" in line]
+    result = registered.runpytest_inprocess(*argued, "--collect-only", "-v")
+    result.stdout.fnmatch_lines(head)
+    result.stdout.fnmatch_lines(
+        [
+            "mine/finding/holds[[]glove-micro-translation[]]: 5, then 10, then 20 seeds; "
+            f"sees {first}, then {second}, then {last} BLEU, the margin of 8 with 5 seeds",
+            "mine/finding/open[[]*: *, the margin of 0.01 with more than 20 seeds",
+        ]
+    )
+    result = registered.runpytest_inprocess(*argued, "--collect-only", "-q")
+    assert not [line for line in result.outlines if "smallest differences" in line]
+
+
+def test_what_is_told_is_what_the_document_has(registered):
+    """From the same spreads, by the same levels."""
+    registered.runpytest_inprocess("claims", "--embinit-max-seeds", "20", "-k", "holds")
+    document = json.loads((registered.path / "reports/latest/verdicts.json").read_text())
+    jsonschema.validate(document, load_schema())
+    [comparison] = document["claims"][0]["comparisons"]
+    assert comparison["spread"] == {"sd": 2.0, "seeds": 10}
+    assert comparison["sd"] == 2.0
+    seen = comparison["smallest_effect"]
+    looks = schedule(5, 20, 0.01)
+    effects = [smallest_effect(0.01 * one.share, one.seeds, Spread(2.0, 10)) for one in looks]
+    assert [seen["first"], seen["last"]] == [effects[0], effects[-1]]
+
+
+def test_a_worker_tells_its_controller_what_claims_can_see(pytester):
+    """The controller of pytest-xdist reads no claim itself."""
+    (pytester.mkdir("claims") / "test_mine.py").write_text(CLAIMS)
+    result = pytester.runpytest_subprocess("claims", "-n", "2", "--embinit-no-train")
+    told = [line for line in result.outlines if "claims and" in line]
+    assert told == ["embinit: 5 claims and 2 controls, seeds: 5"]
+    result.stdout.fnmatch_lines(["5 of 5 comparisons have no registered spread*"])
+    assert not [*pytester.path.glob(".embinit/store/sessions/outlook*")]
 
 
 def test_a_claim_that_could_not_run_is_a_lost_finding(suite, capsys):
@@ -125,7 +232,7 @@ def test_a_claim_without_an_experiment_on_the_tier_is_left_out(suite):
         )
     )
     result = suite.runpytest_inprocess("claims", "-k", "open or holds")
-    result.assert_outcomes(passed=1, deselected=5)
+    result.assert_outcomes(passed=1, deselected=6)
     assert not [line for line in result.outlines if "empty parameter set" in line]
 
 
@@ -292,13 +399,14 @@ def test_more_seeds_are_trained_for_what_is_open(suite):
     result.assert_outcomes(passed=1, xfailed=1)
     document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
     jsonschema.validate(document, load_schema())
-    looks = [(one["seeds"], one["share"]) for one in document["claims"][0]["looks"]]
-    assert looks == [(5, 0.5), (10, 0.25), (12, 0.25)]
+    looks = [Look(**one) for one in document["claims"][0]["looks"]]
+    assert looks == [*schedule(5, 12, 0.01)]
+    assert [one.seeds for one in looks] == [5, 10, 12]
     told = {entry["statement"]: entry["comparisons"][0] for entry in document["claims"]}
     assert (told["holds"]["n"], told["open"]["n"]) == (5, 12)
     assert len(told["open"]["left_values"]) == len(told["open"]["seeds"]) == 12
-    assert told["holds"]["alpha"] == pytest.approx(0.05 / 4 / 2)
-    assert told["open"]["alpha"] == pytest.approx(0.05 / 4 / 4)
+    assert told["holds"]["alpha"] == pytest.approx(0.01 * looks[0].share)
+    assert told["open"]["alpha"] == pytest.approx(0.01 * looks[2].share)
     suite.runpytest_inprocess(
         "claims", "-k", "open", "--embinit-max-seeds", "12", "--embinit-budget", "0"
     )
@@ -323,7 +431,7 @@ def test_a_claim_alone_has_the_verdict_of_the_suite(suite):
     suite.runpytest_inprocess("claims")
     whole = json.loads((suite.path / "reports/latest/verdicts.json").read_text())["claims"]
     [same] = [entry for entry in whole if entry["id"] == alone["id"]]
-    assert same["alpha"] == alone["alpha"] == 0.0125
+    assert same["alpha"] == alone["alpha"] == 0.01
     assert same["comparisons"][0]["p"] == alone["comparisons"][0]["p"]
 
 

@@ -45,6 +45,7 @@ from embinit.report.numbers import (
     short,
 )
 from embinit.report.past import DamagedHistoryWarning
+from embinit.report.verdicts import wanted
 from embinit.runs.kinds import KINDS, Description, EvaluationKind, kind_of
 from embinit.runs.measures import MEASURES, at_epoch, over_epochs
 from embinit.runs.results import RunResult
@@ -133,9 +134,14 @@ def make_comparison(seeds: int = 5, **fields: Any) -> dict[str, Any]:
         "margin": 0.0,
         "p": 0.0000021,
         "p_against": 0.9999,
+        "p_no_effect": None,
         "holm_p": 0.00012,
         "power": 0.999,
         "seeds_needed": None,
+        "hangs_on": None,
+        "sd": 0.9,
+        "spread": {"sd": 0.8, "seeds": 10},
+        "smallest_effect": {"first": 2.75, "last": 1.25},
         "exact": False,
         "verdict": "SUPPORTED",
         "test_set": {
@@ -147,6 +153,12 @@ def make_comparison(seeds: int = 5, **fields: Any) -> dict[str, Any]:
         "printed": [{"task": "SST2", "left": 82.3, "right": 82.7, "difference": -0.4}],
         "runs": runs,
     } | fields
+
+
+def make_small(**fields: Any) -> dict[str, Any]:
+    """A difference that is smaller than the margin on both sides."""
+    small = {"verdict": "NO EFFECT", "difference": 0.25, "interval": [-0.5, 1.0], "margin": 2.0}
+    return make_comparison(**small, p=0.7, p_against=0.3, p_no_effect=0.00042, **fields)
 
 
 def make_claim(name: str, verdict: str = "SUPPORTED", **fields: Any) -> dict[str, Any]:
@@ -217,6 +229,7 @@ def make_full() -> tuple[dict[str, Any], dict[str, Run]]:
             "UNDECIDED",
             comparisons=[make_comparison(verdict="UNDECIDED", seeds_needed=14)],
         ),
+        make_claim("small", "NO EFFECT", comparisons=[make_small()]),
         make_claim("absent", "NOT RUN", reason="Multi30k is missing: name a data directory."),
         make_claim("absent-too", "NOT RUN", reason="Multi30k is missing: name a data directory."),
         make_control("planted"),
@@ -452,13 +465,14 @@ def test_headline_counts_claims_and_controls_apart() -> None:
     document, runs = make_full()
     text = check(render(document, runs)).text
     assert (
-        "2 of 4 claims hold here, 1 refuted, 1 undecided, 2 not run; "
+        "2 of 5 claims hold here, 1 refuted, 1 without effect, 1 undecided, 2 not run; "
         "controls 1 of 1 as expected." in text
     )
     assert "a control misbehaved" not in text
     assert "about 14" in text
     assert 'pytest "claims/kim2024/test_finding_1.py::test_open[glove-micro-translation]"' in text
-    assert text.count("Multi30k is missing: name a data directory.") == 1
+    # Once where the report leads, once where the claims are listed.
+    assert text.count("Multi30k is missing: name a data directory.") == 2
 
 
 def test_a_misbehaving_control_is_shouted() -> None:
@@ -471,6 +485,93 @@ def test_a_misbehaving_control_is_shouted() -> None:
     text = check(render(make_document([idle]), {})).text
     assert "controls 0 of 1 as expected (1 not run)" in text
     assert "a control misbehaved" not in text
+
+
+def test_the_page_leads_with_what_holds_what_does_not_and_what_has_no_effect() -> None:
+    """By statement, each experiment with its effect and a link, before any other section."""
+
+    def put(name: str, source: str, verdict: str, **fields: Any) -> dict[str, Any]:
+        where = f"{source}-micro-translation"
+        told = {"id": f"kim2024/finding-1/{name}[{where}]", "experiment": where}
+        return make_claim(name, verdict, **told, **fields)
+
+    open_ = make_comparison(verdict="UNDECIDED", seeds_needed=14, hangs_on=3)
+    small = make_small()
+    claims = [
+        put("mixed", "glove", "SUPPORTED"),
+        put("mixed", "t5", "SUPPORTED"),
+        put("mixed", "bert", "REFUTED"),
+        put("small", "glove", "NO EFFECT", comparisons=[small]),
+        put("open", "glove", "UNDECIDED", comparisons=[open_]),
+        put("absent", "glove", "NOT RUN", reason="no vectors"),
+        make_control("planted"),
+    ]
+    page = check(render(make_document(claims), {}))
+    text = " ".join(page.text.split())
+    lead = text[text.index("What holds, what doesn't") : text.index("At a glance ")]
+    lists = re.split("SUPPORTED|REFUTED|NO EFFECT|UNDECIDED|NOT RUN", lead)[1:]
+    holds, falls, none, undecided, idle = lists
+    mean = number(make_comparison()["difference"])
+    assert "(mixed) (2 of 3)" in holds
+    assert f"glove-translation {mean} BLEU" in holds
+    assert f"t5-translation {mean} BLEU" in holds
+    assert "(mixed) (1 of 3)" in falls
+    assert f"bert-translation {mean} BLEU" in falls
+    assert "(small)" in none
+    assert "0.250 BLEU" in none
+    assert "hangs on seed 3; about 9 more seeds" in undecided
+    assert "no vectors 1 claim" in idle
+    assert "planted" not in lead
+    assert page.text.index("What holds") < page.text.index("What is claimed")
+
+
+def test_a_long_list_is_folded() -> None:
+    """Else what does not hold would be far from the top."""
+    document = make_document([make_claim(f"claim-{index}") for index in range(11)])
+    page = check(render(document, {}))
+    assert "3 more" in page.text
+    lead = page.text[: page.text.index("3 more")]
+    assert [lead.count(f"(claim-{index})") for index in range(11)] == [1] * 8 + [0] * 3
+
+
+def test_no_effect_and_a_decision_that_hangs_on_a_seed_are_told_in_words() -> None:
+    """With the margin's lines in the plot, the p that decides, and what the looks can see."""
+    open_ = make_comparison(verdict="UNDECIDED", seeds_needed=14, hangs_on=3)
+    claims = [
+        make_claim("small", "NO EFFECT", comparisons=[make_small()]),
+        make_claim("open", "UNDECIDED", comparisons=[open_]),
+    ]
+    page = check(render(make_document(claims), {}))
+    text = " ".join(page.text.split())
+    assert "p for no effect 0.00042 (within 2 BLEU on both sides)" in text
+    assert "margin −2" in text
+    assert "margin 2" in text
+    assert "0.00042 of 0.010" in text
+    assert "seed 3: without it the others do not show the same" in text
+    assert "0.900 BLEU from seed to seed; registered: 0.800 on 10 other seeds" in text
+    assert "2.75, at the last look 1.25 BLEU" in text
+    assert "In 2 of 2 comparisons the differences' standard deviation was pooled" in text
+    assert ("span", "class", "badge no-effect") in page.attributes
+    legend = text[text.index("How to read this", text.index("Provenance")) :]
+    assert "by less than the margin" in legend
+    assert "Hangs on one seed" in legend
+    bare = make_comparison()
+    for name in ("p_no_effect", "hangs_on", "sd", "spread", "smallest_effect"):
+        del bare[name]
+    older = check(render(make_document([make_claim("older", comparisons=[bare])]), {})).text
+    assert "from seed to seed; registered" not in older
+
+
+def test_an_undecided_comparison_says_what_it_wants() -> None:
+    """The seeds that it lacks, not those that it would have then."""
+    for fields, told in (
+        ({"seeds_needed": 14}, "about 9 more seeds"),
+        ({"seeds_needed": 4}, "about 1 more seeds"),
+        ({"seeds_needed": None}, "over 1000 more seeds"),
+        ({"seeds_needed": None, "difference": 0.0}, "no difference yet"),
+        ({"seeds_needed": 7, "hangs_on": 0}, "hangs on seed 0; about 2 more seeds"),
+    ):
+        assert wanted(make_comparison(verdict="UNDECIDED", **fields)) == told
 
 
 @pytest.mark.parametrize("claims", [[], [make_claim("a", "NOT RUN")]], ids=["empty", "not run"])
@@ -1104,6 +1205,10 @@ def test_margins_stand_in_the_summary_and_in_the_legend() -> None:
     [
         ({"seeds_needed": 14, "p": 0.01, "p_against": 0.9}, "about 14, to support it"),
         ({"seeds_needed": 14, "p": 0.9, "p_against": 0.01}, "about 14, to refute it"),
+        (
+            {"seeds_needed": 14, "p": 0.4, "p_against": 0.6, "p_no_effect": 0.02},
+            "about 14, to show no effect",
+        ),
         ({"seeds_needed": None, "difference": 0.0}, "no number: there is no difference to tell"),
         ({"seeds_needed": None}, "over 1000: the difference is too near the edge"),
     ],

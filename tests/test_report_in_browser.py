@@ -64,17 +64,17 @@ def test_rows_are_filtered_and_sorted(show: Any) -> None:
     """By verdict, by words, by a column both ways and back; and all again."""
     page = show(*make_full())
     # Controls come when they are asked for.
-    assert page.locator("#filters output").inner_text() == "6 of 7 shown"
+    assert page.locator("#filters output").inner_text() == "7 of 8 shown"
     page.get_by_label("Kind").select_option("")
     whole = shown(page)
-    assert len(whole) == 7
+    assert len(whole) == 8
     page.get_by_label("Verdict").select_option("REFUTED")
     assert shown(page) == ["REFUTED", "REFUTED"]
-    assert page.locator("#filters output").inner_text() == "2 of 7 shown"
+    assert page.locator("#filters output").inner_text() == "2 of 8 shown"
     page.get_by_label("Words").fill("OPPOSITE")
     assert shown(page) == ["REFUTED"]
     page.get_by_role("button", name="Show all").click()
-    sync_api.expect(page.locator("#filters output")).to_have_text("7 of 7 shown")
+    sync_api.expect(page.locator("#filters output")).to_have_text("8 of 8 shown")
     header = page.get_by_role("button", name="Verdict")
     for direction, expected in (
         ("ascending", sorted(whole)),
@@ -135,5 +135,5 @@ def test_without_scripts_the_summary_is_whole(browser: Any, tmp_path: Path) -> N
     path = write_report(*make_full(), tmp_path)
     page = browser.new_context(java_script_enabled=False).new_page()
     page.goto(path.as_uri())
-    assert page.locator("tr[data-verdict]:visible").count() == 7
+    assert page.locator("tr[data-verdict]:visible").count() == 8
     assert not page.locator("#filters").is_visible()

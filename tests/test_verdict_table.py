@@ -103,7 +103,8 @@ def test_controls_are_marked_and_what_misbehaves_stands_out():
     assert "control, expects REFUTED" in told[1]
     assert "\x1b[1;31mSUPPORTED" in told[1]
     assert COLOUR.sub("", lines[-1]) == (
-        "0 SUPPORTED, 0 REFUTED, 0 UNDECIDED, 0 NOT RUN; controls 1 of 2 as expected (1 not run)"
+        "0 SUPPORTED, 0 REFUTED, 0 NO EFFECT, 0 UNDECIDED, 0 NOT RUN; "
+        "controls 1 of 2 as expected (1 not run)"
     )
 
 
@@ -127,6 +128,25 @@ def test_the_comparison_that_decides_is_told():
     ]
 
 
+def test_no_effect_has_its_own_p_and_a_seed_that_all_hangs_on_is_named():
+    """The p of the statement says nothing about a difference that is too small to matter."""
+    small = {**comparison("NO EFFECT", 0.3, p=0.4), "p_no_effect": 0.003, "margin": 2.0}
+    equal = comparison("NO EFFECT", 0.0, unit="", p=0.5, exact=True)
+    open_ = {**comparison("UNDECIDED", 3.0, p=0.01), "hangs_on": 4}
+    claims = [
+        entry("1", "NO EFFECT", small),
+        entry("2", "NO EFFECT", equal),
+        entry("3", "UNDECIDED", open_),
+    ]
+    lines = verdict_lines(claims, [], None, True)
+    plain = [COLOUR.sub("", line).split() for line in lines]
+    assert ["1", "NO", "EFFECT", "0.300", "BLEU", "0.0030", "within", "2"] in plain
+    assert ["2", "NO", "EFFECT", "0.00", "exact"] in plain
+    assert ["3", "UNDECIDED", "3.00", "BLEU", "0.010", "hangs", "on", "seed", "4"] in plain
+    assert sum("\x1b[35mNO EFFECT" in line for line in lines) == 2
+    assert "0 SUPPORTED, 0 REFUTED, 2 NO EFFECT, 1 UNDECIDED" in COLOUR.sub("", lines[-1])
+
+
 def test_why_claims_could_not_run_is_told_once():
     """However many lack the same data."""
     claims = [absent("a", "no data"), absent("b", "no data"), absent("c", "no vectors")]
@@ -136,7 +156,8 @@ def test_why_claims_could_not_run_is_told_once():
         "NOT RUN (1): no vectors",
     ]
     assert lines[-1] == (
-        "0 SUPPORTED, 0 REFUTED, 0 UNDECIDED, 3 NOT RUN; audits 0 CONSISTENT, 1 INCONSISTENT"
+        "0 SUPPORTED, 0 REFUTED, 0 NO EFFECT, 0 UNDECIDED, 3 NOT RUN; "
+        "audits 0 CONSISTENT, 1 INCONSISTENT"
     )
 
 

@@ -2,10 +2,10 @@
 
 ``embinit check`` says whether a suite's verdicts are in order. A refuted claim is a result and no
 fault, so pytest's failure alone can't say whether a change may land. In order means: every control
-came out as it should, and, with a baseline, no claim that was SUPPORTED there is REFUTED or NOT RUN
-now. ``embinit bless`` makes a suite's report the baseline. ``embinit report`` merges the stores of
-several machines or nights and judges what they hold together. ``embinit noise-floor`` measures what
-the seeds alone do to each task, and proposes its margin.
+came out as it should, and, with a baseline, no claim that was SUPPORTED there is REFUTED, NO EFFECT
+or NOT RUN now. ``embinit bless`` makes a suite's report the baseline. ``embinit report`` merges the
+stores of several machines or nights and judges what they hold together. ``embinit noise-floor``
+measures what the seeds alone do to each task, and proposes its margin.
 """
 
 from __future__ import annotations

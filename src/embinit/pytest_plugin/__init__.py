@@ -203,5 +203,6 @@ class Controller:
             self._config.pluginmanager.unregister(self)
             session = claim_session(self._config)
             session.begin()
+            session.tell_outlook()
             for early in (*self._crashes, report):
                 session.pytest_runtest_logreport(early)

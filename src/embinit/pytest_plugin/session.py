@@ -1,10 +1,11 @@
 """A session's claims: read at collection, judged on demand, their verdicts turned into outcomes.
 
 A claim test is parametrised over its experiments on the tier, read once at collection to learn
-its runs, and judged when they are stored. SUPPORTED passes, REFUTED fails, UNDECIDED is an
-expected failure (``embinit_strict`` makes it fail), NOT RUN is skipped; a control passes when its
-verdict is the one it expects. Verdicts travel with the reports, so that they reach the controller
-from any worker, which writes ``verdicts.json`` and the HTML report.
+its runs, and judged when they are stored. SUPPORTED passes, REFUTED and NO EFFECT fail, UNDECIDED
+is an expected failure (``embinit_strict`` makes it fail), NOT RUN is skipped; a control passes when
+its verdict is the one it expects. What the claims can see is told before anything trains. Verdicts
+travel with the reports, so that they reach the controller from any worker, which writes
+``verdicts.json`` and the HTML report.
 """
 
 from __future__ import annotations
@@ -34,10 +35,11 @@ from embinit.claims.looks import schedule
 from embinit.claims.paired_tests import Verdict
 from embinit.claims.registration import Registration, digest_of, measure_spread, registered_runs
 from embinit.claims.statements import Statement
+from embinit.data.files import write_atomically
 from embinit.data.sources import named_source
 from embinit.errors import InputError
 from embinit.papers import arm_labels, paper, papers_of, with_tier
-from embinit.pytest_plugin import CONTROLLER, MARK, PHASES, STARTED, STRICT, progress_line
+from embinit.pytest_plugin import CONTROLLER, MARK, PHASES, STARTED, STRICT, outlook, progress_line
 from embinit.report import baseline
 from embinit.report.baseline import Change
 from embinit.report.verdicts import add_holm, audit_entry, claim_entry, properties
@@ -53,6 +55,8 @@ CLUSTER_ADDRESS = "embinit.cluster"
 SPREAD_PROPERTY = "embinit.spread"
 REGISTERED = "embinit.registered"
 LOOKS_AHEAD = 4
+FIRST_WORKER = "gw0"
+"""pytest-xdist's name for the worker that tells what the claims can see, as all of them could."""
 CASE: pytest.StashKey[Case] = pytest.StashKey()
 UNREADABLE: pytest.StashKey[str] = pytest.StashKey()
 
@@ -301,6 +305,44 @@ class ClaimSession:
             self._planned_first = [run for runs in possible for run in runs]
             self.session.want(self._planned_first)
             progress.tell_plan(self.session, self._controller)
+            if getattr(self.config, "workerinput", {}).get("workerid") == FIRST_WORKER:
+                write_atomically(self._outlook, "\n".join(self._foreseen()))
+
+    @property
+    def _outlook(self) -> Path:
+        """The file by which the first worker tells its controller what the claims can see."""
+        return self._marks / f"outlook-{self._controller}.txt"
+
+    def _foreseen(self) -> list[str]:
+        """What the claims can see, in lines; none where pytest is to be quiet."""
+        verbosity = self.config.get_verbosity()
+        if verbosity < 0 or self.option("register") is not None:
+            return []
+        lines = outlook.session_lines(self._cases, self._most_seeds)
+        if verbosity > 0 and self.config.option.collectonly:
+            lines += outlook.claim_lines(self._cases, self._most_seeds)
+        return lines
+
+    def pytest_report_collectionfinish(self) -> list[str]:
+        """Tells what the claims can see before anything trains."""
+        return self._foreseen()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any) -> None:
+        """Tells what the first worker's claims can see."""
+        if node.gateway.id == FIRST_WORKER:
+            self.tell_outlook()
+
+    def tell_outlook(self) -> None:
+        """Writes the first worker's lines to the terminal, once."""
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        with contextlib.suppress(FileNotFoundError):
+            lines = self._outlook.read_text(encoding="utf-8").splitlines()
+            self._outlook.unlink()
+            if reporter is not None and lines:
+                reporter.ensure_newline()
+                for line in lines:
+                    reporter.write_line(line)
 
     def _first_runs(self, case: Case) -> list[RunSpec]:
         """The runs that a claim's first look takes, or those that its spreads are measured on."""

@@ -1,9 +1,9 @@
 """Holding a suite's verdicts against a blessed one: what was lost, and what moved.
 
 A baseline is a ``verdicts.json`` that somebody looked at and blessed. A finding is lost when a
-claim that was SUPPORTED is REFUTED or NOT RUN now, or when a control that ran is not run now. A
-claim has moved when it has another verdict otherwise, or when a mean difference lies outside the
-interval that it had.
+claim that was SUPPORTED is REFUTED, NO EFFECT or NOT RUN now, or when a control that ran is not run
+now. A claim has moved when it has another verdict otherwise, or when a mean difference lies outside
+the interval that it had.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from embinit.data.files import write_atomically
 from embinit.errors import InputError
 
-LOST = ("REFUTED", "NOT RUN")
+LOST = ("REFUTED", "NO EFFECT", "NOT RUN")
 Document = Mapping[str, Any]
 
 

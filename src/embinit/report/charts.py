@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from embinit.claims.paired_tests import Relation
+from embinit.claims.paired_tests import Relation, Verdict
 from embinit.report.numbers import MINUS, finite, number, plain
 from embinit.tables.diagnostics import HISTOGRAM
 
@@ -519,7 +519,8 @@ def forest(comparison: Mapping[str, Any]) -> Forest | None:
     if not seen:
         return None
     relation, margin = Relation(comparison["relation"]), finite(comparison["margin"]) or 0.0
-    bounds = _margin_bounds(relation, margin)
+    no_effect = comparison["verdict"] == Verdict.NO_EFFECT
+    bounds = _margin_bounds(Relation.ALIKE if no_effect else relation, margin)
     ends = [next(iter(drawable([end])), None) for end in comparison["interval"]]
     axis = _forest_axis([*seen, 0.0, *bounds], [end for end in ends if end is not None])
     labels = _margin_labels(axis, bounds)
@@ -585,7 +586,7 @@ def _tick_text(value: float, places: int) -> str:
 
 
 def _margin_bounds(relation: Relation, margin: float) -> list[float]:
-    """The margin's bounds on left minus right; none for '<' and '>'."""
+    """The margin's bounds on left minus right; none for '<' and '>', which are tested against 0."""
     if not 0 < margin < LARGEST:
         return []
     if not relation.uses_margin:

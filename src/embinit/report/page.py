@@ -13,6 +13,7 @@ import hashlib
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -24,7 +25,7 @@ import jinja2
 from markupsafe import Markup
 
 from embinit.claims.definitions import family_rank
-from embinit.claims.paired_tests import VERDICTS, Relation
+from embinit.claims.paired_tests import VERDICTS, Relation, Verdict
 from embinit.data.files import write_atomically
 from embinit.errors import InputError
 from embinit.papers import Beside, papers_of
@@ -42,9 +43,12 @@ from embinit.report.arms import (
 )
 from embinit.report.charts import Curves, Forest, History, curves, forest
 from embinit.report.mechanism import Drawn, draw
+from embinit.report.verdicts import deciding, deciding_p, leaning, wanted
 from embinit.runs.kinds import kind_of
 
 SCHEMA_VERSION = 1
+SHORT_LIST = 8
+"""How many statements of each verdict the page leads with; the others unfold."""
 
 FULL_TIER = "paper"
 """The name of the tier with a paper's own sizes, where a paper has one."""
@@ -80,6 +84,38 @@ class Card:
     def tabled(self) -> bool:
         """Whether the card's runs have statistics of their starting tables."""
         return any(arm.tables for arm in self.arms)
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One experiment of a statement, in the list of those that came out alike.
+
+    Attributes:
+        anchor: The page's fragment of the claim's card.
+        where: The experiment's name.
+        effect: The mean difference of the deciding comparison, with its unit.
+        open: What an undecided claim wants; "" for any other.
+    """
+
+    anchor: str
+    where: str
+    effect: str
+    open: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A statement with the experiments in which it got one verdict.
+
+    Attributes:
+        statement: The statement.
+        chips: These experiments.
+        of: In how many experiments the statement was to be tested.
+    """
+
+    statement: str
+    chips: tuple[Chip, ...]
+    of: int
 
 
 @dataclass(frozen=True)
@@ -220,6 +256,8 @@ class Page:
     session: Mapping[str, Any]
     tally: Mapping[str, int]
     headline: str
+    findings: Mapping[str, Sequence[Finding]]
+    idle: Mapping[str, int]
     families: Sequence[Family]
     opposed: Sequence[Family]
     papers: Mapping[str, str]
@@ -266,6 +304,10 @@ def _page(
         session=session,
         tally={name: _tally(findings, name) for name in VERDICTS},
         headline=headline(claims),
+        findings={name: _findings(families, name) for name in VERDICTS},
+        idle=Counter(
+            card.claim["reason"] for card in findings if card.claim["verdict"] == Verdict.NOT_RUN
+        ),
         families=families,
         opposed=[family for family in families if family.tally["REFUTED"]],
         papers={name: _citation(name) for name in _papers(document)},
@@ -325,6 +367,33 @@ def _not_run(cards: Sequence[Card]) -> dict[str, list[Card]]:
         if card.claim["verdict"] == "NOT RUN" and not card.claim["as_expected"]:
             reasons.setdefault(card.claim["reason"], []).append(card)
     return reasons
+
+
+def _findings(families: Sequence[Family], verdict: str) -> list[Finding]:
+    """The statements that got a verdict somewhere, in the order of their families."""
+    statements: dict[tuple[str, str], list[Card]] = {}
+    for family in families:
+        for card in family.cards:
+            if not card.claim["control"]:
+                name = card.claim["id"].partition("[")[0]
+                statements.setdefault((name, card.claim["statement"]), []).append(card)
+    return [
+        Finding(statement, chips, len(cards))
+        for (_, statement), cards in statements.items()
+        if (chips := tuple(_chip(card) for card in cards if card.claim["verdict"] == verdict))
+    ]
+
+
+def _chip(card: Card) -> Chip:
+    claim, effect, lacks = card.claim, "", ""
+    shown = deciding(claim)
+    if shown is not None:
+        effect = f"{numbers.number(shown['difference'])} {shown['unit']}".strip()
+        lacks = wanted(shown) if claim["verdict"] == Verdict.UNDECIDED else ""
+    where = claim["experiment"] or claim["task"] or claim["place"]
+    # The page is of one tier, which its head names.
+    where = where.replace(f"-{claim['tier']}-", "-")
+    return Chip(card.anchor, where, effect, lacks)
 
 
 def _seeds_of_looks(claims: Sequence[Mapping[str, Any]]) -> str:
@@ -397,8 +466,18 @@ def methods(document: Mapping[str, Any], runs: Sequence[Run]) -> str:
         "before any run that it judges: at least twice the standard deviation of the baseline arm "
         f"over seeds. The claims belong to {many}; each shares out a level of 5 % evenly over its "
         "claims, counted beforehand. A claim is supported if all of its comparisons are, and "
-        "refuted if the opposite of one is shown at the same level."
+        "refuted if the opposite of one is shown at the same level. A claim that one side is above "
+        "the other has no effect if their difference is shown to be smaller than the margin on "
+        "both sides. From three seeds on a decision had to stand without any one of them."
     ]
+    compared = [entry for claim in claims for entry in claim["comparisons"] if not entry["exact"]]
+    registered = sum(entry.get("spread") is not None for entry in compared)
+    if registered:
+        text.append(
+            f"In {registered} of {len(compared)} comparisons the differences' standard deviation "
+            "was pooled with one that was registered beforehand, on seeds that no claim uses, and "
+            "taken to be no less than that."
+        )
     late, trained = _late(runs)
     if late:
         text.append(
@@ -407,8 +486,8 @@ def methods(document: Mapping[str, Any], runs: Sequence[Run]) -> str:
         )
     if later:
         text.append(
-            f"What was undecided was looked at again, with up to {later[-1]} seeds; the first look "
-            "had half of a claim's level, the later ones shared the other half evenly."
+            f"What was undecided was looked at again, with up to {later[-1]} seeds. The looks "
+            "spent a claim's level by Lan and DeMets's function of Pocock's type, fixed beforehand."
         )
     signatures = sorted({run.result.signature for run in runs if run.result.signature})
     if signatures:
@@ -460,7 +539,8 @@ def _compared(claim: Mapping[str, Any]) -> tuple[Any, ...]:
 def headline(claims: Sequence[Mapping[str, Any]]) -> str:
     """The session in one sentence; claims that were not run are left out of the denominator."""
     verdicts = [claim["verdict"] for claim in claims if not claim["control"]]
-    held, refuted, undecided, absent = (verdicts.count(name) for name in VERDICTS)
+    count = Counter(verdicts)
+    held, absent = count[Verdict.SUPPORTED], count[Verdict.NOT_RUN]
     ran = len(verdicts) - absent
     if not verdicts:
         words = "No claims were put to the test"
@@ -469,7 +549,8 @@ def headline(claims: Sequence[Mapping[str, Any]]) -> str:
     else:
         words = (
             f"{held} of {ran} claims {'holds' if held == 1 else 'hold'} here, "
-            f"{refuted} refuted, {undecided} undecided, {absent} not run"
+            f"{count[Verdict.REFUTED]} refuted, {count[Verdict.NO_EFFECT]} without effect, "
+            f"{count[Verdict.UNDECIDED]} undecided, {absent} not run"
         )
     outcomes = [claim["as_expected"] for claim in claims if claim["control"]]
     if not outcomes:
@@ -608,7 +689,12 @@ def _template() -> jinja2.Template:
         "symbol": lambda relation: Relation(relation).symbol,
         "uses_margin": lambda relation: Relation(relation).uses_margin,
     }
-    environment.globals |= {"decimals": numbers.decimals, "missing": numbers.MISSING}
+    environment.filters |= {"deciding_p": deciding_p, "leaning": leaning}
+    environment.globals |= {
+        "decimals": numbers.decimals,
+        "missing": numbers.MISSING,
+        "short_list": SHORT_LIST,
+    }
     return environment.get_template("template.html.j2")
 
 

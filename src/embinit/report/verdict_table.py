@@ -13,8 +13,9 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from embinit.claims.definitions import family_rank
-from embinit.claims.paired_tests import VERDICTS
-from embinit.report.numbers import MINUS, finite, number, p_value
+from embinit.claims.paired_tests import VERDICTS, Verdict
+from embinit.report.numbers import MINUS, number, p_value, plain
+from embinit.report.verdicts import deciding, deciding_p
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 STYLES = {
     "SUPPORTED": "green",
     "REFUTED": "red",
+    "NO EFFECT": "magenta",
     "UNDECIDED": "yellow",
     "NOT RUN": "cyan",
     "CONSISTENT": "green",
@@ -41,7 +43,7 @@ class Row:
         verdict: Its verdict.
         effect: The mean difference of the deciding comparison.
         unit: The effect's unit.
-        p: The p of that comparison, or ``exact``.
+        p: The p that its verdict rests on, or ``exact``.
         note: What is to be said of a control, or of a claim of several comparisons.
         style: The style of verdict and note. A control's REFUTED is as it should be, and so not
             red.
@@ -123,13 +125,16 @@ def _claim_row(claim: Mapping[str, Any]) -> Row:
         style = "bold red" if wrong else "dim"
     effect = unit = p = ""
     # The verdict rests on all comparisons; shown is the one with the weakest evidence for it.
-    deciding = [entry for entry in comparisons if entry["verdict"] == verdict]
-    if deciding:
-        weakest = max(deciding, key=lambda entry: finite(entry["p"]) or 0.0)
+    weakest = deciding(claim)
+    if weakest is not None:
         effect, unit = number(weakest["difference"]).replace(MINUS, "-"), clean(weakest["unit"])
-        p = "exact" if weakest["exact"] else p_value(weakest["p"])
+        p = "exact" if weakest["exact"] else p_value(deciding_p(weakest))
         several = len(comparisons) > 1
         notes += [f"the deciding one of {len(comparisons)}"] if several else []
+        if verdict == Verdict.NO_EFFECT and not weakest["exact"]:
+            notes.append(f"within {plain(weakest['margin'])}")
+        if weakest.get("hangs_on") is not None:
+            notes.append(f"hangs on seed {weakest['hangs_on']}")
     return Row(clean(claim["id"]), clean(verdict), effect, unit, p, "; ".join(notes), style)
 
 

@@ -8,10 +8,12 @@ from typing import Any
 
 from embinit.claims.audit import Audit, Check, finding_of
 from embinit.claims.comparisons import Decision, Lookup
+from embinit.claims.foresight import sight_of
 from embinit.claims.judging import Judgement
-from embinit.claims.paired_tests import holm
+from embinit.claims.paired_tests import Verdict, holm
 from embinit.claims.sampling_noise import sampling_noise
 from embinit.papers import paper as find_paper
+from embinit.report.numbers import finite
 from embinit.specs import RunSpec
 
 
@@ -49,7 +51,7 @@ def claim_entry(
         "looks": [asdict(look) for look in judgement.looks],
         "reason": reasons,
         "comparisons": [
-            _comparison(decision, claim.paper, key, lookup)
+            _comparison(decision, judgement, key, lookup)
             for decision in judgement.decisions
             if decision.outcome
         ],
@@ -57,11 +59,13 @@ def claim_entry(
 
 
 def _comparison(
-    decision: Decision, paper: str, key: Callable[[RunSpec], str], lookup: Lookup
+    decision: Decision, judgement: Judgement, key: Callable[[RunSpec], str], lookup: Lookup
 ) -> dict[str, Any]:
     comparison, outcome = decision.comparison, decision.outcome
     assert outcome is not None
-    noise, known = sampling_noise(comparison, lookup), find_paper(paper)
+    case = judgement.case
+    noise, known = sampling_noise(comparison, lookup), find_paper(case.claim.paper)
+    sight = sight_of(comparison, judgement.looks, case.alpha)
     return {
         "relation": str(comparison.relation),
         "arms": {"left": comparison.left.label, "right": comparison.right.label},
@@ -79,15 +83,67 @@ def _comparison(
         "margin": outcome.margin,
         "p": outcome.p,
         "p_against": outcome.p_against,
+        "p_no_effect": outcome.p_no_effect,
         "holm_p": None,
         "power": outcome.power,
         "seeds_needed": outcome.seeds_needed,
+        "hangs_on": outcome.hangs_on,
+        "sd": outcome.sd,
+        "spread": None if outcome.spread is None else asdict(outcome.spread),
+        "smallest_effect": None
+        if sight.effects is None
+        else {"first": sight.effects[0], "last": sight.effects[-1]},
         "exact": outcome.exact,
         "verdict": str(outcome.verdict),
         "test_set": None if noise is None else asdict(noise),
         "printed": [asdict(row) for row in known.printed(comparison)] if known else [],
         "runs": list(dict.fromkeys(key(run) for run in comparison.runs())),
     }
+
+
+def deciding(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The comparison that is shown for a claim: of those that decide it, the least certain.
+
+    Args:
+        entry: The claim's entry.
+
+    Returns:
+        The comparison's entry; None where the claim was not run.
+    """
+    same = [each for each in entry["comparisons"] if each["verdict"] == entry["verdict"]]
+    return max(same, key=lambda each: deciding_p(each) or 0.0, default=None)
+
+
+def deciding_p(comparison: Mapping[str, Any]) -> float | None:
+    """The p that a comparison's verdict rests on.
+
+    It is that of a difference within the margin for NO EFFECT, and else that of the statement.
+    """
+    name = "p_no_effect" if comparison["verdict"] == Verdict.NO_EFFECT else "p"
+    return finite(comparison.get(name))
+
+
+def leaning(comparison: Mapping[str, Any]) -> str:
+    """What more seeds would probably do to an undecided comparison; "" where that can't be told."""
+    p, against = finite(comparison["p"]), finite(comparison["p_against"])
+    if p is None or against is None:
+        return ""
+    within = finite(comparison.get("p_no_effect"))
+    if within is not None and within < min(p, against):
+        return "show no effect"
+    return "support it" if p <= against else "refute it"
+
+
+def wanted(comparison: Mapping[str, Any]) -> str:
+    """What an undecided comparison still wants, in a few words."""
+    needed, hangs_on = comparison["seeds_needed"], comparison.get("hangs_on")
+    more = "over 1000 more seeds"
+    if needed is not None:
+        # It may lack only luck: then the seeds that it has should have been enough.
+        more = f"about {max(1, needed - comparison['n'])} more seeds"
+    elif comparison["difference"] == 0:
+        more = "no difference yet"
+    return more if hangs_on is None else f"hangs on seed {hangs_on}; {more}"
 
 
 def properties(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -110,9 +166,12 @@ def properties(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
                 ("high", high),
                 ("unit", comparison["unit"]),
                 ("p", comparison["p"]),
+                ("p_no_effect", comparison["p_no_effect"]),
                 ("alpha", comparison["alpha"]),
                 ("seeds", comparison["n"]),
+                ("hangs_on", comparison["hangs_on"]),
             )
+            if value is not None
         ]
     return pairs
 

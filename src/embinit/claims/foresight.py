@@ -1,0 +1,80 @@
+"""Foresight: what a claim's looks can see, told before anything is trained.
+
+It rests on the registered spread of each difference alone (``registration``), so it says nothing
+about how a claim will come out. A comparison without a registered spread can't be foreseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from embinit.claims.comparisons import Comparison
+from embinit.claims.judging import Case
+from embinit.claims.looks import Look
+from embinit.claims.paired_tests import smallest_effect
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What the looks at one comparison can see.
+
+    Attributes:
+        comparison: The comparison.
+        seeds: How many seeds each look has.
+        effects: The smallest effect that each look shows with 90 % power, in the metric's unit;
+            None where no spread is registered.
+    """
+
+    comparison: Comparison
+    seeds: tuple[int, ...]
+    effects: tuple[float, ...] | None
+
+    @property
+    def expected_seeds(self) -> int | None:
+        """The seeds of the first look that sees a difference of one margin.
+
+        None where no look does, where there is no margin, or where no spread is registered.
+        """
+        if self.effects is None:
+            return None
+        seen = (
+            seeds
+            for seeds, effect in zip(self.seeds, self.effects, strict=True)
+            if effect <= self.comparison.left.margin
+        )
+        return next(seen, None)
+
+
+def sight_of(comparison: Comparison, looks: Sequence[Look], alpha: float) -> Sight:
+    """What the looks at a comparison can see.
+
+    Args:
+        comparison: The comparison, with its registered spread.
+        looks: The schedule of looks at its claim.
+        alpha: The claim's share of its family's alpha.
+    """
+    spread = comparison.spread
+    effects = None
+    if spread is not None:
+        effects = tuple(smallest_effect(alpha * each.share, each.seeds, spread) for each in looks)
+    return Sight(comparison, tuple(each.seeds for each in looks), effects)
+
+
+def sights(case: Case, most: int | None = None) -> list[Sight]:
+    """What the looks at a claim can see, comparison by comparison.
+
+    Comparisons that no seed can change are left out, and so are all where the budgets differ.
+
+    Args:
+        case: The claim.
+        most: The most seeds of a look, in place of the experiment's.
+    """
+    if case.unequal:
+        return []
+    looks = case.looks(most)
+    return [
+        sight_of(comparison, looks, case.alpha)
+        for comparison in case.comparisons
+        if comparison.left.random or comparison.right.random
+    ]

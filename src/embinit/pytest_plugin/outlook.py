@@ -1,0 +1,120 @@
+"""What a session's claims can see, as lines for the terminal, told before anything trains."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from embinit.claims.foresight import Sight, sights
+from embinit.claims.judging import Case
+
+MOST_UNITS = 8
+
+
+def session_lines(cases: Sequence[Case], most: int | None) -> list[str]:
+    """A few lines on all claims: how often they are looked at, and what that can see.
+
+    Args:
+        cases: The claims that were read, controls among them.
+        most: The most seeds of a look, in place of the experiments'.
+    """
+    if not cases:
+        return []
+    schedules = Counter(tuple(each.seeds for each in case.looks(most)) for case in cases)
+    told = "; ".join(
+        f"{_schedule(seeds)}{f' ({count})' if len(schedules) > 1 else ''}"
+        for seeds, count in schedules.most_common()
+    )
+    controls = sum(case.claim.expects is not None for case in cases)
+    lines = [
+        f"embinit: {_counted(len(cases) - controls, 'claim')} and {_counted(controls, 'control')}, seeds: {told}"
+    ]
+    every = [sights(case, most) for case in cases if case.claim.expects is None]
+    known = [sight for each in every for sight in each]
+    units: dict[str, list[Sight]] = defaultdict(list)
+    for sight in known:
+        if sight.effects is not None:
+            units[sight.comparison.left.unit].append(sight)
+    if units:
+        lines.append("the smallest differences that would be seen nine times in ten:")
+        ordered = sorted(units.items(), key=lambda item: -len(item[1]))
+        lines += [_unit_line(unit, seen) for unit, seen in ordered[:MOST_UNITS]]
+        if len(ordered) > MOST_UNITS:
+            lines.append(f"  and {len(ordered) - MOST_UNITS} more units")
+        lines += _expected([each for each in every if each])
+    if absent := sum(sight.effects is None for sight in known):
+        lines.append(
+            f"{absent} of {len(known)} comparisons have no registered spread, so what they can see "
+            "is not known beforehand"
+        )
+    return lines
+
+
+def claim_lines(cases: Iterable[Case], most: int | None) -> list[str]:
+    """A line for each claim: its looks, and the smallest differences that they see.
+
+    Args:
+        cases: The claims that were read.
+        most: The most seeds of a look, in place of the experiments'.
+    """
+    return [f"{case.id}: {_claim(case, most)}" for case in cases]
+
+
+def _claim(case: Case, most: int | None) -> str:
+    if case.unequal:
+        return f"not run, {case.unequal}"
+    known = sights(case, most)
+    if not known:
+        return "nothing is random, so no seeds are needed"
+    told = [_sight(sight) for sight in known]
+    return f"{_schedule(known[0].seeds)} seeds; {'; '.join(dict.fromkeys(told))}"
+
+
+def _sight(sight: Sight) -> str:
+    unit, margin = sight.comparison.left.unit, sight.comparison.left.margin
+    if sight.effects is None:
+        return "no registered spread"
+    seen = ", then ".join(f"{effect:.3g}" for effect in sight.effects)
+    text = f"sees {seen} {unit}".rstrip()
+    if not margin:
+        return text
+    expected = sight.expected_seeds
+    seeds = f"{expected} seeds" if expected else f"more than {sight.seeds[-1]} seeds"
+    return f"{text}, the margin of {margin:g} with {seeds}"
+
+
+def _schedule(seeds: Sequence[int]) -> str:
+    return ", then ".join(map(str, seeds))
+
+
+def _unit_line(unit: str, seen: Sequence[Sight]) -> str:
+    first, last = ([sight.effects[end] for sight in seen if sight.effects] for end in (0, -1))
+    told = f"  {_range(first)} {unit}".rstrip()
+    if last != first:
+        told += f" at the first look, {_range(last)} at the last"
+    return f"{told} ({_counted(len(seen), 'comparison')})"
+
+
+def _counted(count: int, name: str) -> str:
+    return f"{count} {name}" if count == 1 else f"{count} {name}s"
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = f"{min(values):.3g}", f"{max(values):.3g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _expected(every: Iterable[Sequence[Sight]]) -> list[str]:
+    """How many claims see a difference of one margin with how many seeds."""
+    counts: Counter[int | None] = Counter()
+    for known in every:
+        if all(sight.effects is not None and sight.comparison.left.margin for sight in known):
+            wanted = [sight.expected_seeds for sight in known]
+            counts[None if None in wanted else max(seeds for seeds in wanted if seeds)] += 1
+    told = [
+        f"{_counted(counts[seeds], 'claim')} with {seeds} seeds"
+        for seeds in sorted(filter(None, counts))
+    ]
+    if counts[None]:
+        told.append(f"{_counted(counts[None], 'claim')} at no look")
+    return [f"a difference of one margin is expected to be seen by {', '.join(told)}"][: len(told)]
