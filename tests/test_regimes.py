@@ -1,0 +1,114 @@
+"""The benchmark that the regimes were chosen by, and the registered settings that it led to."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import make_result
+from embinit.claims.noise_floor import FIRST_SEED
+from embinit.papers import PAPERS
+from embinit.papers.kim2024 import lateness
+from embinit.papers.kim2024.experiments import LAST_GAIN_MARGINS, experiments
+from test_benchmarks import load
+
+regimes = load("regimes")
+KEPT = json.loads(regimes.KEPT.read_text())
+ROLES = ("translation", "sentiment", "inference")
+
+
+@pytest.mark.parametrize("effect", [0.0, 1.0, 3.0, 8.0])
+@pytest.mark.parametrize("margin", [1.0, 4.0, 12.0])
+@pytest.mark.parametrize("seeds", [5, 20])
+def test_the_share_decided_is_that_of_simulated_means(effect, margin, seeds):
+    """Both outcomes, from means of two arms that are drawn."""
+    means = np.random.default_rng(0).normal(size=(2, 20_000)) * 2.0 / math.sqrt(seeds)
+    found = np.abs(effect + means[0] - means[1])
+    beyond = regimes.CRITICAL * 2.0 * math.sqrt(2 / seeds)
+    share = ((found > beyond) | (found < margin - beyond)).mean()
+    assert regimes.decided(effect, 2.0, margin, seeds) == pytest.approx(share, abs=0.02)
+
+
+@given(sd=st.floats(0.1, 10), effect=st.floats(0, 50), margin=st.floats(0.5, 10))
+def test_more_seeds_and_less_noise_decide_no_less_of_an_effect_beyond_its_margin(
+    sd, effect, margin
+):
+    """Within a margin's reach of zero an effect may be decided either way, so less is certain."""
+    effect += margin
+    shares = [regimes.decided(effect, sd, margin, seeds) for seeds in regimes.LOOKS]
+    assert 0 <= min(shares) <= max(shares) <= 1 + 1e-9
+    assert regimes.smallest(sd, 20) == pytest.approx(regimes.smallest(2 * sd, 80))
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_registered_setting_is_one_that_was_tried(role):
+    """Else the figure would show another tier."""
+    [registered] = experiments("micro", ["glove"], [role])
+    tried = [
+        regimes.Candidate(**entry["candidate"])
+        for entry in KEPT["candidates"]
+        if entry["role"] == role
+    ]
+    assert len(set(tried)) == len(tried)
+    assert sum(regimes.is_registered(candidate, registered) for candidate in tried) == 1
+    assert set(regimes.CANDIDATES[role]) <= set(tried)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_noise_floor_is_that_of_the_kept_arms(role):
+    """They are the same runs: Xavier on the first of the reserved seeds."""
+    [registered] = experiments("micro", ["glove"], [role])
+    task = registered.data.task
+    [floor] = [one for one in PAPERS["kim2024"].floors() if (one.tier, one.task) == ("micro", task)]
+    kept = {(one["measure"], one["arm"]): one for one in KEPT["arms"] if one["task"] == task}
+    assert {arm for _, arm in kept} == set(regimes.arms(registered))
+    ours = kept[floor.metric, "xavier"]
+    assert (floor.mean, floor.sd, floor.seeds) == pytest.approx(
+        (ours["mean"], ours["sd"], ours["seeds"]), abs=6e-4
+    )
+    gain = kept["last_gain", "xavier"]
+    assert LAST_GAIN_MARGINS[task] == math.ceil(200 * gain["sd"] - 1e-9) / 100
+
+
+def test_candidates_differ_in_what_they_name():
+    """The setting becomes the spec's, text is cut from the larger splits, seeds are reserved."""
+    [registered] = experiments("micro", ["glove"], ["inference"])
+    candidate = regimes.Candidate(3000, 3, 1e-3, 16, 500, 300, 2, 64)
+    run = candidate.of(registered).run("xavier", FIRST_SEED)
+    assert run.training.epochs == 3
+    assert (run.training.lr, run.training.batch_size) == (1e-3, 16)
+    assert (run.model.layers, run.model.feed_forward) == (2, 64)
+    assert (run.data.cut.train, run.data.cut.validation, run.data.cut.test) == (3000, 500, 300)
+    assert run.data.task == "micro-inference-larger"
+    names = [(setting.positions.kind, init) for setting, init in regimes.arms(registered).values()]
+    assert len(set(names)) == len(names) == 3
+
+
+def test_lateness_is_the_best_epoch_where_that_can_differ():
+    """On micro it is what the last epoch gained, with a margin; the control is of the same kind."""
+    [made] = experiments("micro", ["glove"], ["inference"])
+    real = experiments("sample", ["glove"], ["inference"])[0]
+    assert lateness(real["xavier"]).measure.name == "best_epoch"
+    late = lateness(made["pretrained"])
+    assert (late.measure.name, late.margin) == ("last_gain", LAST_GAIN_MARGINS["micro-inference"])
+
+    def record(run):
+        losses = {"xavier": [1.0], "pretrained": [3.0, 2.5, 2.25]}[run.table.init]
+        return make_result(run, curves={"validation_loss": losses})
+
+    assert late.values(record) == [0.25] * made.seeds
+    assert lateness(made["xavier"]).values(record) == [None] * made.seeds
+
+
+def test_the_figure_has_a_line_for_every_candidate():
+    """And a dot for each look; the registered setting stands out once a panel."""
+    drawn = regimes.figure(KEPT["candidates"])
+    assert drawn.count("<polyline") == len(KEPT["candidates"])
+    assert drawn.count("<circle") == 3 * len(KEPT["candidates"])
+    assert drawn.count('stroke="#14406b"') == len(ROLES)
+    assert regimes.FIGURE.read_text() == drawn
