@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from embinit import cli
 from embinit.pytest_plugin import OPTIONS
 
 ROOT = Path(__file__).parents[1]
@@ -81,6 +82,55 @@ def test_the_page_of_options_has_them_all():
     page = (DOCS / "options.md").read_text(encoding="utf-8")
     told = re.findall(r"^\| `--embinit-([a-z-]+)", page, flags=re.MULTILINE)
     assert sorted(told) == sorted(OPTIONS)
+
+
+OF_OTHER_TOOLS = {
+    *("--collect-only", "--pyargs"),  # pytest
+    *("--no-deps", "--head", "--strict"),  # pip, ray start, mkdocs
+}
+
+
+def commands():
+    """The parsers of the command line by name."""
+    [several] = [each for each in cli._parser()._actions if isinstance(each.choices, dict)]
+    return several.choices
+
+
+def code_of(page):
+    """What a page shows as code: its blocks and its spans."""
+    text = page.read_text(encoding="utf-8")
+    return "\n".join(
+        ["\n".join(each) for each in re.findall(r"```\S*(.*?)```|`([^`\n]+)`", text, re.S)]
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_names_an_option_or_a_command_that_is_not_there(page):
+    """The plugin's by long and short name, the command line's, those of benchmarks, and make's."""
+    code = code_of(page)
+    known = {f"--{prefix}{name}" for name in OPTIONS for prefix in ("embinit-", "")}
+    known |= OF_OTHER_TOOLS | {"--embinit-"}
+    known |= {word for each in commands().values() for word in each._option_string_actions}
+    for script in (ROOT / "benchmarks").glob("*.py"):
+        known |= set(re.findall(r'"(--[a-z-]+)"', script.read_text(encoding="utf-8")))
+    assert not set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", code)) - known
+    asked = set(re.findall(r"^\s*(?:\$ )?embinit ([a-z][a-z-]*)", code, re.M))
+    assert not asked - commands().keys()
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    assert not set(re.findall(r"^\s*(?:\$ )?make ([a-z][a-z-]*)", code, re.M)) - targets
+
+
+def test_messages_name_options_that_every_project_has():
+    """Short names are there only where a project asks for them; the command line has its own."""
+    source = ROOT / "src/embinit"
+    own = (source / "cli.py", source / "runs/table_pretraining/__main__.py")
+    short = re.compile(rf"(?<![\w-])--(?:{'|'.join(OPTIONS)})\b")
+    named = {
+        str(path.relative_to(source)): short.findall(path.read_text(encoding="utf-8"))
+        for path in source.rglob("*.py")
+        if path not in own
+    }
+    assert not {path: names for path, names in named.items() if names}
 
 
 def test_every_page_is_in_the_menu():

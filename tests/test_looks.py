@@ -7,36 +7,71 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from builders import make_experiment, make_result
 from embinit.claims.comparisons import verdict_of
-from embinit.claims.looks import Look, look, schedule
-from embinit.claims.paired_tests import Verdict
+from embinit.claims.looks import Look, boundaries, look, pocock_spending, schedule
+from embinit.claims.paired_tests import Spread, Verdict
 from embinit.errors import InputError
 
 ONE = make_experiment()
 
 
-@given(st.integers(2, 30), st.integers(0, 300))
-def test_looks_double_up_to_the_most_and_share_one_alpha(first, more):
-    """Seeds rise, never more than twofold; the first look has half, and all have the whole."""
-    looks = schedule(first, first + more)
-    counts = [one.seeds for one in looks]
+@given(st.integers(2, 30), st.integers(0, 300), st.sampled_from([0.05, 0.0025, 1e-4]))
+@settings(max_examples=30)
+def test_looks_double_up_to_the_most_and_share_one_alpha(first, more, alpha):
+    """Seeds rise, never more than twofold; the levels add up to more than alpha, as looks agree."""
+    looks = schedule(first, first + more, alpha)
+    counts = [each.seeds for each in looks]
     assert (counts[0], counts[-1]) == (first, first + more)
     assert all(low < high <= 2 * low for low, high in itertools.pairwise(counts))
-    assert sum(one.share for one in looks) == pytest.approx(1)
-    assert looks[0].share == (0.5 if more else 1.0)
-    assert len({one.share for one in looks[1:]}) <= 1
+    shares = [each.share for each in looks]
+    assert all(0 < share <= 1 for share in shares)
+    assert max(shares) < 1 <= sum(shares) + 1e-9 if more else shares == [1.0]
 
 
 def test_one_look_is_the_rule():
     """Without leave to train more there is one look with all of alpha; less is refused."""
     assert schedule(5) == (Look(5, 1.0),)
-    assert schedule(5, 20) == (Look(5, 0.5), Look(10, 0.25), Look(20, 0.25))
+    assert [each.seeds for each in schedule(5, 20)] == [5, 10, 20]
+    assert [each.seeds for each in schedule(3, 20)] == [3, 6, 12, 20]
     with pytest.raises(InputError, match="at most 3 seeds, but the first look takes 5"):
         schedule(5, 3)
+
+
+def test_bounds_are_those_of_the_books():
+    """Lan and DeMets's O'Brien-Fleming type, one-sided 2.5 %, at four looks (as R's gsDesign)."""
+    times = [0.25, 0.5, 0.75, 1.0]
+    spent = [2 * stats.norm.sf(stats.norm.isf(0.0125) / time**0.5) for time in times]
+    assert boundaries(times, spent) == pytest.approx([4.3326, 2.9631, 2.3590, 2.0141], abs=1e-4)
+    # Pocock's constant for three looks at two-sided 5 % (Jennison and Turnbull 2000, table 2.1).
+    constant, times = 2.289, [1 / 3, 2 / 3, 1.0]
+    crossed = [_passes(times[: place + 1], constant) for place in range(3)]
+    assert boundaries(times, crossed) == pytest.approx([constant] * 3, abs=2e-3)
+
+
+def _passes(times, bound):
+    """The chance that a standardised mean passes ``bound`` at one of ``times``, by scipy."""
+    shared = np.sqrt(np.minimum.outer(times, times) / np.maximum.outer(times, times))
+    normal = stats.multivariate_normal(cov=shared, allow_singular=True)
+    return 1 - float(normal.cdf([bound] * len(times)))
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.0025])
+def test_the_looks_together_err_as_often_as_alpha_says(alpha):
+    """By scipy's multivariate normal: the mean of all seeds so far, at each look's level."""
+    looks = schedule(3, 20, alpha)
+    times = [each.seeds / 20 for each in looks]
+    bounds = [stats.norm.isf(each.share * alpha) for each in looks]
+    shared = np.sqrt(np.minimum.outer(times, times) / np.maximum.outer(times, times))
+    inside = stats.multivariate_normal.cdf(
+        bounds, cov=shared, abseps=1e-8, releps=1e-8, rng=np.random.default_rng(0)
+    )
+    assert 1 - inside == pytest.approx(alpha, rel=0.01)
+    assert pocock_spending(1.0, alpha) == pytest.approx(alpha)
 
 
 class Made:
@@ -63,13 +98,13 @@ def test_seeds_follow_need():
     made = Made({"pretrained": -40})
     [decision] = decided(made, [ONE["pretrained"] < ONE["xavier"]])
     assert (decision.verdict, len(made.asked)) == (Verdict.SUPPORTED, 1)
-    assert decision.alpha == pytest.approx(0.005)
+    assert decision.alpha == pytest.approx(0.01 * schedule(5, 20)[0].share)
     made = Made({})
     [decision] = decided(made, [ONE["pretrained"] < ONE["xavier"]])
     assert decision.verdict is Verdict.UNDECIDED
     assert [len(runs) // 2 for runs in made.asked] == [5, 10, 20]
     assert (decision.outcome.n, len(decision.left)) == (20, 20)
-    assert decision.alpha == pytest.approx(0.0025)
+    assert decision.alpha == pytest.approx(0.01 * schedule(5, 20)[2].share)
 
 
 def test_a_later_look_takes_only_what_is_open():
@@ -98,7 +133,7 @@ def test_numbers_that_no_seed_changes_are_looked_at_once():
     made = Made({})
     made.record = lambda run: make_result(run, sigma=0.5)
     [decision] = decided(made, [ONE["pretrained"].sigma > ONE["xavier"].sigma])
-    assert (decision.verdict, len(made.asked)) == (Verdict.UNDECIDED, 1)
+    assert (decision.verdict, len(made.asked)) == (Verdict.NO_EFFECT, 1)
 
 
 def test_a_missing_number_ends_the_looks():
@@ -111,13 +146,17 @@ def test_a_missing_number_ends_the_looks():
 
 def test_one_of_several_comparisons_refutes_at_its_part_alone():
     """Any of them can make the claim fall, so together they may err no more than one."""
-    made, alpha = Made({"pretrained": -8.5}), 0.002
+    made, alpha = Made({"pretrained": -8.5}, spread=0.01), 0.015
+    spread = Spread(7.6, 1000)
 
     def verdicts(comparisons):
         found = look(comparisons, schedule(5), alpha, made.ensure, made.record)
         return {one.verdict for one in found}, found[0].outcome.p_against
 
-    falls, holds = ONE["pretrained"] > ONE["xavier"], ONE["pretrained"] < ONE["xavier"]
+    falls, holds = (
+        replace(comparison, spread=spread)
+        for comparison in (ONE["pretrained"] > ONE["xavier"], ONE["pretrained"] < ONE["xavier"])
+    )
     alone, p = verdicts([falls])
     assert alpha / 3 < p < alpha
     assert alone == {Verdict.REFUTED}

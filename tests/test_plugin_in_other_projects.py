@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +22,7 @@ from embinit.errors import InputError
 from embinit.papers.kim2024.experiments import experiments
 from embinit.pytest_plugin import OPTIONS
 from embinit.report import load_schema
+from embinit.report.numbers import rerun
 from embinit.report.verdicts import add_holm, claim_entry
 
 CLAIMS = """
@@ -70,6 +73,71 @@ def verdicts(root: Path) -> dict:
     document = json.loads((root / "reports/latest/verdicts.json").read_text())
     jsonschema.validate(document, load_schema())
     return document
+
+
+OWN_TIER = """
+from embinit.papers import PAPERS, Paper, Tier
+
+PAPERS.register("mine", Paper("mine", "Me (2026)", "Me 2026", {"nano": Tier("nano")}, list))
+"""
+
+OF_TWO_PAPERS = """
+from test_mine import MINE, claim, small
+from embinit.papers.kim2024 import table1
+
+
+def on_micro(tier):
+    assert tier == "nano"
+    return small("micro")
+
+
+@claim("mine/finding/a", says="a", where="here", family=MINE, experiments=on_micro)
+def test_mine(experiment):
+    assert experiment["pretrained"] < experiment["xavier"]
+
+
+@claim("chung2021/finding/b", says="b", where="here", family=MINE, experiments=table1("glove"))
+def test_theirs(experiment):
+    assert experiment["pretrained"] < experiment["xavier"]
+"""
+
+
+def test_a_tier_of_one_paper_leaves_the_others_claims_out(pytester):
+    """They have nothing to run there; no other code of the paper is asked."""
+    pytester.makeconftest(OWN_TIER)
+    write_claims(pytester.path)
+    (pytester.path / "claims/test_two.py").write_text(OF_TWO_PAPERS)
+    options = ("claims/test_two.py", "--embinit-tier", "nano", "--collect-only", "-q")
+    done = pytester.runpytest_subprocess(*options)
+    done.stdout.fnmatch_lines(["*test_two.py::test_mine*", "1/2 tests collected (1 deselected)*"])
+    done = pytester.runpytest_subprocess(*options[:1], "--embinit-tier", "nana")
+    done.stderr.fnmatch_lines(["*unknown tier 'nana'*"])
+
+
+def test_an_installed_packages_claim_is_run_again_by_its_module(pytester, monkeypatch):
+    """Its file is outside of the root directory, where pytest has no path for it."""
+    installed = pytester.path / "installed"
+    (installed / "theirs").mkdir(parents=True)
+    (installed / "theirs/__init__.py").touch()
+    (installed / "theirs/test_mine.py").write_text(CLAIMS)
+    monkeypatch.setenv("PYTHONPATH", str(installed), prepend=os.pathsep)
+    home = pytester.mkdir("home")
+    monkeypatch.chdir(home)
+    (home / "pytest.ini").write_text("[pytest]\n")
+    pytester.runpytest_subprocess("--pyargs", "theirs", "--embinit-no-train", "-p", "no:playwright")
+    [entry] = [one for one in verdicts(home)["claims"] if "wider" in one["id"]]
+    command = shlex.split(rerun(entry["nodeid"], entry["tier"]))
+    done = pytester.runpytest_subprocess(*command[1:], "--collect-only", "-q")
+    done.stdout.fnmatch_lines(["*test_wider*", "1 test collected*"])
+
+
+def test_workers_that_tx_starts_report_their_claims(pytester):
+    """pytest-xdist is started by --tx without -n too; the controller writes the report."""
+    write_claims(pytester.path)
+    pytester.runpytest_subprocess(
+        "claims", "--dist", "load", "--tx", "2*popen", "-p", "no:playwright"
+    )
+    assert len(verdicts(pytester.path)["claims"]) == 2
 
 
 def numbers(document: dict) -> dict[str, list]:

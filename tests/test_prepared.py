@@ -191,7 +191,7 @@ def test_the_command_says_what_is_ready_and_what_is_left_out(tmp_path, capsys):
     told = capsys.readouterr().out
     assert "/7] micro-translation with micro-glove: ready" in told
     assert "[1/7]" in told
-    assert f"train with --data-dir {tmp_path / 'micro'}" in told
+    assert f"train with --embinit-data-dir {tmp_path / 'micro'}" in told
     empty = str(tmp_path / "nothing")
     (tmp_path / "nothing").mkdir()
     command = ["prepare", "--tier", "sample", "--data-dir", empty, "--to", str(tmp_path / "some")]

@@ -450,14 +450,14 @@ def test_a_broken_claim_is_no_refuted_one(suite):
         (["--embinit-seeds", "1"], "*at least 2*"),
         (["--embinit-tier", "huge"], "*unknown tier 'huge': known are*"),
         (["--embinit-data-dir", "nowhere"], "*nowhere is not a directory*"),
-        (["--embinit-source", "glove"], "*--source glove: write NAME=PATH*"),
-        (["--embinit-source", "=file"], "*--source =file: write NAME=PATH*"),
+        (["--embinit-source", "glove"], "*--embinit-source glove: write NAME=PATH*"),
+        (["--embinit-source", "=file"], "*--embinit-source =file: write NAME=PATH*"),
         (
             ["--embinit-source", "a=file", "--embinit-source", "glove=nowhere"],
             "*glove=nowhere: */nowhere doesn't*",
         ),
         (["--embinit-device", "cuda:99"], "*cuda:99 can't be used here*"),
-        (["--embinit-store", "file/store"], "*can't be written*--store*"),
+        (["--embinit-store", "file/store"], "*can't be written*--embinit-store*"),
     ],
 )
 def test_bad_options_end_the_session_before_it_starts(suite, arguments, message):

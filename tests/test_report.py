@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 import json
 import math
@@ -21,13 +22,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embinit.claims.paired_tests import Relation
 from embinit.data.sources import Coverage
 from embinit.errors import InputError
+from embinit.models.attention import ATTENTION
+from embinit.models.layers import ACTIVATIONS, NORM_POSITIONS, NORMS
 from embinit.papers import PAPERS, Paper, Tier, chung2021
 from embinit.papers.kim2024.experiments import experiments, pretrainings, probes
 from embinit.papers.kim2024.mechanism import figures
-from embinit.report import load_schema, past, render, write_report
-from embinit.report.arms import Run, gather, learning_curves
+from embinit.report import baseline, load_schema, past, render, write_report
+from embinit.report.arms import SAID, Run, gather, learning_curves
 from embinit.report.charts import Axis, forest, histograms
 from embinit.report.mechanism import draw
 from embinit.report.numbers import (
@@ -45,7 +49,7 @@ from embinit.report.verdicts import wanted
 from embinit.runs.kinds import KINDS, Description, EvaluationKind, kind_of
 from embinit.runs.measures import MEASURES, at_epoch, over_epochs
 from embinit.runs.results import RunResult
-from embinit.specs import Recipe, RunSpec
+from embinit.specs import ModelSpec, Recipe, RunSpec
 from embinit.tables.diagnostics import TableStatistics
 
 HOSTILE = (
@@ -315,6 +319,71 @@ def test_made_document_follows_the_schema() -> None:
     for broken in ({"verdict": "MAYBE"}, {"extra": 1}, {"alpha": 2}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(make_document([make_claim("x") | broken]), schema)
+
+
+def test_the_schema_knows_every_relation_and_any_tier() -> None:
+    """A relation is the core's, a tier is its paper's; the page's legend has each relation."""
+    schema = load_schema()
+    assert schema["$defs"]["relation"]["enum"] == list(Relation)
+    document, runs = make_full()
+    document["session"]["tier"] = document["claims"][0]["tier"] = "nano"
+    jsonschema.validate(document, schema)
+    text = " ".join(check(render(document, runs)).text.split())
+    for relation in Relation:
+        assert f"{relation.symbol}: the mean difference {relation.says}." in text
+
+
+REQUIRED_IN_1 = "99feedc7ca572c2d"
+"""A digest of the fields that documents of schema version 1 must have."""
+
+
+def required(node: Any, path: str = "") -> list[str]:
+    """The paths of all fields that a schema requires."""
+    if isinstance(node, list):
+        return [each for inner in node for each in required(inner, path)]
+    if not isinstance(node, dict):
+        return []
+    own = [f"{path}/{name}" for name in node.get("required", ()) if isinstance(name, str)]
+    return own + [
+        each for name, inner in node.items() for each in required(inner, f"{path}/{name}")
+    ]
+
+
+def test_no_field_is_required_within_a_schema_version() -> None:
+    """Else a reader would refuse documents that say they are of its version: raise the version."""
+    text = "\n".join(sorted(required(load_schema())))
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == REQUIRED_IN_1
+
+
+def test_a_document_of_an_older_embinit_is_read(tmp_path) -> None:
+    """Without a field that was added later: checked, compared, kept in a history and drawn."""
+    document, runs = make_full()
+    for claim in document["claims"]:
+        for comparison in claim["comparisons"]:
+            del comparison["metric_in_words"]
+    jsonschema.validate(document, load_schema())
+    path = tmp_path / "verdicts.json"
+    path.write_text(baseline.compact(document), encoding="utf-8")
+    old = baseline.read(path)
+    new = make_full()[0]
+    assert baseline.changes(new, old) == baseline.changes(new, new)
+    assert past.line_of(old)["claims"]
+    assert "in bleu" in " ".join(check(render(document, runs)).text.split())
+
+
+def test_every_model_option_has_words() -> None:
+    """An option with named values says each of them as the field does, not as the field's name."""
+    registries = {
+        "activation": ACTIVATIONS,
+        "norm": NORMS,
+        "norm_position": NORM_POSITIONS,
+        "attention": ATTENTION,
+    }
+    for each in dataclasses.fields(ModelSpec):
+        values = {str: registries.get(each.name), bool: (True, False)}.get(type(each.default), ())
+        assert values is not None, f"{each.name}: name its registry here"
+        for value in values:
+            assert (f"model.{each.name}", value) in SAID, (each.name, value)
 
 
 def test_every_field_is_described() -> None:
@@ -739,6 +808,7 @@ def test_bad_input_says_what_and_how_to_mend(tmp_path: Path) -> None:
 def test_a_hostile_test_name_stays_one_argument() -> None:
     """The command is there to be pasted into a shell."""
     assert rerun("a.py::t[x-y]", "micro") == 'pytest "a.py::t[x-y]" --embinit-tier micro'
+    assert rerun("a.b::t[x]", "micro") == 'pytest --pyargs "a.b::t[x]" --embinit-tier micro'
     assert rerun("a.py::t[$(rm)]", "micro") == "pytest 'a.py::t[$(rm)]' --embinit-tier micro"
 
 

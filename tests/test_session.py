@@ -264,8 +264,8 @@ def test_no_train_trains_nothing_whatever_is_lost(tmp_path):
     idle.want(runs)
     idle.ensure(runs)
     [more] = small_runs(arms=("xavier",), seeds=(1,))
-    assert "without --no-train" in idle.problem(more)
-    with pytest.raises(InputError, match="without --no-train they are trained again"):
+    assert "without --embinit-no-train" in idle.problem(more)
+    with pytest.raises(InputError, match="without --embinit-no-train they are trained again"):
         idle.ensure([more])
     assert idle.trained == 0
 
@@ -388,7 +388,7 @@ def test_stores_of_two_machines_make_one_report(pytester):
         "claims", "--embinit-store", "one", "--embinit-no-train", "-rs"
     )
     assert done.parseoutcomes()["skipped"] == 2
-    done.stdout.fnmatch_lines(["*one lacks runs; without --no-train they are trained*"])
+    done.stdout.fnmatch_lines(["*one lacks runs; without --embinit-no-train they are trained*"])
     command = (sys.executable, "-m", "embinit.cli", "report", "--store")
     done = pytester.run(*command, "one", "--store", "two", "--embinit-max-seeds", "6", "-rs")
     assert done.ret == 0

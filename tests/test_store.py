@@ -21,7 +21,7 @@ from embinit.data import files
 from embinit.data.files import write_atomically
 from embinit.errors import InputError
 from embinit.runs.results import RunResult
-from embinit.runs.store import DamagedRecordWarning, Store
+from embinit.runs.store import DamagedRecordWarning, Store, UnknownKindWarning
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 RUN = make_experiment().run("xavier", 0)
@@ -48,14 +48,20 @@ def test_what_is_put_is_got(tmp_path_factory, measures, curve, texts):
 
 
 def test_a_record_of_an_unknown_kind_is_never_read(tmp_path):
-    """Such as one that a package made which is no longer installed: it is set aside as damaged."""
+    """Such as one that a package made which is no longer installed: it stays for when it is."""
     store = Store(tmp_path)
     record = scored(bleu=1.0).as_record() | {"kind": "unheard-of"}
     checksum = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
     store.put("ab12", scored(bleu=1.0))
     store.path("ab12").write_text(json.dumps({"checksum": checksum, "record": record}))
-    with pytest.warns(DamagedRecordWarning, match="unknown kind of run 'unheard-of'"):
+    told = r"ab12\.json is of the kind 'unheard-of', whose package isn't installed here"
+    kept = store.path("ab12").read_bytes()
+    with pytest.warns(UnknownKindWarning, match=told):
         assert store.get("ab12") is None
+    with pytest.warns(UnknownKindWarning, match=told):
+        assert Store(tmp_path / "other").take(store) == {}
+    assert store.path("ab12").read_bytes() == kept
+    assert [path.name for path in store.path("ab12").parent.iterdir()] == ["ab12.json"]
 
 
 @pytest.mark.parametrize("damage", [b"", b'{"checksum": "x"}', b"\xff\xfe", b"[1]"])
@@ -104,7 +110,7 @@ def test_a_full_disk_is_one_clear_error(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(files.os, "fsync", full)
-    with pytest.raises(InputError, match=r"No space left.*--store"):
+    with pytest.raises(InputError, match=r"No space left.*--embinit-store"):
         store.put("ab34", scored(bleu=2.0))
     assert store.get("ab12") == scored(bleu=1.0)
     assert store.get("ab34") is None
@@ -113,7 +119,7 @@ def test_a_full_disk_is_one_clear_error(tmp_path, monkeypatch):
 def test_a_store_that_cannot_be_made_says_so(tmp_path):
     """A file where the directory should be."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"can't be written.*--store"):
+    with pytest.raises(InputError, match=r"can't be written.*--embinit-store"):
         Store(tmp_path / "file" / "store")
 
 

@@ -116,7 +116,7 @@ def test_bad_rows_are_named_by_file_and_line(made, task, name, text, message):
 def test_a_missing_file_says_where_to_put_it(tmp_path):
     """Before anything is read: the fingerprint needs the file too."""
     for task in ("sst2", "multi30k-en-de", "mnli", "iwslt2017-en-de"):
-        with pytest.raises(InputError, match=r"put .*into .*--data-dir or EMBINIT_DATA"):
+        with pytest.raises(InputError, match=r"put .*into .*--embinit-data-dir or EMBINIT_DATA"):
             TASKS[task].fingerprint(tmp_path)
 
 

@@ -37,13 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0 for in order, 1 for not in order, 2 for bad input. ``report`` ends with
         pytest's status, where a refuted claim is no failure.
     """
-    parser = argparse.ArgumentParser(prog="embinit", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    _add_check(commands)
-    _add_bless(commands)
-    _add_report(commands)
-    _add_noise_floor(commands)
-    _add_prepare(commands)
+    parser = _parser()
     parsed, rest = parser.parse_known_args(arguments)
     if rest and parsed.command != "report":
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
@@ -54,6 +48,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(f"embinit: {error}", file=sys.stderr)
         return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="embinit", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    _add_check(commands)
+    _add_bless(commands)
+    _add_report(commands)
+    _add_noise_floor(commands)
+    _add_prepare(commands)
+    return parser
 
 
 def _add_check(commands: Any) -> None:
@@ -114,7 +119,9 @@ def _report(parsed: argparse.Namespace) -> int:
 
     for path in parsed.store:
         if not (path / "runs").is_dir():
-            raise InputError(f"{path} is no store of runs; name one that --store of pytest wrote")
+            raise InputError(
+                f"{path} is no store of runs; name one that pytest wrote (--embinit-store)"
+            )
     with tempfile.TemporaryDirectory(prefix="embinit-") as temporary:
         merged = Store(parsed.into or Path(temporary))
         if any(merged):
@@ -155,6 +162,8 @@ def _judge(merged: Store, parsed: argparse.Namespace) -> int:
 def _add_data_dir(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--data-dir",
+        "--embinit-data-dir",  # what messages name
+        dest="data_dir",
         type=Path,
         default=os.environ.get("EMBINIT_DATA") or None,
         help="directory with real data (default: EMBINIT_DATA)",
@@ -220,11 +229,15 @@ def _add_prepare(commands: Any) -> None:
     prepare.add_argument("--tier", default="sample", help="micro, sample or paper")
     _add_data_dir(prepare)
     prepare.add_argument(
-        "--source", action="append", default=[], metavar="NAME=PATH", help="as for pytest"
+        "--source",
+        "--embinit-source",
+        dest="source",
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="as for pytest",
     )
-    prepare.add_argument(
-        "--to", type=Path, required=True, help="where to; name it as --data-dir when training"
-    )
+    prepare.add_argument("--to", type=Path, required=True, help="where to; name it to pytest")
     prepare.set_defaults(run=_prepare)
 
 
@@ -265,7 +278,7 @@ def _prepare(parsed: argparse.Namespace) -> int:
                 print(f"{about}: ready", flush=True)
     if not ready:
         raise InputError(f"nothing of tier {parsed.tier} could be prepared")
-    print(f"train with --data-dir {parsed.to}")
+    print(f"train with --embinit-data-dir {parsed.to}")
     return 0
 
 

@@ -69,6 +69,11 @@ class Relation(StrEnum):
         """Whether a margin decides it; ``<`` and ``>`` are tested against 0."""
         return _FACTS[self].uses_margin
 
+    @property
+    def says(self) -> str:
+        """What it states of the mean difference, left minus right, for people."""
+        return _FACTS[self].says
+
     def bounds(self, margin: float) -> tuple[float, float]:
         """The range of mean differences in which the statement holds; an open end is infinite."""
         return _FACTS[self].bounds(margin)
@@ -79,15 +84,22 @@ class _Facts(NamedTuple):
 
     symbol: str
     uses_margin: bool
+    says: str
     bounds: Callable[[float], tuple[float, float]]
 
 
 _FACTS = {
-    Relation.BELOW: _Facts("<", False, lambda margin: (-math.inf, 0.0)),
-    Relation.ABOVE: _Facts(">", False, lambda margin: (0.0, math.inf)),
-    Relation.NOT_ABOVE: _Facts("≤", True, lambda margin: (-math.inf, margin)),
-    Relation.NOT_BELOW: _Facts("≥", True, lambda margin: (-margin, math.inf)),
-    Relation.ALIKE: _Facts("≈", True, lambda margin: (-margin, margin)),
+    Relation.BELOW: _Facts("<", False, "is below 0", lambda margin: (-math.inf, 0.0)),
+    Relation.ABOVE: _Facts(">", False, "is above 0", lambda margin: (0.0, math.inf)),
+    Relation.NOT_ABOVE: _Facts(
+        "≤", True, "is not above 0 by more than the margin", lambda margin: (-math.inf, margin)
+    ),
+    Relation.NOT_BELOW: _Facts(
+        "≥", True, "is not below 0 by more than the margin", lambda margin: (-margin, math.inf)
+    ),
+    Relation.ALIKE: _Facts(
+        "≈", True, "is within the margin on both sides", lambda margin: (-margin, margin)
+    ),
 }
 
 
@@ -259,15 +271,15 @@ class _Estimate(NamedTuple):
 
     def reach(self, alpha: float) -> float:
         """Half of the interval that a one-sided decision at ``alpha`` can be read off."""
-        from scipy import stats  # takes most of a second, and collecting claims decides none
+        from scipy import special  # collecting claims decides none, and need not load it
 
-        return float(stats.t.isf(alpha, self.degrees)) * self.error
+        return -float(special.stdtrit(self.degrees, alpha)) * self.error
 
     def p(self, bound: float, side: str) -> float:
-        from scipy import stats
+        from scipy import special  # its t is a hundred times as fast as that of scipy.stats
 
         above = (self.mean - bound) / self.error
-        return float(stats.t.sf(above if side == "greater" else -above, self.degrees))
+        return float(special.stdtr(self.degrees, -above if side == "greater" else above))
 
     def ps(self, relation: Relation, margin: float) -> _Ps:
         supporting, opposing = _sides(relation, margin)
@@ -349,7 +361,8 @@ def _differences(left: Sequence[float], right: Sequence[float]) -> np.ndarray:
         raise InputError(f"{len(left)} values can't be paired with {len(right)}")
     if len(left) < 2:
         raise InputError(
-            f"a paired test needs at least 2 seeds, not {len(left)}; ask for more with --seeds"
+            f"a paired test needs at least 2 seeds, not {len(left)}; ask for more with "
+            "--embinit-seeds"
         )
     differences = np.asarray(left, dtype=float) - np.asarray(right, dtype=float)
     if not np.isfinite(differences).all():

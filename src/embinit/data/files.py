@@ -42,15 +42,15 @@ def find(data_dir: Path | None, *candidates: str, what: str) -> Path:
     """
     if data_dir is None:
         raise InputError(
-            f"{what} needs a data directory: name it with --data-dir or EMBINIT_DATA and put "
-            f"{candidates[0]} there"
+            f"{what} needs a data directory: name it with --embinit-data-dir or EMBINIT_DATA and "
+            f"put {candidates[0]} there"
         )
     for candidate in candidates:
         if (data_dir / candidate).exists():
             return data_dir / candidate
     raise InputError(
         f"{what} is missing: put {' or '.join(candidates)} into {data_dir}, or name another "
-        "directory with --data-dir or EMBINIT_DATA"
+        "directory with --embinit-data-dir or EMBINIT_DATA"
     )
 
 

@@ -140,8 +140,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[STARTED] = time.time()
     if _is_asked_for(config):
         claim_session(config)
-    elif config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+    elif _distributes(config):
         config.pluginmanager.register(Controller(config))
+
+
+def _distributes(config: pytest.Config) -> bool:
+    """Whether this is a controller of pytest-xdist, started with ``-n`` or with ``--tx``."""
+    if hasattr(config, "workerinput"):
+        return False
+    by_tx = bool(config.getoption("tx", None)) and config.getoption("dist", "no") != "no"
+    return bool(config.getoption("numprocesses", None)) or by_tx
 
 
 def _is_asked_for(config: pytest.Config) -> bool:

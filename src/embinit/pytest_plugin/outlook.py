@@ -26,8 +26,8 @@ def session_lines(cases: Sequence[Case], most: int | None) -> list[str]:
         for seeds, count in schedules.most_common()
     )
     controls = sum(case.claim.expects is not None for case in cases)
-    counted = f"{_counted(len(cases) - controls, 'claim')} and {_counted(controls, 'control')}"
-    lines = [f"embinit: {counted}, seeds: {told}"]
+    claims = _counted(len(cases) - controls, "claim")
+    lines = [f"embinit: {claims} and {_counted(controls, 'control')}, seeds: {told}"]
     every = [sights(case, most) for case in cases if case.claim.expects is None]
     known = [sight for each in every for sight in each]
     units: dict[str, list[Sight]] = defaultdict(list)

@@ -19,7 +19,7 @@ import os
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ from embinit.claims.statements import Statement
 from embinit.data.files import write_atomically
 from embinit.data.sources import named_source
 from embinit.errors import InputError
-from embinit.papers import arm_labels, papers_of, with_tier
+from embinit.papers import arm_labels, paper, papers_of, with_tier
 from embinit.pytest_plugin import CONTROLLER, MARK, PHASES, STARTED, STRICT, outlook, progress_line
 from embinit.report import baseline
 from embinit.report.baseline import Change
@@ -257,12 +257,18 @@ class ClaimSession:
         seeds = self.option("seeds")
         try:
             experiments: list[Experiment | Unreadable] = [
-                replace(each, seeds=seeds or each.seeds) for each in claim.experiments(self.tier)
+                replace(each, seeds=seeds or each.seeds) for each in self._experiments(claim)
             ]
         except InputError as error:
             experiments = [Unreadable(error)]
         ids = ["unreadable" if isinstance(each, Unreadable) else each.name for each in experiments]
         metafunc.parametrize("experiment", experiments, ids=ids)
+
+    def _experiments(self, claim: Claim) -> Sequence[Experiment]:
+        """The claim's experiments; none on a tier that other papers have and its own lacks."""
+        known = paper(claim.paper)
+        lacking = known is not None and self.tier not in known.tiers
+        return () if lacking else claim.experiments(self.tier)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -383,7 +389,7 @@ class ClaimSession:
             ensure=self._ensure,
             may_go_on=lambda runs: self._may_look_again(pyfuncitem.stash[CASE], runs),
         )
-        entry = claim_entry(judgement, pyfuncitem.nodeid, self.session.key, self.session.result)
+        entry = claim_entry(judgement, _argument(pyfuncitem), self.session.key, self.session.result)
         pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
         pyfuncitem.user_properties.extend(properties(entry))
         _settle(pyfuncitem, judgement, bool(self.config.getini(STRICT)))
@@ -430,6 +436,8 @@ class ClaimSession:
         next look is likeliest to decide for the time that its runs take. Every worker finds the
         same order in the store, so that a budget ends with the least promising claims.
         """
+        if self.option("no-train"):
+            return True  # what the store has was paid for; what it lacks is a problem of its own
         self.session.ensure(self._planned_first)
         order = self._order_of_looks()
         for place, other in enumerate(order):
@@ -694,7 +702,7 @@ def _settle_audit(item: pytest.Function, audit: Audit) -> None:
     checks = item.obj(**{name: item.funcargs[name] for name in taken})
     finding = finding_of(checks)
     item.user_properties.append(
-        (AUDIT_PROPERTY, json.dumps(audit_entry(audit, item.nodeid, checks)))
+        (AUDIT_PROPERTY, json.dumps(audit_entry(audit, _argument(item), checks)))
     )
     if finding is Finding.INCONSISTENT:
         wrong = "\n".join(f"  {check}" for check in checks if not check.consistent)
@@ -718,3 +726,15 @@ def _settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
         pytest.fail(str(judgement), pytrace=False)
     with read_by(Decider(decisions=judgement.decisions)):
         item.obj(experiment=judgement.case.experiment)
+
+
+def _argument(item: pytest.Function) -> str:
+    """What names the test on pytest's command line.
+
+    That is its node's id, except for a test of an installed package (``--pyargs``) outside of the
+    root directory: its file's path is cut short there, so its module stands in the file's place.
+    """
+    outside = not item.path.is_relative_to(item.config.rootpath)
+    if not (outside and item.config.option.pyargs):
+        return item.nodeid
+    return f"{item.module.__name__}::{item.nodeid.partition('::')[2]}"

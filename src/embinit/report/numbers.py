@@ -129,9 +129,16 @@ def moment(text: str) -> str:
 
 
 def rerun(nodeid: str, tier: str) -> str:
-    """The command that runs one claim alone, quoted for a POSIX shell."""
+    """The command that runs one claim alone, quoted for a POSIX shell.
+
+    Args:
+        nodeid: The test's file or its module, and its name.
+        tier: The tier.
+    """
     plain = not set(nodeid) & set('"$`!\\\n')
     quoted = f'"{nodeid}"' if plain else shlex.quote(nodeid)
+    if not nodeid.partition("::")[0].endswith(".py"):
+        quoted = f"--pyargs {quoted}"
     return f"pytest {quoted} --embinit-tier {shlex.quote(tier)}"
 
 

@@ -50,6 +50,9 @@ SCHEMA_VERSION = 1
 SHORT_LIST = 8
 """How many statements of each verdict the page leads with; the others unfold."""
 
+FULL_TIER = "paper"
+"""The name of the tier with a paper's own sizes, where a paper has one."""
+
 
 @dataclass(frozen=True)
 class Card:
@@ -259,6 +262,8 @@ class Page:
     opposed: Sequence[Family]
     papers: Mapping[str, str]
     tier_says: Sequence[str]
+    full_tier_left: bool
+    relations: Sequence[Relation]
     tasks: Sequence[TaskRow]
     late: tuple[int, int]
     followed: bool
@@ -313,6 +318,9 @@ def _page(
                 if session["tier"] in paper.tiers
             )
         ),
+        full_tier_left=session["tier"] != FULL_TIER
+        and any(FULL_TIER in paper.tiers for paper in known),
+        relations=tuple(Relation),
         tasks=task_rows(used),
         late=_late(used),
         followed=any(past_effect is not None for card in cards for past_effect in card.histories),
@@ -554,10 +562,31 @@ def headline(claims: Sequence[Mapping[str, Any]]) -> str:
 
 @cache
 def _calibration() -> dict[str, Any]:
-    """How often a verdict errs, as ``benchmarks/calibration.py`` measured it."""
+    """How often a verdict errs, as ``benchmarks/calibration.py`` measured it.
+
+    Of each error the largest rate over the kinds of claims is shown, for the statistic in use.
+    """
     text = resources.files("embinit.claims").joinpath("calibration.json").read_text("utf-8")
-    rates: dict[str, Any] = json.loads(text)
-    return rates
+    document = json.loads(text)
+    in_use = document["errors"][-1]["statistic"]
+    rows = [
+        {
+            "world": row["world"],
+            "looks": row["looks"],
+            **{
+                error: max(kind.get(error, 0.0) for kind in row["rates"].values())
+                for error in ("supported", "refuted", "no_effect")
+            },
+        }
+        for row in document["errors"]
+        if row["statistic"] == in_use
+    ]
+    powers = [
+        {name: value for name, value in row.items() if name != "statistic"}
+        for row in document["power"]
+        if row["statistic"] == in_use
+    ]
+    return {"suites": document["suites"], "rows": rows, "power": powers}
 
 
 def _cards(

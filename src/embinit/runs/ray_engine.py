@@ -1,10 +1,11 @@
-"""Many machines: the same plan, its cohorts trained as tasks of a Ray cluster (``--engine ray``).
+"""Many machines: the same plan, its cohorts trained as tasks of a Ray cluster.
 
-The session plans, holds the locks and stores, as it does when it trains by itself; only the
-training happens on other machines. A task carries the specs of its cohort and the keys under which
-the session will store the results. Its node reads the data by the same paths, checks by the keys
-that the data is the same, and needs no store. Ray runs a task again if it was lost with its node or
-its process. A task that fails otherwise fails the claims that want its runs.
+It is chosen by ``--embinit-engine ray``. The session plans, holds the locks and stores, as it does
+when it trains by itself; only the training happens on other machines. A task carries the specs of
+its cohort and the keys under which the session will store the results. Its node reads the data by
+the same paths, checks by the keys that the data is the same, and needs no store. Ray runs a task
+again if it was lost with its node or its process. A task that fails otherwise fails the claims that
+want its runs.
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ def connect(address: str | None, device: str = "cpu") -> str:
         raise InputError(_unreachable(address, error)) from error
     if device != "cpu" and not ray.cluster_resources().get("GPU"):
         ray.shutdown()
-        raise InputError(f"--device {device}: no node of the Ray cluster has a GPU; try cpu")
+        raise InputError(
+            f"--embinit-device {device}: no node of the Ray cluster has a GPU; try cpu"
+        )
     return str(address or ray.get_runtime_context().gcs_address)
 
 
@@ -85,7 +88,7 @@ def _ray() -> Any:
         return importlib.import_module("ray")
     except ImportError:
         raise InputError(
-            "--engine ray needs Ray, which isn't installed; pip install 'embinit[ray]'"
+            "--embinit-engine ray needs Ray, which isn't installed; pip install 'embinit[ray]'"
         ) from None
 
 
@@ -103,11 +106,11 @@ def _reach(address: str) -> None:
 def _unreachable(address: str | None, error: Exception) -> str:
     reason = next(iter(str(error).splitlines()), type(error).__name__)
     if address is None:
-        return f"--engine ray: Ray can't be started on this machine ({reason})"
+        return f"--embinit-engine ray: Ray can't be started on this machine ({reason})"
     return (
-        f"--ray-address {address}: no Ray cluster can be joined there ({reason}); name the "
+        f"--embinit-ray-address {address}: no Ray cluster can be joined there ({reason}); name the "
         "host:port that `ray start --head` told, and start Ray on this machine as one of its "
-        "nodes; without --ray-address this machine alone is used"
+        "nodes; without --embinit-ray-address this machine alone is used"
     )
 
 

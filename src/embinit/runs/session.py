@@ -93,7 +93,10 @@ class Session:
         except InputError as error:
             return str(error)
         if not self.may_train:
-            return f"the store {self.store.root} lacks runs; without --no-train they are trained"
+            return (
+                f"the store {self.store.root} lacks runs; without --embinit-no-train they are "
+                "trained"
+            )
         kind = kind_of(run)
         check_key = (run.kind, kind.check_key(run))
         if check_key not in self._checked:
@@ -202,7 +205,7 @@ class Session:
         if not self.may_train:
             raise InputError(
                 f"the store {self.store.root} lost runs meanwhile, or had damaged ones; without "
-                "--no-train they are trained again"
+                "--embinit-no-train they are trained again"
             )
         urgent = set(missing)
         known = {run for cohort in self._cohorts for run in cohort.runs}

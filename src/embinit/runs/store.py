@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 
 from embinit.data.files import write_atomically
 from embinit.errors import InputError
+from embinit.runs.kinds import KINDS
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 
@@ -30,7 +31,7 @@ RESULTS_VERSION = 1
 
 
 class DamagedWarning(UserWarning):
-    """Something that embinit keeps was damaged and left out.
+    """Something that embinit keeps was damaged, or can't be read here, and was left out.
 
     It is never an error: one would lose the session's other results too.
     """
@@ -38,6 +39,10 @@ class DamagedWarning(UserWarning):
 
 class DamagedRecordWarning(DamagedWarning):
     """A stored record could not be read; it was set aside and its run will be trained again."""
+
+
+class UnknownKindWarning(DamagedWarning):
+    """A stored record is of a kind of run that is not installed here; it was left where it is."""
 
 
 def run_key(run: RunSpec, fingerprint: str) -> str:
@@ -72,7 +77,7 @@ class Store:
         except OSError as error:
             raise InputError(
                 f"the store {self.root} can't be written: {error.strerror or error}; "
-                "name another directory with --store"
+                "name another directory with --embinit-store"
             ) from error
 
     def path(self, key: str) -> Path:
@@ -86,15 +91,24 @@ class Store:
     def get(self, key: str) -> RunResult | None:
         """The result of ``key``; None if there is none, or a damaged one.
 
-        A damaged record is set aside with a ``DamagedRecordWarning``. So is one that can't be read
-        back, such as that of a kind of run that nobody registered.
+        A damaged record, or one that can't be read back, is set aside with a
+        ``DamagedRecordWarning``. One of a kind of run that nobody registered is left as it is, with
+        an ``UnknownKindWarning``: the package that registers it is not installed here.
         """
         path = self.path(key)
         try:
             envelope = json.loads(path.read_bytes())
             record = envelope["record"]
             if envelope["checksum"] == _checksum(record):
-                return RunResult.from_record(record)
+                if record["kind"] in KINDS:
+                    return RunResult.from_record(record)
+                warnings.warn(
+                    f"run record {path} is of the kind {record['kind']!r}, whose package isn't "
+                    "installed here; it was left as it is",
+                    UnknownKindWarning,
+                    stacklevel=2,
+                )
+                return None
             reason = "its checksum does not match"
         except FileNotFoundError:
             return None
@@ -127,7 +141,8 @@ class Store:
         except OSError as error:
             raise InputError(
                 f"run {key} could not be kept in {path.parent}: {error.strerror or error}; what "
-                "was stored before is safe: make room, or name another directory with --store"
+                "was stored before is safe: make room, or name another directory with "
+                "--embinit-store"
             ) from error
 
     def __iter__(self) -> Iterator[str]:

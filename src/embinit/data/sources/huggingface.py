@@ -122,7 +122,7 @@ class HuggingFaceTable:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise InputError(
                 f"{name} of {self.location!r} can't be fetched ({reason}); put the model's files "
-                "into the data directory (see the README) and name it with --data-dir"
+                "into the data directory (see the README) and name it with --embinit-data-dir"
             ) from error
 
     def _index(self) -> dict[str, str] | None:
@@ -204,7 +204,7 @@ def _model(name: str, directory: str, hub: str, *languages: str) -> SourceEntry:
         if not path.is_dir():
             raise InputError(
                 f"source {name!r} is missing: put the files of {hub} into {path}, or name another "
-                "directory with --data-dir or EMBINIT_DATA"
+                "directory with --embinit-data-dir or EMBINIT_DATA"
             )
         return HuggingFaceTable(name, str(path), frozenset(languages))
 

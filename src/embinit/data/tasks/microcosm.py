@@ -241,9 +241,9 @@ def _fingerprint(task: MicrocosmTask) -> str:
 
 
 for _task in (
-    MicrocosmTask("micro-translation", "translation", 0, translate, (1200, 200, 200)),
-    MicrocosmTask("micro-sentiment", "classification", 2, judge, (1200, 400, 400)),
-    MicrocosmTask("micro-inference", "classification", 3, infer, (1500, 400, 400)),
+    MicrocosmTask("micro-translation", "translation", 0, translate, (2400, 200, 400)),
+    MicrocosmTask("micro-sentiment", "classification", 2, judge, (4800, 2000, 400)),
+    MicrocosmTask("micro-inference", "classification", 3, infer, (6000, 2000, 400)),
     MicrocosmTask(
         "micro-two-languages", "text", 0, partial(translate, into=in_related), (8000, 400, 300)
     ),

@@ -93,7 +93,7 @@ def hub_rows(hub: Hub, split: str) -> Iterable[dict[str, Any]]:
     if not hub_reachable():
         raise InputError(
             f"the data set {name!r} can't be fetched, since the Hub is out of reach; name a "
-            "directory that holds it with --data-dir or EMBINIT_DATA"
+            "directory that holds it with --embinit-data-dir or EMBINIT_DATA"
         )
     try:
         from datasets import load_dataset
@@ -105,7 +105,7 @@ def hub_rows(hub: Hub, split: str) -> Iterable[dict[str, Any]]:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
             f"the data set {name!r} can't be loaded ({reason}); name a directory that holds it "
-            "with --data-dir or EMBINIT_DATA"
+            "with --embinit-data-dir or EMBINIT_DATA"
         ) from error
     return rows
 

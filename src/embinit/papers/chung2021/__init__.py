@@ -125,7 +125,8 @@ class Setting:
         source: The name of the source.
         source_label: The source's name for people.
         source_width: The width of the source's vectors.
-        seeds: How many replicates an arm has.
+        seeds: How many replicates an arm has at the first look.
+        most_seeds: How many it has at the last; None means that there is no other.
         says: What its data and its tables are, for people.
     """
 
@@ -141,6 +142,7 @@ class Setting:
     source_label: str
     source_width: int
     seeds: int = 5
+    most_seeds: int | None = None
     says: str = ""
 
 
@@ -170,6 +172,8 @@ SETTINGS = {
         source="micro-glove",
         source_label="GloVe",
         source_width=64,
+        seeds=3,
+        most_seeds=20,
         says="8,000 sentences of two related languages that code makes from a seed, and small "
         "models, fine-tuned on made tasks in one language and tested in the other.",
     ),
@@ -264,6 +268,7 @@ def experiments(tier: str) -> tuple[Experiment, ...]:
             training=transfer,
             metric=task_accuracy(task.role),
             seeds=setting.seeds,
+            most_seeds=setting.most_seeds,
             margin=task.margin,
             positions=PositionSpec("learned", "one"),
             baseline=USUAL,

@@ -14,6 +14,7 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
 from embinit.papers.kim2024.changes import (
     everywhere,
+    lateness,
     of_source,
     scaled,
     trained_for_times,
@@ -25,10 +26,17 @@ from embinit.papers.kim2024.changes import (
     with_shuffled_positions,
     with_sinusoidal_positions,
 )
-from embinit.papers.kim2024.experiments import SOURCES, experiments, pretrainings, probes
+from embinit.papers.kim2024.experiments import (
+    OTHER_SOURCES,
+    SOURCES,
+    experiments,
+    pretrainings,
+    probes,
+)
 
 __all__ = [
     "everywhere",
+    "lateness",
     "of_source",
     "scaled",
     "trained_for_times",
@@ -109,6 +117,12 @@ NEXT_CHECKS = Family(
     says="Next checks: deeper, longer, every family",
     registration=REGISTERED,
 )
+OTHER_TABLES = Family(
+    "kim2024/other-tables",
+    {"micro": 18, "sample": 16, "paper": 0},
+    says="Next checks: tables of other methods",
+    registration=REGISTERED,
+)
 BEYOND = Family(
     "kim2024/beyond",
     {"micro": 10, "sample": 2, "paper": 2},
@@ -131,6 +145,7 @@ FAMILIES = (
     TABLE_4,
     FIGURE_1,
     NEXT_CHECKS,
+    OTHER_TABLES,
     BEYOND,
     WIDTH,
 )
@@ -149,6 +164,20 @@ def table1(*sources: str, tasks: Sequence[str] = TASKS) -> Query:
     return lambda tier: [
         experiment
         for experiment in experiments(tier, sources or SOURCES)
+        if stands_for(experiment) <= set(tasks)
+    ]
+
+
+def other_tables(*sources: str, tasks: Sequence[str] = TASKS) -> Query:
+    """A query for a tier's experiments with the sources that Table 1 lacks.
+
+    Args:
+        sources: The roles of the sources; none means all of ``OTHER_SOURCES``.
+        tasks: The paper's tasks, as for ``table1``.
+    """
+    return lambda tier: [
+        experiment
+        for experiment in experiments(tier, sources or OTHER_SOURCES)
         if stands_for(experiment) <= set(tasks)
     ]
 

@@ -74,7 +74,8 @@ def _arm(run: RunSpec) -> RunSpec:
 
 
 def _tasks(experiment: Experiment) -> list[str]:
-    return sorted(stands_for(experiment), key=TASKS.index)
+    """The paper's tasks that an experiment's task stands for; none for one that it lacks."""
+    return [task for task in TASKS if task in stands_for(experiment)]
 
 
 def _side_by_side(
