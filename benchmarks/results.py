@@ -126,7 +126,10 @@ def _comparison(one: Document) -> tuple[str, str, str, str]:
     sign = SIGNS.get(one["relation"], one["relation"])
     arms = f"{one['arms']['left']} {sign} {one['arms']['right']}"
     interval = "exact" if one["exact"] else f"[{', '.join(map(_number, one['interval']))}]"
-    return arms, f"{_number(one['difference'])} {one['unit']}".strip(), interval, str(one["n"])
+    seeds, hangs_on = str(one["n"]), one.get("hangs_on")
+    if hangs_on is not None:
+        seeds += f", hangs on seed {hangs_on}"
+    return arms, f"{_number(one['difference'])} {one['unit']}".strip(), interval, seeds
 
 
 def _number(value: float | None) -> str:

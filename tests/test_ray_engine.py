@@ -43,6 +43,7 @@ def small(tier):
         replace(
             one,
             seeds=2,
+            most_seeds=None,
             model=replace(one.model, layers=1, feed_forward=16),
             training=replace(one.training, epochs=10, lr=1e-3),
             data=replace(one.data, cut=Cut(train=200, validation=50)),

@@ -406,8 +406,8 @@ def test_a_glance_tells_how_each_family_came_out() -> None:
     page = check(render(document, runs))
     told = " ".join(page.text.split())
     assert (
-        "Finding 1: wide tables fare worse 2 supported, 1 refuted, 1 undecided, 2 not run 1 of 1"
-        in told
+        "Finding 1: wide tables fare worse "
+        "2 supported, 1 refuted, 1 no effect, 1 undecided, 2 not run 1 of 1" in told
     )
     assert "#family-kim2024-finding-1" in page.links
     only = check(render(make_document([make_control("planted", "SUPPORTED")]), {}))
@@ -520,7 +520,7 @@ def test_the_page_leads_with_what_holds_what_does_not_and_what_has_no_effect() -
     assert "(small)" in none
     assert "0.250 BLEU" in none
     assert "hangs on seed 3; about 9 more seeds" in undecided
-    assert "no vectors 1 claim" in idle
+    assert "no vectors1 claim" in idle
     assert "planted" not in lead
     assert page.text.index("What holds") < page.text.index("What is claimed")
 
@@ -543,7 +543,7 @@ def test_no_effect_and_a_decision_that_hangs_on_a_seed_are_told_in_words() -> No
     ]
     page = check(render(make_document(claims), {}))
     text = " ".join(page.text.split())
-    assert "p for no effect 0.00042 (within 2 BLEU on both sides)" in text
+    assert "p for no effect0.00042 (within 2 BLEU on both sides)" in text
     assert "margin −2" in text
     assert "margin 2" in text
     assert "0.00042 of 0.010" in text
@@ -1167,7 +1167,7 @@ def test_a_reader_learns_which_paper_which_data_and_which_models(layers, said) -
     assert "Kim, Balasubramanian and Kang (2024), On Initializing Transformers" in text
     assert "The micro tier is a miniature" in text
     assert "the paper tier, which was not run here" in text
-    assert "Refuted claims are in Finding 1 (1 of 6)" in text
+    assert "Refuted claims are in Finding 1 (1 of 7)" in text
     for key, run in runs.items():
         assert run.spec.model is not None
         model = replace(run.spec.model, dim=64, layers=layers, feed_forward=128)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 from pathlib import Path
 
@@ -74,3 +75,17 @@ def test_a_number_that_is_open_or_unknown_is_a_dash(results):
         "+0",
         "+1234",
     ]
+
+
+def test_a_verdict_that_hangs_on_a_seed_and_no_effect_are_told(results, document):
+    """The seed stands beside the number of seeds; NO EFFECT has a column where there is any."""
+    copied = json.loads(json.dumps(document))
+    findings = [
+        claim for claim in copied["claims"] if not claim["control"] and claim["comparisons"]
+    ]
+    findings[0]["comparisons"][0]["hangs_on"] = 2
+    findings[1]["verdict"] = "NO EFFECT"
+    page = results.page(copied)
+    assert page.count(", hangs on seed 2 |") == 1
+    assert "| REFUTED | NO EFFECT | UNDECIDED |" in page
+    assert "NO EFFECT" not in results.page(document)

@@ -40,6 +40,7 @@ def small(tier):
         replace(
             one,
             seeds=3,
+            most_seeds=None,
             model=replace(one.model, layers=1, feed_forward=16),
             training=replace(one.training, epochs=EPOCHS),
             data=replace(one.data, cut=Cut(train=300, validation=100)),
