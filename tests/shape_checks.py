@@ -7,6 +7,7 @@ reads the properties of an object (so the files of a source) to tell whether it 
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from collections.abc import Callable
@@ -43,8 +44,9 @@ def check_tensors(function: Function) -> Function:
     return beartype(function) if function.__annotations__ else function
 
 
+@functools.cache
 def install() -> None:
-    """Lets every function and dataclass of ``CHECKED`` be checked.
+    """Lets every function and dataclass of ``CHECKED`` be checked, once a process.
 
     This works for what is imported from now on. pytest has imported the plugin already, as an entry
     point, and with it other modules. So these are imported again, and the plugin's module is run
