@@ -172,8 +172,6 @@ SETTINGS = {
         source="micro-glove",
         source_label="GloVe",
         source_width=64,
-        seeds=3,
-        most_seeds=20,
         says="8,000 sentences of two related languages that code makes from a seed, and small "
         "models, fine-tuned on made tasks in one language and tested in the other.",
     ),
