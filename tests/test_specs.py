@@ -15,7 +15,7 @@ from builders import make_experiment, parts_of, values_of, with_part
 from embinit import specs
 from embinit.papers import chung2021
 from embinit.papers.kim2024.experiments import experiments, pretrainings, probes
-from embinit.specs import DataSpec, Recipe, RunSpec, canonical
+from embinit.specs import DataSpec, Recipe, RunSpec, TrainingSpec, canonical
 
 CLASSES = [
     one
@@ -118,7 +118,10 @@ def run_of(tier, name, init):
     ("run", "digest"),
     [
         (
-            lambda: run_of("micro", "glove-micro-translation", "pretrained"),
+            lambda: replace(
+                run_of("micro", "glove-micro-translation", "pretrained"),
+                training=TrainingSpec(32, 5, 3e-3, validation_bleu=True),
+            ),
             "9d2d72d5615cb8ccf0dff2ca1a19fbbf33f93cdf66e1195af0633c3734efc02a",
         ),
         (
