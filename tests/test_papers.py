@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import math
 import operator
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 import embinit
 from builders import make_experiment, make_result, make_table
 from embinit.claims import Family, claim, judge
+from embinit.data.preparation import prepare
+from embinit.data.sources import SOURCES as SOURCE_TABLES
 from embinit.errors import InputError
 from embinit.papers import (
     PAPERS,
@@ -25,8 +28,24 @@ from embinit.papers import (
     papers_of,
     with_tier,
 )
-from embinit.papers.kim2024 import of_source, scaled, trained_for_times, with_shuffled_positions
-from embinit.papers.kim2024.experiments import TIERS, experiments, probes
+from embinit.papers.kim2024 import (
+    everywhere,
+    of_source,
+    other_tables,
+    scaled,
+    table1,
+    trained_for_times,
+    with_shuffled_positions,
+)
+from embinit.papers.kim2024.beside import beside
+from embinit.papers.kim2024.experiments import (
+    LABELS,
+    OTHER_SOURCES,
+    SOURCES,
+    TIERS,
+    experiments,
+    probes,
+)
 from embinit.report.arms import Run
 from embinit.report.page import render
 from embinit.report.verdicts import claim_entry
@@ -46,6 +65,46 @@ def rows(comparison):
     for row in found:
         assert row.difference == pytest.approx(row.left - row.right)
     return [(row.task, row.left, row.right) for row in found]
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_other_tables_are_no_part_of_table_1(tier):
+    """They are asked for by name alone, and the paper knows them for labels and preparation."""
+    others = other_tables()(tier)
+    ours = {one.source_role for one in others}
+    assert ours == (set(OTHER_SOURCES) if tier != "paper" else set())
+    table = table1()(tier)
+    for found in (table, experiments(tier), everywhere(table[0])):
+        assert {one.source_role for one in found} == set(SOURCES)
+    assert len(others) == len(table) * (tier != "paper")
+    known = KIM.experiments(tier)
+    assert {one.name for one in (*table, *others)} <= {one.name for one in known}
+    labels = KIM.source_labels()
+    for other in others:
+        assert labels[other.source] == other.source_label == LABELS[other.source_role]
+        assert other.margin == next(
+            each.margin for each in table if each.data.task == other.data.task
+        )
+
+
+def test_nothing_is_printed_or_shown_beside_other_tables():
+    """The paper has no number of them; and their runs add nothing to its tables."""
+    for tier in ("micro", "sample"):
+        for other in other_tables()(tier):
+            assert not KIM.printed(other["pretrained"] < other["xavier"])
+            assert not KIM.printed(other["pretrained"].sigma > other["xavier"].sigma)
+            run = make_result(other.run("pretrained", 0), bleu=1.0, accuracy=1.0)
+            assert not beside(tier, [run])
+
+
+@pytest.mark.parametrize("name", ["word2vec", "fasttext", "elmo"])
+def test_the_tables_that_are_claimed_to_be_wide_are(name):
+    """Above three times Xavier's sigma for the vocabulary of each task that they start."""
+    for experiment in other_tables(name)("micro"):
+        words = prepare(experiment.data, None).vocabularies["encoder"].words
+        vectors = SOURCE_TABLES[experiment.source](None).lookup(words)
+        sigma = vectors.values[vectors.found].std(correction=0).item()
+        assert sigma > 3 * math.sqrt(2 / (len(words) + experiment.model.dim))
 
 
 def test_scores_are_tables_1_and_7():

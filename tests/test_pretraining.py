@@ -1,8 +1,11 @@
-"""Three objectives, three scales: what each loses, hides or sums, and the tables they shipped."""
+"""Objectives and their scales: what each loses, hides or sums, and the tables they shipped."""
 
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -37,15 +40,45 @@ from embinit.runs.table_pretraining.masked_language_model import (
 )
 from embinit.runs.table_pretraining.optimizers import OPTIMIZERS
 from embinit.runs.table_pretraining.runs import check, fingerprint, pretrain
+from embinit.runs.table_pretraining.skip_gram import (
+    NEGATIVE,
+    expected_loss,
+    kept_share,
+    noise,
+    train_fasttext,
+    train_word2vec,
+    windowed_pairs,
+)
 from embinit.runs.table_pretraining.span_corruption import (
     SpanCorruptionModel,
     cut_spans,
     train_span_corruption,
 )
+from embinit.runs.table_pretraining.two_way_language_model import (
+    BEGIN,
+    BOUNDARY,
+    END,
+    FILTERS,
+    IGNORED,
+    PADDING,
+    CharacterEncoder,
+    TwoWayLanguageModel,
+    character_ids,
+    reversed_sentences,
+    targets,
+    train_two_way_language_model,
+)
 from embinit.specs import Cut
 from embinit.tables.diagnostics import neighbour_purity
 
-SOURCE_NAMES = ("micro-glove", "micro-bert", "micro-t5")
+SOURCE_NAMES = (
+    "micro-glove",
+    "micro-bert",
+    "micro-t5",
+    "micro-word2vec",
+    "micro-fasttext",
+    "micro-elmo",
+)
 some = settings(max_examples=40)
 texts = st.lists(
     st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=14).map(" ".join),
@@ -114,6 +147,201 @@ def test_glove_objective_falls(capsys: pytest.CaptureFixture[str]) -> None:
         losses.append(float(capsys.readouterr().err.split("loss ")[-1].split(",")[0]))
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] < 0.75 * losses[0]
+
+
+@some
+@given(texts, st.integers(1, 6))
+def test_windowed_pairs_are_the_mean_over_windows(sentences: list[str], window: int) -> None:
+    """Over all lengths that a word's window may have, each pair inside of it counting once."""
+    corpus = Corpus.read(sentences)
+    naive = torch.zeros(len(corpus.words), len(corpus.words), dtype=torch.float64)
+    for sentence in sentences:
+        words = [corpus.words.index(word) for word in sentence.split()]
+        for i, word in enumerate(words):
+            for reach in range(1, window + 1):
+                for j in range(max(0, i - reach), min(len(words), i + reach + 1)):
+                    if j != i:
+                        naive[word, words[j]] += 1 / window
+    kept = kept_share(corpus)
+    torch.testing.assert_close(windowed_pairs(corpus, window), naive * torch.outer(kept, kept))
+
+
+def test_frequent_words_are_thinned_as_gensim_thins_them() -> None:
+    """An outside oracle: gensim keeps the probabilities as integers of 32 bits."""
+    from gensim.models import Word2Vec
+
+    corpus = Corpus.read(unlabelled(300))
+    text = [[corpus.words[t] for t in row if t < len(corpus.words)] for row in corpus.ids.tolist()]
+    model = Word2Vec(vector_size=2, min_count=1, workers=1)
+    model.build_vocab(text)
+    theirs = [model.wv.get_vecattr(word, "sample_int") / (2**32 - 1) for word in corpus.words]
+    assert kept_share(corpus).tolist() == pytest.approx(theirs, abs=1e-6)
+    assert min(theirs) < 0.5 < max(theirs) == 1.0
+
+
+def test_skip_gram_s_loss_equals_one_with_drawn_samples() -> None:
+    """The expectation over negative samples is the mean over many drawn ones."""
+    generator = torch.Generator().manual_seed(0)
+    corpus = Corpus.read(["a b a c", "b d"])
+    scores = torch.randn(4, 4, generator=generator, dtype=torch.float64)
+    pairs, drawn_from = windowed_pairs(corpus), noise(corpus)
+    assert drawn_from.tolist() == pytest.approx([x / 5.3636 for x in (1.6818, 1.6818, 1, 1)], 1e-4)
+    count = 20_000
+    losses = []
+    for word, context in pairs.nonzero().tolist():
+        samples = torch.multinomial(drawn_from, NEGATIVE * count, True, generator=generator)
+        rejected = -(-scores[word, samples]).sigmoid().log().sum() / count
+        loss = -scores[word, context].sigmoid().log() + rejected
+        losses.append(pairs[word, context] * loss)
+    naive = torch.stack(losses).sum() / pairs.sum()
+    assert expected_loss(scores, pairs, drawn_from).item() == pytest.approx(naive.item(), rel=0.01)
+
+
+def unigram_loss(corpus: Corpus) -> float:
+    """The least skip-gram loss of scores that know each context's frequency, and no word."""
+    pairs, drawn_from = windowed_pairs(corpus), noise(corpus)
+    share = pairs.sum(0) / pairs.sum()
+    best = (share / (NEGATIVE * drawn_from)).log()
+    return expected_loss(best.expand(len(best), -1), pairs, drawn_from).item()
+
+
+@pytest.mark.parametrize("train", [train_word2vec, train_fasttext])
+def test_skip_gram_learns_more_than_frequencies(train) -> None:
+    """From the recorded loss, which no table that knows frequencies alone could have."""
+    corpus = Corpus.read(unlabelled(1500))
+    untrained = (1 + NEGATIVE) * math.log(2)
+    table = train(corpus, dim=16, epochs=30)
+    assert float(table.record["loss"]) < unigram_loss(corpus) - 0.02 < untrained
+    assert table.values.shape == (len(corpus.words), 16)
+    assert int(table.record["steps"]) == 30 * int((corpus.ids != corpus.padding).sum())
+
+
+def test_skip_gram_does_not_depend_on_the_hash_seed() -> None:
+    """Python's own hash of a word changes from process to process; the tables don't."""
+    make = (
+        "import sys; from embinit.data.microcosm import unlabelled\n"
+        "from embinit.runs.table_pretraining import Corpus, train_fasttext, train_word2vec\n"
+        "for train in (train_word2vec, train_fasttext):\n"
+        "    table = train(Corpus.read(unlabelled(60)), dim=8, epochs=1)\n"
+        "    sys.stdout.buffer.write(table.values.numpy().tobytes())\n"
+    )
+    elsewhere = subprocess.run(
+        [sys.executable, "-c", make],
+        env={**os.environ, "PYTHONHASHSEED": "1"},
+        capture_output=True,
+        check=True,
+    ).stdout
+    corpus = Corpus.read(unlabelled(60))
+    here = [train(corpus, dim=8, epochs=1) for train in (train_word2vec, train_fasttext)]
+    assert elsewhere == b"".join(table.values.numpy().tobytes() for table in here)
+
+
+def test_a_missing_gensim_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only these two tables need it."""
+    monkeypatch.setitem(sys.modules, "gensim", None)
+    with pytest.raises(InputError, match=r"pip install embinit\[vectors\]"):
+        train_word2vec(Corpus.read(["a b"]), epochs=1)
+
+
+def test_fasttext_words_share_their_grams() -> None:
+    """A word's vector has those of its n-grams: words with one stem are alike from the start."""
+    stems = ["kadobe", "misuto", "perila", "golunu"]
+    sentences = [f"{stem}{end}" for stem in stems for end in ("ra", "si")] * 3
+    corpus = Corpus.read(sentences)
+    rows = train_fasttext(corpus, dim=64, epochs=1).values
+    rows = rows / rows.norm(dim=1, keepdim=True)
+    alike = rows @ rows.T
+    same = torch.tensor([[a[:6] == b[:6] for b in corpus.words] for a in corpus.words])
+    other = ~same
+    same &= ~torch.eye(len(corpus.words), dtype=torch.bool)
+    assert alike[same].min() > alike[other].max()
+
+
+def test_characters_stand_between_boundaries() -> None:
+    """Each word begins and ends, is padded to the widest convolution, and the sentence's end is."""
+    ids = character_ids(["ab", "b"])
+    assert ids.shape == (3, FILTERS[-1][0])
+    assert [[x for x in row if x != PADDING] for row in ids.tolist()] == [
+        [BEGIN, 4, 5, END],
+        [BEGIN, 5, END],
+        [BEGIN, BOUNDARY, END],
+    ]
+    assert ids[0, 4:].eq(PADDING).all()
+    assert character_ids(["a" * 20]).shape == (2, 22)
+
+
+def test_the_encoder_reads_characters_in_their_order() -> None:
+    """Anagrams differ, and equal words in lists of any other words are equal."""
+    torch.manual_seed(0)
+    ids = character_ids(["abcde", "edcba", "abcde"])
+    rows = CharacterEncoder(int(ids.max()) + 1, 8)(ids)
+    assert torch.equal(rows[0], rows[2])
+    assert (rows[0] - rows[1]).abs().max() > 1e-4
+
+
+@some
+@given(texts)
+def test_sentences_are_read_from_both_ends(sentences: list[str]) -> None:
+    """Against lists: what is to be guessed is the next word and then the end, either way."""
+    corpus = Corpus.read(sentences)
+    end, width = corpus.padding, corpus.ids.shape[1]
+    turned = reversed_sentences(corpus.ids, end)
+    for row, back, wanted in zip(
+        corpus.ids.tolist(), turned.tolist(), targets(corpus.ids, end).tolist(), strict=True
+    ):
+        words = [token for token in row if token != end]
+        assert back == words[::-1] + [end] * (width - len(words))
+        assert wanted == [*words, end] + [IGNORED] * (width - len(words))
+    assert torch.equal(reversed_sentences(turned, end), corpus.ids)
+
+
+def test_each_direction_knows_only_what_it_has_read() -> None:
+    """A word's change reaches what is guessed behind it, and on the way back what is before it."""
+    torch.manual_seed(0)
+    model = TwoWayLanguageModel(("ab", "cd", "ef"), 8)
+    ids, other = torch.tensor([[0, 1, 2, 0]]), torch.tensor([[0, 2, 2, 0]])
+    for first, second, read in zip(model(ids), model(other), (1, 2), strict=True):
+        changed = (first - second).abs().amax(dim=2)[0] > 1e-7
+        assert changed.tolist() == [position > read for position in range(5)]
+
+
+def test_gradients_reach_every_weight_of_the_two_way_model() -> None:
+    """Characters, each convolution, both highways, projection, both readers and the output."""
+    from embinit.runs.table_pretraining.two_way_language_model import _loss
+
+    torch.manual_seed(0)
+    corpus = Corpus.read(unlabelled(20))
+    model = TwoWayLanguageModel(corpus.words, 8)
+    torch.autograd.backward(_loss(model, corpus.ids))
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().sum() > 0, name
+
+
+def test_the_two_way_model_learns_more_than_frequencies() -> None:
+    """Its loss falls below the entropy of the words and of the sentences' ends."""
+    stems = [consonant + vowel for consonant in "bdgk" for vowel in "aeiou"]
+    corpus = Corpus.read([f"{stem}lo {stem}ran {stem}tus" for stem in stems] * 20)
+    ends = torch.full((len(corpus.ids),), len(corpus.words))
+    share = torch.bincount(torch.cat([corpus.ids.flatten(), ends])).double()
+    share /= share.sum()
+    entropy = -(share * share.log()).sum().item()
+    table = train_two_way_language_model(corpus, dim=16, epochs=6, batch=32)
+    assert float(table.record["loss"]) < entropy - 0.5
+    assert table.values.shape == (len(corpus.words), 16)
+
+
+def test_adagrad_s_first_step_is_elmo_s() -> None:
+    """Of 20 times the mean's gradient, clipped to 10, beside squares that start at 1."""
+    for size in (0.01, 5.0):
+        model = torch.nn.Linear(1, 1, bias=False)
+        before = model.weight.item()
+        model.weight.grad = torch.full((1, 1), size)
+        OPTIMIZERS["adagrad"](model, 0.2, 1)()
+        gradient = min(20 * size, 10.0)
+        assert before - model.weight.item() == pytest.approx(
+            0.2 * gradient / math.sqrt(1 + gradient**2), rel=1e-4
+        )
 
 
 @some
@@ -201,8 +429,11 @@ def test_short_trainings_order_the_scales_alike() -> None:
         lambda corpus: train_glove(corpus, dim=8, epochs=1),
         lambda corpus: train_masked_language_model(corpus, dim=8, steps=3, batch=8),
         lambda corpus: train_span_corruption(corpus, dim=8, steps=3, batch=8),
+        lambda corpus: train_word2vec(corpus, dim=8, epochs=1),
+        lambda corpus: train_fasttext(corpus, dim=8, epochs=1),
+        lambda corpus: train_two_way_language_model(corpus, dim=8, epochs=0.2, batch=8),
     ],
-    ids=["glove", "bert", "t5"],
+    ids=["glove", "bert", "t5", "word2vec", "fasttext", "elmo"],
 )
 def test_training_depends_on_its_seed_alone(train) -> None:
     """Each training forks torch's generator, and so neither sees nor leaves global randomness."""

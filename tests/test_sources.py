@@ -7,9 +7,11 @@ import gzip
 import json
 import os
 import struct
+import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -17,6 +19,8 @@ from hypothesis import strategies as st
 
 from embinit.data import files
 from embinit.data.sources import SOURCES, ByLanguage, open_source, use_source
+from embinit.data.sources.arrays import ArrayVectors
+from embinit.data.sources.fasttext import FastTextBinary
 from embinit.data.sources.huggingface import HuggingFaceTable
 from embinit.data.sources.text import TextVectors
 from embinit.data.sources.word2vec import Word2VecBinary
@@ -241,9 +245,103 @@ def test_a_truncated_archive_is_named(tmp_path, ending):
         open_source("mine", path).lookup(["the"])
 
 
+@pytest.fixture(scope="module")
+def fasttext_model(tmp_path_factory):
+    """A small trained model, as gensim has it and in fastText's own format."""
+    from gensim.models import FastText
+    from gensim.models.fasttext import save_facebook_model
+
+    text = [["the", "dog", "sees", "the", "cat"], ["the", "cat", "sees", "Straße"]] * 5
+    model = FastText(text, vector_size=6, min_count=1, sg=1, epochs=2, workers=1, bucket=50, seed=3)
+    path = tmp_path_factory.mktemp("fasttext") / "model.bin"
+    save_facebook_model(model, str(path))
+    model.wv.save_word2vec_format(str(path.with_suffix(".vec")))
+    return model, path
+
+
+def test_a_fasttext_model_has_the_vectors_of_its_vec_file(fasttext_model):
+    """Words and their n-grams together; a word that isn't in the vocabulary has none here."""
+    model, path = fasttext_model
+    wanted = ["dog", "Straße", "dogs", "the"]
+    source, text = (
+        open_source("mine", path),
+        open_source("mine", fasttext_model[1].with_suffix(".vec")),
+    )
+    assert isinstance(source, FastTextBinary)
+    found = source.lookup(wanted)
+    assert found.found.tolist() == text.lookup(wanted).found.tolist() == [True, True, False, True]
+    torch.testing.assert_close(found.values, text.lookup(wanted).values, atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(found.values[0], torch.tensor(model.wv["dog"]))
+    assert (source.dim, set(source.words(99))) == (6, set(model.wv.index_to_key))
+
+
+def test_a_broken_fasttext_model_is_named(fasttext_model, tmp_path, monkeypatch):
+    """Half a model, a packed one, a vector that is no number, and no gensim to read it."""
+    packed = write(tmp_path / "packed.bin.gz", fasttext_model[1].read_bytes())
+    with pytest.raises(InputError, match=r"packed\.bin\.gz: unpack it"):
+        open_source("mine", packed).lookup(["dog"])
+    half = tmp_path / "half.bin"
+    half.write_bytes(fasttext_model[1].read_bytes()[:200])
+    with pytest.raises(InputError, match=r"half\.bin: no whole fastText model.*fetch it again"):
+        open_source("mine", half).lookup(["dog"])
+    source = FastTextBinary("mine", fasttext_model[1])
+    source._model.vectors[:] = float("nan")
+    with pytest.raises(InputError, match="word 'dog' has a NaN"):
+        source.lookup(["dog"])
+    monkeypatch.setitem(sys.modules, "gensim.models.fasttext", None)
+    with pytest.raises(InputError, match=r"pip install embinit\[vectors\]`, or take"):
+        open_source("mine", fasttext_model[1]).lookup(["dog"])
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_arrays_come_back_by_their_words(tmp_path, kind):
+    """Words of any script, with spaces or without; numbers as float32."""
+    table = np.random.default_rng(0).normal(size=(len(WORDS), 5)).astype(kind)
+    path = tmp_path / "elmo.npz"
+    np.savez(path, words=np.array(WORDS), vectors=table)
+    source = open_source("mine", path)
+    found = source.lookup(["Straße", "missing", "the"])
+    assert isinstance(source, ArrayVectors)
+    assert (source.dim, source.words(2)) == (5, WORDS[:2])
+    assert found.found.tolist() == [True, False, True]
+    assert torch.equal(found.values[0], torch.tensor(table[2].astype(np.float32)))
+    assert found.values.dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"words": np.array(["a"])}, "'words' and 'vectors'.*numpy.savez"),
+        ({"words": np.array(["a"]), "vectors": np.ones((2, 3))}, r"\(1,\).*\(2, 3\); they must be"),
+        ({"words": np.array([b"a"]), "vectors": np.ones((1, 3))}, r"\|S1"),
+        ({"words": np.array(["a"]), "vectors": np.ones((1, 3), int)}, "int64"),
+        ({"words": np.array(["a"]), "vectors": np.ones(1)}, "they must be N strings"),
+        (
+            {"words": np.array(["a"]), "vectors": np.full((1, 2), np.nan)},
+            "row 0: word 'a' has a NaN",
+        ),
+        ({"words": np.array(["a"], object), "vectors": np.ones((1, 2))}, "allow_pickle"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(tmp_path, arrays, message):
+    """What is wrong is named; objects, which could run code, are not read at all."""
+    np.savez(tmp_path / "v.npz", **arrays)
+    with pytest.raises(InputError, match=message):
+        open_source("mine", tmp_path / "v.npz").lookup(["b"])
+
+
+def test_an_npz_that_is_no_archive_is_refused(tmp_path):
+    """Text, and a file that was cut short."""
+    for name, content in (("a.npz", b"the 1 2 3\n"), ("b.npz", b"PK\x03\x04cut")):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match=rf"{name}: no archive"):
+            open_source("mine", tmp_path / name).lookup(["the"])
+
+
 def test_a_missing_source_says_where_to_put_it(tmp_path):
     """Nothing is fetched behind the user's back once a data directory is named."""
-    for name in ("glove", "glove-de", "glove-de-en", "word2vec", "fasttext", "minilm", "t5"):
+    missing = ("glove", "glove-de", "glove-de-en", "word2vec", "fasttext", "elmo", "minilm", "t5")
+    for name in missing:
         with pytest.raises(InputError, match="--embinit-data-dir"):
             SOURCES[name](tmp_path)
     with pytest.raises(InputError, match="did you mean 'glove'"):
@@ -261,6 +359,7 @@ def data_dir(tmp_path):
     write(tmp_path / "vectors/glove.840B.300d.txt", ENGLISH)
     write(tmp_path / "vectors/GoogleNews-vectors-negative300.bin.gz", WELL)
     write(tmp_path / "vectors/crawl-300d-2M.vec.zip", b"2 3\n" + GOOD)
+    write(tmp_path / "vectors/elmo.vec", b"2 3\n" + GOOD)
     return tmp_path
 
 
@@ -271,6 +370,7 @@ def data_dir(tmp_path):
         ("glove-de", "und", [1, 2, 3]),
         ("word2vec", "dog", [1, 1, 1]),
         ("fasttext", "dog", [1, 2, 3]),
+        ("elmo", "dog", [1, 2, 3]),
     ],
 )
 def test_published_vectors_are_found_by_their_names(data_dir, name, word, numbers):

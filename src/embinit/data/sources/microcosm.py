@@ -1,7 +1,8 @@
 """The microcosm's own pre-trained vectors: tables trained on its unlabelled text, shipped inside.
 
-They stand in for the paper's GloVe, BERT and T5 where nothing may be downloaded. They were trained
-by ``embinit.runs.table_pretraining``; each file's metadata has the steps and the seed.
+They stand in for the paper's GloVe, BERT and T5, and for word2vec, fastText and ELMo, where nothing
+may be downloaded. They were trained by ``embinit.runs.table_pretraining``; each file's metadata has
+the steps and the seed.
 """
 
 from __future__ import annotations
@@ -87,5 +88,5 @@ def _register(name: str) -> None:
     SOURCES.register(name, SourceEntry(make, frozenset({SOURCE_LANGUAGE})))
 
 
-for _name in ("micro-glove", "micro-bert", "micro-t5"):
-    _register(_name)
+for _name in ("glove", "bert", "t5", "word2vec", "fasttext", "elmo"):
+    _register(f"micro-{_name}")

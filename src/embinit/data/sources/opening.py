@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from embinit.data.files import find
+from embinit.data.sources.arrays import ArrayVectors
 from embinit.data.sources.base import SOURCES, ByLanguage, Source, SourceEntry
+from embinit.data.sources.fasttext import FastTextBinary, is_fasttext
 from embinit.data.sources.huggingface import HuggingFaceTable
 from embinit.data.sources.text import TextVectors
 from embinit.data.sources.word2vec import Word2VecBinary
@@ -17,8 +19,9 @@ ENGLISH = frozenset({"en"})
 def open_source(name: str, path: Path, languages: frozenset[str] = ENGLISH) -> Source:
     """Opens the source at a path, by the kind of file.
 
-    A directory is a Hugging Face model. A file .bin or .bin.gz is in word2vec's binary format. Any
-    other file holds text vectors.
+    A directory is a Hugging Face model. A file .bin or .bin.gz is a fastText model, if it begins as
+    one, else in word2vec's binary format. A file .npz holds arrays. Any other file holds text
+    vectors.
 
     Args:
         name: The name in specs.
@@ -35,8 +38,11 @@ def open_source(name: str, path: Path, languages: frozenset[str] = ENGLISH) -> S
             f"source {name!r}: {path} doesn't exist; name a file of vectors, or the directory of "
             "a Hugging Face model"
         )
-    binary = path.name.endswith((".bin", ".bin.gz"))
-    return (Word2VecBinary if binary else TextVectors)(name, path, languages)
+    if path.suffix == ".npz":
+        return ArrayVectors(name, path, languages)
+    if path.name.endswith((".bin", ".bin.gz")):
+        return (FastTextBinary if is_fasttext(path) else Word2VecBinary)(name, path, languages)
+    return TextVectors(name, path, languages)
 
 
 def use_source(name: str, path: Path) -> None:
@@ -94,16 +100,21 @@ _published(
     "word2vec (Google News, 300d)",
     "vectors/GoogleNews-vectors-negative300.bin.gz",
     "vectors/GoogleNews-vectors-negative300.bin",
-    *(f"vectors/word2vec{ending}" for ending in (".txt", ".txt.gz", ".bin")),
+    *(f"vectors/word2vec{ending}" for ending in (".txt", ".txt.gz", ".bin", ".bin.gz")),
 )
 _published(
     "fasttext",
     "en",
     "fastText (crawl, 300d)",
-    "vectors/crawl-300d-2M.vec.zip",
-    "vectors/crawl-300d-2M.vec",
-    "vectors/fasttext.vec.gz",
-    "vectors/fasttext.vec",
+    *(f"vectors/crawl-300d-2M.{ending}" for ending in ("vec.zip", "vec")),
+    *(f"vectors/cc.en.300.{ending}" for ending in ("vec.gz", "vec", "bin")),
+    *(f"vectors/fasttext.{ending}" for ending in ("vec.gz", "vec", "bin")),
+)
+_published(
+    "elmo",
+    "en",
+    "ELMo's word layer (512d, exported as the docs on data say)",
+    *(f"vectors/elmo.{ending}" for ending in ("npz", "vec", "vec.gz", "txt", "txt.gz", "bin")),
 )
 
 

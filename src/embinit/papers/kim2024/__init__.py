@@ -23,7 +23,13 @@ from embinit.papers.kim2024.changes import (
     with_shuffled_positions,
     with_sinusoidal_positions,
 )
-from embinit.papers.kim2024.experiments import SOURCES, experiments, pretrainings, probes
+from embinit.papers.kim2024.experiments import (
+    OTHER_SOURCES,
+    SOURCES,
+    experiments,
+    pretrainings,
+    probes,
+)
 
 __all__ = [
     "everywhere",
@@ -95,6 +101,11 @@ NEXT_CHECKS = Family(
     {"micro": 5, "sample": 6, "paper": 8},
     says="Next checks: deeper, longer, every family",
 )
+OTHER_TABLES = Family(
+    "kim2024/other-tables",
+    {"micro": 18, "sample": 16, "paper": 0},
+    says="Next checks: tables of other methods",
+)
 BEYOND = Family(
     "kim2024/beyond",
     {"micro": 10, "sample": 2, "paper": 2},
@@ -115,6 +126,7 @@ FAMILIES = (
     TABLE_4,
     FIGURE_1,
     NEXT_CHECKS,
+    OTHER_TABLES,
     BEYOND,
     WIDTH,
 )
@@ -133,6 +145,20 @@ def table1(*sources: str, tasks: Sequence[str] = TASKS) -> Query:
     return lambda tier: [
         experiment
         for experiment in experiments(tier, sources or SOURCES)
+        if stands_for(experiment) <= set(tasks)
+    ]
+
+
+def other_tables(*sources: str, tasks: Sequence[str] = TASKS) -> Query:
+    """A query for a tier's experiments with the sources that Table 1 lacks.
+
+    Args:
+        sources: The roles of the sources; none means all of ``OTHER_SOURCES``.
+        tasks: The paper's tasks, as for ``table1``.
+    """
+    return lambda tier: [
+        experiment
+        for experiment in experiments(tier, sources or OTHER_SOURCES)
         if stands_for(experiment) <= set(tasks)
     ]
 

@@ -37,7 +37,17 @@ SOURCES = ("glove", "bert", "t5")
 
 _WORDS = ("whitespace", "whitespace")
 
-LABELS = {"glove": "GloVe", "bert": "BERT", "t5": "T5"}
+OTHER_SOURCES = ("word2vec", "fasttext", "elmo")
+"""The roles of the sources that the paper names for later checks, and has no numbers of."""
+
+LABELS = {
+    "glove": "GloVe",
+    "bert": "BERT",
+    "t5": "T5",
+    "word2vec": "word2vec",
+    "fasttext": "fastText",
+    "elmo": "ELMo",
+}
 
 
 @dataclass(frozen=True)
@@ -86,7 +96,7 @@ class SourceSetting:
     """A source of a tier, and what a model of its width takes.
 
     Attributes:
-        role: The paper's source that this one stands for (``glove``, ``bert``, ``t5``).
+        role: The paper's source that this one stands for, in ``SOURCES`` or ``OTHER_SOURCES``.
         source: The source's name.
         label: The source's name for people.
         dim: The width of its vectors, and so of the model.
@@ -146,12 +156,13 @@ MICRO = Settings(
     "micro",
     settings=tuple(
         (task, SourceSetting(role, f"micro-{role}", LABELS[role], 64, 2, *_WORDS))
-        for role in SOURCES
+        for role in (*SOURCES, *OTHER_SOURCES)
         for task in (_MICRO_TRANSLATION, _MICRO_SENTIMENT, _MICRO_INFERENCE)
     ),
     says="a miniature: text of a language that code makes from a seed, with its translation into "
-    "another, and small models. The tables called GloVe, BERT and T5 here are 64 wide and were "
-    "trained on that text by those methods' objectives; they are not the published ones.",
+    "another, and small models. The tables called GloVe, BERT, T5, word2vec, fastText and ELMo "
+    "here are 64 wide and were trained on that text by those methods' objectives; they are not the "
+    "published ones.",
 )
 
 _SAMPLE_SST2 = TaskSetting(
@@ -191,6 +202,14 @@ SAMPLE = Settings(
             SourceSetting("glove", "glove", "GloVe", 300, 10, "spacy", "spacy"),
             SourceSetting("bert", "minilm", "MiniLM", 384, 8, "hf:minilm", "spacy"),
             SourceSetting("t5", "t5", "T5", 512, 8, "hf:t5", "spacy"),
+            *(
+                SourceSetting(role, role, LABELS[role], dim, heads, "spacy", "spacy")
+                for role, dim, heads in (
+                    ("word2vec", 300, 10),
+                    ("fasttext", 300, 10),
+                    ("elmo", 512, 8),
+                )
+            ),
         )
         for task in (
             _SAMPLE_SST2,
@@ -215,7 +234,7 @@ SAMPLE = Settings(
     ),
     says="real data cut to what a CPU can train on, and small models: parts of SST-2, MNLI, and of "
     "Multi30k and IWSLT2017 from English to German; GloVe's published vectors (or a subset), and "
-    "MiniLM's table in BERT's place.",
+    "MiniLM's table in BERT's place; word2vec's, fastText's and ELMo's, where they are.",
 )
 
 
@@ -307,11 +326,11 @@ def experiments(
     sources: Sequence[str] = SOURCES,
     roles: Sequence[str] = ("translation", "sentiment", "inference"),
 ) -> list[Experiment]:
-    """The tier's experiments: each of its tasks with each of the paper's sources.
+    """The tier's experiments: each of its tasks with each of some sources.
 
     Args:
         name: The tier.
-        sources: The roles of the sources.
+        sources: The roles of the sources; those of Table 1 if none are named.
         roles: The roles of the tasks.
 
     Raises:

@@ -10,14 +10,22 @@ from embinit.claims.noise_floor import Floor, floors_in
 from embinit.papers import NoiseWanted, Paper
 from embinit.papers.kim2024 import FAMILIES, FINDING_1
 from embinit.papers.kim2024.beside import beside
-from embinit.papers.kim2024.experiments import TIERS, experiments, pretrainings, probes
+from embinit.papers.kim2024.experiments import (
+    OTHER_SOURCES,
+    SOURCES,
+    TIERS,
+    experiments,
+    pretrainings,
+    probes,
+)
 from embinit.papers.kim2024.mechanism import figures
 from embinit.papers.kim2024.printed import numbers, printed, printed_deviations
 
 
 def every_experiment(tier: str) -> list[Experiment]:
     """All experiments that the paper's claims are tested in on a tier."""
-    return [*experiments(tier), *probes(tier), *pretrainings(tier)]
+    every = experiments(tier, (*SOURCES, *OTHER_SOURCES))
+    return [*every, *probes(tier), *pretrainings(tier)]
 
 
 def noise(tier: str) -> list[NoiseWanted]:

@@ -1,4 +1,4 @@
-"""``python -m embinit.runs.table_pretraining make``: train the microcosm's three tables again."""
+"""``python -m embinit.runs.table_pretraining make``: train the microcosm's tables again."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from embinit.data.sources.assets import TrainedTable, save_table
 from embinit.runs.table_pretraining.corpus import Corpus
 from embinit.runs.table_pretraining.glove import train_glove
 from embinit.runs.table_pretraining.masked_language_model import train_masked_language_model
+from embinit.runs.table_pretraining.skip_gram import train_fasttext, train_word2vec
 from embinit.runs.table_pretraining.span_corruption import train_span_corruption
+from embinit.runs.table_pretraining.two_way_language_model import train_two_way_language_model
 from embinit.tables.diagnostics import neighbour_purity
 
 SENTENCES = 60_000
+NAMES = ("glove", "bert", "t5", "word2vec", "fasttext", "elmo")
 
 
 def make_assets(
@@ -32,7 +35,7 @@ def make_assets(
 
     Args:
         directory: Where to write them. It is made if there is none.
-        only: Some of ``glove``, ``bert`` and ``t5``; None means all.
+        only: Some of ``NAMES``; None means all.
         sentences: How many sentences to train on.
         effort: A factor for the passes and steps; 1 takes a few minutes a table on one core.
         seed: The seed of each training.
@@ -41,6 +44,9 @@ def make_assets(
         "glove": partial(train_glove, epochs=max(1, round(50 * effort)), seed=seed),
         "bert": partial(train_masked_language_model, steps=max(2, round(8000 * effort)), seed=seed),
         "t5": partial(train_span_corruption, steps=max(2, round(10_000 * effort)), seed=seed),
+        "word2vec": partial(train_word2vec, epochs=max(1, round(50 * effort)), seed=seed),
+        "fasttext": partial(train_fasttext, epochs=max(1, round(50 * effort)), seed=seed),
+        "elmo": partial(train_two_way_language_model, epochs=5 * effort, seed=seed),
     }
     torch.set_num_threads(1)  # more would change the order of sums, and so the tables
     corpus = Corpus.read(unlabelled(sentences))
@@ -71,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
     make = commands.add_parser("make", help="train the microcosm's tables")
     assets = Path(__file__).parents[2] / "data" / "assets"
     make.add_argument("--directory", type=Path, default=assets, help="where to write them")
-    make.add_argument("--only", nargs="+", choices=("glove", "bert", "t5"))
+    make.add_argument("--only", nargs="+", choices=NAMES)
     make.add_argument("--sentences", type=int, default=SENTENCES)
     make.add_argument("--effort", type=float, default=1.0, help="share of the steps")
     make.add_argument("--seed", type=int, default=0)

@@ -69,14 +69,19 @@ def cooccurrences(corpus: Corpus, window: int = WINDOW) -> Float[Tensor, "N N"]:
         X, symmetric, float64.
     """
     size = len(corpus.words)
-    counts = torch.zeros(size * size, dtype=torch.float64)
+    counts = torch.zeros(size, size, dtype=torch.float64)
     for distance in range(1, min(window, corpus.ids.shape[1] - 1) + 1):
-        left, right = corpus.ids[:, :-distance], corpus.ids[:, distance:]
-        inside = right != corpus.padding
-        cells = left[inside] * size + right[inside]
-        counts += torch.bincount(cells, minlength=size * size) / distance
-    square = counts.view(size, size)
-    return square + square.T
+        counts += pairs_apart(corpus, distance) / distance
+    return counts + counts.T
+
+
+def pairs_apart(corpus: Corpus, distance: int) -> Int64[Tensor, "N N"]:
+    """How often each word stands ``distance`` words before each other one in a sentence."""
+    size = len(corpus.words)
+    left, right = corpus.ids[:, :-distance], corpus.ids[:, distance:]
+    inside = right != corpus.padding
+    cells = left[inside] * size + right[inside]
+    return torch.bincount(cells, minlength=size * size).view(size, size)
 
 
 def weights(counts: Float[Tensor, "pairs"], x_max: float = X_MAX) -> Float[Tensor, "pairs"]:

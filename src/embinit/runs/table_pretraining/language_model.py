@@ -1,4 +1,4 @@
-"""The step loop that both language models share; an objective adds its batches and its loss."""
+"""The step loop that the language models share; an objective adds its batches and its loss."""
 
 from __future__ import annotations
 
@@ -15,9 +15,16 @@ from embinit.runs.table_pretraining.optimizers import OPTIMIZERS
 
 
 class LanguageModel(nn.Module):
-    """A model whose table, ``words``, has a row for each word and then its special tokens."""
+    """A model whose table, ``words``, has a row for each word and then its special tokens.
+
+    A model without such a table says itself what its words' rows are.
+    """
 
     words: nn.Embedding
+
+    def table(self, size: int) -> Float[Tensor, "{size} D"]:
+        """The rows of the first ``size`` words."""
+        return self.words.weight.detach()[:size].clone()
 
 
 Model = TypeVar("Model", bound=LanguageModel)
@@ -42,7 +49,7 @@ def train(
 
     Args:
         objective: The objective's name, for the log and the record.
-        corpus: The text, whose N words have the model's first N rows.
+        corpus: The text, whose N words are the model's first N.
         make_model: Makes the model, from torch's global generator.
         batches: As many batches as ``steps``.
         loss_of: The loss of a model on a batch.
@@ -74,5 +81,4 @@ def train(
         "seed": str(seed),
         "loss": f"{log.recent_loss:.4f}",
     }
-    values = model.words.weight.detach()[: len(corpus.words)].clone()
-    return TrainedTable(corpus.words, values, record)
+    return TrainedTable(corpus.words, model.table(len(corpus.words)), record)

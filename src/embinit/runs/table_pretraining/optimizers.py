@@ -1,4 +1,4 @@
-"""Optimizers of the two language models, by name, so that a recipe can be changed.
+"""Optimizers of the language models, by name, so that a recipe can be changed.
 
 What matters for a table's sigma is whether its steps are proportional to it. Adafactor's are, by
 its parameter scale (Shazeer and Stern 2018, section 8); Adam's are not.
@@ -14,6 +14,7 @@ from torch import nn
 from embinit.registry import Registry
 
 WARM_UP = 0.1
+UNROLLED = 20
 WEIGHT_DECAY = 0.01
 ADAFACTOR_FLOOR = 1e-3
 """The least root mean square that torch's Adafactor takes a parameter to have (``eps[1]``)."""
@@ -76,6 +77,25 @@ def _adamw(model: nn.Module, rate: float, steps: int) -> Step:
     return step
 
 
+def _adagrad(model: nn.Module, rate: float, steps: int) -> Step:
+    """ELMo's: squares start at 1, gradients are of ``UNROLLED`` words and clipped to a norm of 10.
+
+    Its program trains on the sum over the 20 words of a chunk, and tells the mean. Beside squares
+    that start at 1, the size of a gradient matters.
+    """
+    optimizer = torch.optim.Adagrad(model.parameters(), lr=rate, initial_accumulator_value=1.0)
+
+    def step() -> None:
+        for parameter in model.parameters():
+            if parameter.grad is not None:
+                parameter.grad *= UNROLLED
+        nn.utils.clip_grad_norm_(model.parameters(), 10.0)
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
 def _decayed_and_not(parameters: Iterable[nn.Parameter]) -> list[dict[str, object]]:
     """BERT's parameter groups: matrices and tables decay, biases and LayerNorms don't."""
     listed = list(parameters)
@@ -87,4 +107,5 @@ def _decayed_and_not(parameters: Iterable[nn.Parameter]) -> list[dict[str, objec
 
 OPTIMIZERS.register("adafactor", _adafactor)
 OPTIMIZERS.register("adafactor-but-for-the-table", _adafactor_but_for_the_table)
+OPTIMIZERS.register("adagrad", _adagrad)
 OPTIMIZERS.register("adamw", _adamw)
