@@ -8,7 +8,8 @@ test split greedily.
 - ``single``: embinit, cohorts of one.
 - ``plain``: ``torch.nn`` transformer layers in a loop as one would write it, batches of similar
   length, one run after the other.
-- ``huggingface``: ``Seq2SeqTrainer`` with a Marian model of the same sizes (needs ``accelerate``).
+- ``huggingface``: ``Seq2SeqTrainer`` with a Marian model of the same sizes (needs the extra
+  ``benchmarks``).
 - ``joeynmt``: JoeyNMT's ``TrainManager``, run only if named. JoeyNMT 2.3.0 wants another protobuf
   than constraints.txt has, so it is installed without its dependencies (docs/speed.md).
 

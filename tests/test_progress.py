@@ -104,34 +104,71 @@ def planned(folder, **costs):
     """The plan of session 1, and its runs' paths by name."""
     paths = {name: folder / "runs" / f"{name}.json" for name in costs}
     (folder / "runs").mkdir()
-    tell(folder, "plan-1-2.json", {str(paths[name]): cost for name, cost in costs.items()})
+    plan = {
+        str(paths[name]): cost if isinstance(cost, tuple) else (cost, "")
+        for name, cost in costs.items()
+    }
+    tell(folder, "plan-1-2.json", plan)
     return paths
 
 
+def mark(folder, share, *runs):
+    tell(folder, f"{os.getpid()}.json", {"share": share, "runs": runs})
+
+
 def test_the_time_left_goes_by_cost(folder):
-    """And by what was trained since the first look: what was stored before took no time."""
-    now = [100.0]
-    paths = planned(folder, stored=1.0, costly=3.0, cheap=1.0, other=1.0)
-    paths["stored"].touch()
-    runs = Runs(folder, 1, lambda: now[0])
-    assert runs.look() == State(done=1, running=0, left=3, share=pytest.approx(1 / 6), seconds=None)
-    now[0] = 130.0
-    paths["costly"].touch()
-    assert runs.look() == State(done=2, running=0, left=2, share=pytest.approx(4 / 6), seconds=20)
-
-
-def test_what_trains_now_counts_by_its_share(folder):
-    """So that there is an estimate before the first run ends; what others had begun is not ours."""
+    """And by what this session trained: what was stored or begun before took none of its time."""
     now = [0.0]
-    paths = planned(folder, ours=1.0, begun=1.0, idle=1.0)
-    tell(folder, f"{os.getpid()}.json", {"share": 0.5, "runs": ["begun", "of another plan"]})
+    paths = planned(folder, stored=1.0, begun=1.0, costly=3.0, cheap=1.0)
+    paths["stored"].touch()
+    mark(folder, 0.5, "begun", "of another plan")
     runs = Runs(folder, 1, lambda: now[0])
-    assert runs.look() == State(0, 1, 2, pytest.approx(0.5 / 3), None)
+    assert runs.look() == State(done=1, running=1, left=2, share=pytest.approx(0.25), seconds=None)
+    now[0] = 5.0
+    paths["begun"].touch()
+    mark(folder, 0.0, "costly")
+    assert runs.look().seconds is None
+    now[0] = 35.0
+    mark(folder, 0.5, "costly")
+    assert runs.look() == State(2, 1, 1, pytest.approx(3.5 / 6), seconds=pytest.approx(50))
+    now[0] = 45.0
+    assert runs.look().seconds == pytest.approx(40)  # no mark, but no slowness either
+    now[0] = 65.0
+    paths["costly"].touch()
+    (folder / f"{os.getpid()}.json").unlink()
+    assert runs.look() == State(3, 0, 1, pytest.approx(5 / 6), seconds=pytest.approx(20))
+
+
+def test_each_group_of_runs_has_its_own_speed(folder):
+    """A unit of cost may take longer in one kind of run; others are expected in between."""
+    now = [0.0]
+    paths = planned(
+        folder, a=(1.0, "slow"), b=(1.0, "quick"), c=(2.0, "slow"), d=(1.0, "quick"), e=(1.0, "new")
+    )
+    runs = Runs(folder, 1, lambda: now[0])
+    for run, seconds in {"a": 30.0, "b": 10.0}.items():
+        runs.look()
+        mark(folder, 0.0, run)
+        runs.look()
+        now[0] += seconds
+        paths[run].touch()
+        (folder / f"{os.getpid()}.json").unlink()
+    assert runs.look().seconds == pytest.approx(2 * 30 + 10 + 20)
+
+
+def test_all_that_train_share_the_time_left(folder):
+    """Two processes at work halve it."""
+    now = [0.0]
+    planned(folder, a=1.0, b=1.0, c=1.0)
+    runs = Runs(folder, 1, lambda: now[0])
+    runs.look()
+    mark(folder, 0.0, "a")
+    tell(folder, f"{os.getppid()}.json", {"share": 0.0, "runs": ["b"]})
+    runs.look()
     now[0] = 10.0
-    tell(folder, f"{os.getpid()}.json", {"share": 0.5, "runs": ["begun", "ours"]})
-    assert runs.look() == State(0, 2, 1, pytest.approx(1 / 3), pytest.approx(40))
-    paths["ours"].touch()
-    assert runs.look() == State(1, 1, 1, pytest.approx(1.5 / 3), pytest.approx(15))
+    mark(folder, 0.5, "a")
+    tell(folder, f"{os.getppid()}.json", {"share": 0.5, "runs": ["b"]})
+    assert runs.look() == State(0, 2, 1, pytest.approx(1 / 3), seconds=pytest.approx(20))
 
 
 def test_marks_of_dead_processes_say_nothing(folder):
@@ -152,7 +189,7 @@ def test_marks_of_dead_processes_say_nothing(folder):
 def test_a_session_sees_its_own_plans_alone(folder):
     """All of its workers': those that look again plan more. A store may have other sessions."""
     for name, run in (("1-2", "a"), ("1-3", "b"), ("12-2", "c"), ("2-1", "d")):
-        tell(folder, f"plan-{name}.json", {str(folder / run): 1.0})
+        tell(folder, f"plan-{name}.json", {str(folder / run): (1.0, "")})
     (folder / "plan-1-4.json").write_text("{")
     assert Runs(folder, 1).look().wanted == 2
     assert Runs(folder, 3).look() is None

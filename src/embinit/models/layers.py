@@ -67,6 +67,18 @@ def no_dropout(x: Tensor) -> Tensor:
     return x
 
 
+def products(x: Float[Tensor, "R M K"], y: Float[Tensor, "R K N"]) -> Float[Tensor, "R M N"]:
+    """Each run's matrix product, which has the same bits whatever the number of runs.
+
+    On a CPU oneDNN cuts a batch of bfloat16 products into blocks that depend on the batch's size,
+    and so does the order of its sums; each run has a product of its own there. MKL's float32 has
+    no such cuts (``tests/test_bits.py``).
+    """
+    if x.dtype == torch.float32 or x.is_cuda:
+        return torch.bmm(x, y)
+    return torch.stack([torch.mm(a, b) for a, b in zip(x.unbind(), y.unbind(), strict=True)])
+
+
 class StackedLinear(nn.Module):
     """y_r = x_r W_r + b_r for each run r.
 
@@ -90,7 +102,7 @@ class StackedLinear(nn.Module):
         weight, bias = self.weight[..., columns], self.bias[..., columns]
         if self.dtype == torch.float32:
             return torch.baddbmm(bias, x, weight)
-        return torch.bmm(x.to(self.dtype), weight.to(self.dtype)).float() + bias
+        return products(x.to(self.dtype), weight.to(self.dtype)).float() + bias
 
 
 def draw_xavier(layer: StackedLinear, run: int, generator: torch.Generator) -> None:

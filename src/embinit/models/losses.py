@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd import Function
 
-from embinit.models.layers import StackedLinear
+from embinit.models.layers import StackedLinear, products
 
 NOTHING = -100
 """A label that the loss leaves out."""
@@ -77,7 +77,7 @@ class _StackedCrossEntropy(Function):
             # Where precision is float64 (in tests) it stays so; bfloat16 is for products alone.
             narrow = dtype if dtype != torch.float32 else hidden.dtype
             x, w = hidden[part].to(narrow), weight[part].to(narrow)
-            logits = torch.bmm(x, w).to(hidden.dtype).add_(bias[part])
+            logits = products(x, w).to(hidden.dtype).add_(bias[part])
             real = (labels[part] != NOTHING).unsqueeze(-1)
             index = labels[part].unsqueeze(-1).masked_fill(~real, 0)
             weights = real.to(logits.dtype)
@@ -87,8 +87,8 @@ class _StackedCrossEntropy(Function):
                 by_logit = logs.exp_().mul_(weights).scatter_add_(-1, index, -weights)
                 gradients[2][part] = by_logit.sum(dim=1, keepdim=True)
                 by_logit = by_logit.to(narrow)
-                gradients[0][part] = torch.bmm(by_logit, w.transpose(1, 2))
-                gradients[1][part] = torch.bmm(x.transpose(1, 2), by_logit)
+                gradients[0][part] = products(by_logit, w.transpose(1, 2))
+                gradients[1][part] = products(x.transpose(1, 2), by_logit)
         ctx.save_for_backward(*gradients)
         return losses
 

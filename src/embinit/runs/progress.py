@@ -14,10 +14,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from embinit.data.files import write_atomically
 from embinit.runs.plan import Cohort
 from embinit.runs.session import Session
+from embinit.specs import RunSpec
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,36 @@ class State:
         return f"about {minutes // 60} h {minutes % 60:02d} min"
 
 
+class Planned(NamedTuple):
+    """A planned run's cost, and the group of runs that take alike many seconds for a unit of it."""
+
+    cost: float
+    group: str
+
+
+class Mark(NamedTuple):
+    """What a process trains: the trained share, and the runs' keys."""
+
+    share: float
+    runs: tuple[str, ...]
+
+
+@dataclass
+class _Watched:
+    """A cohort in training: its newest mark, and when that was new; None if that wasn't seen."""
+
+    mark: Mark
+    since: float | None
+
+
 class Runs:
     """The runs that a session plans.
 
-    The time left is estimated by cost, since the costliest runs are trained first, and from what
-    was trained since the first look. Runs that were stored or begun earlier took none of that time.
+    The time left is a sum over groups of runs (kind, task and model): the cost that is left times
+    the seconds that a unit of the group's cost took in this session, over the number of processes
+    that train. What a group has taken is counted from mark to mark, so that neither start-up nor
+    what a cohort has trained since its newest mark counts as slowness. A group of which nothing
+    was trained yet is expected to take what the others took.
 
     Args:
         folder: The store's folder of plans and marks.
@@ -72,43 +99,118 @@ class Runs:
         self, folder: Path, controller: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._folder, self._controller, self._clock = folder, controller, clock
-        self._started: float | None = None
-        self._first: dict[str, float] = {}
+        self._looked = False
+        self._watched: dict[int, _Watched] = {}
+        self._seconds: dict[str, float] = {}
+        self._costs: dict[str, float] = {}
+        self._workers = 1
 
     def look(self) -> State | None:
         """The state of the plan now; None while there is no plan."""
-        costs = self._costs()
-        if not costs:
+        plan = self._plan()
+        if not plan:
             return None
-        stored = {path for path in costs if os.path.exists(path)}
-        marked, now = in_training(self._folder), self._clock()
-        begun = {path: marked[key] for path in costs if (key := Path(path).stem) in marked}
-        shares = {path: 1.0 if path in stored else begun.get(path, 0.0) for path in costs}
-        self._started = now if self._started is None else self._started
-        for path, share in shares.items():
-            self._first.setdefault(path, share)
-        trained = sum(cost * (shares[path] - self._first[path]) for path, cost in costs.items())
-        whole, left = sum(costs.values()), _left(costs, shares)
+        stored = {path for path in plan if os.path.exists(path)}
+        now, live = self._clock(), marks(self._folder)
+        by_key = {Path(path).stem: path for path in plan}
+        self._watch(live, {Path(path).stem for path in stored}, by_key, plan, now)
+        self._looked = True
+        begun = {
+            by_key[key]: mark.share for mark in live.values() for key in mark.runs if key in by_key
+        }
+        shares = {path: 1.0 if path in stored else begun.get(path, 0.0) for path in plan}
+        left: dict[str, float] = {}
+        for path, (cost, group) in plan.items():
+            left[group] = left.get(group, 0.0) + cost * (1 - shares[path])
+        whole = math.fsum(cost for cost, _ in plan.values())
         running = len(begun.keys() - stored)
         return State(
             done=len(stored),
             running=running,
-            left=len(costs) - len(stored) - running,
-            share=1 - left / whole,
-            seconds=left * (now - self._started) / trained if trained > 0 else None,
+            left=len(plan) - len(stored) - running,
+            share=1 - math.fsum(left.values()) / whole,
+            seconds=self._estimate(left, now),
         )
 
-    def _costs(self) -> dict[str, float]:
-        """The costs of the planned runs by path. Workers at a later look plan more than others."""
-        costs: dict[str, float] = {}
+    def _plan(self) -> dict[str, Planned]:
+        """The planned runs by path. Workers at a later look plan more than others."""
+        plan: dict[str, Planned] = {}
         for path in self._folder.glob(f"plan-{self._controller}-*.json"):
             with contextlib.suppress(OSError, ValueError):
-                costs |= json.loads(path.read_bytes())
-        return costs
+                told = json.loads(path.read_bytes())
+                plan |= {run: Planned(cost, group) for run, (cost, group) in told.items()}
+        return plan
+
+    def _watch(
+        self,
+        live: dict[int, Mark],
+        stored: set[str],
+        by_key: dict[str, str],
+        plan: dict[str, Planned],
+        now: float,
+    ) -> None:
+        """Counts the seconds and costs between the marks of the last look and those of this one."""
+        ours = {
+            process: mark
+            for process, mark in live.items()
+            if any(key in by_key for key in mark.runs)
+        }
+
+        def count(watched: _Watched, share: float) -> None:
+            runs = [plan[by_key[key]] for key in watched.mark.runs if key in by_key]
+            if watched.since is None or not runs:
+                return
+            group, trained = runs[0].group, share - watched.mark.share
+            cost = trained * math.fsum(run.cost for run in runs)
+            self._seconds[group] = self._seconds.get(group, 0.0) + now - watched.since
+            self._costs[group] = self._costs.get(group, 0.0) + cost
+
+        for process, watched in list(self._watched.items()):
+            mark = ours.get(process)
+            if mark is not None and mark.runs == watched.mark.runs:
+                if mark.share > watched.mark.share:
+                    count(watched, mark.share)
+                    self._watched[process] = _Watched(mark, now)
+                continue
+            if stored.issuperset(watched.mark.runs):
+                count(watched, 1.0)
+            del self._watched[process]
+        for process, mark in ours.items():
+            if process not in self._watched:
+                # A mark of share 0 is new, unless it was there before the first look.
+                new = self._looked and mark.share == 0
+                self._watched[process] = _Watched(mark, now if new else None)
+        self._workers = len(ours) or self._workers
+
+    def _estimate(self, left: dict[str, float], now: float) -> float | None:
+        """The seconds that the costs ``left`` of each group will take."""
+        trained = math.fsum(self._costs.values())
+        if trained <= 0:
+            return None
+        usual = math.fsum(self._seconds.values()) / trained
+        seconds = math.fsum(
+            cost * (self._seconds[group] / self._costs[group] if self._costs.get(group) else usual)
+            for group, cost in left.items()
+        )
+        # What was trained since the newest marks is not among the shares yet.
+        for watched in self._watched.values():
+            seconds -= now - watched.since if watched.since is not None else 0.0
+        return max(0.0, seconds) / self._workers
 
 
-def _left(costs: dict[str, float], shares: dict[str, float]) -> float:
-    return math.fsum(cost * (1 - shares[path]) for path, cost in costs.items())
+def marks(folder: Path) -> dict[int, Mark]:
+    """The marks of live processes, by process id.
+
+    Args:
+        folder: The store's folder of plans and marks.
+    """
+    live: dict[int, Mark] = {}
+    for path in folder.glob("[0-9]*.json"):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            told = json.loads(path.read_bytes())
+            if alive(_owner(path)):
+                live[_owner(path)] = Mark(float(told["share"]), tuple(told["runs"]))
+    return live
 
 
 def in_training(folder: Path) -> dict[str, float]:
@@ -120,13 +222,7 @@ def in_training(folder: Path) -> dict[str, float]:
     Returns:
         The trained share of each run, 0 to 1, by the run's key.
     """
-    shares: dict[str, float] = {}
-    for path in folder.glob("[0-9]*.json"):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            mark = json.loads(path.read_bytes())
-            if alive(_owner(path)):
-                shares |= dict.fromkeys(mark["runs"], float(mark["share"]))
-    return shares
+    return {run: mark.share for mark in marks(folder).values() for run in mark.runs}
 
 
 def alive(process: int) -> bool:
@@ -168,6 +264,11 @@ def sweep(folder: Path, started: float = math.inf) -> None:
                 path.unlink()
 
 
+def _group(run: RunSpec) -> str:
+    """Runs of a group take alike many seconds for a unit of their cost."""
+    return f"{run.kind}/{run.data.task}/{run.precision}/{run.model}"
+
+
 def tell_plan(session: Session, controller: int) -> None:
     """Writes this process's plan, for the progress that ``controller`` shows.
 
@@ -176,7 +277,7 @@ def tell_plan(session: Session, controller: int) -> None:
         controller: The process id of the session's controller.
     """
     costs = {
-        str(session.store.path(session.key(run))): Cohort((run,)).cost
+        str(session.store.path(session.key(run))): (Cohort((run,)).cost, _group(run))
         for run in session.wanted
         if session.problem(run) is None
     }

@@ -10,6 +10,7 @@ Shapes: R runs of S seeds, B examples.
 from __future__ import annotations
 
 import functools
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
@@ -37,6 +38,14 @@ Progress = Callable[[float], None]
 EVALUATION_BATCH = {"cpu": 32, "cuda": 512}
 """Examples at once where nothing is learnt: a core is quicker with what its caches hold."""
 
+LANES = 16
+"""Elements that a CPU handles at once, at most.
+
+What is left over after the last full vector is computed by other instructions, which round
+differently. So that a run's bits do not depend on its place in the stack, Adam learns a parameter
+of which a run has no multiple of this many elements run by run.
+"""
+
 Model = TypeVar("Model", bound=nn.Module)
 
 Losses = tuple[Float[Tensor, " R"], Int[Tensor, " _"]]
@@ -55,6 +64,7 @@ class StackedTrainer(ABC, Generic[Model]):
         model: The stacked model of all runs.
         curves: What is measured of each epoch.
         learn: Learns a batch: ``step``, on a GPU replayed from CUDA graphs.
+        pieces: Parameters that Adam learns run by run (see ``LANES``), and each run's piece.
     """
 
     def __init__(
@@ -94,8 +104,11 @@ class StackedTrainer(ABC, Generic[Model]):
             self.seed_of_run,
             spec.dropout,
         )
+        learnt = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self.pieces = {} if self.on_gpu else _pieces(learnt)
+        whole = [parameter for parameter in learnt if parameter not in self.pieces]
         self.optimizer = torch.optim.Adam(
-            [parameter for parameter in model.parameters() if parameter.requires_grad],
+            [*whole, *itertools.chain.from_iterable(self.pieces.values())],
             lr=settings.lr if lr is None else lr,
             betas=settings.betas,
             eps=settings.eps,
@@ -164,8 +177,12 @@ class StackedTrainer(ABC, Generic[Model]):
         """Learn the examples ``chosen`` of the training split, cut to so many words."""
         losses, counted = self.losses(chosen, source, target)
         losses = losses / counted
-        self.optimizer.zero_grad(set_to_none=True)
+        self.model.zero_grad(set_to_none=True)
         losses.sum().backward()
+        for parameter, pieces in self.pieces.items():
+            if parameter.grad is not None:
+                for piece, gradient in zip(pieces, parameter.grad.unbind(), strict=True):
+                    piece.grad = gradient
         self.optimizer.step()
         self.total += losses.detach()
 
@@ -190,6 +207,15 @@ class StackedTrainer(ABC, Generic[Model]):
             loss += of_batch
             total += counted
         return (loss / total).cpu()
+
+
+def _pieces(parameters: Sequence[nn.Parameter]) -> dict[nn.Parameter, list[nn.Parameter]]:
+    """The parameters with left-over elements, and for each its runs' views of it."""
+    return {
+        parameter: [nn.Parameter(of_run) for of_run in parameter.detach().unbind()]
+        for parameter in parameters
+        if parameter[0].numel() % LANES
+    }
 
 
 class GraphCache:

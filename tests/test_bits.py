@@ -1,0 +1,224 @@
+"""On one machine's CPU a run has the same bits in any cohort, session and order, after a kill too.
+
+All sizes here are odd, so that runs lie across the vectors of a CPU, and the last batches are
+shorter than the others.
+"""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embinit.papers.kim2024.experiments import experiments
+from embinit.runs import training, transfer
+from embinit.runs.plan import Cohort
+from embinit.runs.results import RunResult
+from embinit.runs.session import Session
+from embinit.runs.store import Store
+from embinit.specs import (
+    Cut,
+    DataSpec,
+    DownstreamSpec,
+    ModelSpec,
+    PositionSpec,
+    PretrainingSpec,
+    RunSpec,
+    TableSpec,
+    TrainingSpec,
+    TransferSpec,
+)
+
+MODELS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "wide": {"dim": 60, "heads": 3, "layers": 2, "feed_forward": 67},
+    "gelu": {"feed_forward": 37, "activation": "gelu"},
+    "relative": {"attention": "relative", "norm_position": "pre", "norm": "rms"},
+    "rotary": {"attention": "rotary", "norm_after_sum": True, "input_width": 19},
+}
+TRAIN, HELD_OUT = 75, 37
+SETTINGS = [
+    *((role, "plain", "float32") for role in ("translation", "sentiment", "inference")),
+    *(("translation", model, "float32") for model in MODELS if model != "plain"),
+    *(("translation", model, "bfloat16") for model in ("plain", "wide")),
+    ("inference", "gelu", "bfloat16"),
+]
+
+
+@functools.cache
+def arms(role: str, model: str, precision: str, epochs: int = 2) -> tuple[RunSpec, ...]:
+    """Fifteen runs of one cohort: three seeds, and tables of all sorts, one of them frozen."""
+    [one] = experiments("micro", ("glove",), (role,))
+    one = one.changed()
+    width = MODELS[model].get("input_width", MODELS[model].get("dim", one.model.dim))
+    one = replace(
+        one,
+        model=replace(one.model, **MODELS[model]),
+        training=replace(one.training, batch_size=16, epochs=epochs, precision=precision),
+        data=replace(one.data, cut=Cut(TRAIN, HELD_OUT, HELD_OUT)),
+    )
+    fits = width == 64  # GloVe's vectors
+    variants = [(one, "xavier"), (one.frozen(), "xavier"), (one.without_positions(), "xavier")]
+    variants += (
+        [(one, "pretrained"), (one.with_sigma(0.3), "pretrained")]
+        if fits
+        else [(one.with_sigma(sigma), "xavier") for sigma in (0.05, 0.3)]
+    )
+    return tuple(s.run(init, seed) for seed in (5000, 5001, 5002) for s, init in variants)
+
+
+@functools.cache
+def transfers(name: str) -> tuple[RunSpec, ...]:
+    """Six runs that pre-train, are probed and are fine-tuned."""
+    model = {
+        "coupled": {"coupled": True},
+        "decoupled": {"input_width": 9, "output_width": 21, "activation": "gelu"},
+        "bfloat16": {"feed_forward": 37},
+    }[name]
+    precision = "bfloat16" if name == "bfloat16" else "float32"
+    text = DataSpec(
+        "micro-two-languages", ("whitespace", "whitespace"), Cut(70), 1, 24, most_words=111
+    )
+
+    def labelled(task: str) -> DataSpec:
+        return DataSpec(task, ("whitespace",), Cut(45, 21), 1, 24, vocabulary=text)
+
+    recipe = TransferSpec(
+        PretrainingSpec(16, 2, 2e-3, share=0.3, precision=precision),
+        (
+            DownstreamSpec(
+                "sentiment",
+                labelled("micro-sentiment-across"),
+                TrainingSpec(16, 2, 1e-3, precision=precision),
+            ),
+        ),
+        (labelled("micro-verb"), labelled("micro-sentiment-across")),
+    )
+    spec = replace(ModelSpec(24, 3, 2, 31, 0.1, norm_after_sum=True), **model)
+    where = PositionSpec("learned", "one")
+    return tuple(
+        RunSpec(text, spec, recipe, TableSpec(init, None), where, seed)
+        for seed in (5000, 5001, 5002)
+        for init in ("normal", "xavier")
+    )
+
+
+def numbers(result: RunResult) -> tuple[Any, ...]:
+    """All that training made of a run."""
+    return (
+        result.measures,
+        result.curves,
+        result.outputs,
+        result.tables,
+        result.positions,
+        result.failure,
+    )
+
+
+@functools.cache
+def alone(run: RunSpec) -> tuple[Any, ...]:
+    make = transfer.train if run.kind == "transfer" else training.train
+    return numbers(make(Cohort((run,)))[0])
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids="-".join)
+def test_a_run_alone_has_the_bits_of_a_run_among_fourteen(setting):
+    runs = arms(*setting)
+    together = training.train(Cohort(runs))
+    for index in (0, 8, 14):
+        assert numbers(together[index]) == alone(runs[index])
+
+
+@settings(max_examples=5)
+@given(data=st.data())
+def test_a_run_has_the_same_bits_in_any_cohort(data):
+    """Of any size, mixture and order."""
+    setting = data.draw(st.sampled_from([SETTINGS[0], SETTINGS[3], SETTINGS[-2]]))
+    chosen = data.draw(
+        st.lists(st.sampled_from(arms(*setting)), min_size=2, max_size=5, unique=True)
+    )
+    together = training.train(Cohort(tuple(chosen)))
+    seen = data.draw(st.integers(0, len(chosen) - 1))
+    assert numbers(together[seen]) == alone(chosen[seen])
+
+
+@pytest.mark.parametrize("name", ["coupled", "decoupled", "bfloat16"])
+def test_a_pretrained_run_has_the_same_bits_in_any_cohort(name):
+    runs = transfers(name)
+    for chosen in (runs, runs[3:0:-1]):
+        together = transfer.train(Cohort(chosen))
+        for index in (0, 2):
+            assert numbers(together[index]) == alone(chosen[index])
+
+
+@pytest.mark.parametrize("setting", [SETTINGS[0], SETTINGS[3]], ids="-".join)
+def test_the_trained_parameters_have_the_same_bits(setting):
+    """Curves and outputs are sums and choices, which could hide a difference."""
+
+    def parameters(runs: tuple[RunSpec, ...]) -> dict[str, torch.Tensor]:
+        trainer = training.CohortTraining(Cohort(runs), None, "cpu")
+        trainer.train_epochs(lambda done: None)
+        row = 2 % len(runs) if len(runs) > 1 else 0
+        return {name: value.detach()[row] for name, value in trainer.model.named_parameters()}
+
+    runs = arms(*setting)
+    single, many = parameters((runs[2],)), parameters(runs)
+    assert single.keys() == many.keys()
+    for name, value in single.items():
+        assert torch.equal(value, many[name]), name
+
+
+def work(root: Path, runs: list[RunSpec]) -> None:
+    torch.set_num_threads(1)
+    session = Session(Store(root), None, "cpu")
+    session.want(runs)
+    session.ensure(runs)
+
+
+def stored(root: Path, runs: list[RunSpec]) -> list[tuple[Any, ...]]:
+    session = Session(Store(root), None, "cpu", may_train=False)
+    results = [session.result(run) for run in runs]
+    assert all(result is not None for result in results)
+    return [numbers(result) for result in results if result is not None]
+
+
+def test_workers_order_and_a_kill_leave_the_bits_alone(tmp_path):
+    """One process, two of them, other wishes first, and one that was killed in its midst."""
+    setting = ("translation", "plain", "float32")
+    runs = [*arms(*setting), *arms("sentiment", "plain", "float32")]
+    work(tmp_path / "one", runs)
+    expected = stored(tmp_path / "one", runs)
+
+    session = Session(Store(tmp_path / "two"), None, "cpu")
+    session.want(runs)
+    with session.helped():
+        session.ensure(runs)
+    assert stored(tmp_path / "two", runs) == expected
+
+    for run in reversed(runs[13:17]):
+        work(tmp_path / "turned", [run])
+    work(tmp_path / "turned", runs)
+    assert stored(tmp_path / "turned", runs) == expected
+
+    process = multiprocessing.get_context("spawn").Process(
+        target=work, args=(tmp_path / "killed", runs)
+    )
+    process.start()
+    end = time.monotonic() + 120
+    while not list((tmp_path / "killed" / "runs").glob("*/*.json")):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    process.kill()
+    process.join()
+    kept = len(list((tmp_path / "killed" / "runs").glob("*/*.json")))
+    assert kept < len(runs)
+    work(tmp_path / "killed", runs)
+    assert stored(tmp_path / "killed", runs) == expected
