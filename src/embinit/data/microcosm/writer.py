@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import zlib
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import accumulate, islice
 from typing import Literal
@@ -36,20 +37,54 @@ Share = Literal["test", "validation", "train", "unlabelled"]
 _SHARES: tuple[Share, ...] = ("test", "validation", "train") + 5 * ("unlabelled",)
 
 
-@cache
-def _zipf(size: int) -> tuple[float, ...]:
-    return tuple(1 / rank for rank in range(1, size + 1))
+DRAWN_AT_ONCE = 1024
+Weights = tuple[float, ...]
 
 
 @cache
-def _cumulative(weights: tuple[float, ...]) -> tuple[float, ...]:
+def _zipf(size: int) -> Weights:
+    return _cumulative(tuple(1 / rank for rank in range(1, size + 1)))
+
+
+def _cumulative(weights: Iterable[float]) -> Weights:
     return tuple(accumulate(weights))
+
+
+@cache
+def _preferred() -> dict[str, tuple[Weights, ...]]:
+    """The preferences between classes, each row cumulative, by name."""
+    rows: dict[str, tuple[Weights, ...]] = {
+        name: tuple(_cumulative(row) for row in getattr(preferences(), name))
+        for name in ("subject", "object", "speaker", "adjective", "adverb")
+    }
+    # Adjectives of even classes are favourable.
+    for name, start in (("unfavourable", 1), ("favourable", 0)):
+        rows[name] = tuple(
+            _cumulative(weight if group % 2 == start else 0.0 for group, weight in enumerate(row))
+            for row in preferences().adjective
+        )
+    return rows
+
+
+@cache
+def _word(part: Part, group: int, synonym: int) -> Word:
+    return Word(part, group, synonym)
+
+
+_OPINIONS = _cumulative((9.0, 3.0, 6.0, 2.0))
+_SENTENCES = _cumulative((6.0, 3.0, 1.0))
+
+
+def _uniform(rng: np.random.Generator) -> Iterator[float]:
+    """The numbers that ``rng.random()`` gives one by one, drawn many at once for speed."""
+    while True:
+        yield from rng.random(DRAWN_AT_ONCE).tolist()
 
 
 class Writer:
     """Draws sentences from one random stream.
 
-    Only ``random()`` is called; classes and synonyms follow by inversion. The bits of a uniform
+    Only uniform numbers are drawn; classes and synonyms follow by inversion. The bits of a uniform
     number are stable over numpy's versions, those of its samplers need not be.
 
     Args:
@@ -57,25 +92,24 @@ class Writer:
     """
 
     def __init__(self, rng: np.random.Generator) -> None:
-        self._random = rng.random
+        self._random = _uniform(rng).__next__
 
     def chance(self, probability: float) -> bool:
         """Draws True with this probability."""
-        return float(self._random()) < probability
+        return self._random() < probability
 
     def below(self, size: int) -> int:
         """Draws a uniform whole number from 0 to ``size`` - 1."""
         return int(self._random() * size)
 
-    def pick(self, weights: tuple[float, ...]) -> int:
-        """Draws an index, with probability proportional to its weight."""
-        cumulative = _cumulative(weights)
-        index = bisect_right(cumulative, float(self._random()) * cumulative[-1])
-        return min(index, len(weights) - 1)
+    def pick(self, cumulative: Weights) -> int:
+        """Draws an index by the cumulative weights of all."""
+        index = bisect_right(cumulative, self._random() * cumulative[-1])
+        return min(index, len(cumulative) - 1)
 
     def word(self, part: Part, group: int) -> Word:
         """Draws a word of a class, Zipf-distributed over its synonyms."""
-        return Word(part, group, self.pick(_zipf(CLASSES[part][1])))
+        return _word(part, group, self.pick(_zipf(CLASSES[part][1])))
 
     def noun_phrase(self, group: int, adjective: float = 0.0, owner: float = 0.0) -> NounPhrase:
         """Draws a noun phrase.
@@ -102,10 +136,8 @@ class Writer:
             noun_group: The class of the noun.
             polarity: Whether it is favourable; None means either.
         """
-        weights = list(preferences().adjective[noun_group])
-        if polarity is not None:
-            weights[int(polarity) :: 2] = [0.0] * (len(weights) // 2)
-        return self.word("adjective", self.pick(tuple(weights)))
+        name = {None: "adjective", True: "favourable", False: "unfavourable"}[polarity]
+        return self.word("adjective", self.pick(_preferred()[name][noun_group]))
 
     def action(
         self,
@@ -123,12 +155,12 @@ class Writer:
             verbs: The number of verb classes to draw from, the first ones.
         """
         group = self.below(verbs)
-        prefers = preferences()
-        subject = self.noun_phrase(self.pick(prefers.subject[group]), adjective)
+        prefers = _preferred()
+        subject = self.noun_phrase(self.pick(prefers["subject"][group]), adjective)
         verb = self.word("verb", group)
-        object_ = self.noun_phrase(self.pick(prefers.object[group]), adjective, owner)
+        object_ = self.noun_phrase(self.pick(prefers["object"][group]), adjective, owner)
         negated = self.chance(0.2)
-        manner = self.word("adverb", self.pick(prefers.adverb[group]))
+        manner = self.word("adverb", self.pick(prefers["adverb"][group]))
         return Action(subject, verb, object_, negated, manner if self.chance(adverb) else None)
 
     def opinion(self) -> Opinion:
@@ -142,7 +174,7 @@ class Writer:
         adverb = self.word("adverb", self.below(CLASSES["adverb"][0])) if self.chance(0.5) else None
         polarity = self.chance(0.5)
         stated = Judgement(self.adjective(noun_group, polarity))
-        kind = self.pick((9.0, 3.0, 6.0, 2.0))
+        kind = self.pick(_OPINIONS)
         if kind == 0:
             return Opinion(subject, (stated,), adverb=adverb)
         if kind == 1:
@@ -157,13 +189,13 @@ class Writer:
 
     def sentence(self) -> Sentence:
         """Draws a sentence: six in ten are actions, three opinions, one a report."""
-        kind = self.pick((6.0, 3.0, 1.0))
+        kind = self.pick(_SENTENCES)
         if kind == 0:
             return self.action()
         if kind == 1:
             return self.opinion()
         group = self.below(CLASSES["report"][0])
-        speaker = self.noun_phrase(self.pick(preferences().speaker[group]))
+        speaker = self.noun_phrase(self.pick(_preferred()["speaker"][group]))
         return Report(
             speaker, self.word("report", group), self.action(adjective=0.2, adverb=0.1, owner=0.0)
         )
