@@ -19,7 +19,7 @@ from scipy import stats
 from builders import make_result, make_table
 from embinit.claims.audit import Audit
 from embinit.claims.comparisons import Decider, rank_correlation, read_by, trend, verdict_of
-from embinit.claims.definitions import Claim, Family, claim, comparisons_of
+from embinit.claims.definitions import Claim, Family, claim, comparisons_of, family_rank
 from embinit.claims.paired_tests import Verdict
 from embinit.errors import InputError
 from embinit.papers import PAPERS
@@ -574,3 +574,46 @@ def test_a_trend_takes_three_different_widths_of_one_measure(arms):
             trend([(x, arm) for x in xs], "width")
     with pytest.raises(InputError, match="like with like"):
         trend([(1, arm), (2, arm), (4, arm.best_epoch)], "width")
+
+
+def test_families_stand_in_the_papers_order():
+    """Findings, then tables, then figures, then what goes beyond; by name where those are alike."""
+    names = ["p/finding-1", "p/finding-2", "q/finding-0", "p/table-1", "p/figure-2", "p/beyond"]
+    expected = [(0, "p/finding-1"), (0, "p/finding-2"), (0, "q/finding-0")]
+    expected += [(1, "p/table-1"), (2, "p/figure-2"), (3, "p/beyond")]
+    assert [family_rank(name) for name in names] == expected
+    assert family_rank("figure-7") == (2, "figure-7")
+    assert family_rank("finding/x/other") == (3, "finding/x/other")
+
+
+def test_a_claim_that_is_false_before_any_run_says_so(arms):
+    """With the line that says it, and nothing about the comparison itself."""
+
+    def test_denied(experiment):
+        assert not experiment["pretrained"] < experiment["xavier"]
+
+    said = (
+        "^it asserts something that is false before any run: a claim asserts comparisons of arms "
+        "alone, and none with 'not'$"
+    )
+    with pytest.raises(InputError, match=said) as caught:
+        comparisons_of(test_denied, arms)
+    assert [entry.name for entry in caught.traceback][-1] == "test_denied"
+    assert caught.value.__suppress_context__
+
+
+def test_a_comparisons_arms_are_one_run_of_each():
+    """Of both sides, whatever the number of seeds."""
+    [one] = experiments("micro", ("glove",), ("translation",))
+    comparison = one["pretrained"] - one["xavier"] < one["xavier_pretrained"] - one["xavier"]
+    inits = [run.table.init for run in comparison.arms()]
+    assert inits == ["pretrained", "xavier", "xavier_pretrained", "xavier"]
+    assert {run.seed for run in comparison.arms()} == {0}
+
+
+def test_a_correlation_refuses_other_measures_by_the_name_of_its_argument(arms):
+    """Its pairs have measures; it has none of its own."""
+    ranked = rank_correlation([(arms[init], arms["xavier"]) for init in ("pretrained",) * 3])
+    for keep in ({}, {"keep_margin": True}):
+        with pytest.raises(InputError, match=r"^a rank correlation has no other measure"):
+            ranked.measured_by("sigma", **keep)

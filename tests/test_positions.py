@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from embinit.errors import InputError
 from embinit.tables.positions import (
     APART,
+    KINDS,
     apart,
     equation_2,
+    learned,
     multiplier,
     shuffled,
     sinusoidal,
@@ -189,3 +191,15 @@ def test_positions_apart_need_a_wider_table():
         apart(3, torch.randn(9, APART))
     with pytest.raises(InputError, match=r"^positions .* on the table: give them its rows$"):
         table("apart", 3, 20)
+
+
+def test_learned_positions_start_from_a_normal_of_a_fiftieth():
+    """As torch draws it from the generator, which they can't do without."""
+    found = learned(5, 3, torch.Generator().manual_seed(7))
+    drawn = torch.randn(5, 3, generator=torch.Generator().manual_seed(7))
+    torch.testing.assert_close(found, 0.02 * drawn, atol=0, rtol=1e-6)
+    again = KINDS["learned"](5, 3, torch.Generator().manual_seed(7), None)
+    torch.testing.assert_close(again, found, atol=0, rtol=0)
+    said = "^positions 'learned' start from random rows: give them a generator$"
+    with pytest.raises(InputError, match=said):
+        KINDS["learned"](5, 3, None, None)
