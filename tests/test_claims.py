@@ -18,7 +18,14 @@ from scipy import stats
 
 from builders import make_result, make_table
 from embinit.claims.audit import Audit
-from embinit.claims.comparisons import Decider, rank_correlation, read_by, trend, verdict_of
+from embinit.claims.comparisons import (
+    Decider,
+    dose_and_response,
+    rank_correlation,
+    read_by,
+    trend,
+    verdict_of,
+)
 from embinit.claims.definitions import Claim, Family, claim, comparisons_of, family_rank
 from embinit.claims.paired_tests import Verdict
 from embinit.errors import InputError
@@ -632,3 +639,56 @@ def test_a_correlation_refuses_other_measures_by_the_name_of_its_argument(arms):
     for keep in ({}, {"keep_margin": True}):
         with pytest.raises(InputError, match=r"^a rank correlation has no other measure"):
             ranked.measured_by("sigma", **keep)
+
+
+def test_a_trend_weighs_differences_as_least_squares_do(arms):
+    """By numpy's polyfit over log2 of x; its label, unit and seeds are told, its arms kept."""
+    gains = [
+        replace(arms[init] - arms["xavier"], seeds=seeds)
+        for init, seeds in (("pretrained", 5), ("pretrained_xavier", 4), ("xavier_pretrained", 5))
+    ]
+    slope = trend(list(zip((8, 32, 256), gains, strict=True)), "width")
+    scores = {"pretrained": 3.0, "pretrained_xavier": 11.0, "xavier_pretrained": 4.0, "xavier": 2.0}
+    total = sum(term.weight * scores[term.init] for term in slope.terms)
+    differences = [scores[gain.terms[0].init] - scores["xavier"] for gain in gains]
+    assert total == pytest.approx(np.polyfit([3, 5, 8], differences, 1)[0])
+    assert slope.label == "slope over width = 8, 32, 256"
+    assert (slope.unit, slope.seeds) == ("BLEU a doubling", 4)
+    first = trend([(1, arms["xavier"].within(7.0)), (2, arms["xavier"]), (4, arms["xavier"])], "x")
+    assert first.margin == 7.0
+
+
+@pytest.mark.parametrize(
+    ("points", "listed"),
+    [((), "none"), ((1, 2), "1, 2"), ((1, 2, 2), "1, 2, 2"), ((0, 1, 2), "0, 1, 2")],
+)
+def test_a_trend_takes_three_different_widths(arms, points, listed):
+    """What was given is told."""
+    said = f"^a trend takes at least 3 different values above 0, not {listed}$"
+    with pytest.raises(InputError, match=said):
+        trend([(x, arms["xavier"]) for x in points], "width")
+
+
+@pytest.mark.parametrize("lacking", ["pretrained sigma", "xavier sigma", "pretrained", "xavier"])
+def test_a_dose_without_a_number_is_none(arms, lacking):
+    """Of either table's width, or of either score; a base without width too."""
+
+    def record(run):
+        measures = {"sigma": 0.5, "bleu": 40.0}
+        init, _, what = lacking.partition(" ")
+        if run.table.init == init:
+            del measures[what or "bleu"]
+        return make_result(run, **measures)
+
+    assert dose_and_response(arms["pretrained"], arms["xavier"], 0, record) is None
+    every = dose_and_response(
+        arms["pretrained"],
+        arms["xavier"],
+        0,
+        lambda run: make_result(run, sigma=0.5 if run.table.init == "xavier" else 2.0, bleu=40.0),
+    )
+    assert every == (4.0, 0.0)
+    flat = dose_and_response(
+        arms["pretrained"], arms["xavier"], 0, lambda run: make_result(run, sigma=0.0, bleu=4.0)
+    )
+    assert flat is None

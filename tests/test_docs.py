@@ -106,12 +106,12 @@ def code_of(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_page_names_an_option_or_a_command_that_is_not_there(page):
-    """The plugin's by long and short name, the command line's, those of benchmarks, and make's."""
+    """The plugin's by long and short name, those of commands, of benchmarks and modules, make's."""
     code = code_of(page)
     known = {f"--{prefix}{name}" for name in OPTIONS for prefix in ("embinit-", "")}
     known |= OF_OTHER_TOOLS | {"--embinit-"}
     known |= {word for each in commands().values() for word in each._option_string_actions}
-    for script in (ROOT / "benchmarks").glob("*.py"):
+    for script in (*(ROOT / "benchmarks").glob("*.py"), *ROOT.glob("src/embinit/**/__main__.py")):
         known |= set(re.findall(r'"(--[a-z-]+)"', script.read_text(encoding="utf-8")))
     assert not set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", code)) - known
     asked = set(re.findall(r"^\s*(?:\$ )?embinit ([a-z][a-z-]*)", code, re.M))
