@@ -151,7 +151,7 @@ Run = dict[str, float]
 def measured(result: RunResult, metric: str) -> Run:
     """A run's score, the mean of its curve where that is followed, its losses, its best epoch."""
     mean = over_epochs(MEASURES[metric])
-    measures = [MEASURES[name] for name in (metric, "validation_loss", "last_gain", "best_epoch")]
+    measures = [MEASURES[name] for name in (metric, "validation_loss", "best_epoch")]
     values = {measure.name: measure.of(result) for measure in (*measures, mean)}
     return {name: round(value, 5) for name, value in values.items() if value is not None}
 

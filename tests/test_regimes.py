@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import make_result
 from embinit.claims.noise_floor import FIRST_SEED
 from embinit.papers import PAPERS
-from embinit.papers.kim2024 import lateness
-from embinit.papers.kim2024.experiments import LAST_GAIN_MARGINS, experiments
+from embinit.papers.kim2024.experiments import experiments
 from test_benchmarks import load
 
 regimes = load("regimes")
@@ -71,8 +69,6 @@ def test_the_noise_floor_is_that_of_the_kept_arms(role):
     assert (floor.mean, floor.sd, floor.seeds) == pytest.approx(
         (ours["mean"], ours["sd"], ours["seeds"]), abs=6e-4
     )
-    gain = kept["last_gain", "xavier"]
-    assert LAST_GAIN_MARGINS[task] == math.ceil(200 * gain["sd"] - 1e-9) / 100
 
 
 def test_candidates_differ_in_what_they_name():
@@ -87,22 +83,6 @@ def test_candidates_differ_in_what_they_name():
     assert run.data.task == "micro-inference-larger"
     names = [(setting.positions.kind, init) for setting, init in regimes.arms(registered).values()]
     assert len(set(names)) == len(names) == 3
-
-
-def test_lateness_is_the_best_epoch_where_that_can_differ():
-    """On micro it is what the last epoch gained, with a margin; the control is of the same kind."""
-    [made] = experiments("micro", ["glove"], ["inference"])
-    real = experiments("sample", ["glove"], ["inference"])[0]
-    assert lateness(real["xavier"]).measure.name == "best_epoch"
-    late = lateness(made["pretrained"])
-    assert (late.measure.name, late.margin) == ("last_gain", LAST_GAIN_MARGINS["micro-inference"])
-
-    def record(run):
-        losses = {"xavier": [1.0], "pretrained": [3.0, 2.5, 2.25]}[run.table.init]
-        return make_result(run, curves={"validation_loss": losses})
-
-    assert late.values(record) == [0.25] * made.seeds
-    assert lateness(made["xavier"]).values(record) == [None] * made.seeds
 
 
 def test_the_figure_has_a_line_for_every_candidate():

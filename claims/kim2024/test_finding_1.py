@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from embinit.claims import claim, rank_correlation
 from embinit.claims.paired_tests import Verdict
-from embinit.papers.kim2024 import FINDING_1, TRANSLATION, everywhere, lateness, once, table1
+from embinit.papers.kim2024 import FINDING_1, TRANSLATION, everywhere, once, only_on, table1
 
 
 def but_t5_on_sst2(tier):
@@ -61,13 +61,13 @@ def test_stretching_xavier_makes_it_fare_worse(experiment):
 
 @claim(
     "kim2024/finding-1/wide-tables-peak-later",
-    says="A wide table peaks later than Xavier (by its best epoch; micro: by its last gain)",
+    says="A wide table reaches its best epoch later than Xavier",
     where="Table 1",
     family=FINDING_1,
-    experiments=table1("glove", "t5"),
+    experiments=only_on(table1("glove", "t5"), "sample", "paper"),
 )
 def test_wide_tables_reach_their_best_epoch_later(experiment):
-    assert lateness(experiment["pretrained"]) > lateness(experiment["xavier"])
+    assert experiment["pretrained"].best_epoch > experiment["xavier"].best_epoch
 
 
 @claim(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit.papers.kim2024 import TABLE_3, TRANSLATION, lateness, table1
+from embinit.papers.kim2024 import TABLE_3, TRANSLATION, only_on, table1
 
 INITS = ("xavier", "pretrained", "pretrained_xavier")
 
@@ -56,14 +56,14 @@ def test_training_gains_more_with_positions(experiment):
 
 @claim(
     "kim2024/table-3/raw-glove-peaks-late",
-    says="Trained, raw GloVe peaks later, with positions and without (micro: by its last gain)",
+    says="Trained, raw GloVe reaches its best epoch later, with positions and without",
     where="Table 3, section 6",
     family=TABLE_3,
-    experiments=grid,
+    experiments=only_on(grid, "sample", "paper"),
 )
 def test_raw_glove_reaches_its_best_epoch_late(experiment):
     for setting in (experiment, experiment.without_positions()):
-        assert lateness(setting["pretrained"]) > lateness(setting["xavier"])
+        assert setting["pretrained"].best_epoch > setting["xavier"].best_epoch
 
 
 @claim(

@@ -202,11 +202,6 @@ def _matthews(result: RunResult) -> float | None:
     return 0.0 if one_class else 100 * float(matthews_corrcoef(*pairs))
 
 
-def _last_gain(result: RunResult) -> float | None:
-    losses = result.curves.get("validation_loss") or ()
-    return losses[-2] - losses[-1] if len(losses) > 1 else None
-
-
 def _perplexity(result: RunResult) -> float | None:
     loss = result.measures.get("validation_loss")
     # A run that diverged far enough has a perplexity that no float holds.
@@ -233,12 +228,6 @@ for _measure in (
     Measure("loss", "nats a word", better="down"),
     Measure("best_epoch", "epochs"),
     Measure("best_test_epoch", "epochs"),
-    Measure(
-        "last_gain",
-        "nats a word",
-        "what the last epoch took off the validation loss",
-        read=_last_gain,
-    ),
     Measure("probe_last", "% right", "right by a probe of the last layer", "up"),
     Measure("probe_drop", "% right", "probes' drop from the best layer to the last", "down"),
     Measure("retrieval_last", "% found", "translations found by the last layer", "up"),

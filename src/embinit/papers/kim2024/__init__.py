@@ -14,7 +14,6 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
 from embinit.papers.kim2024.changes import (
     everywhere,
-    lateness,
     of_source,
     scaled,
     trained_for_times,
@@ -36,7 +35,6 @@ from embinit.papers.kim2024.experiments import (
 
 __all__ = [
     "everywhere",
-    "lateness",
     "of_source",
     "scaled",
     "trained_for_times",
@@ -65,7 +63,7 @@ REGISTERED = Registration(resources.files("embinit.papers.kim2024") / "registere
 
 FINDING_1 = Family(
     "kim2024/finding-1",
-    {"micro": 26, "sample": 35, "paper": 35},
+    {"micro": 20, "sample": 35, "paper": 35},
     says="Finding 1: wide tables fare worse, and standardising repairs them",
     registration=REGISTERED,
 )
@@ -95,7 +93,7 @@ TABLE_2 = Family(
 )
 TABLE_3 = Family(
     "kim2024/table-3",
-    {"micro": 4, "sample": 4, "paper": 4},
+    {"micro": 3, "sample": 4, "paper": 4},
     says="Table 3: trained or frozen, with positions or without",
     registration=REGISTERED,
 )

@@ -5,15 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
-from embinit.claims.comparisons import Quantity
 from embinit.claims.experiments import Experiment
 from embinit.errors import InputError
-from embinit.papers.kim2024.experiments import (
-    LAST_GAIN_MARGINS,
-    experiments,
-    pretrainings,
-    probes,
-)
+from embinit.papers.kim2024.experiments import experiments, pretrainings, probes
 from embinit.specs import TrainingSpec
 
 
@@ -118,21 +112,6 @@ def trained_for_times(experiment: Experiment, times: int) -> Experiment:
 def epochs(experiment: Experiment) -> int:
     """How many epochs the experiment's runs are trained for."""
     return cast(TrainingSpec, experiment.training).epochs
-
-
-def lateness(arm: Quantity) -> Quantity:
-    """How late an arm peaks: its best epoch.
-
-    On ``micro`` nearly every run is best in its last epoch, so best epochs can't differ there. What
-    the last epoch still took off the validation loss can: a run that gains more then would peak
-    later.
-
-    Args:
-        arm: An arm of an experiment.
-    """
-    experiment = arm.terms[0].experiment
-    margin = LAST_GAIN_MARGINS.get(experiment.data.task)
-    return arm.best_epoch if margin is None else arm.measured_by("last_gain").within(margin)
 
 
 def scaled(experiment: Experiment, multiplier: str, pe_scale: str = "one") -> Experiment:

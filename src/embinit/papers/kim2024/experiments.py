@@ -172,13 +172,6 @@ MICRO = Settings(
     "published ones.",
 )
 
-LAST_GAIN_MARGINS = {
-    "micro-translation": 0.12,
-    "micro-sentiment": 0.09,
-    "micro-inference": 0.21,
-}
-"""The margins of ``last_gain`` in nats, of tasks on which best epochs can't differ."""
-
 _SAMPLE_SST2 = TaskSetting(
     role="sentiment",
     task="sst2",
