@@ -353,14 +353,13 @@ def trend(arms: Sequence[tuple[float, Quantity]], over: str) -> Quantity:
         raise InputError(
             f"a trend takes at least 3 different values above 0, not {listed or 'none'}"
         )
-    logs = [math.log2(x) for x in points]
-    middle = statistics.fmean(logs)
-    spread = sum((log - middle) ** 2 for log in logs)
+    middle = statistics.fmean(math.log2(x) for x in points)
+    spread = sum((math.log2(x) - middle) ** 2 for x in points)
     first = arms[0][1]
     terms: list[Term] = []
-    for log, (_, arm) in zip(logs, arms, strict=True):
+    for x, arm in arms:
         first._require_same_measure(arm)
-        weight = (log - middle) / spread
+        weight = (math.log2(x) - middle) / spread
         terms += (replace(term, weight=weight * term.weight) for term in arm.terms)
     return replace(
         first,
