@@ -16,7 +16,7 @@ from _pytest._io import TerminalWriter
 
 from embinit.pytest_plugin import progress_line
 from embinit.pytest_plugin.progress_line import BELOW, ERASE, Line
-from embinit.runs.progress import Runs, State, alive, in_training, sweep
+from embinit.runs.progress import Mark, Runs, State, alive, marks, sweep
 
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 NOBODY = 2**22 + 1
@@ -179,11 +179,11 @@ def test_marks_of_dead_processes_say_nothing(folder):
     tell(folder, f"{NOBODY}.json", {"share": 0.5, "runs": ["b"]})
     tell(folder, f"{os.getppid()}.json", {"share": 0.5, "runs": 3})
     (folder / "8.json").write_text("{")
-    assert in_training(folder) == {}
+    assert marks(folder) == {}
     assert not alive(dead.pid)
     dead.wait()
     tell(folder, f"{os.getpid()}.json", {"share": 0.5, "runs": ["c"]})
-    assert in_training(folder) == {"c": 0.5}
+    assert marks(folder) == {os.getpid(): Mark(0.5, ("c",))}
 
 
 def test_a_session_sees_its_own_plans_alone(folder):

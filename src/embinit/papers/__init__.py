@@ -215,8 +215,7 @@ class Paper:
     def source_labels(self) -> dict[str, str]:
         """The sources' names as the paper writes them (``GloVe`` for ``micro-glove``)."""
         every = (experiment for tier in self.tiers for experiment in self.experiments(tier))
-        labels = {experiment.source: experiment.source_label for experiment in every}
-        return labels
+        return {experiment.source: experiment.source_label for experiment in every}
 
 
 PAPERS: Registry[Paper] = Registry("paper", "embinit.papers")
@@ -265,7 +264,8 @@ def mean_and_spread(results: Iterable[RunResult], what: str | Measure, decimals:
     """Mean, standard deviation and number of runs of a measure, as text.
 
     Args:
-        results: The runs' results; those that lack the measure are left out.
+        results: The runs' results. Those that lack the measure, or whose value is not finite, are
+            left out, and so not in the number of runs.
         what: The measure, or the name of a registered one.
         decimals: How many decimals the numbers have.
 

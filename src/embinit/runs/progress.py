@@ -213,18 +213,6 @@ def marks(folder: Path) -> dict[int, Mark]:
     return live
 
 
-def in_training(folder: Path) -> dict[str, float]:
-    """The runs that live processes train.
-
-    Args:
-        folder: The store's folder of plans and marks.
-
-    Returns:
-        The trained share of each run, 0 to 1, by the run's key.
-    """
-    return {run: mark.share for mark in marks(folder).values() for run in mark.runs}
-
-
 def alive(process: int) -> bool:
     """Whether the process ``process`` runs. One that ended and waits to be reaped does not."""
     try:

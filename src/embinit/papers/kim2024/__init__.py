@@ -159,11 +159,7 @@ def table1(*sources: str, tasks: Sequence[str] = TASKS) -> Query:
         sources: The roles of the sources; none means all.
         tasks: The paper's tasks.
     """
-    return lambda tier: [
-        experiment
-        for experiment in experiments(tier, sources or SOURCES)
-        if stands_for(experiment) <= set(tasks)
-    ]
+    return _with_sources(sources or SOURCES, tasks)
 
 
 def other_tables(*sources: str, tasks: Sequence[str] = TASKS) -> Query:
@@ -173,9 +169,13 @@ def other_tables(*sources: str, tasks: Sequence[str] = TASKS) -> Query:
         sources: The roles of the sources; none means all of ``OTHER_SOURCES``.
         tasks: The paper's tasks, as for ``table1``.
     """
+    return _with_sources(sources or OTHER_SOURCES, tasks)
+
+
+def _with_sources(sources: Sequence[str], tasks: Sequence[str]) -> Query:
     return lambda tier: [
         experiment
-        for experiment in experiments(tier, sources or OTHER_SOURCES)
+        for experiment in experiments(tier, sources)
         if stands_for(experiment) <= set(tasks)
     ]
 
