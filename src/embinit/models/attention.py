@@ -1,7 +1,8 @@
 """Stacked multi-head attention, and what it knows of positions: nothing, distances or angles.
 
 The run axis is folded into the batch, so that one call of torch's scaled dot-product attention
-serves all runs. Shapes: R runs, B sentences, T words, H heads, D width, E = D / H; BT = B * T rows
+serves all runs. Where ``batch`` counts packs of sentences, B, T and the rest are those of packs.
+Shapes: R runs, B sentences, T words, H heads, D width, E = D / H; BT = B * T rows
 and RB = R * B sentences of all runs.
 """
 
@@ -19,6 +20,14 @@ from embinit.specs import ModelSpec
 
 KeysAndValues = tuple[Float[Tensor, "RB H _ E"], Float[Tensor, "RB H _ E"]]
 """A layer's keys and values of the words so far, whose number grows while decoding."""
+
+MOST_KEYS = 28
+"""The most words that stand together in one product on a CPU, if they are of several sentences.
+
+A product of short sentences costs mostly its call. Several sentences that stand in one pack, each
+kept from the others by the mask, need a call less each, and more multiplications than that saves
+beyond this length.
+"""
 
 REACH = 16
 """The largest distance that relative positions tell apart; longer ones count as this."""
@@ -44,6 +53,24 @@ def rotated(x: Float[Tensor, "... T E"], start: int = 0) -> Float[Tensor, "... T
     first, second = x.chunk(2, dim=-1)
     sine, cosine = angle.sin(), angle.cos()
     return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
+
+
+def pack_size(batch: int, longest: int) -> int:
+    """How many sentences of ``longest`` words stand in one pack: a divisor of ``batch``."""
+    most = min(batch, max(1, MOST_KEYS // longest))
+    return next(size for size in range(most, 0, -1) if batch % size == 0)
+
+
+def block_diagonal(
+    masks: Float[Tensor, "S B Q T"], size: int
+) -> Float[Tensor, "S packs sizeQ sizeT"]:
+    """The mask of packs of ``size`` sentences, from what each sentence's words may see."""
+    copies, batch, queries, keys = masks.shape
+    shape = (copies, batch // size, size, queries, size, keys)
+    blocked = torch.full(shape, -torch.inf, device=masks.device)
+    blocks = masks.view(copies, -1, size, queries, keys)
+    blocked.diagonal(dim1=2, dim2=4).copy_(blocks.movedim(2, -1))
+    return blocked.view(copies, -1, size * queries, size * keys)
 
 
 class Attention(nn.Module):
@@ -72,7 +99,7 @@ class Attention(nn.Module):
         self,
         x: Float[Tensor, "R BT D"],
         batch: int,
-        mask: Float[Tensor, "RB 1 1 T"] | None = None,
+        mask: Float[Tensor, "RB 1 _ T"] | None = None,
         causal: bool = False,
     ) -> Float[Tensor, "R BT D"]:
         """Each word attends to the words of its sentence that ``mask`` or order allow."""

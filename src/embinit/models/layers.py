@@ -101,7 +101,7 @@ class StackedLinear(nn.Module):
         """The product with the weight's ``columns``."""
         weight, bias = self.weight[..., columns], self.bias[..., columns]
         if self.dtype == torch.float32:
-            return torch.baddbmm(bias, x, weight)
+            return torch.bmm(x, weight).add_(bias)  # quicker than baddbmm
         return products(x.to(self.dtype), weight.to(self.dtype)).float() + bias
 
 

@@ -26,7 +26,13 @@ from torch import Tensor, nn
 
 from embinit.data.vocabulary import PAD
 from embinit.errors import InputError
-from embinit.models.attention import ATTENTION, Attention, KeysAndValues
+from embinit.models.attention import (
+    ATTENTION,
+    Attention,
+    KeysAndValues,
+    block_diagonal,
+    pack_size,
+)
 from embinit.models.embedding import Embedding
 from embinit.models.layers import (
     Dropout,
@@ -89,11 +95,16 @@ class ModelShape:
 
 @dataclass(frozen=True)
 class Memory:
-    """The encoded source: keys and values for each decoder layer, and the mask of its words."""
+    """The encoded source: keys and values for each decoder layer, and the mask of its words.
+
+    ``batch`` is how many sentences it has, or packs of sentences. ``earlier`` is the mask of the
+    target's earlier words in such packs; None where order alone is the mask.
+    """
 
     keys_and_values: tuple[KeysAndValues, ...]
-    mask: Float[Tensor, "RB 1 1 T"]
+    mask: Float[Tensor, "RB 1 _ T"]
     batch: int
+    earlier: Float[Tensor, "RB 1 U U"] | None = None
 
 
 class EncoderLayer(nn.Module):
@@ -111,10 +122,10 @@ class EncoderLayer(nn.Module):
         self,
         x: Float[Tensor, "R BT D"],
         batch: int,
-        mask: Float[Tensor, "RB 1 1 T"],
+        mask: Float[Tensor, "_ 1 _ _"],
         dropout: Dropout,
     ) -> Float[Tensor, "R BT D"]:
-        """All words of ``batch`` sentences, each seeing those that ``mask`` allows."""
+        """All words of ``batch`` sentences or packs, each seeing those that ``mask`` allows."""
         read = self.attention_residual.read(x)
         attended = self.attention.self_attention(read, batch, mask)
         x = self.attention_residual.add(x, dropout(attended))
@@ -140,7 +151,10 @@ class DecoderLayer(nn.Module):
     ) -> Float[Tensor, "R BT D"]:
         """All words of the target at once, each seeing those before it."""
         read = self.attention_residual.read(x)
-        attended = self.attention.self_attention(read, memory.batch, causal=True)
+        earlier = memory.earlier
+        attended = self.attention.self_attention(
+            read, memory.batch, earlier, causal=earlier is None
+        )
         return self._rest(x, attended, memory, layer, dropout)
 
     def step(
@@ -235,21 +249,35 @@ class StackedTransformer(nn.Module):
 
         The last is the encoder's output, so it is after the final norm where there is one.
         """
-        mask = self._mask(ids)
+        _, batch, length = ids.shape
+        size = self._pack_size(ids, length)
+        mask, packs = self._mask(ids, size, length), batch // size
         x = self.encoder_embedding(ids, dropout)
         yield x
         *layers, last = self.encoder_layers
         for layer in layers:
-            x = layer(x, ids.shape[1], mask, dropout)
+            x = layer(x, packs, mask, dropout)
             yield x
-        yield self.encoder_norm(last(x, ids.shape[1], mask, dropout))
+        yield self.encoder_norm(last(x, packs, mask, dropout))
 
-    def _mask(self, ids: Int[Tensor, "S B T"]) -> Float[Tensor, "RB 1 1 T"]:
-        """What is added to scores: minus infinity for padding."""
-        copies, batch, length = ids.shape
+    def _pack_size(self, ids: Int[Tensor, "S B T"], longest: int) -> int:
+        """How many sentences attention handles at once; positions in it need each alone."""
+        alone = ids.is_cuda or self.shape.spec.attention != "plain"
+        return 1 if alone else pack_size(ids.shape[1], longest)
+
+    def _mask(
+        self, ids: Int[Tensor, "S B T"], size: int = 1, queries: int = 1
+    ) -> Float[Tensor, "_ 1 _ _"]:
+        """What is added to scores of packs of ``size`` sentences: minus infinity for padding."""
         blocked = torch.zeros(ids.shape, device=ids.device).masked_fill_(ids == PAD, -torch.inf)
-        mask = blocked.expand(self.runs, batch, length) if copies == 1 else blocked
-        return mask.reshape(-1, 1, 1, length)
+        mask = blocked.unsqueeze(2)
+        if size > 1:
+            mask = block_diagonal(mask.expand(-1, -1, queries, -1), size)
+        return self._of_runs(mask)
+
+    def _of_runs(self, mask: Float[Tensor, "S _ Q T"]) -> Float[Tensor, "_ 1 Q T"]:
+        """Each run's mask, from one for all runs or one each."""
+        return mask.expand(self.runs, -1, -1, -1).flatten(0, 1).unsqueeze(1)
 
     def mean_pool(
         self, ids: Int[Tensor, "S B T"], dropout: Dropout = no_dropout
@@ -257,14 +285,22 @@ class StackedTransformer(nn.Module):
         """The mean of the encoder's output over the words, which a classifier's logits read."""
         return mean_over_words(self.encode(ids, dropout)[0], ids)
 
-    def encode_memory(self, ids: Int[Tensor, "S B T"], dropout: Dropout = no_dropout) -> Memory:
-        """Encode the source once for all steps of the decoder."""
-        x, mask = self.encode(ids, dropout)
-        batch = ids.shape[1]
+    def encode_memory(
+        self, ids: Int[Tensor, "S B T"], dropout: Dropout = no_dropout, words: int = 1
+    ) -> Memory:
+        """Encode the source once for all steps of the decoder, or for ``words`` words at once."""
+        [x] = deque(self.states(ids, dropout), maxlen=1)
+        _, batch, length = ids.shape
+        size = self._pack_size(ids, max(length, words)) if words > 1 else 1
         pairs = (
-            layer.memory_attention.keys_and_values(x, batch) for layer in self._decoder_layers()
+            layer.memory_attention.keys_and_values(x, batch // size)
+            for layer in self._decoder_layers()
         )
-        return Memory(tuple(pairs), mask, batch)
+        earlier = None
+        if size > 1:
+            later = torch.full((words, words), -torch.inf, device=ids.device).triu(1)
+            earlier = self._of_runs(block_diagonal(later.expand(1, batch, -1, -1), size))
+        return Memory(tuple(pairs), self._mask(ids, size, words), batch // size, earlier)
 
     def decode(
         self,
@@ -276,7 +312,7 @@ class StackedTransformer(nn.Module):
 
         Padding follows the words, so order alone keeps every real word from seeing it.
         """
-        memory = self.encode_memory(source, dropout)
+        memory = self.encode_memory(source, dropout, target.shape[-1])
         x: Tensor = self._decoder_embedding()(target, dropout)
         for number, layer in enumerate(self._decoder_layers()):
             x = layer(x, memory, number, dropout)

@@ -23,7 +23,7 @@ from embinit.data.files import write_atomically
 from embinit.data.sources import use_source
 from embinit.errors import InputError
 from embinit.runs.kinds import Workplace, kind_of
-from embinit.runs.machine import cores, end_with, training_devices
+from embinit.runs.machine import cores, end_with, keep_freed_memory, training_devices
 from embinit.runs.plan import Cohort, plan
 from embinit.runs.results import RunResult
 from embinit.runs.store import Store, run_key
@@ -235,6 +235,7 @@ class Session:
 
     def _train(self, cohort: Cohort, device: str) -> None:
         torch.set_num_threads(1)
+        keep_freed_memory()
         mark = self.store.root / "sessions" / f"{os.getpid()}.json"
         keys = [self.key(run) for run in cohort.runs]
 
