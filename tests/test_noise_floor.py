@@ -20,7 +20,7 @@ from embinit.claims.noise_floor import FIRST_SEED, Floor, as_json, floors_in, ma
 from embinit.errors import InputError
 from embinit.papers import PAPERS
 from embinit.papers.kim2024.experiments import TIERS, experiments
-from embinit.papers.kim2024.printed import printed_deviations
+from embinit.papers.kim2024.printed import largest_share, learnt, printed_deviations
 
 ROLES = ("sentiment", "inference")
 FLOOR = Floor("micro", "t", 64, "bleu", "BLEU", 50.0, 2.0, 10, 1.0, "2026-11-21")
@@ -40,6 +40,8 @@ def test_every_margin_is_what_the_noise_floor_gives(tier: str) -> None:
             assert floor is not None, one.data.task
             assert (floor.metric, floor.unit) == (one.metric.name, one.metric.unit)
             assert one.margin == floor.margin(printed)
+            planted = largest_share(one) * learnt(one, floor.mean)
+            assert one.planted == pytest.approx(planted, abs=0.01)
 
 
 @given(st.lists(st.floats(0.001, 50), min_size=1, max_size=4))

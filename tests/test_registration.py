@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builders import make_experiment, make_result
 from embinit.claims import Claim, rank_correlation, trend
 from embinit.claims.definitions import Family
-from embinit.claims.judging import read
+from embinit.claims.judging import judge, read
 from embinit.claims.noise_floor import FIRST_SEED
 from embinit.claims.paired_tests import Spread, Verdict
 from embinit.claims.registration import (
@@ -23,6 +26,8 @@ from embinit.claims.registration import (
 )
 from embinit.errors import InputError
 from embinit.papers import PAPERS
+from embinit.runs.session import Session
+from embinit.runs.store import Store
 
 ONE = make_experiment()
 LEFT, RIGHT = ONE["pretrained"], ONE["xavier"]
@@ -148,3 +153,53 @@ def test_every_entry_of_a_papers_registration_is_a_spread(paper: str):
     for entry in registration.entries.values():
         assert entry["sd"] >= 0
         assert entry["seeds"] >= 2
+
+
+def test_a_setting_that_cannot_find_what_is_planted_tests_no_claim(tmp_path: Path):
+    """Its claims are NOT RUN and train nothing; its controls are tested all the same."""
+    registration = Registration(tmp_path / "registered.json")
+    family = Family("mine/two", {ONE.tier: 1}, registration=registration)
+    able = replace(ONE, seeds=5, most_seeds=None, planted=3.0)
+
+    def reads(experiment, expects=None, measure=None):
+        @Claim("mine/two/a", "a", "here", family, lambda tier: [experiment], expects)
+        def test_claim(experiment):
+            left, right = experiment["pretrained"], experiment["xavier"]
+            if measure:
+                left, right = left.measured_by(measure), right.measured_by(measure)
+            assert left < right
+
+        return read(test_claim, experiment)
+
+    assert reads(able).obstacle is None, "nothing is registered"
+    digest = digest_of(able.finds_planted())
+    registration.write({digest: {"sd": 0.5, "seeds": 10}})
+    assert reads(able).obstacle is None, "a planted loss of 3 is found at an sd of .5"
+    registration.write({digest: {"sd": 5.0, "seeds": 10}})
+    small = reads(able)
+    assert small.runs() == []
+    session = Session(Store(tmp_path / "store"), data_dir=None, device="cpu")
+    judged = judge(small, session=session)
+    assert judged.verdict is Verdict.NOT_RUN
+    assert re.fullmatch(
+        r"too small to tell: 5 seeds see \d.* % accuracy, .* must be found is 3",
+        judged.decisions[0].reason,
+    )
+    assert judged.as_expected is None
+    assert reads(able, Verdict.REFUTED).obstacle is None
+    assert reads(able, measure="sigma").obstacle is None
+    assert reads(replace(able, planted=None)).obstacle is None
+    assert reads(replace(able, seeds=3, most_seeds=200)).obstacle is None, "enough seeds tell"
+    with pytest.raises(InputError, match="plants no effect"):
+        replace(able, planted=None).finds_planted()
+
+
+@given(st.floats(-50, 50), st.lists(st.floats(0, 100), min_size=2, max_size=6))
+def test_a_lowered_quantity_is_lower_in_every_seed(by: float, scores: list[float]):
+    """Whatever it is taken from or compared with; the spread of a difference does not change."""
+    arm = replace(ONE, seeds=len(scores))["xavier"]
+    lookup = lambda run: make_result(run, accuracy=scores[run.seed])  # noqa: E731
+    assert arm.lowered(by).values(lookup) == pytest.approx([score - by for score in scores])
+    difference = arm - arm.lowered(by)
+    assert difference.values(lookup) == pytest.approx([by] * len(scores))
+    assert digest_of(arm < RIGHT) == digest_of(arm.lowered(by) < RIGHT)

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from embinit.claims import claim, rank_correlation
 from embinit.claims.paired_tests import Verdict
-from embinit.papers.kim2024 import FINDING_1, TRANSLATION, everywhere, once, only_on, table1
+from embinit.papers.kim2024 import (
+    FINDING_1,
+    TRANSLATION,
+    everywhere,
+    once,
+    only_on,
+    planting,
+    table1,
+)
 
 
 def but_t5_on_sst2(tier):
@@ -104,3 +112,15 @@ def test_control_xavier_against_itself(experiment):
 )
 def test_control_stretching_does_not_help(experiment):
     assert experiment["xavier_pretrained"] > experiment["xavier"]
+
+
+@claim(
+    "kim2024/finding-1/control-sensitivity",
+    says="Control: a loss as large as the paper's largest on the task is found",
+    where="control",
+    family=FINDING_1,
+    experiments=planting(table1("glove")),
+    expects=Verdict.SUPPORTED,
+)
+def test_control_a_planted_loss_is_found(experiment):
+    assert experiment.finds_planted()

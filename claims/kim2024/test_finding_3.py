@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit.papers.kim2024 import FINDING_3, TRANSLATION, once, table1, with_shuffled_positions
+from embinit.papers.kim2024 import (
+    FINDING_3,
+    TRANSLATION,
+    once,
+    planting,
+    table1,
+    with_shuffled_positions,
+)
 
 
 @claim(
@@ -75,3 +82,15 @@ def test_control_shuffling_does_not_help(experiment):
 def test_control_a_shuffled_table_against_itself(experiment):
     shuffled = experiment["pretrained_shuffled"]
     assert shuffled > shuffled.on_other_seeds()
+
+
+@claim(
+    "kim2024/finding-3/control-sensitivity",
+    says="Control: a loss as large as the paper's largest on the task is found",
+    where="control",
+    family=FINDING_3,
+    experiments=planting(table1("glove")),
+    expects=Verdict.SUPPORTED,
+)
+def test_control_a_planted_loss_is_found(experiment):
+    assert experiment.finds_planted()

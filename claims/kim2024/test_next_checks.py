@@ -7,6 +7,7 @@ from embinit.papers.kim2024 import (
     NEXT_CHECKS,
     TRANSLATION,
     only_on,
+    planting,
     table1,
     trained_for_times,
     twice_as_deep,
@@ -72,3 +73,15 @@ def test_control_xavier_against_itself(experiment):
 )
 def test_control_raw_glove_does_not_fare_better(experiment):
     assert experiment["pretrained"] > experiment["pretrained_xavier"]
+
+
+@claim(
+    "kim2024/next-checks/control-sensitivity",
+    says="Control: a loss as large as the paper's largest on the task is found",
+    where="control",
+    family=NEXT_CHECKS,
+    experiments=planting(table1("glove")),
+    expects=Verdict.SUPPORTED,
+)
+def test_control_a_planted_loss_is_found(experiment):
+    assert experiment.finds_planted()

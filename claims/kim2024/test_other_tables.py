@@ -14,7 +14,7 @@ nothing is claimed of these as they are.
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit.papers.kim2024 import OTHER_TABLES, TRANSLATION, other_tables
+from embinit.papers.kim2024 import OTHER_TABLES, TRANSLATION, other_tables, planting, table1
 
 
 def wide(tier):
@@ -66,3 +66,15 @@ def test_control_xavier_against_itself(experiment):
 )
 def test_control_raw_word2vec_does_not_fare_better(experiment):
     assert experiment["pretrained"] > experiment["pretrained_xavier"]
+
+
+@claim(
+    "kim2024/other-tables/control-sensitivity",
+    says="Control: a loss as large as the paper's largest on the task is found",
+    where="control",
+    family=OTHER_TABLES,
+    experiments=planting(table1("glove")),
+    expects=Verdict.SUPPORTED,
+)
+def test_control_a_planted_loss_is_found(experiment):
+    assert experiment.finds_planted()

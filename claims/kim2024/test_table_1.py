@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit.papers.kim2024 import TABLE_1, TRANSLATION, only_on, table1
+from embinit.papers.kim2024 import TABLE_1, TRANSLATION, only_on, planting, table1
 
 
 @claim(
@@ -152,3 +152,15 @@ def test_control_xavier_against_itself(experiment):
 )
 def test_control_stretching_to_t5_does_not_help(experiment):
     assert experiment["xavier_pretrained"] > experiment["xavier"]
+
+
+@claim(
+    "kim2024/table-1/control-sensitivity",
+    says="Control: a loss as large as the paper's largest on the task is found",
+    where="control",
+    family=TABLE_1,
+    experiments=planting(table1("glove")),
+    expects=Verdict.SUPPORTED,
+)
+def test_control_a_planted_loss_is_found(experiment):
+    assert experiment.finds_planted()

@@ -71,6 +71,8 @@ class Quantity:
         unit: The unit of the values.
         margin: The margin of ``<=``, ``>=`` and ``alike``, in that unit.
         seeds: How many replicates there are.
+        shift: What is added to the terms' sum, the same in every seed. A quantity without terms is
+            a constant, such as a number that a paper prints.
     """
 
     terms: tuple[Term, ...]
@@ -79,6 +81,7 @@ class Quantity:
     unit: str
     margin: float
     seeds: int
+    shift: float = 0.0
 
     def __sub__(self, other: Quantity) -> Quantity:
         """The difference of two quantities of the same measure, seed by seed.
@@ -88,7 +91,12 @@ class Quantity:
         """
         self._require_same_measure(other)
         flipped = tuple(replace(term, weight=-term.weight) for term in other.terms)
-        return replace(self, terms=self.terms + flipped, label=f"({self.label} − {other.label})")
+        return replace(
+            self,
+            terms=self.terms + flipped,
+            label=f"({self.label} − {other.label})",
+            shift=self.shift - other.shift,
+        )
 
     def __lt__(self, other: Quantity | float) -> Comparison:
         """States that this quantity's mean over seeds is below the other's."""
@@ -115,7 +123,7 @@ class Quantity:
         if isinstance(other, Quantity):
             return other
         like = (self.measure, self.unit, self.margin, self.seeds)
-        return Constant((), f"{other:g}", *like, number=float(other))
+        return Quantity((), f"{other:g}", *like, shift=float(other))
 
     def _require_same_measure(self, other: Quantity) -> None:
         if self.measure != other.measure:
@@ -124,6 +132,10 @@ class Quantity:
                 f"{other.measure.name}: "
                 "compare like with like"
             )
+
+    def lowered(self, by: float) -> Quantity:
+        """The same quantity less a number, such as an effect that a control plants."""
+        return replace(self, label=f"{self.label}, {by:g} lower", shift=self.shift - by)
 
     def within(self, margin: float) -> Quantity:
         """The same quantity with another margin, in its unit."""
@@ -207,7 +219,7 @@ class Quantity:
 
     def value(self, seed: int, lookup: Lookup) -> float | None:
         """The value of one replicate; None where a run has no such measure."""
-        total = 0.0
+        total = self.shift
         for term in self.terms:
             result = lookup(term.run(seed))
             measured = None if result is None else term.measure.of(result)
@@ -215,25 +227,6 @@ class Quantity:
                 return None
             total += term.weight * measured
         return total
-
-
-@dataclass(frozen=True, eq=False)
-class Constant(Quantity):
-    """A number that no run decides, such as one that a paper prints.
-
-    Attributes:
-        number: The number, the same in every seed.
-    """
-
-    number: float = 0.0
-
-    def runs_of(self, seed: int) -> list[RunSpec]:
-        """None: no run decides it."""
-        return []
-
-    def value(self, seed: int, lookup: Lookup) -> float | None:
-        """The number, whatever the seed."""
-        return self.number
 
 
 class Dose(NamedTuple):

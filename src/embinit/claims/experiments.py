@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from embinit.claims.comparisons import Quantity, Term
+from embinit.claims.comparisons import Comparison, Quantity, Term
 from embinit.errors import InputError
 from embinit.runs.measures import Measure
 from embinit.specs import DataSpec, ModelSpec, PositionSpec, Recipe, RunSpec, TableSpec
@@ -39,6 +39,8 @@ class Experiment:
         baseline: The init whose noise decides the margin.
         most_seeds: How many replicates an arm has at the most, at the last look; None means that
             the first look, at ``seeds``, is the only one.
+        planted: The effect that the setting must be able to find, in the metric's unit: as large as
+            the paper's largest on the task. None where it is not known.
         changes: How the setting differs from the registered one, in words; part of arms' labels.
     """
 
@@ -60,6 +62,7 @@ class Experiment:
     baseline: str = "xavier"
     changes: str = ""
     most_seeds: int | None = None
+    planted: float | None = None
 
     def __getitem__(self, init: str) -> Quantity:
         """The arm of an init: its metric, one value a seed.
@@ -75,6 +78,20 @@ class Experiment:
             margin=self.margin,
             seeds=self.seeds,
         )
+
+    def finds_planted(self) -> Comparison:
+        """States that a planted loss is found: the baseline is above itself, lowered by it.
+
+        The lowered half has other seeds. A setting in which this can't be shown is too small to
+        tell.
+
+        Raises:
+            InputError: The experiment plants no effect.
+        """
+        if self.planted is None:
+            raise InputError(f"{self.name} plants no effect; give the experiment one")
+        base = self[self.baseline]
+        return base > base.on_other_seeds().lowered(self.planted)
 
     def run(self, init: str, seed: int) -> RunSpec:
         """The spec of one replicate of an arm.

@@ -64,13 +64,13 @@ def sight_of(comparison: Comparison, looks: Sequence[Look], alpha: float) -> Sig
 def sights(case: Case, most: int | None = None) -> list[Sight]:
     """What the looks at a claim can see, comparison by comparison.
 
-    Comparisons that no seed can change are left out, and so are all where the budgets differ.
+    Comparisons that no seed can change are left out, and so are those of a claim with an obstacle.
 
     Args:
         case: The claim.
         most: The most seeds of a look, in place of the experiment's.
     """
-    if case.unequal:
+    if case.obstacle:
         return []
     looks = case.looks(most)
     return [

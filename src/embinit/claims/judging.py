@@ -19,7 +19,7 @@ from embinit.claims.comparisons import Comparison, Decision, verdict_of
 from embinit.claims.definitions import Claim, comparisons_of
 from embinit.claims.experiments import Experiment
 from embinit.claims.looks import Look, look, schedule
-from embinit.claims.paired_tests import Verdict, chance_to_decide
+from embinit.claims.paired_tests import Verdict, chance_to_decide, smallest_effect
 from embinit.errors import InputError
 from embinit.runs.kinds import kind_of
 from embinit.runs.session import Session
@@ -38,12 +38,20 @@ class Case:
         experiment: The experiment that it is tested in.
         comparisons: The comparisons that it makes, in its order.
         unequal: How its arms' budgets differ though they must not; None where they don't.
+        too_small: Why its setting can't tell, whatever comes out; None where it can, as far as that
+            is known.
     """
 
     claim: Claim
     experiment: Experiment
     comparisons: tuple[Comparison, ...]
     unequal: str | None
+    too_small: str | None = None
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why the claim can't be tested in its experiment at all; None where it can."""
+        return self.unequal or self.too_small
 
     @property
     def id(self) -> str:
@@ -73,8 +81,8 @@ class Case:
         return self.claim.family.share(self.experiment.tier)
 
     def runs(self) -> list[RunSpec]:
-        """Every run that the claim's first look takes; none where the budgets differ."""
-        if self.unequal:
+        """Every run that the claim's first look takes; none where it can't be tested."""
+        if self.obstacle:
             return []
         return [run for comparison in self.comparisons for run in comparison.runs()]
 
@@ -101,6 +109,34 @@ def read(test: ClaimTest, experiment: Experiment) -> Case:
         experiment,
         comparisons,
         unequal(comparisons, claim.equal) if claim.equal else None,
+        _too_small(claim, experiment, comparisons),
+    )
+
+
+def _too_small(
+    claim: Claim, experiment: Experiment, comparisons: Sequence[Comparison]
+) -> str | None:
+    """Why an experiment's last look could not find the effect that it plants.
+
+    It rests on the registered spread of the baseline against itself, so it is known before anything
+    is trained. Controls are tested all the same, and so is a claim on another measure.
+    """
+    compares_scores = any(each.left.measure == experiment.metric for each in comparisons)
+    registered = claim.family.registration
+    if claim.expects or not compares_scores or experiment.planted is None or registered is None:
+        return None
+    spread = registered.spread(experiment.finds_planted())
+    if spread is None:
+        return None
+    alpha = claim.family.share(experiment.tier)
+    last = schedule(experiment.seeds, experiment.most_seeds, alpha)[-1]
+    seen = smallest_effect(alpha * last.share, last.seeds, spread)
+    if seen <= experiment.planted:
+        return None
+    unit = experiment.metric.unit
+    return (
+        f"too small to tell: {last.seeds} seeds see {seen:.3g} {unit}, and the effect that must be "
+        f"found is {experiment.planted:.3g}"
     )
 
 
@@ -169,7 +205,7 @@ def judge(
     else:
         raise InputError("judge takes the experiment that the claim is tested in")
     looks = case.looks(max_seeds)
-    problems = [case.unequal] if case.unequal else sorted(_problems(case, session))
+    problems = [case.obstacle] if case.obstacle else sorted(_problems(case, session))
     if problems:
         reason = "; ".join(problems)
         decisions: Sequence[Decision] = [
@@ -218,7 +254,7 @@ def next_look(case: Case, session: Session, most: int | None = None) -> NextLook
     Returns:
         The look; None where the claim is decided, can't be run, or has had its last look.
     """
-    if case.unequal or _problems(case, session):
+    if case.obstacle or _problems(case, session):
         return None
     asked: list[list[RunSpec]] = []
 

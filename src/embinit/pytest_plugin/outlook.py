@@ -60,8 +60,8 @@ def claim_lines(cases: Iterable[Case], most: int | None) -> list[str]:
 
 
 def _claim(case: Case, most: int | None) -> str:
-    if case.unequal:
-        return f"not run, {case.unequal}"
+    if case.obstacle:
+        return f"not run, {case.obstacle}"
     known = sights(case, most)
     if not known:
         return "nothing is random, so no seeds are needed"

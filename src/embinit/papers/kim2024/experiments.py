@@ -72,6 +72,8 @@ class TaskSetting:
         seeds: How many replicates an arm has at the first look.
         most_seeds: How many it has at the last; None means that there is no other.
         validation_bleu: Whether BLEU on the validation split is followed epoch by epoch.
+        planted: The effect that sensitivity controls plant, in the metric's unit: the share of what
+            Xavier learns, above guessing, that the paper's largest effect on the task is.
     """
 
     role: str
@@ -91,6 +93,7 @@ class TaskSetting:
     seeds: int = 5
     most_seeds: int | None = None
     validation_bleu: bool = False
+    planted: float | None = None
 
 
 @dataclass(frozen=True)
@@ -142,9 +145,16 @@ _MICRO_SENTIMENT = TaskSetting(
     min_freq=1,
     seeds=3,
     most_seeds=20,
+    planted=3.25,
 )
 _MICRO_INFERENCE = replace(
-    _MICRO_SENTIMENT, role="inference", task="micro-inference", margin=4.0, batch_size=24, lr=1e-3
+    _MICRO_SENTIMENT,
+    role="inference",
+    task="micro-inference",
+    margin=4.0,
+    planted=16.23,
+    batch_size=24,
+    lr=1e-3,
 )
 _MICRO_TRANSLATION = replace(
     _MICRO_SENTIMENT,
@@ -152,6 +162,7 @@ _MICRO_TRANSLATION = replace(
     task="micro-translation",
     metric="bleu",
     margin=5.5,
+    planted=18.45,
     batch_size=24,
     epochs=4,
     lr=2e-3,
@@ -177,6 +188,7 @@ _SAMPLE_SST2 = TaskSetting(
     task="sst2",
     metric="accuracy",
     margin=2.0,
+    planted=2.84,
     cut=Cut(train=4000),
     layers=1,
     feed_forward=512,
@@ -190,6 +202,7 @@ _SAMPLE_MULTI30K = TaskSetting(
     task="multi30k-en-de",
     metric="bleu",
     margin=2.0,
+    planted=4.16,
     cut=Cut(train=3000, validation=300, test=300),
     layers=1,
     feed_forward=512,
@@ -226,6 +239,7 @@ SAMPLE = Settings(
                 role="inference",
                 task="mnli",
                 margin=4.0,
+                planted=3.79,
                 cut=Cut(train=9000, validation=1000),
                 batch_size=32,
                 epochs=3,
@@ -234,6 +248,7 @@ SAMPLE = Settings(
                 _SAMPLE_MULTI30K,
                 task="iwslt2017-en-de",
                 margin=2.0,
+                planted=2.7,
                 cut=Cut(train=5000, validation=300, test=300),
                 max_length=30,
             ),
@@ -372,6 +387,7 @@ def _experiment(tier: str, task: TaskSetting, source: SourceSetting) -> Experime
         margin=task.margin,
         source_role=source.role,
         most_seeds=task.most_seeds,
+        planted=task.planted,
     )
 
 

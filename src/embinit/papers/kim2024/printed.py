@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from embinit.claims.comparisons import Comparison, Constant, Quantity, Term
+from embinit.claims.comparisons import Comparison, Quantity, RankCorrelation, Term
 from embinit.claims.experiments import Experiment
 from embinit.papers import Printed
 from embinit.papers.kim2024 import TASKS, stands_for
@@ -34,6 +34,39 @@ def printed_deviations(experiment: Experiment) -> list[float]:
     return [float(cell[name][1]) for cell in cells for name in scores if name in cell]
 
 
+GUESSING = {"sst2": 50.0, "mnli": 100 / 3, "multi30k": 0.0, "iwslt2017": 0.0}
+"""The score of a model that guesses, on each of the paper's tasks."""
+
+
+def largest_share(experiment: Experiment) -> float:
+    """The largest effect that Table 1 or 7 prints on the experiment's task.
+
+    It is the difference of an arm and Xavier, as a share of what Xavier learns above guessing. A
+    made task that stands for two gets the smaller one.
+    """
+    shares = []
+    for task in stands_for(experiment):
+        scores = [
+            {arm: float(cells[task][name][0]) for arm, cells in source.items() if task in cells}
+            for source in numbers()["tables_1_and_7"].values()
+            for name in ("score", "matched")
+            if name in source["xavier"][task]
+        ]
+        shares.append(
+            max(
+                abs(score - arms["xavier"]) / (arms["xavier"] - GUESSING[task])
+                for arms in scores
+                for score in arms.values()
+            )
+        )
+    return min(shares)
+
+
+def learnt(experiment: Experiment, mean: float) -> float:
+    """How far a mean score on the experiment's task is above guessing."""
+    return mean - max(GUESSING[task] for task in stands_for(experiment))
+
+
 TITLES = {"sst2": "SST2", "mnli": "MNLI", "multi30k": "Multi30k", "iwslt2017": "IWSLT2017"}
 
 
@@ -57,12 +90,11 @@ def printed(comparison: Comparison) -> list[Printed]:
 
 
 def _printed_sum(side: Quantity, task: str) -> float | None:
-    if isinstance(side, Constant):
-        return side.number
     values = [_printed_value(term, task) for term in side.terms]
-    if not values or None in values:
+    if isinstance(side, RankCorrelation) or None in values:
         return None
-    return sum(term.weight * (value or 0.0) for term, value in zip(side.terms, values, strict=True))
+    weighted = zip(side.terms, values, strict=True)
+    return side.shift + sum(term.weight * (value or 0.0) for term, value in weighted)
 
 
 def _printed_value(term: Term, task: str) -> float | None:
