@@ -11,10 +11,13 @@ import pytest
 from embinit import cli
 from embinit.claims.looks import Look, schedule
 from embinit.claims.paired_tests import Spread, smallest_effect
+from embinit.papers.kim2024.experiments import experiments
 from embinit.report import load_schema
 from embinit.report.past import DamagedHistoryWarning
 from embinit.runs import session
 from embinit.runs.results import RunResult
+
+MARGIN = f"{experiments('micro')[0].margin:g}"
 
 CLAIMS = """
 from dataclasses import replace
@@ -111,8 +114,10 @@ def test_each_verdict_has_its_outcome(suite):
         "control-that-misbehaves": "SUPPORTED",
     }
     result.stdout.fnmatch_lines(["*GloVe > Xavier: REFUTED, difference -20* BLEU*5 seeds*"])
-    result.stdout.fnmatch_lines(["*GloVe_Shuffled > Xavier: NO EFFECT, * within the margin 8 *"])
-    result.stdout.fnmatch_lines(["mine/finding/small* NO EFFECT * within 8"])
+    result.stdout.fnmatch_lines(
+        [f"*GloVe_Shuffled > Xavier: NO EFFECT, * within the margin {MARGIN} *"]
+    )
+    result.stdout.fnmatch_lines([f"mine/finding/small* NO EFFECT * within {MARGIN}"])
     result.stdout.fnmatch_lines(["1 SUPPORTED, 1 REFUTED, 1 NO EFFECT, 1 UNDECIDED, 1 NOT RUN*"])
     [small] = [entry for entry in document["claims"] if entry["verdict"] == "NO EFFECT"]
     [comparison] = small["comparisons"]
@@ -181,7 +186,7 @@ def test_what_claims_can_see_is_told_before_anything_trains(registered):
     result.stdout.fnmatch_lines(
         [
             "mine/finding/holds[[]glove-micro-translation[]]: 5, then 10, then 20 seeds; "
-            f"sees {first}, then {second}, then {last} BLEU, the margin of 8 with 5 seeds",
+            f"sees {first}, then {second}, then {last} BLEU, the margin of {MARGIN} with 5 seeds",
             "mine/finding/open[[]*: *, the margin of 0.01 with more than 20 seeds",
         ]
     )

@@ -245,14 +245,14 @@ for _task in (
     MicrocosmTask("micro-sentiment", "classification", 2, judge, (2400, 2000, 400)),
     MicrocosmTask("micro-inference", "classification", 3, infer, (6000, 2000, 400)),
     MicrocosmTask(
-        "micro-two-languages", "text", 0, partial(translate, into=in_related), (8000, 400, 300)
+        "micro-two-languages", "text", 0, partial(translate, into=in_related), (24000, 400, 300)
     ),
     MicrocosmTask(
         "micro-sentiment-across",
         "classification",
         2,
         judge,
-        (1200, 400, 400),
+        (2400, 1000, 1000),
         reports_test=True,
         write_test=partial(judge, language=in_related),
     ),
@@ -261,7 +261,7 @@ for _task in (
         "classification",
         3,
         infer,
-        (1500, 400, 400),
+        (1500, 1000, 1000),
         reports_test=True,
         write_test=partial(infer, language=in_related),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -235,8 +236,9 @@ def _spread(tier: str, runs: Runs) -> Beside | None:
             table = (results[0].positions if of_positions else results[0].tables).get("encoder")
         times = multiplier("sqrt(D)", table.dim) if times_root and table else 1.0
         for ours, printed in STATISTICS.items():
-            here = f"{getattr(table, ours) * times:.3g}".replace("-", "−") if table else "–"
-            cells += [numbers()["table_6"]["rows"][name][printed].replace("-", "−"), here]
+            here = getattr(table, ours) * times if table else math.nan
+            written = f"{here:.3g}".replace("-", "−") if math.isfinite(here) else "–"
+            cells += [numbers()["table_6"]["rows"][name][printed].replace("-", "−"), written]
         rows.append(tuple(cells))
     title = f"Table 6: range, mean and sigma, Multi30k there, {experiment.data.task} here"
     return Beside(title, tuple(head), tuple(rows)) if _any_ours(rows) else None
