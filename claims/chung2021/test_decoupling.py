@@ -93,3 +93,15 @@ def test_control_pretraining_helps(experiment):
 )
 def test_control_a_second_table_has_parameters(experiment):
     assert experiment[USUAL] >= coupled(experiment)[USUAL]
+
+
+@claim(
+    "chung2021/decoupling/control-sensitivity",
+    says="Control: pre-training teaches what fine-tuning shows",
+    where="control",
+    family=DECOUPLING,
+    experiments=experiments,
+    expects=Verdict.SUPPORTED,
+)
+def test_control_pretraining_is_seen(experiment):
+    assert experiment[USUAL] > pretrained_for(experiment, 0)[USUAL]

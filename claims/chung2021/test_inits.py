@@ -86,3 +86,15 @@ def test_control_a_start_against_itself(experiment):
 def test_control_xaviers_start_gains_by_pretraining(experiment):
     raw = pretrained_for(experiment, 0)
     assert masked_loss(raw) < experiment["xavier"].measured_by("masked_loss")
+
+
+@claim(
+    "chung2021/inits/control-sensitivity",
+    says="Control: pre-training teaches what fine-tuning shows",
+    where="control",
+    family=INITS,
+    experiments=from_vectors,
+    expects=Verdict.SUPPORTED,
+)
+def test_control_pretraining_is_seen(experiment):
+    assert experiment[USUAL] > pretrained_for(experiment, 0)[USUAL]

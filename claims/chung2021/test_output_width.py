@@ -14,6 +14,7 @@ from embinit.papers.chung2021 import (
     once,
     over_input_widths,
     over_output_widths,
+    pretrained_for,
     transfer,
     transferring,
 )
@@ -76,3 +77,15 @@ def test_control_a_model_against_itself(experiment):
 )
 def test_control_a_wider_output_table_guesses_better(experiment):
     assert over_output_widths(experiment, masked_loss) > 0
+
+
+@claim(
+    "chung2021/output-width/control-sensitivity",
+    says="Control: pre-training teaches what fine-tuning shows",
+    where="control",
+    family=OUTPUT_WIDTH,
+    experiments=experiments,
+    expects=Verdict.SUPPORTED,
+)
+def test_control_pretraining_is_seen(experiment):
+    assert experiment[USUAL] > pretrained_for(experiment, 0)[USUAL]

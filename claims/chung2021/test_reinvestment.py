@@ -84,3 +84,15 @@ def test_control_the_coupled_model_gains_by_pretraining(experiment):
 )
 def test_control_a_layer_too_many(experiment):
     assert reinvested(experiment, too_many=1)[USUAL] > coupled(experiment)[USUAL]
+
+
+@claim(
+    "chung2021/reinvestment/control-sensitivity",
+    says="Control: pre-training teaches what fine-tuning shows",
+    where="control",
+    family=REINVESTMENT,
+    experiments=experiments,
+    expects=Verdict.SUPPORTED,
+)
+def test_control_pretraining_is_seen(experiment):
+    assert experiment[USUAL] > pretrained_for(experiment, 0)[USUAL]

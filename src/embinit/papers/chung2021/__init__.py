@@ -8,8 +8,8 @@ An experiment is a task that a pre-trained encoder is fine-tuned on. Its usual a
 input and output table are two, each as wide as the model. All of a tier's experiments share their
 runs, since one pre-training is fine-tuned on every task.
 
-- ``micro``: 24,000 sentences of two related made languages, models 64 wide with 2 layers; fine-tuned
-  on the made opinion and inference tasks in one language, tested in the other.
+- ``micro``: 24,000 sentences of two related made languages, models 64 wide with 2 layers;
+  fine-tuned on the made opinion and inference tasks in one language, tested in the other.
 - ``sample``: English and German text of the data directory (Multi30k, IWSLT2017, SST-2, MNLI),
   fine-tuned on SST-2 and MNLI. It has no labelled German: transfer is seen by retrieval alone.
 - ``paper``: English and German Wikipedia through ``datasets``, BERT-base's sizes, fine-tuned on
