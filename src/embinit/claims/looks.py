@@ -59,11 +59,11 @@ def schedule(first: int, most: int | None = None, alpha: float = 0.05) -> tuple[
 def _shares(counts: tuple[int, ...], alpha: float) -> tuple[float, ...]:
     if len(counts) == 1:
         return (1.0,)
-    from scipy import stats
+    from scipy import special
 
     times = [count / counts[-1] for count in counts]
     bounds = boundaries(times, [pocock_spending(time, alpha) for time in times])
-    return tuple(float(stats.norm.sf(bound)) / alpha for bound in bounds)
+    return tuple(float(special.ndtr(-bound)) / alpha for bound in bounds)
 
 
 def pocock_spending(time: float, alpha: float) -> float:
@@ -88,11 +88,11 @@ def boundaries(times: Sequence[float], spent: Sequence[float]) -> list[float]:
     Returns:
         One bound a look, in standard errors.
     """
-    from scipy import integrate, optimize, stats
+    from scipy import integrate, optimize, special  # scipy.stats takes a second to load
 
-    bounds = [float(stats.norm.isf(spent[0]))]
+    bounds = [-float(special.ndtri(spent[0]))]
     sums = np.linspace(-9.0, bounds[0], GRID) * math.sqrt(times[0])
-    density = stats.norm.pdf(sums, scale=math.sqrt(times[0]))
+    density = _normal(sums, math.sqrt(times[0]))
     for before, now, done, total in zip(times, times[1:], spent, spent[1:], strict=False):
         step = math.sqrt(now - before)
 
@@ -104,15 +104,20 @@ def boundaries(times: Sequence[float], spent: Sequence[float]) -> list[float]:
             sums: np.ndarray = sums,
             density: np.ndarray = density,
         ) -> float:
-            beyond = stats.norm.sf((bound * math.sqrt(now) - sums) / step)
+            beyond = special.ndtr((sums - bound * math.sqrt(now)) / step)
             return float(integrate.simpson(density * beyond, x=sums)) - more
 
         bounds.append(float(optimize.brentq(passed, -8.0, 9.0, xtol=1e-9)))
         reached = np.linspace(-9.0, bounds[-1], GRID) * math.sqrt(now)
-        arriving = stats.norm.pdf((reached[:, None] - sums) / step) / step
+        arriving = _normal(reached[:, None] - sums, step)
         density = integrate.simpson(density * arriving, x=sums, axis=1)
         sums = reached
     return bounds
+
+
+def _normal(x: np.ndarray, sd: float) -> np.ndarray:
+    """The density at ``x`` of a normal variable with mean 0."""
+    return np.asarray(np.exp(-0.5 * (x / sd) ** 2) / (sd * math.sqrt(2 * math.pi)))
 
 
 def look(
