@@ -164,8 +164,8 @@ SETTINGS = {
         # half the sentences.
         pretraining=PretrainingSpec(batch_size=64, epochs=2, lr=2e-3, share=0.3),
         tasks=(
-            Task("sentiment", "micro-sentiment-across", 1600, TrainingSpec(32, 4, 1e-3), 7.5, 7.0),
-            Task("inference", "micro-inference-across", 900, TrainingSpec(32, 5, 1e-3), 4.5, 7.5),
+            Task("sentiment", "micro-sentiment-across", 1600, TrainingSpec(32, 4, 1e-3), 6.0, 8.5),
+            Task("inference", "micro-inference-across", 900, TrainingSpec(32, 5, 1e-3), 4.0, 8.0),
         ),
         probes=(("micro-sentiment-across", 800), ("micro-verb", None)),
         widths=(8, 32, 64, 256),
