@@ -49,7 +49,7 @@ PAGE = ROOT / "docs/calibration.md"
 ALPHA = 0.05
 SIZE = 20
 SHARE = ALPHA / SIZE
-REGISTERED = 6
+REGISTERED = 10
 """How many seeds a spread is registered on."""
 
 MARGIN = 2.0
