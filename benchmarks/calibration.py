@@ -344,7 +344,7 @@ chi-square with 8 degrees of freedom where nothing else is said.
   without any one of its seeds.
 - **What no rule holds**: an arm that fails in one seed of ten, and then by thirty standard
   deviations, in every claim of a family. Many a registered spread, and many a claim, then never
-  meets a failure. In three claims of twenty it is held.
+  meets a failure. In three claims of twenty the rate is near nominal.
 
 How often a true effect is found, in standard deviations of the paired difference, with the mean
 number of seeds that it takes; the margin is two standard deviations of an arm:
