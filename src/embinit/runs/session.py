@@ -22,7 +22,7 @@ import torch
 from embinit.data.files import write_atomically
 from embinit.data.sources import use_source
 from embinit.errors import InputError
-from embinit.runs.kinds import Workplace, kind_of
+from embinit.runs.kinds import Workplace, kind_of, own_code
 from embinit.runs.machine import cores, end_with, keep_freed_memory, training_devices
 from embinit.runs.plan import Cohort, plan
 from embinit.runs.results import RunResult
@@ -265,7 +265,7 @@ class Session:
 
 
 def key_of(run: RunSpec, data_dir: Path | None) -> str:
-    """The run's key in the store, given the data that it reads here.
+    """The run's key in the store, given the data that it reads and the code that makes it here.
 
     Args:
         run: The run.
@@ -274,7 +274,8 @@ def key_of(run: RunSpec, data_dir: Path | None) -> str:
     Raises:
         InputError: A file that the run reads is missing.
     """
-    return run_key(run, kind_of(run).fingerprint(run, data_dir))
+    read, code = kind_of(run).fingerprint(run, data_dir), own_code(run)
+    return run_key(run, f"{read}/code {code}" if code else read)
 
 
 def results_of(
