@@ -32,7 +32,7 @@ from embinit import Family, claim
 from embinit.papers.kim2024.experiments import experiments
 from embinit.specs import Cut
 
-MINE = Family("mine/finding", {"micro": 2})
+MINE = Family("mine/finding", {"micro": 3})
 
 
 def small(tier):

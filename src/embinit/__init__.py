@@ -20,12 +20,15 @@ if TYPE_CHECKING:
         Verdict,
         audited,
         claim,
+        experiment,
+        grid,
         judge,
         rank_correlation,
         trend,
     )
     from embinit.errors import InputError
     from embinit.papers import PAPERS, Paper
+    from embinit.runs.functions import training
     from embinit.runs.kinds import KINDS
     from embinit.runs.measures import MEASURES, Measure
     from embinit.runs.session import Session
@@ -54,8 +57,11 @@ _HOMES = {
     "Verdict": "claims",
     "audited": "claims",
     "claim": "claims",
+    "experiment": "claims",
+    "grid": "claims",
     "judge": "claims",
     "rank_correlation": "claims",
+    "training": "runs.functions",
     "trend": "claims",
 }
 
@@ -79,8 +85,11 @@ __all__ = [
     "Verdict",
     "audited",
     "claim",
+    "experiment",
+    "grid",
     "judge",
     "rank_correlation",
+    "training",
     "trend",
 ]
 

@@ -34,6 +34,12 @@ def is_shipped(module: str) -> bool:
     return module.partition(".")[0] == SHIPPED
 
 
+def is_own_file(file: str) -> bool:
+    """Whether a file of Python code is the user's, and no library's."""
+    path = Path(file)
+    return not file.startswith("<") and not any(path.is_relative_to(home) for home in _LIBRARIES)
+
+
 def code_digest(*roots: object) -> str:
     """A digest of the code of functions, classes and objects, and of what they name.
 
@@ -49,6 +55,13 @@ def code_digest(*roots: object) -> str:
         walk.add(root)
     text = "\n".join(walk.texts)
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def mentions(root: object, names: Iterable[str]) -> bool:
+    """Whether the code of a function, or of what it names, has one of the names in it."""
+    walk = _Walk(frozenset(filter(None, [_package(root)])))
+    walk.add(root)
+    return any(name in text for text in walk.texts for name in names)
 
 
 class _Walk:
@@ -193,10 +206,13 @@ class _Walk:
         if package in self._packages:
             return True
         file = getattr(module, "__file__", None)
-        return file is not None and not any(Path(file).is_relative_to(home) for home in _LIBRARIES)
+        return file is not None and is_own_file(file)
 
 
-_LIBRARIES = {Path(path) for path in map(sysconfig.get_path, ("purelib", "platlib")) if path}
+_LIBRARIES = (
+    Path(__file__).parent,
+    *(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")),
+)
 
 
 def _package(value: object) -> str:

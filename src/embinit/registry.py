@@ -12,7 +12,7 @@ from __future__ import annotations
 import difflib
 import functools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
 from typing import Generic, TypeVar
 
@@ -90,10 +90,8 @@ class Registry(Generic[T]):
         try:
             return self._entries[name]
         except KeyError:
-            near = difflib.get_close_matches(name, self, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
             raise InputError(
-                f"unknown {self._noun} {name!r}: {hint}known are {', '.join(self)}"
+                f"unknown {self._noun} {name!r}: {nearest(name, self)}known are {', '.join(self)}"
             ) from None
 
     def __iter__(self) -> Iterator[str]:
@@ -107,6 +105,12 @@ class Registry(Generic[T]):
     def _load_entry_point(self, name: str) -> None:
         if (point := _points(self._group).get(name)) is not None:
             self._keep(name, point.load(), point.module)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The question whether a known name was meant, for an error; "" where none is near."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean {near[0]!r}? " if near else ""
 
 
 def _caller() -> str:

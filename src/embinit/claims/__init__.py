@@ -10,6 +10,7 @@ from embinit.claims.comparisons import (
 )
 from embinit.claims.definitions import Claim, Family, claim
 from embinit.claims.experiments import Experiment
+from embinit.claims.functions import experiment, grid
 from embinit.claims.judging import Case, Judgement, judge, read
 from embinit.claims.paired_tests import Relation, Verdict, compare
 
@@ -27,6 +28,8 @@ __all__ = [
     "audited",
     "claim",
     "compare",
+    "experiment",
+    "grid",
     "judge",
     "rank_correlation",
     "read",

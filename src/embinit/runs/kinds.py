@@ -17,6 +17,7 @@ from embinit.registry import Registry
 from embinit.specs import (
     EVALUATION,
     DataSpec,
+    FunctionSpec,
     ModelSpec,
     Recipe,
     RunSpec,
@@ -305,11 +306,47 @@ class EvaluationKind(_Kind):
         return [analogies.evaluate(run, workplace.data_dir) for run in cohort.runs]
 
 
+class FunctionKind(_Kind):
+    """Calls a user's function, which returns its measures."""
+
+    recipe = FunctionSpec
+
+    def reads(self, run: RunSpec) -> Sequence[DataSpec]:
+        return ()
+
+    def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
+        from embinit.runs.functions import fingerprint
+
+        return fingerprint(run.recipe(FunctionSpec))
+
+    def check(self, run: RunSpec, data_dir: Path | None) -> None:
+        """Nothing more: its code and its files are in the fingerprint."""
+
+    def check_key(self, run: RunSpec) -> Hashable:
+        return run.recipe(FunctionSpec).function
+
+    def cost(self, run: RunSpec) -> float:
+        return 1.0
+
+    def stacked(self, run: RunSpec, device: str) -> int:
+        return 1
+
+    def describe(self, run: RunSpec) -> Description:
+        recipe = run.recipe(FunctionSpec)
+        return Description(f"the function {recipe.function}", recipe.label or "no arguments")
+
+    def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
+        from embinit.runs.functions import make
+
+        return [make(run, workplace) for run in cohort.runs]
+
+
 KINDS: Registry[Kind] = Registry("kind of run", "embinit.kinds")
 KINDS.register(TrainingSpec.kind, TrainingKind())
 KINDS.register(TransferSpec.kind, TransferKind())
 KINDS.register(TablePretrainingSpec.kind, TablePretrainingKind())
 KINDS.register(EVALUATION, EvaluationKind())
+KINDS.register(FunctionSpec.kind, FunctionKind())
 
 
 def kind_of(run: RunSpec) -> Kind:

@@ -24,12 +24,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import torch
-
 from embinit.data.files import write_atomically
-from embinit.data.sources import use_source
 from embinit.errors import InputError
-from embinit.runs.machine import cores
+from embinit.runs.machine import cores, limit_threads
+from embinit.runs.modules import Home, load_modules
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult
 from embinit.runs.session import WAIT_SECONDS, Session, key_of, results_of
@@ -120,6 +118,7 @@ def work(
     data_dir: Path | None,
     device: str,
     sources: Sequence[tuple[str, Path]],
+    modules: Sequence[Home] = (),
 ) -> list[RunResult] | InputError:
     """The Ray task: trains a cohort on a node.
 
@@ -129,13 +128,17 @@ def work(
         data_dir: The data directory, by the same path on every node; None if none was named.
         device: Where to train.
         sources: Names and paths of the sources that the user named.
+        modules: The modules of the claims, at the same paths on every node.
 
     Returns:
         The results of the runs, or an InputError. It is not raised, so that Ray does not wrap it.
     """
-    torch.set_num_threads(1)
+    limit_threads(load=bool(cohort.runs[0].table.init))
     try:
+        load_modules(modules)
         for name, path in sources:
+            from embinit.data.sources import use_source
+
             use_source(name, path)
         if [key_of(run, data_dir) for run in cohort.runs] != list(keys):
             raise InputError(
@@ -251,7 +254,7 @@ class RaySession(Session):
                 if left:
                     keys = tuple(map(self.key, left))
                     device = "cpu" if self.device == "cpu" else "cuda"  # the task sees its own GPU
-                    where = (self.data_dir, device, self.sources)
+                    where = (self.data_dir, device, self.sources, self.modules)
                     task = ray.remote(**self._needs())(work).remote(Cohort(left), keys, *where)
                     self._tasks[task] = _Task(keys, locks.pop_all())
         self._mark(slots)
