@@ -124,18 +124,18 @@ def test_every_plain_conjunction_is_accepted(judged):
     ("more", "said"),
     [
         (
-            "\n@claim('mine/f/other', says='s', family=MINE, on=on)\ndef test_other():  # here\n"
+            "\n@claim('mine/f/other', says='s', family=MINE, on=on)  # here\ndef test_other():\n"
             "    assert 1\n",
             "a claim takes its experiment alone, as in def test_it(arms); this one takes nothing",
         ),
         (
-            "\n@claim('mine/f/other', says='s', family=MINE, on=on)\n"
-            "def test_other(arms, tmp_path):  # here\n    assert arms['high'] > arms['low']\n",
+            "\n@claim('mine/f/other', says='s', family=MINE, on=on)  # here\n"
+            "def test_other(arms, tmp_path):\n    assert arms['high'] > arms['low']\n",
             "this one takes arms, tmp_path",
         ),
         (
-            "\n@claim('mine/f/other', says='s', family=MINE, on=on)\n"
-            "def test_other(arms, nowhere):  # here\n    assert arms['high'] > arms['low']\n",
+            "\n@claim('mine/f/other', says='s', family=MINE, on=on)  # here\n"
+            "def test_other(arms, nowhere):\n    assert arms['high'] > arms['low']\n",
             "this one takes arms, nowhere",
         ),
         (
@@ -325,7 +325,7 @@ def test_a_limit_on_tests_does_not_end_training(judged, pytester):
 def test_pytests_own_strict_leaves_undecided_alone(judged, pytester):
     (pytester.path / "pytest.ini").write_text("[pytest]\nstrict = true\n")
     text = CLAIMS + OTHER + "    assert arms['high'].within(0.01) > 9.5\n"
-    done, verdicts = judged(text, status=0)
+    _, verdicts = judged(text, status=0)
     assert verdicts["mine/f/other"]["verdict"] == "UNDECIDED"
 
 

@@ -8,6 +8,7 @@ from embinit.claims.comparisons import (
     rank_correlation,
     trend,
 )
+from embinit.claims.controls import a_a, falsehood
 from embinit.claims.definitions import Claim, Family, claim
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import experiment, grid
@@ -25,10 +26,12 @@ __all__ = [
     "Quantity",
     "Relation",
     "Verdict",
+    "a_a",
     "audited",
     "claim",
     "compare",
     "experiment",
+    "falsehood",
     "grid",
     "judge",
     "rank_correlation",

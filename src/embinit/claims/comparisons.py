@@ -518,6 +518,10 @@ class Comparison:
         if missing:
             listed = ", ".join(map(str, missing))
             reason = f"no {self.left.measure.in_words} from seeds {listed}"
+            runs = (*self.left.runs_of(missing[0]), *self.right.runs_of(missing[0]))
+            results = (lookup(run) for run in runs)
+            told = {each.failure for each in results if each is not None and each.failure}
+            reason += f" ({'; '.join(sorted(told))})" if told else ""
             return Decision(self, None, (), (), reason, alpha)
         first, second = [v for v in left if v is not None], [v for v in right if v is not None]
         random = self.left.random or self.right.random

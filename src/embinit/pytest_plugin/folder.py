@@ -47,7 +47,7 @@ class Folder:
         for item in (*functions, *_beside(claims)):
             statement = Statement.of(item.function)
             line = item.function.__code__.co_firstlineno
-            key = (item.path, line)
+            key = (item.path, item.cls, item.originalname or item.name)
             if statement is None or key in met:
                 continue
             met.add(key)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import fnmatch
 import functools
 import gc
 import inspect
@@ -337,8 +338,33 @@ class ClaimSession:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
         """Counts all claims before any is deselected; reads those that are left at the end."""
         folder = Folder.of(items, self._count)
+        self._select(items)
         yield
         self._read_all(items, folder)
+
+    def _select(self, items: list[pytest.Item]) -> None:
+        """Keeps the claims and audits whose ids --embinit-claim asks for, and no other test.
+
+        Raises:
+            pytest.UsageError: There is none.
+        """
+        globs: list[str] = self.option("claim")
+        if not globs:
+            return
+        ids = {item: _ids_of(item) for item in items}
+        kept = [
+            item
+            for item in items
+            if any(fnmatch.fnmatchcase(each, glob) for each in ids[item] for glob in globs)
+        ]
+        if not kept:
+            known = sorted({each for every in ids.values() for each in every})
+            near = "".join(nearest(glob, known) for glob in globs)
+            raise pytest.UsageError(
+                f"--embinit-claim: no claim fits {', '.join(globs)}: {near}embinit list tells them"
+            )
+        self.config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
 
     def _count(self, claim: Claim) -> int:
         """How many experiments a claim has on the tier; one where that can't be told."""
@@ -432,6 +458,8 @@ class ClaimSession:
 
     def _foreseen(self) -> list[str]:
         """What the claims can see, in lines; none where pytest is to be quiet."""
+        if self.option("list"):
+            return outlook.listing(self._cases)
         verbosity = self.config.get_verbosity()
         if verbosity < 0 or self.option("register") is not None:
             return []
@@ -800,6 +828,16 @@ def _check_device(device: str) -> None:
         raise InputError(
             f"--embinit-device {device} can't be used here ({reason}); try cpu"
         ) from None
+
+
+def _ids_of(item: pytest.Item) -> list[str]:
+    """The id of a test's claim or audit, with and without its experiment; none for other tests."""
+    statement = Statement.of(getattr(item, "function", None))
+    if statement is None or not isinstance(item, pytest.Function):
+        return []
+    given = _parameter(item)
+    full = [f"{statement.id}[{given.name}]"] if isinstance(given, Experiment) else []
+    return [statement.id, *full]
 
 
 def _parameter(item: pytest.Function) -> object:
