@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from embinit import __version__
 from embinit.claims.paired_tests import VERDICTS
-from embinit.commands import add_commands
+from embinit.commands import add_commands, with_target
 from embinit.errors import InputError
 from embinit.report.baseline import changes, read, wrong_controls
 
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not given:
         parser.print_help()
         return 2
-    parsed, rest = parser.parse_known_args(given)
+    parsed, rest = parser.parse_known_args(with_target(given))
     if rest and parsed.command not in ("report", "run", "list"):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     parsed.pytest = [argument for argument in rest if argument != "--"]

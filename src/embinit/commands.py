@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,12 +31,26 @@ def add_commands(commands: Any) -> None:
     _add_runs(commands)
 
 
+def with_target(arguments: Sequence[str]) -> list[str]:
+    """The arguments with a target behind ``run`` and ``list``, where none stands there.
+
+    Else a value for pytest, such as the 4 of ``-n 4``, would be taken for it.
+    """
+    command, *rest = arguments
+    if command in ("run", "list") and (not rest or rest[0].startswith("-")):
+        return [command, TARGET, *rest]
+    return [command, *rest]
+
+
+TARGET = "claims"
+"""Where a project's claims are."""
+
+
 def _add_target(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "target",
-        nargs="?",
-        default="claims",
-        help="a folder or a file of claims, or a paper such as kim2024 (default: claims)",
+        help="first of all: a folder or file of claims, or a paper such as kim2024 (default: "
+        "claims)",
     )
     command.add_argument(
         "--claim",
