@@ -4,8 +4,8 @@ It is chosen by ``--embinit-engine ray``. The session plans, holds the locks and
 when it trains by itself; only the training happens on other machines. A task carries the specs of
 its cohort and the keys under which the session will store the results. Its node reads the data by
 the same paths, checks by the keys that the data is the same, and needs no store. Ray runs a task
-again if it was lost with its node or its process. A task that fails otherwise fails the claims that
-want its runs.
+again if it was lost with its node or its process. A task that fails otherwise is recorded as its
+runs' failure.
 """
 
 from __future__ import annotations
@@ -231,8 +231,8 @@ class RaySession(Session):
             self._submit(self._order(missing))
             out = self._gather(WAIT_SECONDS)
         for run in missing:
-            if self.key(run) in self._failed:
-                raise self._failed[self.key(run)]
+            if (error := self._failed.get(self.key(run))) is not None:
+                self._fail(run, getattr(error, "cause", None) or error)
         return out
 
     def _submit(self, cohorts: Iterable[Cohort]) -> None:
