@@ -73,7 +73,9 @@ def test_every_snippet_and_every_link_leads_to_a_file():
 def test_every_example_is_shown():
     """A file that no page includes would be found by nobody."""
     shown = {name for page in PAGES for name in SNIPPET.findall(page.read_text(encoding="utf-8"))}
-    examples = {f"examples/{path.name}" for path in (ROOT / "examples").glob("*.py")}
+    folder = ROOT / "examples"
+    files = (*folder.glob("*.py"), *folder.glob("*/claims/*.py"))
+    examples = {str(path.relative_to(ROOT)) for path in files}
     assert examples == {name for name in shown if name.startswith("examples/")}
 
 
@@ -123,7 +125,7 @@ def test_no_page_names_an_option_or_a_command_that_is_not_there(page):
 def test_messages_name_options_that_every_project_has():
     """Short names are there only where a project asks for them; the command line has its own."""
     source = ROOT / "src/embinit"
-    own = (source / "cli.py", source / "runs/table_pretraining/__main__.py")
+    own = (source / "cli.py", source / "commands.py", source / "runs/table_pretraining/__main__.py")
     short = re.compile(rf"(?<![\w-])--(?:{'|'.join(OPTIONS)})\b")
     named = {
         str(path.relative_to(source)): short.findall(path.read_text(encoding="utf-8"))

@@ -32,7 +32,7 @@ from embinit import Family, claim
 from embinit.papers.kim2024.experiments import experiments
 from embinit.specs import Cut
 
-MINE = Family("mine/finding", {"micro": 2})
+MINE = Family("mine/finding", {"micro": 3})
 
 
 def small(tier):
@@ -457,7 +457,7 @@ def asserting(what: str) -> str:
     [
         (asserting('experiment["xavir"] < other'), "unknown init 'xavir': did you mean", ""),
         (asserting('experiment["xavir"] < other'), "unknown init 'xavir': did you mean", "-n1"),
-        (asserting('not experiment["pretrained"] < other'), "and none with 'not'", ""),
+        (asserting('not experiment["pretrained"] < other'), "state it without 'not'", ""),
         (
             asserting('experiment["pretrained"].measured_by("blue") < other'),
             "unknown measure 'blue': did you mean 'bleu'?",

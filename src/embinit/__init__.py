@@ -18,14 +18,19 @@ if TYPE_CHECKING:
         Quantity,
         Relation,
         Verdict,
+        a_a,
         audited,
         claim,
+        experiment,
+        falsehood,
+        grid,
         judge,
         rank_correlation,
         trend,
     )
     from embinit.errors import InputError
     from embinit.papers import PAPERS, Paper
+    from embinit.runs.functions import training
     from embinit.runs.kinds import KINDS
     from embinit.runs.measures import MEASURES, Measure
     from embinit.runs.session import Session
@@ -52,10 +57,15 @@ _HOMES = {
     "Session": "runs.session",
     "Store": "runs.store",
     "Verdict": "claims",
+    "a_a": "claims",
     "audited": "claims",
     "claim": "claims",
+    "experiment": "claims",
+    "falsehood": "claims",
+    "grid": "claims",
     "judge": "claims",
     "rank_correlation": "claims",
+    "training": "runs.functions",
     "trend": "claims",
 }
 
@@ -77,10 +87,15 @@ __all__ = [
     "Session",
     "Store",
     "Verdict",
+    "a_a",
     "audited",
     "claim",
+    "experiment",
+    "falsehood",
+    "grid",
     "judge",
     "rank_correlation",
+    "training",
     "trend",
 ]
 

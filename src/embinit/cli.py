@@ -19,7 +19,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from embinit import __version__
 from embinit.claims.paired_tests import VERDICTS
+from embinit.commands import add_commands, with_target
 from embinit.errors import InputError
 from embinit.report.baseline import changes, read, wrong_controls
 
@@ -38,8 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pytest's status, where a refuted claim is no failure.
     """
     parser = _parser()
-    parsed, rest = parser.parse_known_args(arguments)
-    if rest and parsed.command != "report":
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if not given:
+        parser.print_help()
+        return 2
+    parsed, rest = parser.parse_known_args(with_target(given))
+    if rest and parsed.command not in ("report", "run", "list"):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     parsed.pytest = [argument for argument in rest if argument != "--"]
     command: Callable[[argparse.Namespace], int] = parsed.run
@@ -51,8 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="embinit", description=__doc__)
+    parser = argparse.ArgumentParser(prog="embinit", description="Claims that train models.")
+    parser.add_argument("--version", action="version", version=f"embinit {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
+    add_commands(commands)
     _add_check(commands)
     _add_bless(commands)
     _add_report(commands)

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
 from typing import Generic, TypeVar
 
+from embinit.code import code_digest, is_shipped
 from embinit.errors import InputError
 
 T = TypeVar("T")
@@ -32,6 +34,8 @@ class Registry(Generic[T]):
         self._noun = noun
         self._group = group
         self._entries: dict[str, T] = {}
+        self._homes: dict[str, str] = {}
+        self._codes: dict[str, str] = {}
 
     def register(self, name: str, entry: T) -> T:
         """Adds an object.
@@ -48,12 +52,32 @@ class Registry(Generic[T]):
                 f"{self._noun} {name!r} is registered twice: {known!r} and {entry!r}; "
                 "give one of them another name"
             )
-        self._entries[name] = entry
+        self._keep(name, entry, _caller())
         return entry
 
     def replace(self, name: str, entry: T) -> None:
         """Registers ``entry`` under a name that may be taken already."""
-        self._entries[name] = entry
+        self._keep(name, entry, _caller())
+
+    def code(self, name: str, of: Callable[[T], object] = lambda entry: entry) -> str:
+        """A digest of an entry's code; "" for what embinit itself registers.
+
+        Args:
+            name: The entry's name.
+            of: What of the entry decides a run.
+
+        Raises:
+            InputError: Nobody registered the name.
+        """
+        entry = self[name]
+        if name not in self._codes:
+            shipped = is_shipped(self._homes[name])
+            self._codes[name] = "" if shipped else code_digest(of(entry))
+        return self._codes[name]
+
+    def _keep(self, name: str, entry: T, home: str) -> None:
+        self._entries[name], self._homes[name] = entry, home
+        self._codes.pop(name, None)
 
     def __getitem__(self, name: str) -> T:
         """The object of a name.
@@ -66,10 +90,8 @@ class Registry(Generic[T]):
         try:
             return self._entries[name]
         except KeyError:
-            near = difflib.get_close_matches(name, self, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
             raise InputError(
-                f"unknown {self._noun} {name!r}: {hint}known are {', '.join(self)}"
+                f"unknown {self._noun} {name!r}: {nearest(name, self)}known are {', '.join(self)}"
             ) from None
 
     def __iter__(self) -> Iterator[str]:
@@ -78,11 +100,22 @@ class Registry(Generic[T]):
 
     def __contains__(self, name: object) -> bool:
         """Whether the name is registered or an entry point."""
-        return name in set(self)
+        return name in self._entries or name in _points(self._group)
 
     def _load_entry_point(self, name: str) -> None:
         if (point := _points(self._group).get(name)) is not None:
-            self._entries[name] = point.load()
+            self._keep(name, point.load(), point.module)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The question whether a known name was meant, for an error; "" where none is near."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean {near[0]!r}? " if near else ""
+
+
+def _caller() -> str:
+    """The name of the module that registers something."""
+    return str(sys._getframe(2).f_globals.get("__name__", ""))
 
 
 @functools.cache

@@ -260,6 +260,32 @@ class TransferSpec(Recipe):
 
 
 @dataclass(frozen=True)
+class FunctionSpec(Recipe):
+    """How a user's function is called (see ``runs.functions``).
+
+    Attributes:
+        function: The function's name.
+        code: The digest of its code and of all that it names.
+        arguments: Its arguments without the seed, in canonical JSON.
+        files: The files that it names as its input; what they hold is in the run's key.
+    """
+
+    function: str
+    code: str
+    arguments: str
+    files: tuple[str, ...] = ()
+
+    kind: ClassVar[str] = "function"
+
+    @property
+    def label(self) -> str:
+        """The arguments in words, such as ``mean, lr=1e-05``."""
+        given = json.loads(self.arguments)
+        told = [str(given.pop("arm"))] if "arm" in given else []
+        return ", ".join([*told, *(f"{name}={value}" for name, value in given.items())])
+
+
+@dataclass(frozen=True)
 class TableSpec:
     """How the embedding tables start, and whether they are trained.
 

@@ -8,8 +8,10 @@ from embinit.claims.comparisons import (
     rank_correlation,
     trend,
 )
+from embinit.claims.controls import a_a, falsehood
 from embinit.claims.definitions import Claim, Family, claim
 from embinit.claims.experiments import Experiment
+from embinit.claims.functions import experiment, grid
 from embinit.claims.judging import Case, Judgement, judge, read
 from embinit.claims.paired_tests import Relation, Verdict, compare
 
@@ -24,9 +26,13 @@ __all__ = [
     "Quantity",
     "Relation",
     "Verdict",
+    "a_a",
     "audited",
     "claim",
     "compare",
+    "experiment",
+    "falsehood",
+    "grid",
     "judge",
     "rank_correlation",
     "read",

@@ -11,10 +11,13 @@ import contextlib
 import contextvars
 import math
 import statistics
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple
 
+from embinit.claims.conjunctions import require_conjunction
 from embinit.claims.paired_tests import Outcome, Relation, Spread, Verdict, compare
 from embinit.claims.paired_tests import rank_correlation as rank_correlation_of
 from embinit.errors import InputError
@@ -98,6 +101,46 @@ class Quantity:
             shift=self.shift - other.shift,
         )
 
+    def __eq__(self, other: object) -> bool:
+        """Refuses: no two trainings are equal to the last digit.
+
+        Raises:
+            InputError: Always, but for a quantity and itself.
+        """
+        if self is other:
+            return True
+        raise InputError(f"{self.label} == … can't be tested; write .alike(…), within the margin")
+
+    def __ne__(self, other: object) -> bool:
+        """Refuses: a claim says which way it differs.
+
+        Raises:
+            InputError: Always, but for a quantity and itself.
+        """
+        if self is other:
+            return False
+        raise InputError(f"{self.label} != … can't be tested; say which way: < or >")
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        """Refuses: an arm alone states nothing.
+
+        Raises:
+            InputError: Always.
+        """
+        raise InputError(f"{self.label} alone states nothing; compare it: <, >, <=, >= or .alike")
+
+    def __float__(self) -> float:
+        """Refuses: an arm has no number before it is trained.
+
+        Raises:
+            InputError: Always.
+        """
+        raise InputError(
+            f"{self.label} is no number while the claim is read; compare it with one instead"
+        )
+
     def __lt__(self, other: Quantity | float) -> Comparison:
         """States that this quantity's mean over seeds is below the other's."""
         return Comparison(self, Relation.BELOW, self._as_quantity(other))
@@ -122,6 +165,13 @@ class Quantity:
         """``other`` as a quantity; a bare number becomes a constant, the same in every seed."""
         if isinstance(other, Quantity):
             return other
+        if isinstance(other, bool) or not isinstance(other, int | float):
+            raise InputError(
+                f"{self.label} is compared with {other!r}; compare it with an arm, as in "
+                "arms['name'], or with a number"
+            )
+        if not math.isfinite(other):
+            raise InputError(f"{self.label} is compared with {other}; give a finite number")
         like = (self.measure, self.unit, self.margin, self.seeds)
         return Quantity((), f"{other:g}", *like, shift=float(other))
 
@@ -152,7 +202,10 @@ class Quantity:
         Raises:
             InputError: No measure of that name is registered.
         """
-        known = measures.measure(measure)
+        if isinstance(measure, str) and self.terms:
+            known = self.terms[0].experiment.measure(measure)
+        else:
+            known = measures.measure(measure)
         terms = tuple(replace(term, measure=known) for term in self.terms)
         changed = replace(self, terms=terms, measure=known)
         return changed if keep_margin else replace(changed, unit=known.unit, margin=0.0)
@@ -413,6 +466,8 @@ class Comparison:
             InputError: They have different ones.
         """
         self.left._require_same_measure(self.right)
+        if (reader := _reader.get(None)) is not None:
+            reader.made.append((self, _line_outside()))
 
     def __bool__(self) -> bool:
         """Hands the comparison to the reader, so that a claim can ``assert`` it.
@@ -421,9 +476,11 @@ class Comparison:
         comparison is SUPPORTED.
 
         Raises:
-            InputError: No claim is being read.
+            InputError: No claim is being read, or it isn't asserted as it stands.
         """
-        return _reader.get(_OutsideClaim()).meet(self)
+        reader = _reader.get(_OutsideClaim())
+        reader.check(sys._getframe(1))
+        return reader.meet(self)
 
     def runs(self) -> list[RunSpec]:
         """Every run that the decision rests on."""
@@ -454,6 +511,10 @@ class Comparison:
         if missing:
             listed = ", ".join(map(str, missing))
             reason = f"no {self.left.measure.in_words} from seeds {listed}"
+            runs = (*self.left.runs_of(missing[0]), *self.right.runs_of(missing[0]))
+            results = (lookup(run) for run in runs)
+            told = {each.failure for each in results if each is not None and each.failure}
+            reason += f" ({'; '.join(sorted(told))})" if told else ""
             return Decision(self, None, (), (), reason, alpha)
         first, second = [v for v in left if v is not None], [v for v in right if v is not None]
         random = self.left.random or self.right.random
@@ -539,14 +600,54 @@ class Reader:
 
     Attributes:
         met: The comparisons met so far, in the claim's order.
+        made: The comparisons that were made, with the lines that made them.
+        problem: What was wrong with one of them; None where nothing was.
     """
 
     met: list[Comparison] = field(default_factory=list)
+    made: list[tuple[Comparison, int]] = field(default_factory=list)
+    problem: InputError | None = None
+
+    def check(self, frame: FrameType) -> None:
+        """Refuses a comparison that is no part of a plain conjunction.
+
+        Args:
+            frame: Where it is taken for true or false.
+
+        Raises:
+            InputError: It is negated, one of several that may hold, or a condition.
+        """
+        try:
+            require_conjunction(frame)
+        except InputError as error:
+            self.problem = self.problem or error
+            raise
+
+    def raise_problem(self) -> None:
+        """Raises what was wrong, even where the claim has caught it; or what it never asserts.
+
+        Raises:
+            InputError: A comparison is no part of a plain conjunction.
+        """
+        if self.problem is not None:
+            raise self.problem
+        met = set(map(id, self.met))
+        for comparison, line in self.made:
+            if id(comparison) not in met:
+                raise InputError(f"line {line}: {comparison} is compared and never asserted")
 
     def meet(self, comparison: Comparison) -> bool:
         """Notes the comparison, and answers True so that the claim goes on."""
         self.met.append(comparison)
         return True
+
+
+def _line_outside() -> int:
+    """The line that makes a comparison, outside of this module."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") == __name__:
+        frame = frame.f_back
+    return 0 if frame is None else frame.f_lineno
 
 
 @dataclass
@@ -559,6 +660,9 @@ class Decider(Reader):
 
     decisions: Sequence[Decision] = ()
 
+    def check(self, frame: FrameType) -> None:
+        """Nothing: the claim was read before."""
+
     def meet(self, comparison: Comparison) -> bool:
         """Whether the comparison is SUPPORTED; it is the next in the claim's order."""
         self.met.append(comparison)
@@ -566,6 +670,9 @@ class Decider(Reader):
 
 
 class _OutsideClaim(Reader):
+    def check(self, frame: FrameType) -> None:
+        """Nothing: there is no claim."""
+
     def meet(self, comparison: Comparison) -> bool:
         raise InputError(
             f"the comparison {comparison} has no runs to decide it here; it belongs in a claim"

@@ -13,8 +13,10 @@ decide. A claim never trains, and states its comparisons positively: no ``not``,
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from embinit.claims.comparisons import Comparison, Reader, read_by
 from embinit.claims.experiments import Experiment
@@ -29,19 +31,20 @@ class Family:
     """Claims that share one alpha.
 
     A claim's share is alpha / size, however many claims of the family are run. So a claim that is
-    run alone gets the verdict that it gets in the whole suite. A test compares the sizes with the
-    claims that are collected.
+    run alone gets the verdict that it gets in the whole suite. The plugin compares the size with
+    the claims of the whole folder.
 
     Attributes:
         name: The family's name, after its paper's (``paper/finding-1``).
-        size: How many claims it has on each tier, fixed before any run.
+        size: How many claims it has, fixed before any run: one number, or one for each tier. None
+            lets the plugin count the claims of the whole folder, whichever of them are run.
         says: What its claims state together, for people.
         alpha: The level that its claims share.
         registration: What was measured for its claims beforehand; None where nothing was.
     """
 
     name: str
-    size: Mapping[str, int]
+    size: Mapping[str, int] | int | None = None
     says: str = ""
     alpha: float = 0.05
     registration: Registration | None = None
@@ -52,13 +55,54 @@ class Family:
         Raises:
             InputError: The family has no size for that tier.
         """
-        try:
-            return self.alpha / self.size[tier]
-        except KeyError:
+        size = self.size_on(tier)
+        if size is None:
+            raise InputError(
+                f"family {self.name!r} has no size; say how many claims it has: Family(…, size=…)"
+            )
+        if size < 1:
+            raise InputError(f"family {self.name!r} can't have {size} claims; count them")
+        return self.alpha / size
+
+    def size_on(self, tier: str) -> int | None:
+        """How many claims it has on ``tier``; None where they are to be counted.
+
+        Raises:
+            InputError: The family has sizes, and none for that tier.
+        """
+        if self.size is None or isinstance(self.size, int):
+            return self.size
+        if tier not in self.size:
             raise InputError(
                 f"family {self.name!r} has no size for tier {tier!r}; register one beside "
                 f"{', '.join(self.size)}"
-            ) from None
+            )
+        return self.size[tier]
+
+    def counted(self, size: int) -> Family:
+        """The same family with the size that was counted."""
+        return replace(self, size=size)
+
+
+def _missing(tier: str) -> Sequence[Experiment]:
+    return ()
+
+
+def _experiments(on: Any) -> Callable[[str], Sequence[Experiment]]:
+    if callable(on):
+        return on  # type: ignore[no-any-return]
+    several = [on] if isinstance(on, Experiment) else on
+    if not isinstance(several, list | tuple) or not several:
+        raise InputError(f"a claim is tested on experiments, not on {on!r}; see embinit.experiment")
+
+    def every(tier: str) -> Sequence[Experiment]:
+        return [
+            experiment
+            for each in several
+            for experiment in ([each] if isinstance(each, Experiment) else each(tier))
+        ]
+
+    return every
 
 
 def family_rank(family: str) -> tuple[int, str]:
@@ -79,6 +123,7 @@ class Claim(Statement):
     Attributes:
         family: The claims that it shares one alpha with.
         experiments: Gives the experiments of a tier.
+        on: The same in short: what ``experiment`` made, or several of them.
         expects: For controls alone, the verdict that shows the machinery right: REFUTED for a
             planted falsehood, SUPPORTED for a planted effect, NO EFFECT for an arm against itself,
             which may stay UNDECIDED too, and NOT RUN for arms whose unequal budget must be caught.
@@ -86,10 +131,29 @@ class Claim(Statement):
             claim is NOT RUN.
     """
 
-    family: Family
-    experiments: Callable[[str], Sequence[Experiment]]
-    expects: Verdict | None = None
-    equal: str | None = None
+    family: Family = field(kw_only=True)
+    experiments: Callable[[str], Sequence[Experiment]] = field(default=_missing, kw_only=True)
+    on: Callable[[str], Sequence[Experiment]] | Sequence[Any] | None = field(
+        default=None, kw_only=True
+    )
+    expects: Verdict | None = field(default=None, kw_only=True)
+    equal: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Checks what was given, and takes ``on`` for ``experiments``.
+
+        Raises:
+            InputError: The id has another form, the family is none, or there are no experiments.
+        """
+        super().__post_init__()
+        if not isinstance(self.family, Family):
+            raise InputError(f"the family of {self.id} is {self.family!r}; give it a Family")
+        if self.on is not None:
+            object.__setattr__(self, "experiments", _experiments(self.on))
+        if self.experiments is _missing or not callable(self.experiments):
+            raise InputError(
+                f"{self.id} has no experiments to be tested in; name one: claim(…, on=…)"
+            )
 
     def expects_verdict(self, verdict: Verdict) -> bool:
         """Whether a control with this verdict came out as it should."""
@@ -102,6 +166,21 @@ claim = Claim
 """The decorator's name, as a claim reads."""
 
 
+def argument_of(test: Callable[..., Any]) -> str:
+    """The name of a claim's argument, which is its experiment with the arms.
+
+    Raises:
+        InputError: The claim takes anything else.
+    """
+    names = list(inspect.signature(test).parameters)
+    if len(names) != 1:
+        taken = f"takes {', '.join(names)}" if names else "takes nothing"
+        raise InputError(
+            f"a claim takes its experiment alone, as in def test_it(arms); this one {taken}"
+        )
+    return names[0]
+
+
 def comparisons_of(test: Callable[..., None], experiment: Experiment) -> list[Comparison]:
     """Every comparison that a claim makes; nothing is trained for it.
 
@@ -110,12 +189,14 @@ def comparisons_of(test: Callable[..., None], experiment: Experiment) -> list[Co
     """
     with read_by(Reader()) as reader:
         try:
-            test(experiment=experiment)
+            test(**{argument_of(test): experiment})
         except AssertionError as error:
+            reader.raise_problem()
             raise InputError(
                 "it asserts something that is false before any run: a claim asserts comparisons of "
                 "arms alone, and none with 'not'"
             ).with_traceback(error.__traceback__) from None
+    reader.raise_problem()
     if not reader.met:
         raise InputError(f"{getattr(test, '__name__', test)} asserts no comparison of arms")
     return reader.met

@@ -11,9 +11,9 @@ from typing import Any
 
 from embinit.claims.comparisons import Comparison, Quantity, Term
 from embinit.errors import InputError
+from embinit.runs import measures
 from embinit.runs.measures import Measure
 from embinit.specs import DataSpec, ModelSpec, PositionSpec, Recipe, RunSpec, TableSpec
-from embinit.tables.inits import INITS
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,8 @@ class Experiment:
         Raises:
             InputError: No init of that name is registered.
         """
+        from embinit.tables.inits import INITS
+
         source = self.source if INITS[init].needs_source else None
         return RunSpec(
             data=self.data,
@@ -109,8 +111,18 @@ class Experiment:
             seed=seed,
         )
 
+    def measure(self, name: str) -> Measure:
+        """The measure of a name that its runs leave.
+
+        Raises:
+            InputError: No measure of that name is registered.
+        """
+        return measures.measure(name)
+
     def label(self, init: str) -> str:
         """The arm's name as the paper writes it (``GloVe_Xavier``)."""
+        from embinit.tables.inits import INITS
+
         return INITS[init].label.format(source=self.source_label)
 
     def changed(self, says: str = "", **changes: Any) -> Experiment:
@@ -150,6 +162,21 @@ class Experiment:
         """
         changed = self.changed(says)
         return replace(changed, training=_replaced(changed.training, "training", changes))
+
+    def as_wide_as(self, width: int) -> Experiment:
+        """The same experiment with a model as wide as a source's vectors.
+
+        It has as many of its heads as divide the width. A model whose table is projected keeps
+        its own width.
+
+        Args:
+            width: D, the width of the vectors.
+        """
+        model = self.model
+        if model is None or model.table_width == width or model.input_width is not None:
+            return self
+        heads = max(each for each in range(1, model.heads + 1) if width % each == 0)
+        return self.with_model(f"{width} wide", dim=width, heads=heads)
 
     def without_positions(self) -> Experiment:
         """The same experiment with nothing added to the embeddings."""

@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 
 from embinit.claims.budgets import unequal
 from embinit.claims.comparisons import Comparison, Decision, verdict_of
-from embinit.claims.definitions import Claim, comparisons_of
+from embinit.claims.definitions import Claim, Family, comparisons_of
 from embinit.claims.experiments import Experiment
 from embinit.claims.looks import Look, look, schedule
 from embinit.claims.paired_tests import Verdict, chance_to_decide, smallest_effect
 from embinit.errors import InputError
 from embinit.runs.kinds import kind_of
-from embinit.runs.session import Session
+from embinit.runs.session import Session, failure_reason
 from embinit.specs import RunSpec
 
 ClaimTest = Callable[..., None]
@@ -87,8 +87,13 @@ class Case:
         return [run for comparison in self.comparisons for run in comparison.runs()]
 
 
-def read(test: ClaimTest, experiment: Experiment) -> Case:
+def read(test: ClaimTest, experiment: Experiment, family: Family | None = None) -> Case:
     """Reads a claim, training nothing.
+
+    Args:
+        test: A function that ``claim`` decorates.
+        experiment: The experiment to test it in.
+        family: Its family with the size that was counted, in place of its own.
 
     Raises:
         InputError: The function is no claim, or compares what can't be compared.
@@ -96,6 +101,8 @@ def read(test: ClaimTest, experiment: Experiment) -> Case:
     claim = Claim.of(test)
     if claim is None:
         raise InputError(f"{getattr(test, '__name__', test)} is no claim; decorate it with claim")
+    if family is not None:
+        claim = replace(claim, family=family, on=None)
     _ = claim.family.share(experiment.tier)
     registered = claim.family.registration
     comparisons = tuple(
@@ -148,11 +155,13 @@ class Judgement:
         case: The claim and what it compares.
         looks: The schedule of looks that stood before anything was trained.
         decisions: What each comparison came to.
+        failures: Why runs that it needs could not be made.
     """
 
     case: Case
     looks: tuple[Look, ...]
     decisions: tuple[Decision, ...]
+    failures: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -207,10 +216,7 @@ def judge(
     looks = case.looks(max_seeds)
     problems = [case.obstacle] if case.obstacle else sorted(_problems(case, session))
     if problems:
-        reason = "; ".join(problems)
-        decisions: Sequence[Decision] = [
-            Decision(open_, None, (), (), reason, case.alpha) for open_ in case.comparisons
-        ]
+        decisions: Sequence[Decision] = _undecided(case, problems)
     else:
         decisions = look(
             case.comparisons,
@@ -221,7 +227,35 @@ def judge(
             lambda runs: may_go_on(runs) and not any(map(session.problem, runs)),
             case.settled,
         )
-    return Judgement(case, looks, tuple(decisions))
+    wanted = dict.fromkeys(run for each in decisions for run in each.comparison.runs())
+    failures = tuple(sorted({told for run in wanted if (told := _failure(run, session))}))
+    if failures:
+        decisions = _undecided(case, failures)
+    return Judgement(case, looks, tuple(decisions), failures)
+
+
+def broken(case: Case, error: Exception, max_seeds: int | None = None) -> Judgement:
+    """The judgement on a claim that could not be judged: NOT RUN, with the error as its reason.
+
+    Args:
+        case: The claim.
+        error: What went wrong.
+        max_seeds: The most seeds of a look, in place of the experiment's.
+    """
+    reason = failure_reason(error)
+    return Judgement(case, case.looks(max_seeds), tuple(_undecided(case, [reason])), (reason,))
+
+
+def _undecided(case: Case, reasons: Sequence[str]) -> list[Decision]:
+    reason = "; ".join(reasons)
+    return [Decision(open_, None, (), (), reason, case.alpha) for open_ in case.comparisons]
+
+
+def _failure(run: RunSpec, session: Session) -> str | None:
+    try:
+        return session.failure(run)
+    except InputError:
+        return None
 
 
 def _problems(case: Case, session: Session) -> set[str]:

@@ -25,7 +25,7 @@ class Statement:
 
     id: str
     says: str
-    where: str
+    where: str = ""
 
     def __post_init__(self) -> None:
         """Checks the id.
@@ -33,7 +33,7 @@ class Statement:
         Raises:
             InputError: The id does not read ``paper/part/name``.
         """
-        if self.id.count("/") < 2:
+        if self.id.count("/") < 2 or not all(self.id.split("/")):
             raise InputError(f"the id {self.id!r} must read paper/part/name")
 
     @property

@@ -22,8 +22,7 @@ from embinit.errors import InputError
 from embinit.registry import Registry
 from embinit.runs.measures import Measure, measure
 from embinit.runs.results import RunResult
-from embinit.specs import RunSpec
-from embinit.tables.inits import INITS
+from embinit.specs import FunctionSpec, RunSpec
 
 
 @dataclass(frozen=True)
@@ -254,6 +253,10 @@ def arm_labels(papers: Iterable[Paper]) -> Callable[[RunSpec], str]:
         labels |= each.source_labels()
 
     def label(run: RunSpec) -> str:
+        if isinstance(run.training, FunctionSpec):
+            return run.training.label
+        from embinit.tables.inits import INITS
+
         source = run.table.source
         return INITS[run.table.init].label.format(source=labels.get(source or "", source))
 

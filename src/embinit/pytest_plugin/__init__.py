@@ -33,6 +33,18 @@ STARTED: pytest.StashKey[float] = pytest.StashKey()
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "tier": {"default": "micro", "help": "size (default: micro)"},
+    "claim": {
+        "action": "append",
+        "default": [],
+        "metavar": "GLOB",
+        "help": "only claims whose id fits, such as 'kim2024/finding-1/*'; repeatable "
+        "(default: all)",
+    },
+    "list": {
+        "action": "store_true",
+        "default": False,
+        "help": "with --collect-only: tell the claims by their ids, with what they state",
+    },
     "data-dir": {
         "default": None,
         "help": "directory with real data and vectors (default: EMBINIT_DATA, else none)",

@@ -49,6 +49,23 @@ def session_lines(cases: Sequence[Case], most: int | None) -> list[str]:
     return lines
 
 
+def listing(cases: Iterable[Case]) -> list[str]:
+    """Each claim's id with its experiments, and what it states.
+
+    Args:
+        cases: The claims that were read.
+    """
+    experiments: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for case in cases:
+        control = " (control)" if case.claim.expects is not None else ""
+        experiments[case.claim.id, f"{case.claim.says}{control}"].append(case.experiment.name)
+    return [
+        line
+        for (claim, says), names in experiments.items()
+        for line in (claim, f"  {says}", f"  on {', '.join(names)}")
+    ]
+
+
 def claim_lines(cases: Iterable[Case], most: int | None) -> list[str]:
     """A line for each claim: its looks, and the smallest differences that they see.
 

@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import fnmatch
+import functools
 import gc
 import inspect
 import json
 import os
 import time
 import traceback
+import uuid
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,23 +31,25 @@ import pytest
 
 from embinit.claims.audit import Audit, Finding, finding_of
 from embinit.claims.comparisons import OTHER_SEEDS, Decider, read_by
-from embinit.claims.definitions import Claim
+from embinit.claims.definitions import Claim, Family, argument_of
 from embinit.claims.experiments import Experiment
-from embinit.claims.judging import Case, Judgement, NextLook, judge, next_look, read
+from embinit.claims.judging import Case, Judgement, NextLook, broken, judge, next_look, read
 from embinit.claims.looks import schedule
 from embinit.claims.paired_tests import Verdict
 from embinit.claims.registration import Registration, digest_of, measure_spread, registered_runs
 from embinit.claims.statements import Statement
 from embinit.data.files import write_atomically
-from embinit.data.sources import named_source
 from embinit.errors import InputError
 from embinit.papers import arm_labels, paper, papers_of, with_tier
 from embinit.pytest_plugin import CONTROLLER, MARK, PHASES, STARTED, STRICT, outlook, progress_line
+from embinit.pytest_plugin.folder import Folder
+from embinit.registry import nearest
 from embinit.report import baseline
 from embinit.report.baseline import Change
 from embinit.report.verdicts import add_holm, audit_entry, claim_entry, properties
 from embinit.runs import progress
 from embinit.runs.machine import end_with
+from embinit.runs.modules import Home, load_modules
 from embinit.runs.session import Session
 from embinit.runs.store import DamagedWarning, Store
 from embinit.specs import RunSpec
@@ -54,6 +59,8 @@ AUDIT_PROPERTY = "embinit.audit"
 CLUSTER_ADDRESS = "embinit.cluster"
 SPREAD_PROPERTY = "embinit.spread"
 REGISTERED = "embinit.registered"
+FAILED = "embinit.failed"
+PATHS = "embinit.paths"
 LOOKS_AHEAD = 4
 FIRST_WORKER = "gw0"
 """pytest-xdist's name for the worker that tells what the claims can see, as all of them could."""
@@ -69,7 +76,7 @@ class Unreadable:
         error: Why it could not.
     """
 
-    error: InputError
+    error: Exception
 
 
 class ClaimSession:
@@ -100,6 +107,9 @@ class ClaimSession:
         self.cluster: str | None = None
         self._session: Session | None = None
         self._cases: list[Case] = []
+        self._without: set[object] = set()
+        self._absent = 0
+        self._modules: dict[Home, None] = {}
         self._planned_first: list[RunSpec] = []
         self._open = contextlib.ExitStack()
         self._begun = False
@@ -146,9 +156,31 @@ class ClaimSession:
         return int(getattr(self.config, "workerinput", {}).get(CONTROLLER, os.getpid()))
 
     @property
+    def _name(self) -> str:
+        """The session's name, which workers share with their controller."""
+        given = getattr(self.config, "workerinput", {}).get("testrunuid")
+        return str(given or uuid.uuid4().hex)
+
+    @property
     def _marks(self) -> Path:
         """The folder in which sessions write what they plan and train."""
-        return Path(self.config.rootpath / self.option("store")).absolute() / "sessions"
+        return self._path("store") / "sessions"
+
+    def _path(self, name: str) -> Path:
+        """The path that an option names.
+
+        It is relative to where pytest was called if the command line names it or there is no
+        project, and else to the project's root.
+        """
+        shared = getattr(self.config, "workerinput", {}).get(PATHS, {})
+        if name in shared:
+            return Path(shared[name])
+        given = Path(self.option(name)).expanduser()
+        called = self.config.invocation_params
+        options = (f"--embinit-{name}", f"--{name}")
+        told = any(str(each).partition("=")[0] in options for each in called.args)
+        base = called.dir if told or self.config.inipath is None else self.config.rootpath
+        return (base / given).absolute()
 
     @property
     def _data_dir(self) -> Path | None:
@@ -158,7 +190,7 @@ class ClaimSession:
     @property
     def _baseline(self) -> Path | None:
         named = self.option("baseline")
-        return None if named is None else Path(self.config.rootpath / named)
+        return None if named is None else self._path("baseline")
 
     def _check_options(self) -> None:
         with_tier(self.tier)
@@ -188,6 +220,8 @@ class ClaimSession:
                 f"--embinit-data-dir {self._data_dir} is not a directory; name one that exists"
             )
         self._sources()
+        if not self._is_worker:
+            _check_folder(self._path("report-dir"))
         if self._on_ray:
             self._join_ray()
         elif self.option("device") != "cpu":
@@ -195,6 +229,10 @@ class ClaimSession:
 
     def _sources(self) -> list[tuple[str, Path]]:
         """The pairs of name and path that --embinit-source gives."""
+        if not self.option("source"):
+            return []
+        from embinit.data.sources import named_source
+
         return [named_source(given) for given in self.option("source")]
 
     def _join_ray(self) -> None:
@@ -224,6 +262,7 @@ class ClaimSession:
     def pytest_configure_node(self, node: Any) -> None:
         """Tells a worker its controller, and the cluster that trains."""
         node.workerinput[CONTROLLER] = os.getpid()
+        node.workerinput[PATHS] = {name: str(self._path(name)) for name in ("store", "report-dir")}
         if self.cluster is not None:
             node.workerinput[CLUSTER_ADDRESS] = self.cluster
 
@@ -236,7 +275,7 @@ class ClaimSession:
         """
         if self._session is None:
             try:
-                store = Store(self.config.rootpath / self.option("store"))
+                store = Store(self._path("store"))
             except InputError as error:
                 raise pytest.UsageError(str(error)) from None
             may_train = not self.option("no-train")
@@ -247,6 +286,8 @@ class ClaimSession:
                 self._session = RaySession(*where, gpu_share=self.option("gpu-share"))
             else:
                 self._session = Session(*where)
+            self._session.name = self._name
+            self._session.modules = tuple(self._modules)
         return self._session
 
     def parametrise(self, metafunc: pytest.Metafunc) -> None:
@@ -256,13 +297,36 @@ class ClaimSession:
             return
         seeds = self.option("seeds")
         try:
+            name = _experiments_name(metafunc.function, metafunc.cls)
+        except InputError:
+            return  # it is told when the claim is read
+        if any(name in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")):
+            return
+        try:
             experiments: list[Experiment | Unreadable] = [
-                replace(each, seeds=seeds or each.seeds) for each in self._experiments(claim)
+                self._fitting(replace(each, seeds=seeds or each.seeds))
+                for each in self._experiments(claim)
             ]
-        except InputError as error:
+        except Exception as error:
             experiments = [Unreadable(error)]
+        if not experiments:
+            self._without.add(metafunc.function)
         ids = ["unreadable" if isinstance(each, Unreadable) else each.name for each in experiments]
-        metafunc.parametrize("experiment", experiments, ids=ids)
+        metafunc.parametrize(name, experiments, ids=ids)
+
+    def _fitting(self, experiment: Experiment) -> Experiment:
+        """The experiment as wide as the vectors that an option names for its source."""
+        if experiment.model is None or experiment.source not in dict(self._sources()):
+            return experiment
+        from embinit.data.sources import SOURCES, use_source
+
+        for name, path in self._sources():
+            use_source(name, path)
+        try:
+            width = SOURCES[experiment.source](self._data_dir).dim
+        except InputError:
+            return experiment  # it is told before anything trains
+        return experiment.as_wide_as(width)
 
     def _experiments(self, claim: Claim) -> Sequence[Experiment]:
         """The claim's experiments; none on a tier that other papers have and its own lacks."""
@@ -270,8 +334,46 @@ class ClaimSession:
         lacking = known is not None and self.tier not in known.tiers
         return () if lacking else claim.experiments(self.tier)
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
+        """Counts all claims before any is deselected; reads those that are left at the end."""
+        folder = Folder.of(items, self._count)
+        self._select(items)
+        yield
+        self._read_all(items, folder)
+
+    def _select(self, items: list[pytest.Item]) -> None:
+        """Keeps the claims and audits whose ids --embinit-claim asks for, and no other test.
+
+        Raises:
+            pytest.UsageError: There is none.
+        """
+        globs: list[str] = self.option("claim")
+        if not globs:
+            return
+        ids = {item: _ids_of(item) for item in items}
+        kept = [
+            item
+            for item in items
+            if any(fnmatch.fnmatchcase(each, glob) for each in ids[item] for glob in globs)
+        ]
+        if not kept:
+            known = sorted({each for every in ids.values() for each in every})
+            near = "".join(nearest(glob, known) for glob in globs)
+            raise pytest.UsageError(
+                f"--embinit-claim: no claim fits {', '.join(globs)}: {near}embinit list tells them"
+            )
+        self.config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
+
+    def _count(self, claim: Claim) -> int:
+        """How many experiments a claim has on the tier; one where that can't be told."""
+        try:
+            return len(self._experiments(claim))
+        except Exception:
+            return 1
+
+    def _read_all(self, items: list[pytest.Item], folder: Folder) -> None:
         """Reads every selected claim once, and plans the runs of all of them.
 
         A claim without an experiment on this tier is deselected, since there is nothing to run. A
@@ -280,25 +382,35 @@ class ClaimSession:
         Raises:
             pytest.UsageError: The schedule of looks is impossible for a claim.
         """
-        absent = [item for item in items if _has_no_experiment(item)]
+        absent = [item for item in items if getattr(item, "function", None) in self._without]
         if absent:
+            self._absent = len(absent)
             self.config.hook.pytest_deselected(items=absent)
             items[:] = [item for item in items if item not in absent]
         wanted: list[list[RunSpec]] = []
         for item in items:
-            if not isinstance(item, pytest.Function) or Statement.of(item.function) is None:
+            if not isinstance(item, pytest.Function):
                 continue
-            item.user_properties.append((MARK, ""))
-            if Claim.of(item.function) is None:
+            if Statement.of(item.function) is None:
+                if _lacks_its_claim(item):
+                    _cannot_be_read(item, InputError(NO_CLAIM))
                 continue
+            home = (item.module.__name__, str(item.path))
+            self._modules[home] = None
+            item.user_properties.append((MARK, json.dumps(home)))
+            claim = Claim.of(item.function)
+            if claim is None:
+                continue
+            self._let_it_train(item)
             try:
-                item.stash[CASE] = _read(item)
+                item.stash[CASE] = _read(item, folder.family(claim, self.tier))
             except Exception as error:
-                item.stash[UNREADABLE] = _located(item, error)
+                _cannot_be_read(item, error)
             else:
                 self._check_schedule(item.stash[CASE])
                 self._cases.append(item.stash[CASE])
                 wanted.append(self._first_runs(item.stash[CASE]))
+        self._check_sources()
         if any(wanted) and not self.config.option.collectonly:
             # A claim that lacks one run can't be decided, so its other runs would be no use.
             possible = [runs for runs in wanted if not any(map(self.session.problem, runs))]
@@ -308,6 +420,37 @@ class ClaimSession:
             if getattr(self.config, "workerinput", {}).get("workerid") == FIRST_WORKER:
                 write_atomically(self._outlook, "\n".join(self._foreseen()))
 
+    def _let_it_train(self, item: pytest.Function) -> None:
+        """Lifts pytest-timeout's limit: within the first claim the runs of all are trained."""
+        if self.config.pluginmanager.has_plugin("timeout") and not item.get_closest_marker(
+            "timeout"
+        ):
+            item.add_marker(pytest.mark.timeout(0))
+
+    def _check_sources(self) -> None:
+        """Refuses a source that an option names and no claim reads.
+
+        Raises:
+            pytest.UsageError: There is one, and embinit has none of that name either.
+        """
+        given = [name for name, _ in self._sources()]
+        if not given or not self._cases:
+            return
+        from embinit.data.sources import is_named_here
+
+        read = {
+            source
+            for case in self._cases
+            for run in case.runs()
+            if (source := run.table.source) is not None
+        }
+        for name in given:
+            if name not in read and is_named_here(name):
+                raise pytest.UsageError(
+                    f"--embinit-source {name}=…: no claim reads a source {name!r}: "
+                    f"{nearest(name, read)}they read {', '.join(sorted(read)) or 'none'}"
+                )
+
     @property
     def _outlook(self) -> Path:
         """The file by which the first worker tells its controller what the claims can see."""
@@ -315,10 +458,16 @@ class ClaimSession:
 
     def _foreseen(self) -> list[str]:
         """What the claims can see, in lines; none where pytest is to be quiet."""
+        if self.option("list"):
+            return outlook.listing(self._cases)
         verbosity = self.config.get_verbosity()
         if verbosity < 0 or self.option("register") is not None:
             return []
         lines = outlook.session_lines(self._cases, self._most_seeds)
+        if self._absent:
+            lines.insert(
+                0, f"embinit: {self._absent} left out, with no experiment on tier {self.tier}"
+            )
         if verbosity > 0 and self.config.option.collectonly:
             lines += outlook.claim_lines(self._cases, self._most_seeds)
         return lines
@@ -382,18 +531,27 @@ class ClaimSession:
         if self.option("register") is not None:
             self._register(pyfuncitem)
             return True
-        judgement = judge(
-            pyfuncitem.stash[CASE],
-            session=self.session,
-            max_seeds=self._most_seeds,
-            ensure=self._ensure,
-            may_go_on=lambda runs: self._may_look_again(pyfuncitem.stash[CASE], runs),
-        )
+        judgement = self._judge(pyfuncitem.stash[CASE])
         entry = claim_entry(judgement, _argument(pyfuncitem), self.session.key, self.session.result)
         pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
         pyfuncitem.user_properties.extend(properties(entry))
+        if judgement.failures:
+            pyfuncitem.user_properties.append((FAILED, "; ".join(judgement.failures)))
         _settle(pyfuncitem, judgement, bool(self.config.getini(STRICT)))
         return True
+
+    def _judge(self, case: Case) -> Judgement:
+        """Judges a claim. What goes wrong there is the claim's, and never the session's."""
+        try:
+            return judge(
+                case,
+                session=self.session,
+                max_seeds=self._most_seeds,
+                ensure=self._ensure,
+                may_go_on=lambda runs: self._may_look_again(case, runs),
+            )
+        except Exception as error:
+            return broken(case, error, self._most_seeds)
 
     def _register(self, item: pytest.Function) -> None:
         """Measures the spreads of a claim's differences; the verdict is for another session."""
@@ -490,11 +648,15 @@ class ClaimSession:
         """Collects the verdicts from the reports; a claim without a verdict is broken."""
         if self._is_worker:
             return
-        entries, is_statement = 0, False
+        entries, is_statement, has_failed = 0, False, False
         collected = {PROPERTY: self.verdicts, AUDIT_PROPERTY: self.audits}
         for name, value in report.user_properties:
-            is_statement |= name == MARK
+            if name == MARK:
+                is_statement = True
+                module, file = json.loads(str(value))
+                self._modules[module, file] = None
             entries += name == REGISTERED
+            has_failed |= name == FAILED
             if name == SPREAD_PROPERTY and report.when == "call":
                 told = json.loads(str(value))
                 self.spreads.setdefault(told["file"], {})[told["digest"]] = told["entry"]
@@ -503,7 +665,7 @@ class ClaimSession:
                 if report.when == "call":
                     collected[name].append(json.loads(str(value)))
         crashed = report.when not in PHASES
-        if report.failed and (crashed or (is_statement and not entries)):
+        if report.failed and (crashed or has_failed or (is_statement and not entries)):
             self.broken.append(report.nodeid)
 
     @pytest.hookimpl(tryfirst=True)
@@ -553,12 +715,13 @@ class ClaimSession:
         from embinit.report import past, write_report
         from embinit.report.verdict_table import verdict_lines
 
+        load_modules(self._modules)  # what claims register, here where no claim was collected
         # statsmodels and pytest call gc.collect(), which would walk all of torch's objects.
         gc.freeze()
         for entries in (self.verdicts, self.audits):
             entries.sort(key=lambda entry: entry["id"])
         add_holm(self.verdicts)
-        store = Store(self.config.rootpath / self.option("store"))
+        store = Store(self._path("store"))
         document = {
             "schema_version": 1,
             "session": self._about(store),
@@ -566,7 +729,7 @@ class ClaimSession:
             "audits": self.audits,
         }
         histories = [] if self._baseline is None else [self._baseline.parent / past.NAME]
-        directory = self.config.rootpath / self.option("report-dir")
+        directory = self._path("report-dir")
         page = write_report(document, self._runs(store), directory, histories)
         terminalreporter.section("verdicts")
         writer = self.config.get_terminal_writer()
@@ -647,6 +810,14 @@ def _check_looks(seeds: int, most: int) -> None:
         raise InputError(f"--embinit-max-seeds: {error}") from None
 
 
+def _check_folder(folder: Path) -> None:
+    """Refuses a folder for the report that can't be written, before anything trains."""
+    known = next(each for each in (folder, *folder.parents) if each.exists())
+    if not known.is_dir() or not os.access(known, os.W_OK):
+        what = "can't be written" if known.is_dir() else "is no folder"
+        raise InputError(f"--embinit-report-dir {folder}: {known} {what}; name another folder")
+
+
 def _check_device(device: str) -> None:
     import torch
 
@@ -659,25 +830,67 @@ def _check_device(device: str) -> None:
         ) from None
 
 
-def _has_no_experiment(item: pytest.Item) -> bool:
-    """Whether the item is a claim that was parametrised with no experiment."""
-    if not isinstance(item, pytest.Function) or Claim.of(item.function) is None:
-        return False
-    return not isinstance(_parameter(item), Experiment | Unreadable)
+def _ids_of(item: pytest.Item) -> list[str]:
+    """The id of a test's claim or audit, with and without its experiment; none for other tests."""
+    statement = Statement.of(getattr(item, "function", None))
+    if statement is None or not isinstance(item, pytest.Function):
+        return []
+    given = _parameter(item)
+    full = [f"{statement.id}[{given.name}]"] if isinstance(given, Experiment) else []
+    return [statement.id, *full]
 
 
 def _parameter(item: pytest.Function) -> object:
-    callspec = getattr(item, "callspec", None)
-    return None if callspec is None else callspec.params.get("experiment")
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    known = (each for each in params.values() if isinstance(each, Experiment | Unreadable))
+    return next(known, None)
 
 
-def _read(item: pytest.Function) -> Case:
+def _experiments_name(function: Any, cls: type | None) -> str:
+    """The name of the argument that takes a claim's experiment.
+
+    Raises:
+        InputError: The claim takes anything else.
+    """
+    names = list(inspect.signature(function).parameters)
+    if cls is not None and names[:1] == ["self"]:
+        return argument_of(functools.partial(function, None))
+    return argument_of(function)
+
+
+def _read(item: pytest.Function, family: Family) -> Case:
     """Reads the claim in its experiment; any error that it raises is the claim's."""
-    given = _parameter(item)
+    name, given = _experiments_name(item.function, item.cls), _parameter(item)
     if isinstance(given, Unreadable):
         raise given.error
-    assert isinstance(given, Experiment)
-    return read(item.obj, given)
+    others = [each for each in getattr(item, "callspec").params if each != name]  # noqa: B009
+    if not isinstance(given, Experiment) or others:
+        raise InputError(
+            "a claim can't be parametrised: name several experiments, or write several claims"
+        )
+    return read(item.obj, given, family)
+
+
+NO_CLAIM = "it takes an experiment and is no claim; decorate it: @claim(id, says=…, family=…, on=…)"
+
+
+def _lacks_its_claim(item: pytest.Function) -> bool:
+    """Whether a test beside claims takes an experiment that nothing gives it."""
+    if Claim not in [each for each in vars(item.module).values() if isinstance(each, type)]:
+        return False
+    known = item._fixtureinfo.name2fixturedefs
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    taken = inspect.signature(item.function).parameters
+    return any(
+        name in taken and name not in known and name not in params
+        for name in ("experiment", "arms")
+    )
+
+
+def _cannot_be_read(item: pytest.Function, error: Exception) -> None:
+    """Lets a claim fail with one line when its turn comes."""
+    item.stash[UNREADABLE] = _located(item, error)
+    item.fixturenames.clear()  # it won't be called, and what it asks for may not be there
 
 
 def _located(item: pytest.Function, error: Exception) -> str:
@@ -712,6 +925,10 @@ def _settle_audit(item: pytest.Function, audit: Audit) -> None:
 def _settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
     """Turns the verdict into pytest's outcome, with the numbers in the message."""
     claim, verdict = judgement.case.claim, judgement.verdict
+    if judgement.failures:
+        pytest.fail(
+            f"a run of this claim failed, which decides nothing\n{judgement}", pytrace=False
+        )
     if judgement.case.unequal and claim.expects is Verdict.NOT_RUN:
         return
     if verdict is Verdict.NOT_RUN:
@@ -725,7 +942,7 @@ def _settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
     if verdict is not Verdict.SUPPORTED:
         pytest.fail(str(judgement), pytrace=False)
     with read_by(Decider(decisions=judgement.decisions)):
-        item.obj(experiment=judgement.case.experiment)
+        item.obj(judgement.case.experiment)
 
 
 def _argument(item: pytest.Function) -> str:

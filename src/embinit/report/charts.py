@@ -21,7 +21,7 @@ from typing import Any
 
 from embinit.claims.paired_tests import Relation, Verdict
 from embinit.report.numbers import MINUS, finite, number, plain
-from embinit.tables.diagnostics import HISTOGRAM
+from embinit.tables.statistics import HISTOGRAM
 
 WIDTH = 400.0
 RADIUS = 4.0

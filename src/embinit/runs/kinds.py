@@ -8,7 +8,7 @@ depends on the kind of a run. Another package adds a kind with a recipe class of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
@@ -17,6 +17,7 @@ from embinit.registry import Registry
 from embinit.specs import (
     EVALUATION,
     DataSpec,
+    FunctionSpec,
     ModelSpec,
     Recipe,
     RunSpec,
@@ -305,11 +306,47 @@ class EvaluationKind(_Kind):
         return [analogies.evaluate(run, workplace.data_dir) for run in cohort.runs]
 
 
+class FunctionKind(_Kind):
+    """Calls a user's function, which returns its measures."""
+
+    recipe = FunctionSpec
+
+    def reads(self, run: RunSpec) -> Sequence[DataSpec]:
+        return ()
+
+    def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
+        from embinit.runs.functions import fingerprint
+
+        return fingerprint(run.recipe(FunctionSpec))
+
+    def check(self, run: RunSpec, data_dir: Path | None) -> None:
+        """Nothing more: its code and its files are in the fingerprint."""
+
+    def check_key(self, run: RunSpec) -> Hashable:
+        return run.recipe(FunctionSpec).function
+
+    def cost(self, run: RunSpec) -> float:
+        return 1.0
+
+    def stacked(self, run: RunSpec, device: str) -> int:
+        return 1
+
+    def describe(self, run: RunSpec) -> Description:
+        recipe = run.recipe(FunctionSpec)
+        return Description(f"the function {recipe.function}", recipe.label or "no arguments")
+
+    def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
+        from embinit.runs.functions import make
+
+        return [make(run, workplace) for run in cohort.runs]
+
+
 KINDS: Registry[Kind] = Registry("kind of run", "embinit.kinds")
 KINDS.register(TrainingSpec.kind, TrainingKind())
 KINDS.register(TransferSpec.kind, TransferKind())
 KINDS.register(TablePretrainingSpec.kind, TablePretrainingKind())
 KINDS.register(EVALUATION, EvaluationKind())
+KINDS.register(FunctionSpec.kind, FunctionKind())
 
 
 def kind_of(run: RunSpec) -> Kind:
@@ -319,6 +356,51 @@ def kind_of(run: RunSpec) -> Kind:
         InputError: Nobody registered the kind that its recipe names.
     """
     return KINDS[run.kind]
+
+
+def own_code(run: RunSpec) -> str:
+    """A digest of the code that makes a run and is not embinit's own; "" where all of it is.
+
+    It covers the kind of run, the init, the source, the positions and the tasks. So a run has
+    another key once one of them is changed.
+
+    Raises:
+        InputError: Nobody registered one of them.
+    """
+    codes = [KINDS.code(run.kind, lambda kind: (type(kind), kind.recipe))]
+    if run.table.init:
+        codes += _codes_of_tables(run)
+    if run.model is not None:
+        codes += _codes_of_model(run.model)
+    return "/".join(filter(None, codes))
+
+
+def _codes_of_tables(run: RunSpec) -> Iterator[str]:
+    from embinit.data.sources import SOURCES
+    from embinit.data.tasks import TASKS
+    from embinit.tables.inits import INITS
+    from embinit.tables.positions import KINDS as POSITIONS
+    from embinit.tables.positions import MULTIPLIERS
+
+    yield INITS.code(run.table.init, lambda init: (init.make, init.needs_source))
+    if run.table.source is not None:
+        yield SOURCES.code(run.table.source)
+    yield POSITIONS.code(run.positions.kind)
+    yield MULTIPLIERS.code(run.positions.multiplier)
+    yield MULTIPLIERS.code(run.positions.pe_scale)
+    for data in kind_of(run).reads(run):
+        if data.task in TASKS:
+            yield TASKS.code(data.task)
+
+
+def _codes_of_model(model: ModelSpec) -> Iterator[str]:
+    from embinit.models.attention import ATTENTION
+    from embinit.models.layers import ACTIVATIONS, NORM_POSITIONS, NORMS
+
+    yield ATTENTION.code(model.attention)
+    yield NORMS.code(model.norm)
+    yield NORM_POSITIONS.code(model.norm_position)
+    yield ACTIVATIONS.code(model.activation)
 
 
 def _model(run: RunSpec) -> ModelSpec:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
 import os
+import sys
 import threading
 import time
 
@@ -30,6 +32,17 @@ def training_devices(device: str) -> list[str]:
 
         return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
     return [device]
+
+
+def limit_threads(load: bool) -> None:
+    """Lets torch use one thread, since each core has a process of its own.
+
+    Args:
+        load: Whether torch is loaded for it; else it is left alone where nobody has loaded it.
+    """
+    torch = importlib.import_module("torch") if load else sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)
 
 
 LARGEST_KEPT, MOST_KEPT = 32 * 2**20, 2**30

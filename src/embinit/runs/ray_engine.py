@@ -4,8 +4,8 @@ It is chosen by ``--embinit-engine ray``. The session plans, holds the locks and
 when it trains by itself; only the training happens on other machines. A task carries the specs of
 its cohort and the keys under which the session will store the results. Its node reads the data by
 the same paths, checks by the keys that the data is the same, and needs no store. Ray runs a task
-again if it was lost with its node or its process. A task that fails otherwise fails the claims that
-want its runs.
+again if it was lost with its node or its process. A task that fails otherwise is recorded as its
+runs' failure.
 """
 
 from __future__ import annotations
@@ -24,12 +24,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import torch
-
 from embinit.data.files import write_atomically
-from embinit.data.sources import use_source
 from embinit.errors import InputError
-from embinit.runs.machine import cores
+from embinit.runs.machine import cores, limit_threads
+from embinit.runs.modules import Home, load_modules
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult
 from embinit.runs.session import WAIT_SECONDS, Session, key_of, results_of
@@ -120,6 +118,7 @@ def work(
     data_dir: Path | None,
     device: str,
     sources: Sequence[tuple[str, Path]],
+    modules: Sequence[Home] = (),
 ) -> list[RunResult] | InputError:
     """The Ray task: trains a cohort on a node.
 
@@ -129,13 +128,17 @@ def work(
         data_dir: The data directory, by the same path on every node; None if none was named.
         device: Where to train.
         sources: Names and paths of the sources that the user named.
+        modules: The modules of the claims, at the same paths on every node.
 
     Returns:
         The results of the runs, or an InputError. It is not raised, so that Ray does not wrap it.
     """
-    torch.set_num_threads(1)
+    limit_threads(load=bool(cohort.runs[0].table.init))
     try:
+        load_modules(modules)
         for name, path in sources:
+            from embinit.data.sources import use_source
+
             use_source(name, path)
         if [key_of(run, data_dir) for run in cohort.runs] != list(keys):
             raise InputError(
@@ -228,8 +231,8 @@ class RaySession(Session):
             self._submit(self._order(missing))
             out = self._gather(WAIT_SECONDS)
         for run in missing:
-            if self.key(run) in self._failed:
-                raise self._failed[self.key(run)]
+            if (error := self._failed.get(self.key(run))) is not None:
+                self._fail(run, getattr(error, "cause", None) or error)
         return out
 
     def _submit(self, cohorts: Iterable[Cohort]) -> None:
@@ -251,7 +254,7 @@ class RaySession(Session):
                 if left:
                     keys = tuple(map(self.key, left))
                     device = "cpu" if self.device == "cpu" else "cuda"  # the task sees its own GPU
-                    where = (self.data_dir, device, self.sources)
+                    where = (self.data_dir, device, self.sources, self.modules)
                     task = ray.remote(**self._needs())(work).remote(Cohort(left), keys, *where)
                     self._tasks[task] = _Task(keys, locks.pop_all())
         self._mark(slots)

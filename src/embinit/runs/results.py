@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from embinit.data.sources import Coverage
+from embinit.data.coverage import Coverage
 from embinit.errors import InputError
 from embinit.specs import RunSpec
-from embinit.tables.diagnostics import TableStatistics
+from embinit.tables.statistics import TableStatistics
 
 if TYPE_CHECKING:
     from cattrs import Converter

@@ -14,16 +14,23 @@ import multiprocessing
 import os
 import signal
 import time
+import traceback
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-import torch
-
+from embinit.code import is_own_file
 from embinit.data.files import write_atomically
-from embinit.data.sources import use_source
 from embinit.errors import InputError
-from embinit.runs.kinds import Workplace, kind_of
-from embinit.runs.machine import cores, end_with, keep_freed_memory, training_devices
+from embinit.runs.kinds import Workplace, kind_of, own_code
+from embinit.runs.machine import (
+    cores,
+    end_with,
+    keep_freed_memory,
+    limit_threads,
+    training_devices,
+)
+from embinit.runs.modules import Home, load_modules
 from embinit.runs.plan import Cohort, plan
 from embinit.runs.results import RunResult
 from embinit.runs.store import Store, run_key
@@ -43,6 +50,8 @@ class Session:
         may_train: Whether runs that the store lacks may be trained.
 
     Attributes:
+        name: The session's name, which its workers and helpers share.
+        modules: The modules of its claims, which whoever helps it has to load.
         wanted: The runs of the plan.
         trained: How many runs this worker has trained.
     """
@@ -57,14 +66,20 @@ class Session:
     ) -> None:
         self.store, self.data_dir, self.device, self.sources = store, data_dir, device, sources
         self.may_train = may_train
-        for name, path in sources:
-            use_source(name, path)
+        if sources:
+            from embinit.data.sources import use_source
+
+            for name, path in sources:
+                use_source(name, path)
+        self.name = uuid.uuid4().hex
+        self.modules: Sequence[Home] = ()
         self.wanted: list[RunSpec] = []
         self.trained = 0
         self._keys: dict[RunSpec, str] = {}
         self._results: dict[str, RunResult] = {}
         self._cohorts: list[Cohort] = []
         self._checked: dict[object, str | None] = {}
+        self._failures: dict[str, str] = {}
 
     def want(self, runs: Iterable[RunSpec]) -> None:
         """Makes the plan: groups the runs that the store lacks into cohorts.
@@ -85,13 +100,15 @@ class Session:
         """Why the run can't be made here, such as missing data; None where it can be.
 
         A stored run has no problem. For any other, text and vectors are read, so that a problem
-        shows before anything trains.
+        shows before anything trains. A run that failed in this session has that as its problem.
         """
         try:
             if self.key(run) in self.store:
                 return None
         except InputError as error:
             return str(error)
+        if (failure := self.failure(run)) is not None:
+            return failure
         if not self.may_train:
             return (
                 f"the store {self.store.root} lacks runs; without --embinit-no-train they are "
@@ -106,6 +123,14 @@ class Session:
             except InputError as error:
                 self._checked[check_key] = str(error)
         return self._checked[check_key]
+
+    def failure(self, run: RunSpec) -> str | None:
+        """Why the run could not be made in this session; None where it was not tried, or was made.
+
+        Raises:
+            InputError: A file that the run reads is missing.
+        """
+        return self._failures.get(self.key(run))
 
     def key(self, run: RunSpec) -> str:
         """The run's key in the store.
@@ -147,7 +172,7 @@ class Session:
         self.ensure(runs)
 
     def ensure(self, runs: Iterable[RunSpec]) -> None:
-        """Returns when all ``runs`` are stored.
+        """Returns when all ``runs`` are stored, or have failed.
 
         They are trained here unless another worker trains them; meanwhile this one trains other
         runs of the plan.
@@ -156,9 +181,12 @@ class Session:
             InputError: A run is missing and this session may not train, or a run can't be kept.
         """
         needed = list(dict.fromkeys(runs))
-        while missing := [run for run in needed if self.result(run) is None]:
+        while missing := [run for run in needed if self._is_missing(run)]:
             if not self._train_one(missing):
                 time.sleep(WAIT_SECONDS)
+
+    def _is_missing(self, run: RunSpec) -> bool:
+        return self.result(run) is None and self.failure(run) is None
 
     @contextlib.contextmanager
     def helped(self) -> Iterator[None]:
@@ -170,7 +198,7 @@ class Session:
         context = multiprocessing.get_context("spawn")
         spare = min(len(training_devices(self.device)), len(self._cohorts)) - 1
         where = (self.store.root, self.data_dir, self.device, self.sources)
-        arguments = (*where, self.wanted, os.getpid())
+        arguments = (*where, self.wanted, os.getpid(), self.name, self.modules)
         helpers: list[multiprocessing.context.SpawnProcess] = []
         try:
             for _ in range(spare):
@@ -227,14 +255,25 @@ class Session:
                 for run in self._left(cohort)
                 if locks.enter_context(self.store.try_lock(self.key(run)[:40]))
             ]
+            for run in held:  # another worker may have tried it meanwhile
+                self._learn_failure(run)
             # Another worker may have stored a run after the check and before the lock.
-            yield [run for run in held if self.key(run) not in self.store]
+            yield [run for run in held if self._is_left(run)]
 
     def _left(self, cohort: Cohort) -> list[RunSpec]:
-        return [run for run in cohort.runs if self.key(run) not in self.store]
+        return [run for run in cohort.runs if self._is_left(run)]
+
+    def _is_left(self, run: RunSpec) -> bool:
+        key = self.key(run)
+        return key not in self.store and key not in self._failures
+
+    def _learn_failure(self, run: RunSpec) -> None:
+        key = self.key(run)
+        if (reason := self.store.failure(key, self.name)) is not None:
+            self._failures[key] = reason
 
     def _train(self, cohort: Cohort, device: str) -> None:
-        torch.set_num_threads(1)
+        limit_threads(load=bool(cohort.runs[0].table.init))
         keep_freed_memory()
         mark = self.store.root / "sessions" / f"{os.getpid()}.json"
         keys = [self.key(run) for run in cohort.runs]
@@ -245,12 +284,36 @@ class Session:
 
         progress(0.0)
         try:
-            results = results_of(cohort, self.data_dir, device, progress)
-            for key, result in zip(keys, results, strict=True):
-                self.store.put(key, result)
-            self.trained += len(cohort.runs)
+            self._make(cohort, device, progress)
         finally:
             mark.unlink(missing_ok=True)
+
+    def _make(self, cohort: Cohort, device: str, progress: Callable[[float], None]) -> None:
+        """Makes and stores a cohort's runs. One that raises fails alone."""
+        try:
+            results = results_of(cohort, self.data_dir, device, progress)
+        except Exception as error:
+            if len(cohort.runs) == 1:
+                return self._fail(cohort.runs[0], error)
+            for run in cohort.runs:  # it may be the fault of one of them
+                self._make(Cohort((run,)), device, progress)
+            return None
+        for run, result in zip(cohort.runs, results, strict=True):
+            try:
+                self.store.put(self.key(run), result)
+            except InputError:
+                raise
+            except ValueError as error:
+                self._fail(run, error)
+            else:
+                self.trained += 1
+        return None
+
+    def _fail(self, run: RunSpec, error: Exception) -> None:
+        key, reason = self.key(run), failure_reason(error)
+        self._failures[key] = reason
+        details = "".join(traceback.format_exception(error))
+        self.store.tell_failure(key, self.name, reason, details)
 
     @contextlib.contextmanager
     def _slot(self) -> Iterator[str | None]:
@@ -264,8 +327,19 @@ class Session:
         yield None
 
 
+def failure_reason(error: Exception) -> str:
+    """Why a run failed, in one line: the error, and the line of the user's code that raised it."""
+    if isinstance(error, InputError):
+        return str(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if is_own_file(frame.filename)] or frames
+    text = str(error).strip().splitlines() or [""]
+    told = f"{type(error).__name__}: {text[0]}".removesuffix(": ")
+    return f"{told} ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else told
+
+
 def key_of(run: RunSpec, data_dir: Path | None) -> str:
-    """The run's key in the store, given the data that it reads here.
+    """The run's key in the store, given the data that it reads and the code that makes it here.
 
     Args:
         run: The run.
@@ -274,7 +348,8 @@ def key_of(run: RunSpec, data_dir: Path | None) -> str:
     Raises:
         InputError: A file that the run reads is missing.
     """
-    return run_key(run, kind_of(run).fingerprint(run, data_dir))
+    read, code = kind_of(run).fingerprint(run, data_dir), own_code(run)
+    return run_key(run, f"{read}/code {code}" if code else read)
 
 
 def results_of(
@@ -306,11 +381,15 @@ def _help(
     sources: Sequence[tuple[str, Path]],
     wanted: list[RunSpec],
     parent: int,
+    name: str,
+    modules: Sequence[Home],
 ) -> None:
     """Trains the plan beside the parent. An error ends this process; the parent meets it again."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     end_with(parent)
+    load_modules(modules)
     session = Session(Store(root), data_dir, device, sources)
+    session.name = name
     session.want(wanted)
     with contextlib.suppress(Exception):
         session.ensure(run for run in wanted if session.problem(run) is None)

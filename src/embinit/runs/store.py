@@ -70,7 +70,7 @@ class Store:
         """
         self.root = root.absolute()
         try:
-            for name in ("runs", "locks", "sessions"):
+            for name in ("runs", "locks", "sessions", "failures"):
                 (self.root / name).mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.root):
                 pass
@@ -130,6 +130,7 @@ class Store:
 
         Raises:
             InputError: The result can't be written, or could not be read back.
+            ValueError: A number in it is not finite.
         """
         path, record = self.path(key), result.as_record()
         text = json.dumps({"checksum": _checksum(record), "record": record}, allow_nan=False)
@@ -138,12 +139,44 @@ class Store:
         try:
             path.parent.mkdir(exist_ok=True)
             write_atomically(path, text)
+            self._failure(key).unlink(missing_ok=True)
         except OSError as error:
             raise InputError(
                 f"run {key} could not be kept in {path.parent}: {error.strerror or error}; what "
                 "was stored before is safe: make room, or name another directory with "
                 "--embinit-store"
             ) from error
+
+    def tell_failure(self, key: str, session: str, reason: str, details: str = "") -> None:
+        """Keeps why a run could not be made, for the other workers of a session.
+
+        A later session tries again: what failed may have been the machine's fault.
+
+        Args:
+            key: The run's key.
+            session: The session's id.
+            reason: Why, in one line.
+            details: The traceback.
+        """
+        told = {"session": session, "reason": reason, "details": details}
+        with contextlib.suppress(OSError):
+            write_atomically(self._failure(key), json.dumps(told))
+
+    def failure(self, key: str, session: str | None = None) -> str | None:
+        """Why a run could not be made; None where it was not tried, or was made.
+
+        Args:
+            key: The run's key.
+            session: The id of the session that tried; None for any.
+        """
+        try:
+            told = json.loads(self._failure(key).read_bytes())
+            return str(told["reason"]) if session in (None, told["session"]) else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def _failure(self, key: str) -> Path:
+        return self.root / "failures" / f"{key}.json"
 
     def __iter__(self) -> Iterator[str]:
         """The keys of all stored runs, sorted."""

@@ -21,41 +21,11 @@ from torch.nn import functional as F
 
 from embinit.errors import InputError
 from embinit.tables.inits import ordinary_rows
-
-PERCENTILES = (5, 25, 50, 75, 95)
-"""The percentiles of the rows' norms that ``TableStatistics`` holds."""
-
-HISTOGRAM = (-5, 3, 8)
-"""First and last power of ten of ``TableStatistics.histogram``, and its bins per decade."""
+from embinit.tables.statistics import HISTOGRAM as HISTOGRAM
+from embinit.tables.statistics import PERCENTILES, TableStatistics
 
 BLOCK_VALUES = 2**24
 """Most values in a block of cosines (64 MiB of float32)."""
-
-
-@dataclass(frozen=True)
-class TableStatistics:
-    """Statistics of a table's values, without its special rows.
-
-    Attributes:
-        minimum: The smallest value.
-        maximum: The largest value.
-        mean: The mean over all values.
-        sigma: The sample sigma (n - 1) over all values.
-        row_norm_percentiles: Percentiles of the rows' Euclidean norms, at ``PERCENTILES``.
-        rows: The number of ordinary rows.
-        dim: D, the width.
-        histogram: Counts of the values by magnitude, in the bins of ``HISTOGRAM``, which are even
-            on a log axis. The first and the last bin also count what lies beyond them.
-    """
-
-    minimum: float
-    maximum: float
-    mean: float
-    sigma: float
-    row_norm_percentiles: tuple[float, ...]
-    rows: int
-    dim: int
-    histogram: tuple[int, ...] = ()
 
 
 def table_statistics(

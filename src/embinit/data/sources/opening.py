@@ -50,8 +50,18 @@ def use_source(name: str, path: Path) -> None:
 
     A name that is known keeps its languages. The language of a new name is English.
     """
+    if name not in SOURCES:
+        _NAMED_HERE.add(name)
     languages = getattr(SOURCES[name], "languages", ENGLISH) if name in SOURCES else ENGLISH
     SOURCES.replace(name, SourceEntry(lambda _: open_source(name, path, languages), languages))
+
+
+_NAMED_HERE: set[str] = set()
+
+
+def is_named_here(name: str) -> bool:
+    """Whether ``use_source`` alone gave the name, and no package knows it."""
+    return name in _NAMED_HERE or name not in SOURCES
 
 
 def named_source(given: str) -> tuple[str, Path]:

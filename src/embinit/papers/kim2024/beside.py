@@ -15,7 +15,6 @@ from embinit.papers.kim2024.printed import TITLES, numbers
 from embinit.runs.measures import Measure, table_statistic
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
-from embinit.tables.positions import multiplier
 
 ARMS = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled", "xavier_pretrained")
 """The paper's arms in the order of its tables."""
@@ -234,6 +233,8 @@ def _spread(tier: str, runs: Runs) -> Beside | None:
         results, cells, table = runs.of(experiment, init), [label], None
         if results:
             table = (results[0].positions if of_positions else results[0].tables).get("encoder")
+        from embinit.tables.positions import multiplier
+
         times = multiplier("sqrt(D)", table.dim) if times_root and table else 1.0
         for ours, printed in STATISTICS.items():
             here = getattr(table, ours) * times if table else math.nan

@@ -17,7 +17,6 @@ from embinit.papers.kim2024.beside import Runs
 from embinit.papers.kim2024.experiments import SOURCES, experiments, probes
 from embinit.runs.measures import MEASURES
 from embinit.runs.results import RunResult
-from embinit.tables.positions import multiplier
 
 SHOWN = ("xavier", "pretrained", "pretrained_xavier")
 """The arms of the mechanism. Shuffled ones are left out: a shuffle keeps the distribution."""
@@ -47,6 +46,8 @@ def _mechanism(source: str, tier: str, runs: Runs) -> Mechanism | None:
     series, widths = [], []
     for arm in arms:
         table, positions = arm.tables["encoder"], arm.positions["encoder"]
+        from embinit.tables.positions import multiplier
+
         times = multiplier(arm.spec.positions.multiplier, table.dim)
         label, share = experiment.label(arm.spec.table.init), MEASURES["pe_share"].of(arm)
         series.append((label, table.histogram, times))

@@ -1,0 +1,89 @@
+"""A claim over a plain PyTorch loop: how wide should position embeddings start?
+
+After llm.c's pull request 832, which compared normals of .01 and .02 for GPT-2's position
+embeddings over ten paired seeds; here a model of one layer learns to repeat what stands a few
+places back. About 30 s on two cores.
+"""
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from embinit import Family, a_a, claim, experiment, training
+
+SYMBOLS, LENGTH, WIDTH, BACK = 12, 16, 32, 3
+
+
+class Model(nn.Module):
+    """One causal layer; the width of its position embeddings at the start is what we vary."""
+
+    def __init__(self, std):
+        super().__init__()
+        self.tokens = nn.Embedding(SYMBOLS, WIDTH)
+        self.positions = nn.Embedding(LENGTH, WIDTH)
+        nn.init.normal_(self.tokens.weight, std=0.02)
+        self.layer = nn.TransformerEncoderLayer(
+            WIDTH, 4, 2 * WIDTH, dropout=0.0, batch_first=True, norm_first=True
+        )
+        self.output = nn.Linear(WIDTH, SYMBOLS)
+        nn.init.normal_(self.positions.weight, std=std)  # last, so that all else starts alike
+
+    def forward(self, ids):
+        mask = nn.Transformer.generate_square_subsequent_mask(LENGTH)
+        hidden = self.tokens(ids) + self.positions.weight
+        return self.output(self.layer(hidden, src_mask=mask, is_causal=True))
+
+
+def batches(seed, count, size=32):
+    """Random symbols; the target is the one that stands ``BACK`` places back."""
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(count):
+        ids = torch.randint(SYMBOLS, (size, LENGTH), generator=generator)
+        yield ids, ids.roll(BACK, dims=1)
+
+
+def loss_of(model, ids, targets):
+    scores = model(ids)[:, BACK:]
+    return functional.cross_entropy(scores.flatten(0, 1), targets[:, BACK:].flatten())
+
+
+@training(measures={"loss": "nats a symbol"})
+def repeat(seed, tell, std, steps=50, lr=3e-3):
+    """Trains on a fresh batch a step; the loss is that of batches that no step has seen."""
+    torch.manual_seed(seed)
+    model = Model(std)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
+    for step, (ids, targets) in enumerate(batches(seed, steps)):
+        loss = loss_of(model, ids, targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 10 == 9:
+            tell((step + 1) / steps, loss=loss.item())
+    with torch.no_grad():
+        held_out = [loss_of(model, *batch) for batch in batches(10**6, 8)]
+    return {"loss": torch.stack(held_out).mean()}
+
+
+positions = experiment(
+    "positions",
+    training=repeat,
+    arms={"std .01": {"std": 0.01}, "std .02": {"std": 0.02}},
+    baseline="std .02",
+    margin=0.05,
+)
+MINE = Family("llm.c/positions", size=1, says="How position embeddings start")
+
+
+@claim(
+    "llm.c/positions/narrow-below-wide",
+    says="Position embeddings from .01 end at a lower loss than from .02",
+    where="llm.c, pull request 832",
+    family=MINE,
+    on=positions,
+)
+def test_narrow_positions_end_lower(arms):
+    assert arms["std .01"] < arms["std .02"]
+
+
+test_a_a = a_a(MINE, on=positions)

@@ -1,0 +1,8 @@
+"""``python -m embinit`` is the command ``embinit``."""
+
+import sys
+
+from embinit.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

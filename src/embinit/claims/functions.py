@@ -1,0 +1,218 @@
+"""Experiments on a training function: arms are names, settings or a grid of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from embinit.claims.comparisons import Quantity, Term
+from embinit.claims.experiments import Experiment
+from embinit.errors import InputError
+from embinit.registry import nearest
+from embinit.runs.functions import Training
+from embinit.runs.measures import Measure
+from embinit.specs import Cut, DataSpec, PositionSpec, RunSpec, TableSpec
+
+SEEDS, MOST_SEEDS = 5, 20
+"""The seeds of the first look, and of the last."""
+
+
+@dataclass(frozen=True)
+class FunctionExperiment(Experiment):
+    """An experiment whose runs are calls of a training function.
+
+    Attributes:
+        function: The training function.
+        arms: The arguments of each arm.
+    """
+
+    function: Training = field(kw_only=True)
+    arms: Mapping[str, Mapping[str, Any]] = field(kw_only=True, hash=False)
+
+    def __getitem__(self, arm: str) -> Quantity:
+        """An arm's metric, one value a seed.
+
+        Raises:
+            InputError: There is no such arm.
+        """
+        self._arguments(arm)
+        return Quantity(
+            terms=(Term(1, self, arm, self.metric),),
+            label=f"{arm} {self.changes}".rstrip(),
+            measure=self.metric,
+            unit=self.metric.unit,
+            margin=self.margin,
+            seeds=self.seeds,
+        )
+
+    def run(self, arm: str, seed: int) -> RunSpec:
+        """The spec of one replicate of an arm.
+
+        Raises:
+            InputError: There is no such arm.
+        """
+        return RunSpec(
+            data=self.data,
+            model=None,
+            training=self.function.spec(self._arguments(arm)),
+            table=TableSpec("", None),
+            positions=PositionSpec("none", "one"),
+            seed=seed,
+        )
+
+    def label(self, arm: str) -> str:
+        """The arm's name."""
+        return arm
+
+    def measure(self, name: str) -> Measure:
+        """One of the function's measures.
+
+        Raises:
+            InputError: It has no such measure.
+        """
+        return self.function.measure(name)
+
+    def changed(self, says: str = "", **changes: Any) -> FunctionExperiment:
+        """The same experiment in another setting.
+
+        Args:
+            says: The change in words, for arms' labels.
+            changes: Fields of the experiment.
+        """
+        return replace(self, **{"changes": f"{self.changes} {says}".strip(), **changes})
+
+    def with_arguments(self, says: str = "", **arguments: Any) -> FunctionExperiment:
+        """The same arms with other arguments.
+
+        Args:
+            says: The change in words; by default the arguments.
+            arguments: What every arm's call is given.
+
+        Raises:
+            InputError: The function does not take them.
+        """
+        words = says or "with " + ", ".join(f"{name}={value}" for name, value in arguments.items())
+        arms = {
+            arm: self.function.arguments(arm, {**given, **arguments})
+            for arm, given in self.arms.items()
+        }
+        return self.changed(words, arms=arms)
+
+    def _arguments(self, arm: str) -> Mapping[str, Any]:
+        if arm not in self.arms:
+            raise InputError(
+                f"{self.name} has no arm {arm!r}: {nearest(str(arm), self.arms)}it has "
+                f"{', '.join(self.arms)}"
+            )
+        return self.arms[arm]
+
+
+def experiment(
+    name: str,
+    *,
+    training: Training,
+    arms: Mapping[str, object] | Iterable[str],
+    metric: str | Measure | None = None,
+    margin: float = 0.0,
+    baseline: str | None = None,
+    seeds: int = SEEDS,
+    most_seeds: int | None = MOST_SEEDS,
+    sizes: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Experiments:
+    """An experiment on a training function.
+
+    Args:
+        name: What it is called in the ids of claims.
+        training: The function that ``training`` decorates.
+        arms: The arms by name: the function's arguments as a mapping, or a value for its argument
+            ``arm``, which is the name where None or an ellipsis is given. Names alone will do.
+        metric: The measure that arms are compared by; by default the function's first.
+        margin: The smallest difference that matters, in the metric's unit.
+        baseline: The arm that others are held against; by default the first.
+        seeds: How many seeds the first look takes.
+        most_seeds: How many the last look takes, for what is still UNDECIDED.
+        sizes: Arguments of every arm by tier, such as ``{"micro": {"epochs": 1}}``; a tier that
+            is not named has the arms as they are.
+
+    Returns:
+        The experiment on each tier.
+
+    Raises:
+        InputError: An arm's arguments, the metric, the margin or the baseline can't be used.
+    """
+    if not isinstance(training, Training):
+        raise InputError(f"{training!r} is no training function; decorate it with @training(…)")
+    given = dict(arms) if isinstance(arms, Mapping) else dict.fromkeys(arms)
+    if not given:
+        raise InputError(f"the experiment {name!r} has no arms; name at least two")
+    known = {arm: training.arguments(arm, arguments) for arm, arguments in given.items()}
+    if not 0 <= margin < float("inf"):
+        raise InputError(
+            f"a margin of {margin} can't be used; give 0 or more, in the metric's unit"
+        )
+    if baseline is not None and baseline not in known:
+        raise InputError(
+            f"the baseline {baseline!r} is no arm of {name!r}: {nearest(baseline, known)}it has "
+            f"{', '.join(known)}"
+        )
+    first = next(iter(training.measures.values()))
+    made = FunctionExperiment(
+        name=name,
+        tier="",
+        role=name,
+        source="",
+        source_label="",
+        data=DataSpec(training.name, (), Cut()),
+        model=None,
+        training=None,
+        metric=first if metric is None else training.measure(metric),
+        seeds=seeds,
+        margin=margin,
+        baseline=baseline or next(iter(known)),
+        most_seeds=None if most_seeds is None else max(seeds, most_seeds),
+        function=training,
+        arms=known,
+    )
+    return Experiments((made,), {tier: dict(each) for tier, each in (sizes or {}).items()})
+
+
+@dataclass(frozen=True)
+class Experiments:
+    """Experiments on training functions, on any tier.
+
+    Attributes:
+        experiments: The experiments.
+        sizes: Arguments of every arm by tier.
+    """
+
+    experiments: tuple[FunctionExperiment, ...]
+    sizes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def __call__(self, tier: str) -> list[Experiment]:
+        """The experiments on a tier."""
+        given = self.sizes.get(tier, {})
+        return [
+            (each.with_arguments(" ", **given) if given else each).changed("", tier=tier)
+            for each in self.experiments
+        ]
+
+    def __getitem__(self, arm: str) -> Quantity:
+        """An arm of the experiment, outside of a claim."""
+        return self.experiments[0][arm]
+
+
+def grid(**values: Sequence[Any]) -> dict[str, dict[str, Any]]:
+    """The arms of a grid, each named by its settings, such as ``lr=0.1, depth=2``.
+
+    Args:
+        values: The values of each argument.
+    """
+    names = list(values)
+    return {
+        ", ".join(f"{name}={value}" for name, value in zip(names, each, strict=True)): dict(
+            zip(names, each, strict=True)
+        )
+        for each in itertools.product(*values.values())
+    }

@@ -1,0 +1,32 @@
+"""How much of a vocabulary a source knows; without torch, so that any record can be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of a vocabulary a source knows.
+
+    Attributes:
+        types: The number of different words.
+        types_found: Those of them that have a vector.
+        tokens: The number of running words in the training text.
+        tokens_found: Those of them that have a vector.
+    """
+
+    types: int
+    types_found: int
+    tokens: int
+    tokens_found: int
+
+    @property
+    def type_share(self) -> float:
+        """Found types over all types, 0 to 1."""
+        return self.types_found / self.types if self.types else 0.0
+
+    @property
+    def token_share(self) -> float:
+        """Found running words over all running words, 0 to 1."""
+        return self.tokens_found / self.tokens if self.tokens else 0.0

@@ -1,0 +1,112 @@
+"""The claims of a whole folder, whichever of them are run.
+
+A claim's share of alpha is its family's over the number of its claims, so that number can't hang on
+``-k`` or on which files are named. So files beside those of the collected claims are read too.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from embinit.claims.definitions import Claim, Family
+from embinit.claims.statements import Statement
+from embinit.errors import InputError
+
+
+@dataclass(frozen=True)
+class Folder:
+    """What stands in a folder of claims.
+
+    Attributes:
+        counts: How many claims each family has, controls left out.
+        homes: Where each id stands: files and lines.
+    """
+
+    counts: dict[str, int]
+    homes: dict[str, list[str]]
+
+    @classmethod
+    def of(cls, items: Iterable[pytest.Item], count: Callable[[Claim], int]) -> Folder:
+        """The folders of the claims among the collected tests.
+
+        Args:
+            items: All tests that were collected, before any is deselected.
+            count: Gives the number of a claim's experiments.
+        """
+        functions = [item for item in items if isinstance(item, pytest.Function)]
+        claims = [item for item in functions if Claim.of(item.function) is not None]
+        counts: dict[str, int] = defaultdict(int)
+        homes: dict[str, list[str]] = defaultdict(list)
+        met = set()
+        for item in (*functions, *_beside(claims)):
+            statement = Statement.of(item.function)
+            line = item.function.__code__.co_firstlineno
+            key = (item.path, item.cls, item.originalname or item.name)
+            if statement is None or key in met:
+                continue
+            met.add(key)
+            homes[statement.id].append(f"{item.path.name}:{line}")
+            if isinstance(statement, Claim) and statement.expects is None:
+                counts[statement.family.name] += count(statement)
+        return cls(dict(counts), dict(homes))
+
+    def family(self, claim: Claim, tier: str) -> Family:
+        """The claim's family with its size.
+
+        Raises:
+            InputError: Another claim has the same id, or the family has more claims than its size.
+        """
+        homes = self.homes.get(claim.id, ())
+        if len(homes) > 1:
+            raise InputError(
+                f"the id {claim.id!r} is given to {len(homes)} claims ({', '.join(homes)}); give "
+                "each its own"
+            )
+        family, counted = claim.family, self.counts.get(claim.family.name, 0)
+        size = family.size_on(tier)
+        if size is None:
+            return family.counted(max(counted, 1))
+        if counted > size:
+            raise InputError(
+                f"family {family.name!r} has {counted} claims on tier {tier}, and its size there "
+                f"is {size}; each would be judged at more than its share: make the size {counted}"
+            )
+        return family
+
+
+def _beside(claims: Iterable[pytest.Function]) -> Iterable[pytest.Function]:
+    """The tests of files that lie beside those of claims and were not collected."""
+    modules = {item.path: item.getparent(pytest.Module) for item in claims}
+    for folder in dict.fromkeys(path.parent for path in modules):
+        known = next(module for path, module in modules.items() if path.parent == folder)
+        if known is None or known.parent is None:
+            continue
+        patterns = known.config.getini("python_files")
+        for path in sorted(folder.glob("*.py")):
+            fits = any(fnmatch.fnmatch(path.name, pattern) for pattern in patterns)
+            if path not in modules and fits and _may_have_claims(path):
+                yield from _collected(known.parent, path)
+
+
+def _may_have_claims(path: Path) -> bool:
+    try:
+        return "claim" in path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _collected(parent: pytest.Collector, path: Path) -> list[pytest.Function]:
+    """The functions of a file; none where it can't be loaded, which pytest tells when it is run."""
+    try:
+        module = pytest.Module.from_parent(parent, path=path)
+        return [each for each in module.collect() if isinstance(each, pytest.Function)]
+    except Exception:
+        return []
+    except pytest.skip.Exception:
+        return []

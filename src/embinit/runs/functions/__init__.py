@@ -1,0 +1,32 @@
+"""A user's function as a kind of run: any code that takes a seed and returns numbers.
+
+::
+
+    @training(measures={"accuracy": "% accuracy"})
+    def fine_tuned(seed, arm, lr=3e-4):
+        ...
+        return {"accuracy": 81.5}
+
+Its code and all that it names, its arguments and the files that it declares are part of a run's
+key. What it does is its own affair: nothing of embinit's models, tasks or inits takes part, and
+torch is not needed.
+"""
+
+from embinit.runs.functions.calling import RunFailed, make
+from embinit.runs.functions.definition import (
+    TRAININGS,
+    Training,
+    fingerprint,
+    training,
+    training_named,
+)
+
+__all__ = [
+    "TRAININGS",
+    "RunFailed",
+    "Training",
+    "fingerprint",
+    "make",
+    "training",
+    "training_named",
+]

@@ -1,0 +1,291 @@
+"""Calling a training function: here or in a process of its own, and what its answer is worth.
+
+Whatever goes wrong is the run's own failure: an exception, ``sys.exit``, a time limit, an answer
+that is no number for each measure. A measure that isn't finite is left out of the result, which
+says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from embinit.errors import InputError
+from embinit.runs.functions.definition import Training, fingerprint, training_named
+from embinit.runs.kinds import Workplace
+from embinit.runs.machine import limit_threads
+from embinit.runs.results import RunResult, provenance
+from embinit.specs import FunctionSpec, RunSpec
+
+POLL_SECONDS = 0.05
+MOST_LINES = 8
+"""How many lines of a process's output a failure tells."""
+
+
+class RunFailed(InputError):
+    """A run that gave no numbers. The text says why, in one line."""
+
+
+class Told:
+    """What a function tells while it trains: its progress, and the points of its curves.
+
+    Args:
+        progress: Is told the share that is done.
+    """
+
+    def __init__(self, progress: Callable[[float], None]) -> None:
+        self.curves: dict[str, list[float]] = {}
+        self._progress = progress
+
+    def __call__(self, share: float | None = None, **numbers: float) -> None:
+        """Tells the share of the work that is done, 0 to 1, and the next point of each curve."""
+        if share is not None:
+            self._progress(min(max(float(share), 0.0), 1.0))
+        for name, number in numbers.items():
+            value = _number(number)
+            if value is None:
+                raise TypeError(f"the curve {name!r} was told {number!r}, which is no number")
+            self.curves.setdefault(name, []).append(value)
+
+
+def make(run: RunSpec, workplace: Workplace) -> RunResult:
+    """Makes a run by its function.
+
+    Raises:
+        RunFailed: The function gave no numbers.
+    """
+    recipe = run.recipe(FunctionSpec)
+    known, started = training_named(recipe.function), time.perf_counter()
+    call = _in_process if known.process else _here
+    answer, curves = call(known, recipe, run.seed, workplace)
+    measures = _checked(known, answer)
+    finite = {name: value for name, value in measures.items() if math.isfinite(value)}
+    wrong = [f"{name} is {value}" for name, value in measures.items() if name not in finite]
+    return RunResult(
+        run,
+        finite,
+        curves={name: values for name, values in curves.items() if all(map(math.isfinite, values))},
+        failure="; ".join(wrong) or None,
+        provenance=provenance(workplace.device, time.perf_counter() - started),
+    )
+
+
+def _here(
+    known: Training, recipe: FunctionSpec, seed: int, workplace: Workplace
+) -> tuple[Any, Mapping[str, list[float]]]:
+    told, process = Told(workplace.progress), os.getpid()
+    passed = {"seed": seed, "tell": told, "device": workplace.device}
+    given = {name: passed[name] for name in known.told()}
+    with _seeded(seed, known.uses_torch):
+        try:
+            answer = known.function(**given, **json.loads(recipe.arguments))
+        except SystemExit as error:
+            if os.getpid() == process:
+                raise RunFailed(f"{known.name} called sys.exit({error.code!r})") from None
+            os._exit(1)
+        finally:
+            if os.getpid() != process:
+                os._exit(1)  # a child that the function forked must not go on as this process
+    return answer, told.curves
+
+
+@contextlib.contextmanager
+def _seeded(seed: int, torch_too: bool) -> Iterator[None]:
+    """Seeds the global generators, and leaves the process as it was."""
+    import numpy as np
+
+    limit_threads(load=torch_too and importlib.util.find_spec("torch") is not None)
+    torch: Any = sys.modules.get("torch")
+    directory, environment, path = os.getcwd(), dict(os.environ), list(sys.path)
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    rng = torch.get_rng_state() if torch is not None else None
+    streams = sys.stdin, sys.stdout, sys.stderr
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002, the global generator is what functions forget
+    if torch is not None:
+        torch.manual_seed(seed)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            yield
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = streams
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002
+        if rng is not None:
+            torch.set_rng_state(rng)
+        os.chdir(directory)
+        sys.path[:] = path
+        if dict(os.environ) != environment:
+            os.environ.clear()
+            os.environ.update(environment)
+
+
+def _in_process(
+    known: Training, recipe: FunctionSpec, seed: int, workplace: Workplace
+) -> tuple[Any, Mapping[str, list[float]]]:
+    with tempfile.TemporaryDirectory(prefix="embinit-run-", ignore_cleanup_errors=True) as folder:
+        job = Path(folder) / "job.json"
+        told = {
+            "function": recipe.function,
+            "code": recipe.code,
+            "arguments": recipe.arguments,
+            "files": recipe.files,
+            "seed": seed,
+            "device": workplace.device,
+            "module": known.home,
+            "path": sys.path,
+        }
+        job.write_text(json.dumps(told), encoding="utf-8")
+        output = Path(folder) / "output"
+        with output.open("wb") as stream:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "embinit.runs.functions", str(job)],
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **_environment(workplace.device)},
+                start_new_session=True,
+            )
+            try:
+                _wait(child, known, Path(folder) / "share", workplace)
+            finally:
+                _end(child)
+        answer = Path(folder) / "answer.json"
+        if not answer.exists():
+            raise RunFailed(f"{known.name}'s process ended with {child.returncode}{_tail(output)}")
+        document = json.loads(answer.read_text(encoding="utf-8"))
+        if "failure" in document:
+            raise RunFailed(document["failure"])
+        return document["answer"], document["curves"]
+
+
+def _environment(device: str) -> dict[str, str]:
+    """One thread a process, as each core has a process of its own; the package's own folder."""
+    source = str(Path(__file__).parents[3])
+    path = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH", ""))))
+    threads = {"OMP_NUM_THREADS": "1"} if device == "cpu" else {}
+    return {**threads, "PYTHONPATH": path}
+
+
+def _wait(
+    child: subprocess.Popen[bytes], known: Training, share: Path, workplace: Workplace
+) -> None:
+    started = time.monotonic()
+    while child.poll() is None:
+        time.sleep(POLL_SECONDS)
+        with contextlib.suppress(OSError, ValueError):
+            workplace.progress(float(share.read_text()))
+        if known.timeout is not None and time.monotonic() - started > known.timeout:
+            raise RunFailed(f"{known.name} took longer than its {known.timeout:g} s and was ended")
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Ends the process with all that it started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def _tail(output: Path) -> str:
+    text = output.read_bytes()[-4000:].decode("utf-8", errors="replace")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    last = "".join(c for c in lines[-1] if c.isprintable()) if lines else ""
+    return f": {last[:300]}" if last else ""
+
+
+def answer_job(job: Path) -> None:
+    """Calls the function that a job file names, and writes the answer beside it."""
+    from embinit.runs.modules import load_module
+    from embinit.runs.session import failure_reason
+
+    told = json.loads(job.read_text(encoding="utf-8"))
+    sys.path[:] = told["path"]
+    share = job.with_name("share")
+
+    def progress(done: float) -> None:
+        share.write_text(str(done))
+
+    document: dict[str, Any]
+    try:
+        load_module(*told["module"])
+        recipe = FunctionSpec(
+            told["function"], told["code"], told["arguments"], tuple(told["files"])
+        )
+        fingerprint(recipe)
+        workplace = Workplace(None, told["device"], progress)
+        answer, curves = _here(training_named(recipe.function), recipe, told["seed"], workplace)
+        answer = _plain(answer)
+        document = {"answer": answer, "curves": curves}
+    except Exception as error:
+        document = {"failure": failure_reason(error)}
+    temporary = job.with_name("answer.tmp")
+    temporary.write_text(json.dumps(document), encoding="utf-8")
+    temporary.replace(job.with_name("answer.json"))
+
+
+def _plain(answer: Any) -> Any:
+    """The answer as JSON takes it; what is no number becomes its text, to be told as wrong."""
+    if isinstance(answer, Mapping):
+        return {str(name): _plain(value) for name, value in answer.items()}
+    number = _number(answer)
+    return number if number is not None or answer is None else repr(answer)
+
+
+def _checked(known: Training, answer: Any) -> dict[str, float]:
+    """The answer as a number for each measure.
+
+    Raises:
+        RunFailed: It is anything else.
+    """
+    wanted = ", ".join(known.measures)
+    if answer is None:
+        raise RunFailed(f"{known.name} returned nothing; return a number for each of: {wanted}")
+    if not isinstance(answer, Mapping) and len(known.measures) == 1 and _number(answer) is not None:
+        answer = {wanted: answer}
+    if not isinstance(answer, Mapping):
+        raise RunFailed(
+            f"{known.name} returned {_short(answer)}; return a dict with a number for each of: "
+            f"{wanted}"
+        )
+    missing = [name for name in known.measures if name not in answer]
+    unknown = [str(name) for name in answer if name not in known.measures]
+    if missing or unknown:
+        told = [f"lacks {', '.join(missing)}"] if missing else []
+        told += [f"has {', '.join(unknown)} that no measure is named after"] if unknown else []
+        raise RunFailed(f"what {known.name} returned {' and '.join(told)}; its measures: {wanted}")
+    numbers: dict[str, float] = {}
+    for name, value in answer.items():
+        number = _number(value)
+        if number is None:
+            raise RunFailed(f"{known.name} returned {_short(value)} as {name}, which is no number")
+        numbers[name] = number
+    return numbers
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, str | bytes) or value is None:
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        return None
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"

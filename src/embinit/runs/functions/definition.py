@@ -1,0 +1,261 @@
+"""What a training function is: its measures, its arguments, and what is in its runs' keys."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from embinit.code import code_digest, mentions
+from embinit.data.files import digest
+from embinit.errors import InputError
+from embinit.registry import Registry, nearest
+from embinit.runs.measures import Measure
+from embinit.specs import FunctionSpec
+
+GIVEN = ("seed", "tell", "device")
+"""What embinit passes: the seed, and where the function asks for them a callable and the device."""
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A training function.
+
+    Attributes:
+        name: Its name in keys and reports.
+        function: The function. It takes ``seed`` and the arguments of an arm, and returns a number
+            for each measure.
+        measures: Its measures by name, the first of them first.
+        files: Files whose content decides the numbers, absolute.
+        process: Whether each run has a process of its own.
+        timeout: The seconds after which a run is ended; None for no limit.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    measures: Mapping[str, Measure]
+    files: tuple[Path, ...] = ()
+    process: bool = False
+    timeout: float | None = None
+    cached: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function itself."""
+        return self.function(*args, **kwargs)
+
+    @property
+    def code(self) -> str:
+        """The digest of its code; it is taken once, when its module is loaded as a whole."""
+        if "code" not in self.cached:
+            self.cached["code"] = code_digest(self.function)
+        return str(self.cached["code"])
+
+    @property
+    def uses_torch(self) -> bool:
+        """Whether its code names torch, or a library above it."""
+        if "torch" not in self.cached:
+            names = ("torch", "transformers", "lightning", "accelerate")
+            self.cached["torch"] = mentions(self.function, names)
+        return bool(self.cached["torch"])
+
+    @property
+    def home(self) -> tuple[str, str]:
+        """The name and the file of its module."""
+        return self.function.__module__, inspect.getfile(inspect.unwrap(self.function))
+
+    @functools.cached_property
+    def signature(self) -> inspect.Signature:
+        """The function's signature."""
+        return inspect.signature(self.function)
+
+    def measure(self, given: str | Measure) -> Measure:
+        """One of its measures.
+
+        Raises:
+            InputError: It has no such measure.
+        """
+        if isinstance(given, Measure):
+            return given
+        if given not in self.measures:
+            raise InputError(
+                f"{self.name} has no measure {given!r}: {nearest(given, self.measures)}it has "
+                f"{', '.join(self.measures)}"
+            )
+        return self.measures[given]
+
+    def arguments(self, arm: str, given: object) -> dict[str, Any]:
+        """The arguments of an arm.
+
+        Args:
+            arm: The arm's name.
+            given: A mapping of arguments; any other value is the argument ``arm``, and so is the
+                name itself for None or an ellipsis. A function that takes ``arm`` gets the name
+                where a mapping lacks it.
+
+        Raises:
+            InputError: The function does not take them, or they are no plain values.
+        """
+        if given is None or given is ...:
+            arguments: dict[str, Any] = {"arm": arm}
+        elif isinstance(given, Mapping):
+            arguments = dict(given)
+            if "arm" in self.signature.parameters:
+                arguments.setdefault("arm", arm)
+        else:
+            arguments = {"arm": given}
+        try:
+            self.signature.bind(**self.told(), **arguments)
+        except TypeError as error:
+            raise InputError(
+                f"{self.name} can't be called for the arm {arm!r}: {error}; it takes "
+                f"{self.signature}, and the seed is passed to it"
+            ) from None
+        _require_plain(arm, arguments)
+        return arguments
+
+    def told(self) -> dict[str, Any]:
+        """What embinit passes besides the arm's arguments, as far as the function takes it."""
+        return {name: None for name in GIVEN if name == "seed" or name in self.signature.parameters}
+
+    def spec(self, arguments: Mapping[str, Any]) -> FunctionSpec:
+        """The recipe of a call. Arguments at the function's defaults are told too."""
+        parameters = self.signature.parameters.values()
+        defaults = {
+            each.name: each.default
+            for each in parameters
+            if each.default is not each.empty and each.name not in GIVEN and _is_plain(each.default)
+        }
+        text = json.dumps({**defaults, **arguments}, sort_keys=True, ensure_ascii=False)
+        return FunctionSpec(self.name, self.code, text, tuple(path.name for path in self.files))
+
+
+TRAININGS: Registry[Training] = Registry("training function", "embinit.trainings")
+
+
+def training(
+    *,
+    measures: Mapping[str, str | Measure] | Sequence[str],
+    files: Sequence[str | Path] = (),
+    name: str | None = None,
+    process: bool = False,
+    timeout: float | None = None,
+) -> Callable[[Callable[..., Any]], Training]:
+    """Makes a function a kind of training, whose runs are kept and judged.
+
+    Args:
+        measures: The names of the numbers that it returns, each with its unit or as a ``Measure``.
+        files: Files that decide the numbers, relative to the function's own. What they hold is in
+            the runs' keys.
+        name: Its name; by default the function's.
+        process: Give each run a process of its own.
+        timeout: End a run after so many seconds, and record that. It takes a process of its own.
+
+    Returns:
+        A decorator.
+
+    Raises:
+        InputError: There are no measures, a limit isn't above 0, the function takes no seed, or
+            another function has the name.
+    """
+    known = _measures(measures)
+    if timeout is not None and not timeout > 0:
+        raise InputError(f"a time limit of {timeout} s can't be kept; give more than 0")
+
+    def decorate(function: Callable[..., Any]) -> Training:
+        own = name or function.__qualname__.rpartition(".")[2]
+        try:
+            inspect.signature(function).bind_partial(seed=0)
+        except TypeError:
+            raise InputError(
+                f"the training function {own!r} takes no seed; write def {own}(seed, ...)"
+            ) from None
+        home = Path(inspect.getfile(inspect.unwrap(function))).parent
+        made = Training(
+            own,
+            function,
+            known,
+            tuple((home / Path(path).expanduser()).absolute() for path in files),
+            process or timeout is not None,
+            timeout,
+        )
+        _register(made)
+        return made
+
+    return decorate
+
+
+def training_named(name: str) -> Training:
+    """The training function of a name.
+
+    Raises:
+        InputError: No module that was loaded here has it.
+    """
+    return TRAININGS[name]
+
+
+def fingerprint(recipe: FunctionSpec) -> str:
+    """A digest of the files that a function names.
+
+    Raises:
+        InputError: A file is missing, or the function has other code here than in the recipe.
+    """
+    known = training_named(recipe.function)
+    if known.code != recipe.code:
+        raise InputError(
+            f"the function {recipe.function} has other code here than where its runs were "
+            "planned; run again, with the same code on every machine"
+        )
+    digests = []
+    for path in known.files:
+        if not path.is_file():
+            raise InputError(f"{path} doesn't exist, which {recipe.function} names as its input")
+        digests.append(f"{path.name}:{digest(path)}")
+    return "/".join(["function", *digests])
+
+
+def _register(made: Training) -> None:
+    if made.name in TRAININGS:
+        known = TRAININGS[made.name]
+        if known.home[1] != made.home[1] or known.function.__qualname__ != (
+            made.function.__qualname__
+        ):
+            lines = [
+                f"{Path(each.home[1]).name}:{each.function.__code__.co_firstlineno}"
+                for each in (known, made)
+            ]
+            raise InputError(
+                f"two training functions are called {made.name!r} ({lines[0]} and {lines[1]}); "
+                "give one of them another name: @training(name=…)"
+            )
+    TRAININGS.replace(made.name, made)
+
+
+def _measures(given: Mapping[str, str | Measure] | Sequence[str]) -> dict[str, Measure]:
+    pairs = given.items() if isinstance(given, Mapping) else [(name, "") for name in given]
+    if isinstance(given, str) or not pairs:
+        raise InputError('measures are names with units, as in {"accuracy": "% accuracy"}')
+    return {
+        name: unit if isinstance(unit, Measure) else Measure(name, unit, curve=name)
+        for name, unit in pairs
+    }
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, str | int | float | bool | None):
+        return True
+    if isinstance(value, Mapping):
+        return all(isinstance(name, str) and _is_plain(each) for name, each in value.items())
+    return isinstance(value, list | tuple) and all(map(_is_plain, value))
+
+
+def _require_plain(arm: str, arguments: Mapping[str, Any]) -> None:
+    for name, value in arguments.items():
+        if not _is_plain(value):
+            raise InputError(
+                f"the arm {arm!r} has {name}={value!r}, which is a {type(value).__name__}; "
+                "arguments are numbers, text, None, and lists or dicts of them"
+            )

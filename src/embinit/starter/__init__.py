@@ -1,0 +1,1 @@
+"""The files that ``embinit new`` starts a project with."""

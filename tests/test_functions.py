@@ -1,0 +1,417 @@
+"""A training function as a kind of run: what it may do, and what its runs' keys hang on."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+import random
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+import embinit
+from embinit import (
+    Family,
+    InputError,
+    Session,
+    Store,
+    Verdict,
+    a_a,
+    claim,
+    experiment,
+    falsehood,
+    grid,
+    judge,
+    training,
+)  # fmt: skip
+from embinit.claims.judging import read
+from embinit.runs.functions import TRAININGS, RunFailed
+from embinit.runs.kinds import KINDS, Workplace
+from embinit.runs.plan import Cohort
+
+MINE = Family("mine/f", size=1)
+
+
+@pytest.fixture(autouse=True)
+def registry(monkeypatch):
+    """Each test has training functions of its own."""
+    monkeypatch.setattr(TRAININGS, "_entries", {})
+
+
+@pytest.fixture
+def session(tmp_path):
+    return Session(Store(tmp_path / "store"), None, "cpu")
+
+
+def arms_of(function, arms=("low", "high"), measures=("score",), seeds=6, **settings):
+    """The experiment on a function, on the tier micro."""
+    names = ("files", "process", "timeout", "name")
+    how = {name: settings.pop(name) for name in names if name in settings}
+    made = training(measures=measures, **how)(function)
+    [each] = experiment("mine", training=made, arms=arms, seeds=seeds, **settings)("micro")
+    return each
+
+
+def fit(seed, arm):
+    return {"score": {"low": 1, "high": 9}[arm] + random.random()}
+
+
+@claim("mine/f/above", says="High is above low", family=MINE, on=lambda tier: [])
+def above(arms):
+    assert arms["high"] > arms["low"]
+
+
+def test_a_function_is_planned_called_stored_and_judged(session):
+    """Nothing of embinit's model, tasks or inits takes part."""
+    judgement = judge(above, arms_of(fit), session)
+    assert judgement.verdict is Verdict.SUPPORTED
+    again = Session(session.store, None, "cpu", may_train=False)
+    assert str(judge(above, arms_of(fit), again)) == str(judgement)
+    run = arms_of(fit).run("high", 0)
+    result = again.result(run)
+    assert result.spec == run
+    assert result.measures == session.result(run).measures
+
+
+def result_of(function, **settings):
+    run = arms_of(function, **settings).run("high", 3)
+    [result] = KINDS["function"].make(Cohort((run,)), Workplace(None))
+    return result
+
+
+def returns(answer):
+    def function(seed, arm):
+        return answer
+
+    return function
+
+
+def leaves(seed, arm):
+    sys.exit("done")
+
+
+def raises(seed, arm):
+    raise KeyError("what")
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (returns(None), "returned nothing; return a number for each of: score"),
+        (returns("9.5"), "returned str '9.5'; return a dict"),
+        (returns([1, 2]), r"returned list \[1, 2\]; return a dict"),
+        (returns({"score": "9.5"}), "returned str '9.5' as score, which is no number"),
+        (returns({"score": None}), "as score, which is no number"),
+        (returns({"scroe": 1}), "lacks score and has scroe that no measure is named after"),
+        (returns({}), "lacks score"),
+        (leaves, r"called sys.exit\('done'\)"),
+        (raises, "KeyError: 'what'"),
+    ],
+)
+def test_what_gives_no_numbers_is_a_failure_of_its_run(session, function, said):
+    """It is kept for the session with its reason; the claim on it is not run."""
+    judgement = judge(above, arms_of(function), session)
+    assert judgement.verdict is Verdict.NOT_RUN
+    [reason] = judgement.failures
+    with pytest.raises(AssertionError, match=said):
+        raise AssertionError(reason)
+    assert not list(session.store)
+    run = arms_of(function).run("high", 0)
+    assert session.store.failure(session.key(run)) == reason
+
+
+@pytest.mark.parametrize(
+    "answer", [{"score": 9}, {"score": np.float32(9)}, {"score": torch.tensor(9.0)}, 9.0]
+)
+def test_numbers_of_any_library_are_numbers(answer):
+    """One alone stands for the only measure."""
+    assert result_of(returns(answer)).measures == {"score": 9.0}
+
+
+def test_a_number_that_is_not_finite_is_recorded_as_a_failure(session):
+    """The run is kept: it was trained, and would come out so again."""
+    experiment_ = arms_of(returns({"score": math.nan, "loss": 2.0}), measures=("score", "loss"))
+    judgement = judge(above, experiment_, session)
+    assert judgement.verdict is Verdict.NOT_RUN
+    assert "(score is nan)" in judgement.decisions[0].reason
+    result = session.result(experiment_.run("high", 0))
+    assert (result.measures, result.failure) == ({"loss": 2.0}, "score is nan")
+
+
+def restless(seed, arm):
+    random.seed(1)
+    np.random.seed(1)  # noqa: NPY002
+    torch.manual_seed(1)
+    os.chdir("/")
+    os.environ["EMBINIT_RESTLESS"] = "1"
+    os.environ.pop("PATH", None)
+    sys.stdout = None
+    return 1.0
+
+
+def test_a_function_leaves_the_process_as_it_was():
+    """Later runs must not hang on earlier ones."""
+
+    def state():
+        return (
+            random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist(),  # noqa: NPY002
+            os.getcwd(), dict(os.environ), sys.stdout,
+        )  # fmt: skip
+
+    before = state()
+    result_of(restless)
+    assert state() == before
+
+
+def drawn(seed, arm):
+    values = random.random(), np.random.rand(), torch.rand(1).item()  # noqa: NPY002
+    return dict(zip("abc", values, strict=True))
+
+
+def test_the_global_generators_are_seeded_by_the_runs_seed():
+    """A function that forgets its seed must still give a run that its spec decides."""
+    first, second = (result_of(drawn, measures=("a", "b", "c")) for _ in range(2))
+    assert first.measures == second.measures
+
+
+def forks(seed, arm):
+    if os.fork() == 0:
+        return {"score": 0.0}
+    os.wait()
+    return {"score": 5.0}
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_that_a_function_forks_does_not_go_on_as_the_session():
+    assert result_of(forks).measures == {"score": 5.0}
+
+
+def tells(seed, tell, arm):
+    for epoch in range(3):
+        tell((epoch + 1) / 3, score=epoch, loss=3 - epoch)
+    return 2.0
+
+
+def test_progress_and_curves_are_told():
+    """A curve of a measure's name is the measure's, epoch by epoch."""
+    shares = []
+    each = arms_of(tells)
+    run = each.run("high", 3)
+    [result] = KINDS["function"].make(Cohort((run,)), Workplace(None, progress=shares.append))
+    assert result.curves == {"score": [0, 1, 2], "loss": [3, 2, 1]}
+    assert shares == [1 / 3, 2 / 3, 1.0]
+    assert each["high"].at_epoch(2).measure.of(result) == 1.0
+
+
+PROCESSES = """
+import os, random, subprocess, sys, time
+from embinit import training
+
+own = training(measures=["score"], process=True)
+WITHIN = 2.0
+
+
+@training(measures=["score"], timeout=WITHIN)
+def hangs(seed, arm):
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    time.sleep(60)
+
+
+@own
+def noisy(seed, arm):
+    os.write(1, b"\\xff\\xfe\\x00\\x1b[31m binary \\n")
+    os._exit(7)
+
+
+@own
+def leaves(seed, arm):
+    sys.exit("done")
+
+
+@own
+def raises(seed, arm):
+    raise KeyError("what")
+
+
+@own
+def says(seed, arm):
+    return {"score": "high"}
+
+
+@own
+def tells(seed, arm, tell):
+    tell(0.5, score=1.0)
+    return random.random() + os.getpid() * 0
+"""
+
+
+@pytest.fixture
+def processes(tmp_path, monkeypatch):
+    """A module of training functions whose runs have processes of their own."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_processes.py").write_text(PROCESSES)
+    yield importlib.import_module("own_processes")
+    sys.modules.pop("own_processes")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("hangs", "hangs took longer than its 2 s and was ended"),
+        ("noisy", "process ended with 7: "),
+        ("leaves", "leaves called sys.exit('done')"),
+        ("raises", "KeyError: 'what' (own_processes.py:28)"),
+        ("says", "as score, which is no number"),
+    ],
+)
+def test_a_process_that_gives_no_numbers_is_a_failure_of_its_run(processes, name, said):
+    """It ends with all that it started, and its last words are told, even where they're no text."""
+    [each] = experiment("mine", training=getattr(processes, name), arms=["high"])("micro")
+    started = time.monotonic()
+    with pytest.raises(RunFailed) as failure:
+        KINDS["function"].make(Cohort((each.run("high", 0),)), Workplace(None))
+    assert said in str(failure.value)
+    assert str(failure.value).isprintable()
+    assert time.monotonic() - started < 30
+
+
+def test_a_process_gives_the_numbers_that_a_call_here_gives(processes):
+    """Its draws hang on the seed alone."""
+    [each] = experiment("mine", training=processes.tells, arms=["high"])("micro")
+    [apart] = KINDS["function"].make(Cohort((each.run("high", 5),)), Workplace(None))
+    assert apart.measures["score"] == random.Random(5).random()
+    assert apart.curves == {"score": (1.0,)} or apart.curves == {"score": [1.0]}
+
+
+def with_lr(seed, arm="sgd", lr=0.1, sizes=(8, 8)):
+    return lr
+
+
+def test_arms_are_names_settings_or_a_grid():
+    """Equal arguments are one run, whatever the arm is called; a default told is no other run."""
+    each = arms_of(with_lr, {"a": ..., "b": "a", "c": {"arm": "a", "lr": 0.1}, "d": {"lr": 0.2}})
+    assert each.run("a", 0) == each.run("b", 0) == each.run("c", 0) != each.run("d", 0)
+    assert list(grid(lr=[0.1, 0.2], arm=["x"])) == ["lr=0.1, arm=x", "lr=0.2, arm=x"]
+    assert arms_of(with_lr, grid(lr=[0.1, 0.2])).run("lr=0.2", 0) != each.run("d", 0)
+
+
+def test_sizes_are_arguments_by_tier():
+    """A small one for CI, and the real thing."""
+    made = training(measures=["score"])(with_lr)
+    both = experiment("m", training=made, arms=["x"], sizes={"micro": {"lr": 0.5}})
+    assert '"lr": 0.5' in both("micro")[0].run("x", 0).training.arguments
+    assert '"lr": 0.1' in both("paper")[0].run("x", 0).training.arguments
+
+
+@pytest.mark.parametrize(
+    ("arms", "settings", "said"),
+    [
+        ({"a": {"lrr": 1}}, {}, "can't be called for the arm 'a': .*'lrr'.*it takes"),
+        ({"a": {"lr": object()}}, {}, "which is a object; arguments are numbers, text"),
+        ({}, {}, "has no arms"),
+        (["a"], {"metric": "scroe"}, "no measure 'scroe': did you mean 'score'"),
+        (["a"], {"baseline": "b"}, "the baseline 'b' is no arm of 'mine'"),
+        (["a"], {"margin": -1.0}, "a margin of -1.0 can't be used"),
+        (["a"], {"timeout": 0.0}, "a time limit of 0.0 s can't be kept"),
+        (["a"], {"measures": "score"}, "measures are names with units"),
+    ],
+)
+def test_bad_definitions_are_told_before_anything_runs(arms, settings, said):
+    with pytest.raises(InputError, match=said):
+        arms_of(with_lr, arms, **settings)
+
+
+def test_two_functions_of_one_name_are_refused():
+    """One would be called for the other in another process."""
+    training(measures=["score"])(fit)
+
+    def other(seed):
+        return 1.0
+
+    with pytest.raises(InputError, match=r"are called 'fit' \(test_functions.py:\d+ and test_fu"):
+        training(measures=["score"], name="fit")(other)
+    with pytest.raises(InputError, match=r"takes no seed; write def seedless\(seed"):
+        training(measures=["score"], name="seedless")(lambda: 1.0)
+
+
+def test_named_files_are_in_the_key(tmp_path, session):
+    """What they hold, and not where they lie."""
+    data = tmp_path / "data.csv"
+    data.write_text("1,2\n")
+
+    def key():
+        fresh = Session(session.store, None, "cpu")
+        return fresh.key(arms_of(fit, files=[data]).run("high", 0))
+
+    first = key()
+    assert key() == first
+    data.write_text("1,3\n")
+    assert key() != first
+    data.unlink()
+    with pytest.raises(InputError, match=r"data.csv doesn't exist, which fit names as its input"):
+        key()
+
+
+def test_controls_take_a_line_each(session):
+    """An arm against itself is not decided; the opposite of what holds is refuted."""
+    each = arms_of(fit, margin=5.0)
+    same = judge(a_a(MINE, on=[each]), each, session)
+    assert same.as_expected
+    opposite = judge(falsehood(above), each, session)
+    assert (opposite.verdict, opposite.as_expected) == (Verdict.REFUTED, True)
+    assert read(falsehood(above), each).claim.id == "mine/f/control-falsehood"
+
+
+WITHOUT_TORCH = """
+import sys
+from pathlib import Path
+import embinit
+assert len([name for name in sys.modules if name.startswith("embinit")]) < 3
+import test_light
+from embinit import Session, Store, judge
+session = Session(Store(Path("store")), None, "cpu")
+print(judge(test_light.test_it, test_light.on("micro")[0], session))
+"""
+LIGHT = """
+from embinit import Family, claim, experiment, training
+
+
+@training(measures=["score"])
+def fit(seed, arm):
+    return seed / 100 + {"low": 1, "high": 9}[arm]
+
+
+on = experiment("light", training=fit, arms=["low", "high"], seeds=6)
+
+
+@claim("mine/f/light", says="s", family=Family("mine/f", 1), on=on)
+def test_it(arms):
+    assert arms["high"] > arms["low"]
+"""
+
+
+def test_no_torch_is_needed(tmp_path):
+    """Neither to judge a claim on a function, nor for pytest, its workers and the report."""
+    (tmp_path / "test_light.py").write_text(LIGHT)
+    absent = tmp_path / "absent"
+    absent.mkdir()
+    (absent / "torch.py").write_text("raise ImportError('there is no torch here')\n")
+    path = os.pathsep.join([str(absent), *sys.path[1:]])
+    quiet = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": path}
+    for command in (
+        ("-c", WITHOUT_TORCH),
+        ("-m", "pytest", "-p", "embinit.pytest_plugin", "-p", "no:cacheprovider"),
+        ("-m", "pytest", "-p", "embinit.pytest_plugin", "-p", "xdist", "-n", "2"),
+    ):
+        ran = subprocess.run(
+            [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, env=quiet,
+            check=False,
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert (tmp_path / "reports/latest/index.html").exists()
+    assert embinit.__version__

@@ -1,0 +1,374 @@
+"""One mistake is one failed test with its line and its mend; all other claims are decided."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from embinit.runs.functions import TRAININGS
+
+CLAIMS = """
+import random
+
+from embinit import Family, Verdict, claim, experiment, training
+
+
+@training(measures={"score": "points", "loss": "nats"})
+def fit(seed, arm):
+    return {"score": {"low": 1, "high": 9}[arm] + random.random(), "loss": 1.0 + random.random()}
+
+
+on = experiment("scores", training=fit, arms=["low", "high"], margin=1.0, seeds=6)
+MINE = Family("mine/f", size=9)
+
+
+@claim("mine/f/good", says="High is above low", family=MINE, on=on)
+def test_good(arms):
+    assert arms["high"] > arms["low"]
+"""
+OTHER = """
+
+@claim("mine/f/other", says="Stated wrongly", family=MINE, on=on)
+def test_other(arms):
+"""
+
+
+@pytest.fixture
+def judged(pytester, monkeypatch):
+    """Runs claims, of which the good one must be decided, and gives what was told."""
+    monkeypatch.setattr(TRAININGS, "_entries", {})
+    pytester.mkdir("claims")
+
+    def run(text, *arguments, status=3, verdict="SUPPORTED"):
+        (pytester.path / "claims/test_mine.py").write_text(text)
+        done = pytester.runpytest_inprocess(
+            "claims", "-p", "no:cacheprovider", "-p", "no:randomly", *arguments
+        )
+        told = done.stdout.str()
+        assert "INTERNALERROR" not in told
+        assert "Traceback" not in told
+        assert done.ret == status, told
+        document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
+        verdicts = {entry["id"].partition("[")[0]: entry for entry in document["claims"]}
+        assert verdicts["mine/f/good"]["verdict"] == verdict
+        done.stdout.fnmatch_lines(["*report: *index.html"])
+        return done, verdicts
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("assert not arms['high'] >= arms['low']  # here", "without 'not'"),
+        ("assert arms['high'] > arms['low'] or arms['high'] < arms['low']  # here", "without 'or'"),
+        ("if arms['high'] > arms['low']:  # here\n        assert arms['low'] > 0", "without 'if'"),
+        ("assert any(arms[a] > 0 for a in ('low', 'high'))  # here", "without any"),
+        ("assert all(arms[a] > 0 for a in ('low', 'high') if arms[a] < 5)  # here", "without 'if'"),
+        ("assert max(arms['high'], arms['low']) > 2  # here", "without max(…) around it"),
+        ("assert bool(arms['high'] > 2)  # here", "without bool(…) around it"),
+        ("try:\n        assert arms['high'] > 2  # here\n    except AssertionError:\n        pass",
+         "without 'try'"),
+        ("assert (arms['high'] > 2) if arms['low'] > 0 else True  # here", "without 'if'"),
+        ("assert arms['high'] == arms['low']  # here", "write .alike(…)"),
+        ("assert arms['high'] != arms['low']  # here", "say which way: < or >"),
+        ("assert arms['high'] > 'low'  # here", "is compared with 'low'"),
+        ("assert arms['high']  # here", "high alone states nothing"),
+        ("assert float(arms['high']) > 2  # here", "is no number while the claim is read"),
+        ("assert arms['high'] > 2\n    arms['low'] < 3  # here", "compared and never asserted"),
+        ("assert arms['hihg'] > 2  # here", "has no arm 'hihg': did you mean 'high'? it has low"),
+        ("assert arms['high'].measured_by('los') < 2  # here", "did you mean 'loss'?"),
+        ("assert arms['high'] > arms['low'].measured_by('loss')  # here", "compare like with like"),
+        ("assert arms['high'] > float('nan')  # here", "give a finite number"),
+    ],
+    ids=lambda text: text.partition("#")[0][:40],
+)  # fmt: skip
+def test_what_is_no_plain_conjunction_is_refused_with_its_line(judged, body, said):
+    """Another claim would be judged than the one that is written."""
+    text = f"{CLAIMS}{OTHER}    {body}\n"
+    done, verdicts = judged(text)
+    done.assert_outcomes(passed=1, failed=1)
+    [line] = [number for number, one in enumerate(text.splitlines(), 1) if "# here" in one]
+    [told] = [one for one in done.outlines if one.startswith("claims/test_mine.py:")]
+    if "never asserted" in said:
+        assert f"line {line}: " in told
+    else:
+        assert told.startswith(f"claims/test_mine.py:{line}: ")
+    assert said in told
+    assert "mine/f/other" not in verdicts
+
+
+PLAIN = """
+    for arm in ("low", "high"):
+        assert arms[arm] > 0 and arms[arm] < 20
+    assert 0 < arms["low"] < arms["high"], "in order"
+    assert all(arms[arm] > 0 for arm in ("low", "high"))
+    if arms.tier == "micro":
+        assert helper(arms)
+
+
+def helper(arms):
+    return arms["high"] > 2 and arms["high"] > 3
+"""
+
+
+def test_every_plain_conjunction_is_accepted(judged):
+    """Loops, chains, all and helpers are conjunctions too."""
+    done, verdicts = judged(CLAIMS + OTHER + PLAIN, status=0)
+    done.assert_outcomes(passed=2)
+    assert len(verdicts["mine/f/other"]["comparisons"]) == 10
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            "\n@claim('mine/f/other', says='s', family=MINE, on=on)  # here\ndef test_other():\n"
+            "    assert 1\n",
+            "a claim takes its experiment alone, as in def test_it(arms); this one takes nothing",
+        ),
+        (
+            "\n@claim('mine/f/other', says='s', family=MINE, on=on)  # here\n"
+            "def test_other(arms, tmp_path):\n    assert arms['high'] > arms['low']\n",
+            "this one takes arms, tmp_path",
+        ),
+        (
+            "\n@claim('mine/f/other', says='s', family=MINE, on=on)  # here\n"
+            "def test_other(arms, nowhere):\n    assert arms['high'] > arms['low']\n",
+            "this one takes arms, nowhere",
+        ),
+        (
+            "\ndef test_other(arms):  # here\n    assert arms['high'] > arms['low']\n",
+            "it takes an experiment and is no claim; decorate it: @claim(",
+        ),
+        (
+            "\nimport pytest\n\n\n@pytest.mark.parametrize('arms', [1])\n"
+            "@claim('mine/f/other', says='s', family=MINE, on=on)\n"
+            "def test_other(arms):\n    assert arms['high'] > arms['low']\n",
+            "a claim can't be parametrised",
+        ),
+    ],
+    ids=["no argument", "a fixture", "a missing fixture", "no decorator", "parametrised"],
+)  # fmt: skip
+def test_what_is_no_claims_form_fails_alone(judged, more, said):
+    text = CLAIMS + more
+    done, _ = judged(text, status=1 if "no claim" in said else 3)
+    done.assert_outcomes(passed=1, failed=1)
+    [told] = [one for one in done.outlines if one.startswith("claims/test_mine.py:")]
+    assert said in told
+    lines = [number for number, one in enumerate(text.splitlines(), 1) if "# here" in one]
+    assert not lines or told.startswith(f"claims/test_mine.py:{lines[0]}: ")
+
+
+def test_a_method_may_be_a_claim(judged):
+    """It takes its experiment alone, beside self."""
+    text = CLAIMS + (
+        "\n\nclass TestScores:\n"
+        "    @claim('mine/f/other', says='s', family=MINE, on=on)\n"
+        "    def test_other(self, arms):\n        assert arms['high'] > arms['low']\n"
+    )
+    done, verdicts = judged(text, status=0)
+    done.assert_outcomes(passed=2)
+    assert verdicts["mine/f/other"]["verdict"] == "SUPPORTED"
+
+
+def test_an_id_belongs_to_one_claim(judged, pytester):
+    """In one file or in two: the verdicts of both would stand under it."""
+    twice = CLAIMS + OTHER + "    assert arms['high'] > 2\n"
+    (pytester.path / "claims/test_more.py").write_text(
+        twice.replace("mine/f/good", "mine/f/third")
+        .replace("def fit", "def fit_more")
+        .replace("training=fit", "training=fit_more")
+    )
+    done, verdicts = judged(twice)
+    done.assert_outcomes(passed=2, failed=2)
+    assert "mine/f/other" not in verdicts
+    done.stdout.fnmatch_lines(["*the id 'mine/f/other' is given to 2 claims (test_mine.py:*"])
+
+
+SMALL = CLAIMS.replace("size=9", "size=1") + '\n\nWIDE = Family("mine/g", size=1)\n'
+
+
+@pytest.mark.parametrize("selected", [(), ("-k", "other")], ids=["all", "-k"])
+def test_a_familys_size_is_held_against_the_whole_folder(judged, pytester, selected):
+    """Whatever -k says, and whichever file is named: three claims at 5 % each are 15 %."""
+    text = CLAIMS + (
+        '\n\nFEW = Family("mine/few", size=1)\n'
+        '\n\n@claim("mine/few/a", says="a", family=FEW, on=on)\ndef test_other(arms):\n'
+        "    assert arms['high'] > 2\n"
+    )
+    (pytester.path / "claims/test_more.py").write_text(
+        "from test_mine import FEW, claim, on\n\n\n"
+        '@claim("mine/few/b", says="b", family=FEW, on=on)\ndef test_more(arms):\n'
+        "    assert arms['high'] > 3\n"
+    )
+    (pytester.path / "claims/test_mine.py").write_text(text)
+    done = pytester.runpytest_inprocess(
+        "claims/test_mine.py", *selected, "-p", "no:cacheprovider", "-p", "no:randomly"
+    )
+    done.assert_outcomes(failed=1, passed=0 if selected else 1, deselected=1 if selected else 0)
+    done.stdout.fnmatch_lines(
+        ["*family 'mine/few' has 2 claims on tier micro, and its size there is 1; *size 2"]
+    )
+
+
+@pytest.mark.parametrize("selected", [(), ("-k", "good")], ids=["all", "-k"])
+def test_a_family_without_a_size_is_counted_in_the_whole_folder(judged, selected):
+    """So a claim alone is judged at the level that it has in the suite."""
+    text = CLAIMS.replace(", size=9", "") + OTHER + "    assert arms['high'] > 2\n"
+    _, verdicts = judged(text, *selected, status=0)
+    assert verdicts["mine/f/good"]["alpha"] == 0.025
+
+
+FAILING = """
+
+@training(measures=["score"])
+def breaks(seed, arm):
+    if arm == "low":
+        raise RuntimeError("boom")  # here
+    return 5 + random.random()
+
+
+broken = experiment("broken", training=breaks, arms=["low", "high", "more"], seeds=6)
+
+
+@claim("mine/f/broken", says="A run that raises", family=MINE, on=broken)
+def test_broken(arms):
+    assert arms["high"] > arms["low"]
+
+
+@claim("mine/f/beside", says="Arms that don't", family=MINE, on=broken)
+def test_beside(arms):
+    assert arms["high"] > 2
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "-n 2"])
+def test_a_run_that_raises_fails_its_own_claims_alone(judged, pytester, workers):
+    """It is no refutation; table and report come, and say why. A later session tries again."""
+    text = CLAIMS + FAILING
+    done, verdicts = judged(text, *workers)
+    done.assert_outcomes(passed=2, failed=1)
+    assert verdicts["mine/f/beside"]["verdict"] == "SUPPORTED"
+    assert verdicts["mine/f/broken"]["verdict"] == "NOT RUN"
+    [line] = [number for number, one in enumerate(text.splitlines(), 1) if "# here" in one]
+    assert verdicts["mine/f/broken"]["reason"] == f"RuntimeError: boom (test_mine.py:{line})"
+    done.stdout.fnmatch_lines(["*a run of this claim failed, which decides nothing*"])
+    assert len([*(pytester.path / ".embinit/store/failures").iterdir()]) > 0
+    done, _ = judged(text.replace('raise RuntimeError("boom")', "return random.random()"), status=0)
+    done.assert_outcomes(passed=3)
+
+
+def test_a_changed_constant_trains_anew_what_names_it(judged, pytester):
+    """And nothing else: the other arms' runs are in the store."""
+
+    def trained():
+        document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
+        return document["session"]["runs"]["trained"]
+
+    text = CLAIMS + FAILING.replace('raise RuntimeError("boom")', "return random.random()")
+    judged(text, status=0)
+    assert trained() > 0
+    judged(text, status=0)
+    assert trained() == 0
+    judged(text.replace("return 5 +", "return 6 +"), status=0)
+    document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
+    own = {key for one in document["claims"] if "broken" in one["id"] or "beside" in one["id"]
+           for each in one["comparisons"] for key in each["runs"]}  # fmt: skip
+    assert trained() == len(own)
+
+
+def test_paths_are_relative_to_where_one_stands(judged, pytester, monkeypatch):
+    """As --junitxml and --basetemp are; the defaults belong to the project."""
+    (pytester.path / "pytest.ini").write_text("[pytest]\n")
+    (pytester.path / "claims/test_mine.py").write_text(CLAIMS)
+    monkeypatch.chdir(pytester.mkdir("below"))
+    done = pytester.runpytest_inprocess(
+        "../claims", "--embinit-store", "../kept", "--embinit-report-dir", "here",
+        "-p", "no:cacheprovider",
+    )  # fmt: skip
+    assert done.ret == 0
+    assert (pytester.path / "kept/runs").is_dir()
+    assert (pytester.path / "below/here/index.html").exists()
+    assert not (pytester.path / "reports").exists()
+
+
+def test_a_report_that_cannot_be_written_is_told_at_the_start(pytester, judged):
+    (pytester.path / "claims/test_mine.py").write_text(CLAIMS)
+    (pytester.path / "taken").touch()
+    done = pytester.runpytest_inprocess("claims", "--embinit-report-dir", "taken/latest")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["*--embinit-report-dir */taken/latest: */taken is no folder*"])
+
+
+def test_a_misspelt_source_is_told_before_anything_trains(judged, pytester):
+    """It would be registered under a name that nothing reads."""
+    (pytester.path / "vectors.txt").write_text("a 1.0 2.0\n")
+    (pytester.path / "claims/test_mine.py").write_text(CLAIMS)
+    done = pytester.runpytest_subprocess(
+        "claims", "--embinit-source", "golve=vectors.txt", "-p", "no:randomly"
+    )
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["*golve=…: no claim reads a source 'golve': they read none*"])
+    assert not [*(pytester.path / ".embinit/store/runs").rglob("*.json")]
+
+
+def test_a_limit_on_tests_does_not_end_training(judged, pytester):
+    """pytest-timeout times a test; within the first claim the runs of all are trained."""
+    pytest.importorskip("pytest_timeout")
+    slow = CLAIMS.replace("    return {", "    import time; time.sleep(0.1)\n    return {")
+    done, _ = judged(slow, "--timeout", "0.2", status=0)
+    done.assert_outcomes(passed=1)
+
+
+def test_pytests_own_strict_leaves_undecided_alone(judged, pytester):
+    (pytester.path / "pytest.ini").write_text("[pytest]\nstrict = true\n")
+    text = CLAIMS + OTHER + "    assert arms['high'].within(0.01) > 9.5\n"
+    _, verdicts = judged(text, status=0)
+    assert verdicts["mine/f/other"]["verdict"] == "UNDECIDED"
+
+
+OWN_INIT = """
+from dataclasses import replace
+
+from embinit import Family, claim
+from embinit.papers.kim2024 import table1
+from embinit.specs import Cut
+from embinit.tables.inits import INITS, Init, pretrained
+
+INITS.register("doubled", Init("doubled", "{source}_Doubled", True,
+                               lambda v, s, g: pretrained(v * 2, s, g)))
+MINE = Family("mine/f", size=2)
+
+
+def small(tier):
+    return [
+        replace(
+            each, seeds=2, most_seeds=None,
+            model=replace(each.model, layers=1, feed_forward=16),
+            training=replace(each.training, epochs=1),
+            data=replace(each.data, cut=Cut(train=64, validation=32)),
+        )
+        for each in table1("glove", tasks=("sst2",))(tier)
+    ]
+
+
+@claim("mine/f/good", says="Doubled is wider", family=MINE, experiments=small)
+def test_good(experiment):
+    assert experiment["doubled"].sigma > experiment["pretrained"].sigma
+
+
+@claim("mine/f/more", says="Doubled is wider than Xavier", family=MINE, experiments=small)
+def test_more(experiment):
+    assert experiment["doubled"].sigma > experiment["xavier"].sigma
+"""
+
+
+def test_an_init_of_a_module_of_claims_is_known_to_workers_and_controller(pytester):
+    """The controller collects nothing, and yet names the arms in the report."""
+    pytester.mkdir("claims")
+    (pytester.path / "claims/test_mine.py").write_text(OWN_INIT)
+    done = pytester.runpytest_subprocess("claims", "-n", "2", "-p", "no:cacheprovider")
+    assert done.ret == 0, done.stdout.str()
+    assert "GloVe_Doubled" in (pytester.path / "reports/latest/index.html").read_text()
