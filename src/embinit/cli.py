@@ -5,12 +5,14 @@ fault, so pytest's failure alone can't say whether a change may land. In order m
 came out as it should, and, with a baseline, no claim that was SUPPORTED there is REFUTED, NO EFFECT
 or NOT RUN now. ``embinit bless`` makes a suite's report the baseline. ``embinit report`` merges the
 stores of several machines or nights and judges what they hold together. ``embinit noise-floor``
-measures what the seeds alone do to each task, and proposes its margin.
+measures what the seeds alone do to each task, and proposes its margin. ``embinit inspect`` says
+what is wrong with the table of a model or of a file of vectors.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -58,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_report(commands)
     _add_noise_floor(commands)
     _add_prepare(commands)
+    _add_inspect(commands)
     return parser
 
 
@@ -280,6 +283,60 @@ def _prepare(parsed: argparse.Namespace) -> int:
         raise InputError(f"nothing of tier {parsed.tier} could be prepared")
     print(f"train with --embinit-data-dir {parsed.to}")
     return 0
+
+
+def _add_inspect(commands: Any) -> None:
+    inspect = commands.add_parser("inspect", help="what is wrong with a model's or a file's table?")
+    inspect.add_argument(
+        "path",
+        help="a model's directory or id on the Hub, a file of tensors, or a file of vectors",
+    )
+    inspect.add_argument(
+        "--tokenizer", type=Path, help="the tokenizer's directory (default: the model's own)"
+    )
+    inspect.add_argument(
+        "--tensor", help="the input table's name, where it can't be found by itself"
+    )
+    inspect.add_argument("--lr", type=float, help="Adam's learning rate, to judge its steps by")
+    inspect.add_argument("--text", type=Path, help="a text: which of the odd rows does it use?")
+    inspect.add_argument("--json", type=Path, help="write the findings here too, for programs")
+    inspect.add_argument("--html", type=Path, help="write a page with plots here too")
+    inspect.add_argument(
+        "--fail-on",
+        choices=("note", "warning", "error"),
+        help="end with status 1 where a finding is as grave as this, or graver",
+    )
+    inspect.set_defaults(run=_inspect)
+
+
+def _inspect(parsed: argparse.Namespace) -> int:
+    from embinit.tables.inspection import inspect
+    from embinit.tables.inspection.terminal import as_text
+
+    inspection = inspect(
+        parsed.path,
+        tokenizer=parsed.tokenizer,
+        tensor=parsed.tensor,
+        lr=parsed.lr,
+        text=parsed.text,
+    )
+    print(as_text(inspection))
+    if parsed.json:
+        _write(parsed.json, inspection.as_json())
+    if parsed.html:
+        from embinit.report.inspection_page import render_inspection
+
+        _write(parsed.html, render_inspection(json.loads(inspection.as_json())))
+    return 1 if parsed.fail_on and inspection.at_least(parsed.fail_on) else 0
+
+
+def _write(path: Path, content: str) -> None:
+    from embinit.data.files import write_atomically
+
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise InputError(f"{path} can't be written: {error.strerror or error}") from None
 
 
 if __name__ == "__main__":
