@@ -15,7 +15,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 ROWS, DIM = 300, 64
-WORDS = ("[PAD]", "[UNK]", *(f"w{number}" for number in range(ROWS - 2)))
+# transformers gives the tokenizer of a Qwen its end token, known or not.
+WORDS = ("[PAD]", "[UNK]", "<|endoftext|>", *(f"w{number}" for number in range(1, ROWS - 2)))
 DECODER = {
     "hidden_size": DIM,
     "intermediate_size": 128,

@@ -6,7 +6,8 @@ came out as it should, and, with a baseline, no claim that was SUPPORTED there i
 or NOT RUN now. ``embinit bless`` makes a suite's report the baseline. ``embinit report`` merges the
 stores of several machines or nights and judges what they hold together. ``embinit noise-floor``
 measures what the seeds alone do to each task, and proposes its margin. ``embinit inspect`` says
-what is wrong with the table of a model or of a file of vectors.
+what is wrong with the table of a model or of a file of vectors, and ``embinit extend`` gives a
+model rows for new tokens.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_noise_floor(commands)
     _add_prepare(commands)
     _add_inspect(commands)
+    _add_extend(commands)
     return parser
 
 
@@ -328,6 +330,52 @@ def _inspect(parsed: argparse.Namespace) -> int:
 
         _write(parsed.html, render_inspection(json.loads(inspection.as_json())))
     return 1 if parsed.fail_on and inspection.at_least(parsed.fail_on) else 0
+
+
+def _add_extend(commands: Any) -> None:
+    extend = commands.add_parser("extend", help="give a model rows for new tokens")
+    extend.add_argument("model", type=Path, help="the model's directory")
+    what = extend.add_mutually_exclusive_group(required=True)
+    what.add_argument("--tokens", type=Path, help="a file of tokens to add, one a line")
+    what.add_argument("--tokenizer", type=Path, help="a tokenizer to take the place of the model's")
+    what.add_argument(
+        "--repair", action="store_true", help="make rows anew that are zero or nearly so"
+    )
+    extend.add_argument("--to", type=Path, required=True, help="the new directory")
+    extend.add_argument("--method", help="how rows are made (default: subtokens)")
+    extend.add_argument("--vectors", type=Path, help="word vectors, for methods that compare words")
+    extend.add_argument("--new-vectors", type=Path, help="word vectors of the new tokens' language")
+    extend.add_argument(
+        "--dictionary", type=Path, help="pairs of words, to rotate --new-vectors onto --vectors"
+    )
+    extend.add_argument("--donor", type=Path, help="another model, for methods that take its rows")
+    extend.add_argument("--special", action="store_true", help="the added tokens are special ones")
+    extend.add_argument(
+        "--multiple", type=int, default=1, help="make the number of rows a multiple of this"
+    )
+    extend.add_argument("--seed", type=int, default=0, help="for methods that draw (default: 0)")
+    extend.set_defaults(run=_extend)
+
+
+def _extend(parsed: argparse.Namespace) -> int:
+    from embinit.tables.extension import Helpers, extend
+    from embinit.tables.extension.terminal import as_text
+
+    helpers = Helpers(parsed.vectors, parsed.new_vectors, parsed.dictionary, parsed.donor)
+    extension = extend(
+        parsed.model,
+        parsed.to,
+        tokens=parsed.tokens,
+        tokenizer=parsed.tokenizer,
+        repair=parsed.repair,
+        method=parsed.method,
+        helpers=helpers,
+        special=parsed.special,
+        multiple=parsed.multiple,
+        seed=parsed.seed,
+    )
+    print(as_text(extension))
+    return 0
 
 
 def _write(path: Path, content: str) -> None:
