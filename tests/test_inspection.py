@@ -599,6 +599,9 @@ def test_a_model_on_the_hub_is_fetched_by_need(tmp_path, monkeypatch):
     assert inspection.name == "someone/gemma"
     assert names(inspection) == set()
     assert "model.safetensors" in asked
+    monkeypatch.setattr(checkpoints, "_fetched", lambda *_: None)
+    with pytest.raises(InputError, match=r"no path here.*Hub"):
+        inspect("someone/gone")
 
 
 def test_written_tensors_read_back_bit_for_bit(tmp_path):

@@ -177,8 +177,13 @@ def _without_weights(
         )
     if directory is not None and any(directory.glob("*.gguf")):
         return f"{location} has quantised GGUF files; name the checkpoint they were made from"
+    if directory is None:
+        return (
+            f"{location} is no path here, and no weights of that name can be fetched from the Hub; "
+            "name a directory with the model's files, or look at the name and the network"
+        )
     others = ""
-    if directory is not None and (present := sorted(directory.glob("*.safetensors"))):
+    if present := sorted(directory.glob("*.safetensors")):
         others = f" (it has {', '.join(each.name for each in present[:3])}, but no index of shards)"
     return (
         f"{location} has neither of {', '.join(WEIGHTS)}, whole or in shards with their index"

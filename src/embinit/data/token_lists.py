@@ -6,8 +6,9 @@ Tokens are counted in a text by the tokenizer itself.
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,14 +104,29 @@ def count_tokens(location: str, text: Path) -> Counter[int]:
     Raises:
         InputError: The text or the tokenizer can't be read.
     """
+    lines = [line for line in text_lines(text) if line.strip()]
+    counts: Counter[int] = Counter()
+    for ids in _cut(location, lines):
+        counts.update(ids)
+    return counts
+
+
+def _cut(location: str, lines: list[str]) -> Iterator[list[int]]:
+    """The ids of each line, without special tokens around them."""
+    whole = Path(location) / "tokenizer.json"
+    if whole.is_file():
+        with contextlib.suppress(ImportError):
+            from tokenizers import Tokenizer  # comes with transformers, and is there in no time
+
+            fast = Tokenizer.from_file(str(whole))
+            fast.no_truncation()
+            fast.no_padding()
+            yield from (fast.encode(line, add_special_tokens=False).ids for line in lines)
+            return
     from embinit.data.tokenizers import HuggingFace
 
-    cut = HuggingFace(location).model
-    counts: Counter[int] = Counter()
-    for line in text_lines(text):
-        if line.strip():
-            counts.update(cut.encode(line, add_special_tokens=False, verbose=False))
-    return counts
+    model = HuggingFace(location).model
+    yield from (model.encode(line, add_special_tokens=False, verbose=False) for line in lines)
 
 
 def text_lines(text: Path) -> list[str]:

@@ -225,7 +225,7 @@ def _resized(
     for key, value in config.items():
         if isinstance(value, dict):
             made[key] = _resized(value, old_rows, rows, ids)
-        elif key == "vocab_size":
+        elif key == "vocab_size" and value == old_rows:
             made[key] = rows
         elif ids is not None and key in ids and isinstance(value, int):
             made[key] = ids[key]

@@ -356,8 +356,8 @@ def special_tokens(evidence: Evidence) -> Iterator[Finding]:
             "special-tokens-apart",
             "note",
             evidence.side,
-            f"the norms of {_plural(len(rows), 'special token')} are far outside those of 98 % of "
-            f"the others, {low:.3g} to {high:.3g}: {evidence.named(rows)}",
+            f"the norms of {_plural(len(rows), 'special or added token')} are far outside those of "
+            f"98 % of the others, {low:.3g} to {high:.3g}: {evidence.named(rows)}",
             "They were trained much more, much less, or from another start.",
             "If they are used in a new way, such as chat tokens, they start from an odd place.",
             "Look whether training will use them; if it will, give them fresh rows.",
