@@ -5,12 +5,15 @@ fault, so pytest's failure alone can't say whether a change may land. In order m
 came out as it should, and, with a baseline, no claim that was SUPPORTED there is REFUTED, NO EFFECT
 or NOT RUN now. ``embinit bless`` makes a suite's report the baseline. ``embinit report`` merges the
 stores of several machines or nights and judges what they hold together. ``embinit noise-floor``
-measures what the seeds alone do to each task, and proposes its margin.
+measures what the seeds alone do to each task, and proposes its margin. ``embinit inspect`` says
+what is wrong with the table of a model or of a file of vectors, and ``embinit extend`` gives a
+model rows for new tokens.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -66,6 +69,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_report(commands)
     _add_noise_floor(commands)
     _add_prepare(commands)
+    _add_inspect(commands)
+    _add_extend(commands)
     return parser
 
 
@@ -288,6 +293,106 @@ def _prepare(parsed: argparse.Namespace) -> int:
         raise InputError(f"nothing of tier {parsed.tier} could be prepared")
     print(f"train with --embinit-data-dir {parsed.to}")
     return 0
+
+
+def _add_inspect(commands: Any) -> None:
+    inspect = commands.add_parser("inspect", help="what is wrong with a model's or a file's table?")
+    inspect.add_argument(
+        "path",
+        help="a model's directory or id on the Hub, a file of tensors, or a file of vectors",
+    )
+    inspect.add_argument(
+        "--tokenizer", type=Path, help="the tokenizer's directory (default: the model's own)"
+    )
+    inspect.add_argument(
+        "--tensor", help="the input table's name, where it can't be found by itself"
+    )
+    inspect.add_argument("--lr", type=float, help="Adam's learning rate, to judge its steps by")
+    inspect.add_argument("--text", type=Path, help="a text: which of the odd rows does it use?")
+    inspect.add_argument("--json", type=Path, help="write the findings here too, for programs")
+    inspect.add_argument("--html", type=Path, help="write a page with plots here too")
+    inspect.add_argument(
+        "--fail-on",
+        choices=("note", "warning", "error"),
+        help="end with status 1 where a finding is as grave as this, or graver",
+    )
+    inspect.set_defaults(run=_inspect)
+
+
+def _inspect(parsed: argparse.Namespace) -> int:
+    from embinit.tables.inspection import inspect
+    from embinit.tables.inspection.terminal import as_text
+
+    inspection = inspect(
+        parsed.path,
+        tokenizer=parsed.tokenizer,
+        tensor=parsed.tensor,
+        lr=parsed.lr,
+        text=parsed.text,
+    )
+    print(as_text(inspection))
+    if parsed.json:
+        _write(parsed.json, inspection.as_json())
+    if parsed.html:
+        from embinit.report.inspection_page import render_inspection
+
+        _write(parsed.html, render_inspection(json.loads(inspection.as_json())))
+    return 1 if parsed.fail_on and inspection.at_least(parsed.fail_on) else 0
+
+
+def _add_extend(commands: Any) -> None:
+    extend = commands.add_parser("extend", help="give a model rows for new tokens")
+    extend.add_argument("model", type=Path, help="the model's directory")
+    what = extend.add_mutually_exclusive_group(required=True)
+    what.add_argument("--tokens", type=Path, help="a file of tokens to add, one a line")
+    what.add_argument("--tokenizer", type=Path, help="a tokenizer to take the place of the model's")
+    what.add_argument(
+        "--repair", action="store_true", help="make rows anew that are zero or nearly so"
+    )
+    extend.add_argument("--to", type=Path, required=True, help="the new directory")
+    extend.add_argument("--method", help="how rows are made (default: subtokens)")
+    extend.add_argument("--vectors", type=Path, help="word vectors, for methods that compare words")
+    extend.add_argument("--new-vectors", type=Path, help="word vectors of the new tokens' language")
+    extend.add_argument(
+        "--dictionary", type=Path, help="pairs of words, to rotate --new-vectors onto --vectors"
+    )
+    extend.add_argument("--donor", type=Path, help="another model, for methods that take its rows")
+    extend.add_argument("--special", action="store_true", help="the added tokens are special ones")
+    extend.add_argument(
+        "--multiple", type=int, default=1, help="make the number of rows a multiple of this"
+    )
+    extend.add_argument("--seed", type=int, default=0, help="for methods that draw (default: 0)")
+    extend.set_defaults(run=_extend)
+
+
+def _extend(parsed: argparse.Namespace) -> int:
+    from embinit.tables.extension import Helpers, extend
+    from embinit.tables.extension.terminal import as_text
+
+    helpers = Helpers(parsed.vectors, parsed.new_vectors, parsed.dictionary, parsed.donor)
+    extension = extend(
+        parsed.model,
+        parsed.to,
+        tokens=parsed.tokens,
+        tokenizer=parsed.tokenizer,
+        repair=parsed.repair,
+        method=parsed.method,
+        helpers=helpers,
+        special=parsed.special,
+        multiple=parsed.multiple,
+        seed=parsed.seed,
+    )
+    print(as_text(extension))
+    return 0
+
+
+def _write(path: Path, content: str) -> None:
+    from embinit.data.files import write_atomically
+
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise InputError(f"{path} can't be written: {error.strerror or error}") from None
 
 
 if __name__ == "__main__":
