@@ -282,7 +282,7 @@ def test_a_broken_fasttext_model_is_named(fasttext_model, tmp_path, monkeypatch)
         open_source("mine", packed).lookup(["dog"])
     half = tmp_path / "half.bin"
     half.write_bytes(fasttext_model[1].read_bytes()[:200])
-    with pytest.raises(InputError, match=r"half\.bin: no whole fastText model.*fetch it again"):
+    with pytest.raises(InputError, match=r"half\.bin, byte 162: no whole fastText model.*again"):
         open_source("mine", half).lookup(["dog"])
     source = FastTextBinary("mine", fasttext_model[1])
     source._model.vectors[:] = float("nan")
@@ -334,7 +334,7 @@ def test_an_npz_that_is_no_archive_is_refused(tmp_path):
     """Text, and a file that was cut short."""
     for name, content in (("a.npz", b"the 1 2 3\n"), ("b.npz", b"PK\x03\x04cut")):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(InputError, match=rf"{name}: no archive"):
+        with pytest.raises(InputError, match=rf"{name}: broken or cut short.*numpy\.savez"):
             open_source("mine", tmp_path / name).lookup(["the"])
 
 

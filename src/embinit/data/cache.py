@@ -21,6 +21,8 @@ import safetensors.torch
 from torch import Tensor
 
 from embinit.data.files import write_atomically
+from embinit.data.outside import parse_json, plain_name, read_json, reading, regular
+from embinit.data.schema import check_document
 from embinit.data.sources import Source, Vectors
 from embinit.errors import InputError
 from embinit.specs import DataSpec, canonical
@@ -28,6 +30,30 @@ from embinit.specs import DataSpec, canonical
 INDEX = "prepared.json"
 VERSION = 1
 PREPARE_AGAIN = "run embinit prepare again"
+
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "object", "additionalProperties": _TEXT}
+_SOURCE = {
+    "type": "object",
+    "required": ["fingerprint", "dim", "tokenizer", "languages"],
+    "properties": {
+        "fingerprint": _TEXT,
+        "dim": {"type": "integer", "minimum": 1},
+        "tokenizer": _TEXT,
+        "languages": {"type": "array", "items": _TEXT},
+    },
+}
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["version", "tasks", "sources", "data", "vectors"],
+    "properties": {
+        "tasks": _TEXTS,
+        "sources": {"type": "object", "additionalProperties": _SOURCE},
+        "data": _TEXTS,
+        "vectors": _TEXTS,
+    },
+}
+"""The JSON Schema of the index."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +88,11 @@ class CachedSource:
         """
         key = vectors_key(self, words, language)
         tensors, _ = self.directory.load("vectors", key, f"vectors of {self.name!r}")
-        return Vectors(tensors["values"], tensors["found"].bool())
+        with reading(f"{self.directory.root}, vectors of {self.name!r}", PREPARE_AGAIN):
+            vectors = Vectors(tensors["values"].float(), tensors["found"].bool())
+            if vectors.values.shape != (len(words), self.dim) or vectors.found.ndim != 1:
+                raise ValueError(f"{tuple(vectors.values.shape)} vectors")
+        return vectors
 
 
 @dataclass(frozen=True)
@@ -111,17 +141,16 @@ class Directory:
                 f"{self.root} has no such {noun}; {PREPARE_AGAIN} with this tier and sources"
             )
         path = self.root / name
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise InputError(f"{path} can't be read ({error.strerror}); {PREPARE_AGAIN}") from None
+        with reading(path, PREPARE_AGAIN):
+            content = regular(path, PREPARE_AGAIN).read_bytes()
         if hashlib.sha256(content).hexdigest() != path.stem:
             raise InputError(
                 f"{path} is damaged: its content is not what its name says; {PREPARE_AGAIN}"
             )
-        with safetensors.safe_open(path, "pt") as file:
-            facts = (file.metadata() or {}).get("facts", "{}")
-        return safetensors.torch.load(content), json.loads(facts)
+        with reading(path, PREPARE_AGAIN):
+            with safetensors.safe_open(path, "pt") as file:
+                facts = parse_json((file.metadata() or {}).get("facts", "{}"))
+            return safetensors.torch.load(content), facts
 
 
 class Writer:
@@ -194,12 +223,14 @@ def open_directory(data_dir: Path | None) -> Directory | None:
     if data_dir is None or not (data_dir / INDEX).exists():
         return None
     path = data_dir / INDEX
-    try:
-        index = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} can't be read ({error}); {PREPARE_AGAIN}") from None
+    index = read_json(path, PREPARE_AGAIN)
     if not isinstance(index, dict) or index.get("version") != VERSION:
         raise InputError(f"{path} is of another version than {VERSION}; {PREPARE_AGAIN}")
+    check_document(path, index, SCHEMA, "index of prepared files", PREPARE_AGAIN)
+    for kind in ("data", "vectors"):
+        for name in index[kind].values():
+            if not plain_name(name):
+                raise InputError(f"{path} names {name[:60]!r}, no file beside it; {PREPARE_AGAIN}")
     return Directory(data_dir, index)
 
 

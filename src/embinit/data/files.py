@@ -6,21 +6,24 @@ Whatever is wrong with a file that the user named is an InputError with the file
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import gzip
 import hashlib
+import io
+import json
 import os
 import socket
 import sys
 import tempfile
 import time
 import zipfile
-import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, Any, TypeVar
 from urllib.parse import urlsplit
 
+from embinit.data.outside import MOST_LINE_BYTES, plain_name, reading, regular
 from embinit.errors import InputError
 
 CHUNK = 1 << 20
@@ -58,14 +61,17 @@ def digest(path: Path) -> str:
     """The hex SHA-256 of a file's content.
 
     It is kept for the process while the file's size and time of change stay the same.
+
+    Raises:
+        InputError: The file is missing, can't be read, or is a pipe or a directory.
     """
-    status = path.stat()
+    status = regular(path).stat()
     return _digest(path, status.st_size, status.st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=64)
 def _digest(path: Path, size: int, modified: int) -> str:
-    with path.open("rb") as file:
+    with reading(path, "give it to this user to read"), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -73,12 +79,18 @@ def open_lines(path: Path) -> Iterator[bytes]:
     """Reads the lines of a plain, .gz or .zip file, without their ends, in constant memory.
 
     Raises:
-        InputError: The archive is broken. The message has the line up to which it could be read.
+        InputError: The archive is broken, or a line is longer than ``MOST_LINE_BYTES``. The message
+            has the line up to which it could be read.
     """
     number = 0
     with _open(path, lambda: f":{number + 1}") as stream:
-        for line in stream:
+        while line := stream.readline(MOST_LINE_BYTES + 1):
             number += 1
+            if len(line) > MOST_LINE_BYTES:
+                raise InputError(
+                    f"{path}:{number}: the line is longer than {MOST_LINE_BYTES:,} bytes; "
+                    "the file has lost its line ends, or is no text: fetch it again"
+                )
             yield line.rstrip(b"\r\n")
 
 
@@ -113,34 +125,108 @@ def with_progress(path: Path, items: Iterable[T], noun: str) -> Iterator[T]:
 
 
 @contextlib.contextmanager
-def _open(path: Path, position: Callable[[], str]) -> Iterator[gzip.GzipFile | IO[bytes]]:
+def _open(path: Path, position: Callable[[], str]) -> Iterator[IO[bytes]]:
     """The unpacked content. An error while it is read is an InputError with the position."""
-    try:
-        with contextlib.ExitStack() as stack:
-            if path.suffix == ".gz":
-                yield stack.enter_context(gzip.open(path, "rb"))
-            elif path.suffix == ".zip":
-                archive = stack.enter_context(zipfile.ZipFile(path))
-                names = [name for name in archive.namelist() if not name.endswith("/")]
-                if len(names) != 1:
-                    raise InputError(f"{path} must hold one file, not {len(names)}; unpack it")
-                yield stack.enter_context(archive.open(names[0]))
-            else:
-                yield stack.enter_context(path.open("rb"))
-    except (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile) as error:
-        raise InputError(
-            f"{path}{position()}: the archive is broken or cut short ({error}); fetch it again"
-        ) from error
-    except OSError as error:
-        raise InputError(f"{path} can't be read: {error.strerror or error}") from error
+    regular(path)
+    with contextlib.ExitStack() as stack, reading(path, "fetch it again", position):
+        if path.suffix == ".gz":
+            # One buffer around both kinds of archives: their own look for a line's end in Python.
+            yield _buffered(stack.enter_context(gzip.open(path, "rb")))
+        elif path.suffix == ".zip":
+            archive = stack.enter_context(zipfile.ZipFile(path))
+            names = [name for name in archive.namelist() if not name.endswith("/")]
+            if len(names) != 1:
+                raise InputError(f"{path} must hold one file, not {len(names)}; unpack it")
+            member = archive.getinfo(names[0])
+            if member.flag_bits & 1:
+                raise InputError(f"{path}:1: the archive asks for a password; unpack it")
+            yield _buffered(stack.enter_context(archive.open(member)))
+        else:
+            yield stack.enter_context(path.open("rb"))
+
+
+def _buffered(stream: Any) -> IO[bytes]:
+    return io.BufferedReader(stream, CHUNK)
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Writes a temporary file and renames it to ``path``: no half-written file is ever seen.
 
+    Content and name both reach the disk before it returns, so a loss of power loses neither.
+
     Raises:
         OSError: The file could not be written. ``path`` is as it was before.
     """
+    temporary = _write_aside(path, content)
+    try:
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _sync_directory(path.parent)
+
+
+JOURNAL = ".embinit-renames.json"
+
+
+def write_together(directory: Path, contents: Mapping[str, str | bytes]) -> None:
+    """Writes several files of a directory, all or none.
+
+    All are written under other names first, then a journal of the renames, then they are renamed.
+    Before the journal is there, nothing has changed. Afterwards ``finish_writing`` completes what
+    was interrupted, as every reader and writer of such a directory does first.
+
+    Args:
+        directory: The directory, which must exist.
+        contents: What each file shall hold, by its name.
+
+    Raises:
+        OSError: The files could not be written. All are as they were before.
+    """
+    finish_writing(directory)
+    temporary: dict[str, str] = {}
+    try:
+        for name, content in contents.items():
+            temporary[name] = Path(_write_aside(directory / name, content)).name
+        for name in contents:
+            if (directory / name).is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+        write_atomically(directory / JOURNAL, json.dumps(temporary))
+    except BaseException:
+        for name in temporary.values():
+            with contextlib.suppress(OSError):
+                os.unlink(directory / name)
+        raise
+    finish_writing(directory)
+
+
+def finish_writing(directory: Path) -> None:
+    """Completes the renames of a ``write_together`` that was killed. Else it does nothing.
+
+    On read-only media, and while another process completes them, they are left to that.
+    """
+    journal = directory / JOURNAL
+    try:
+        renames = json.loads(journal.read_bytes())
+        pairs = [(str(name), str(temporary)) for name, temporary in renames.items()]
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError, AttributeError, RecursionError):
+        pairs = []
+    with contextlib.suppress(OSError):
+        for name, temporary in pairs:
+            # A journal may be anybody's: it moves what write_together made, and nothing else.
+            made = temporary.startswith(f".{name}.") and plain_name(name) and plain_name(temporary)
+            if made and (directory / temporary).exists():
+                with contextlib.suppress(FileNotFoundError):
+                    os.replace(directory / temporary, directory / name)
+        _sync_directory(directory)
+        journal.unlink(missing_ok=True)
+
+
+def _write_aside(path: Path, content: str | bytes) -> str:
+    """Writes a temporary file beside ``path``, down to the disk, and returns its path."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -149,11 +235,21 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+    return temporary
+
+
+def _sync_directory(directory: Path) -> None:
+    """Makes a rename outlast a loss of power. Some file systems can't, and rename at once."""
+    with contextlib.suppress(OSError):
+        handle = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 @functools.cache

@@ -17,6 +17,7 @@ from jaxtyping import Int, Int32
 from torch import Tensor
 
 from embinit.data import cache
+from embinit.data.outside import reading
 from embinit.data.sources import SOURCES, Source
 from embinit.data.tasks import TASKS, Example, Task
 from embinit.data.tasks.base import Side
@@ -157,7 +158,9 @@ def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:
     cached = directory.text_fingerprint(spec.task) if directory else None
     if directory and cached:
         key = cache.text_key(spec, _with_vocabulary(spec, cached, data_dir))
-        return _from_file(spec, *directory.load("data", key, f"{spec.task} text"))
+        content = directory.load("data", key, f"{spec.task} text")
+        with reading(f"{directory.root}, {spec.task} text", cache.PREPARE_AGAIN):
+            return _from_file(spec, *content)
     splits = task.load(data_dir, spec.cut)
     sides: tuple[Side, ...] = ("encoder",) if task.kind == "classification" else SIDES
     tokenizers = {
@@ -174,6 +177,12 @@ def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:
             f"no training example of {spec.task} has at most {spec.max_length} tokens a side; "
             "raise max_length"
         )
+    for noun, words in (("validation", validation), ("test", test)):
+        if not words.encoder and task.kind != "text":
+            raise InputError(
+                f"{spec.task} has no {noun} example; its file holds blank lines or a header alone: "
+                "fetch it again, or keep more of it (cut)"
+            )
     if task.kind == "text":
         train, validation, test = train.pooled(), validation.pooled(), test.side_by_side()
     vocabularies = _vocabularies(spec, train, data_dir)

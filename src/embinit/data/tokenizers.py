@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from embinit.data.files import hub_reachable
+from embinit.data.outside import reading
 from embinit.errors import InputError
 
 
@@ -59,21 +60,35 @@ class HuggingFace:
     """
 
     def __init__(self, location: str) -> None:
-        try:
+        self._location = location
+        mend = "name a directory that holds one, or install embinit[text]"
+        with reading(f"the tokenizer {location!r}", mend):
             from transformers import AutoTokenizer
 
             local = Path(location).is_dir() or not hub_reachable()
-            self.model: Any = AutoTokenizer.from_pretrained(location, local_files_only=local)
-        except (OSError, ValueError, ImportError) as error:
-            reason = str(error).splitlines()[0]
-            raise InputError(
-                f"the tokenizer {location!r} can't be loaded ({reason}); "
-                "name a directory that holds one, or install embinit[text]"
-            ) from error
+            # Without the last word a model that brings code asks on the terminal whether to run it.
+            self.model: Any = AutoTokenizer.from_pretrained(
+                location, local_files_only=local, trust_remote_code=False
+            )
+
+    def ids(self) -> dict[str, int]:
+        """The id of each word of the model's vocabulary.
+
+        Raises:
+            InputError: The vocabulary is missing, so that only the special words are there.
+        """
+        mend = "put the model's vocabulary (vocab.txt, tokenizer.json, spiece.model) there"
+        with reading(f"the tokenizer {self._location!r}", mend):
+            ids = {str(word): int(id_) for word, id_ in self.model.get_vocab().items()}
+            special = set(self.model.all_special_tokens)
+        if not ids.keys() - special:
+            raise InputError(f"the tokenizer {self._location!r} knows no words; {mend}")
+        return ids
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
         """The sub-words of each text."""
-        return [self.model.tokenize(text) for text in texts]
+        with reading(f"the tokenizer {self._location!r}", "fetch the model again"):
+            return [self.model.tokenize(text) for text in texts]
 
 
 @functools.lru_cache(maxsize=8)

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from embinit.data.outside import parse_json, reading, regular
 from embinit.errors import InputError
 
 
@@ -53,23 +54,21 @@ def load_table(path: Path) -> TrainedTable:
     Raises:
         InputError: There is no such file, or it is no table with its words.
     """
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
-    try:
-        with safe_open(path, framework="pt") as file:
-            metadata = dict(file.metadata() or {})
-            values = file.get_tensor("table").float()
-            words = tuple(json.loads(metadata.pop("words")))
-    except FileNotFoundError:
-        raise InputError(
-            f"{path}: there is no such table; make it with "
-            "`python -m embinit.runs.table_pretraining make`"
-        ) from None
-    except (SafetensorError, KeyError) as error:
-        raise InputError(
-            f"{path}: not a table with its words ({error}); make it again with "
-            "`python -m embinit.runs.table_pretraining make`"
-        ) from None
+    mend = "make it with `python -m embinit.runs.table_pretraining make`"
+    if not path.exists():
+        raise InputError(f"{path}: there is no such table; {mend}")
+    with reading(regular(path, mend), mend), safe_open(path, framework="pt") as file:
+        metadata = dict(file.metadata() or {})
+        if "table" not in file.keys() or "words" not in metadata:  # noqa: SIM118
+            raise InputError(f"{path}: not a table with its words; {mend}")
+        values = file.get_tensor("table").float()
+        words = parse_json(metadata.pop("words"))
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise InputError(f"{path}: its words are no list of words; {mend}")
+    if values.ndim != 2 or not bool(values.isfinite().all()):
+        raise InputError(f"{path}: its table is no (N, D) table of finite numbers; {mend}")
     if len(words) != len(values):
         raise InputError(f"{path}: {len(words)} words but {len(values)} rows; make it again")
-    return TrainedTable(words, values, metadata)
+    return TrainedTable(tuple(words), values, metadata)

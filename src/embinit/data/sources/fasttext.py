@@ -7,21 +7,31 @@ make one up for any other word: so both files of a model give the same table.
 
 from __future__ import annotations
 
+import mmap
 import struct
 from collections.abc import Container, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from embinit.data.files import open_chunks
+from embinit.data.outside import MOST_DIM, reading
 from embinit.data.sources.text import WordVectors
 from embinit.errors import InputError
 
 _MAGIC = struct.pack("<i", 793712314)
+# Magic number and version, the model's settings, then the dictionary's counts.
+_HEADER = struct.Struct("<2i 12i d 3i 2q")
+_AFTER_A_WORD = 9  # its count and its kind
+_MATRIX = struct.Struct("<? 2q")
+
+# gensim takes every stretch of a word from minn to maxn letters, so longer ones cost it hours.
+MOST_LETTERS = 32
+MOST_WORD_BYTES = 1 << 16
 
 
 def is_fasttext(path: Path) -> bool:
@@ -50,7 +60,8 @@ class FastTextBinary(WordVectors):
             row = torch.tensor(self._model[word], dtype=torch.float32)
             if not row.isfinite().all():
                 raise InputError(
-                    f"{self.path}: word {word!r} has a NaN or an infinity; fetch the file again"
+                    f"{self.path}: word {word[:60]!r} has a NaN or an infinity; "
+                    "fetch the file again"
                 )
             yield word.encode(), row
 
@@ -65,10 +76,80 @@ class FastTextBinary(WordVectors):
                 f"{self.path}: fastText's binary models are read by gensim, which isn't installed; "
                 "`pip install embinit[vectors]`, or take the model's .vec file"
             ) from None
-        try:
+        with reading(self.path):
+            _check(self.path)
             return load_facebook_vectors(str(self.path))
-        except Exception as error:  # gensim has no error of its own for a broken file
+
+
+class _Header(NamedTuple):
+    """The numbers of a model's header that decide how the rest is read."""
+
+    dim: int
+    bucket: int
+    minn: int
+    maxn: int
+    size: int
+    words: int
+    labels: int
+    pruned: int
+
+
+def _check(path: Path) -> None:
+    """Refuses a model whose sizes don't fit the file, before gensim believes them.
+
+    gensim reads a dictionary that was cut short without end, and takes the memory that a header
+    asks for.
+
+    Raises:
+        InputError: A size is not that of a whole model.
+    """
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as model:
+        header = _header(path, model)
+        at = _HEADER.size
+        for number in range(header.size):
+            end = model.find(b"\0", at, at + MOST_WORD_BYTES)
+            if end < 0 or end + 1 + _AFTER_A_WORD > len(model):
+                raise _broken(path, at, f"word {number + 1} of {header.size} does not end")
+            try:
+                model[at:end].decode()
+            except UnicodeDecodeError as error:
+                raise _broken(path, at, f"the word is not UTF-8 ({error.reason})") from None
+            at = end + 1 + _AFTER_A_WORD
+        if len(model) < at + _MATRIX.size:
+            raise _broken(path, at, "the vectors are missing")
+        quantised, rows, dim = _MATRIX.unpack_from(model, at)
+        if quantised:
             raise InputError(
-                f"{self.path}: no whole fastText model ({type(error).__name__}: {error}); "
-                "fetch it again"
-            ) from error
+                f"{path}, byte {at}: the vectors are quantised; take the model that is not (.bin)"
+            )
+        if (rows, dim) != (header.size + header.bucket, header.dim):
+            raise _broken(
+                path,
+                at,
+                f"{rows} x {dim} vectors where the header says "
+                f"{header.size + header.bucket} x {header.dim}",
+            )
+        if len(model) - at - _MATRIX.size < 4 * rows * dim:
+            raise _broken(path, at, f"the file ends before its {rows} x {dim} vectors do")
+
+
+def _header(path: Path, model: mmap.mmap) -> _Header:
+    if len(model) < _HEADER.size:
+        raise _broken(path, 0, "the header is cut short")
+    numbers = _HEADER.unpack_from(model)
+    header = _Header(*(numbers[index] for index in (2, 10, 11, 12, 15, 16, 17, 19)))
+    if not 0 < header.dim <= MOST_DIM:
+        raise _broken(path, 8, f"the header says that a vector has {header.dim} numbers")
+    if header.labels or header.words != header.size or header.pruned > 0:
+        raise InputError(
+            f"{path}, byte 64: a model with labels, or one made smaller; take one of words alone"
+        )
+    if header.size <= 0 or header.bucket < 0:
+        raise _broken(path, 64, f"{header.size} words and {header.bucket} buckets")
+    if header.maxn > MOST_LETTERS:
+        raise _broken(path, 48, f"n-grams of up to {header.maxn} letters")
+    return header
+
+
+def _broken(path: Path, byte: int, reason: str) -> InputError:
+    return InputError(f"{path}, byte {byte}: no whole fastText model ({reason}); fetch it again")

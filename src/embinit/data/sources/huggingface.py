@@ -6,8 +6,7 @@ Only the embedding tensor is read from the weights, whatever their form:
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from embinit.data.files import digest, hub_reachable
+from embinit.data.outside import MOST_DIM, plain_name, read_json, reading, regular
 from embinit.data.sources.base import SOURCES, Source, SourceEntry, Vectors
 from embinit.errors import InputError
 
@@ -28,6 +28,8 @@ ENDINGS = {
 }
 OTHER_ENDINGS = ("word_embeddings.weight", "embed_tokens.weight", "shared.weight", "wte.weight")
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+WIDTHS = ("hidden_size", "d_model", "n_embd")
+FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,19 @@ class HuggingFaceTable:
         Raises:
             InputError: There is no configuration, or it names no width.
         """
-        for key in ("hidden_size", "d_model", "n_embd"):
+        path = self._path("config.json")
+        for key in WIDTHS:
             if key in self._config:
-                return int(self._config[key])
-        raise InputError(f"{self._path('config.json')} names no width (hidden_size, d_model)")
+                width = self._config[key]
+                if type(width) is not int or not 0 < width <= MOST_DIM:
+                    raise InputError(
+                        f"{path}: {key} is {str(width)[:60]}, which is no width; "
+                        "fetch the model again"
+                    )
+                return width
+        raise InputError(
+            f"{path} names no width ({', '.join(WIDTHS)}); fetch the model again, or add it"
+        )
 
     def fingerprint(self) -> str:
         """The digest of the file that holds the table."""
@@ -73,16 +84,26 @@ class HuggingFaceTable:
         """
         from embinit.data.tokenizers import HuggingFace
 
-        ids = HuggingFace(self.location).model.get_vocab()
-        table = self.table
-        rows = torch.tensor([ids.get(word, -1) for word in words])
-        found = (rows >= 0) & (rows < len(table))
+        ids, table = HuggingFace(self.location).ids(), self.table
+        if table.shape[1] != self.dim:
+            raise InputError(
+                f"{self.location}: the table is {table.shape[1]} wide and config.json says "
+                f"{self.dim}; put the files of one model there"
+            )
+        rows = torch.tensor([ids.get(word, -1) for word in words], dtype=torch.int64)
+        if len(rows) and int(rows.max()) >= len(table):
+            word = words[int(rows.argmax())]
+            raise InputError(
+                f"{self.location}: the table has {len(table)} rows, and the tokenizer's id of "
+                f"{word[:60]!r} is {int(rows.max())}; put the files of one model there"
+            )
+        found = rows >= 0
         values = torch.zeros(len(words), table.shape[1])
         values[found] = table[rows[found]].float()
         bad = (~values.isfinite().all(dim=1)).nonzero().flatten().tolist()
         if bad:
             raise InputError(
-                f"{self.location}: the vector of {words[bad[0]]!r} is not finite; fetch the "
+                f"{self.location}: the vector of {words[bad[0]][:60]!r} is not finite; fetch the "
                 "weights again"
             )
         return Vectors(values, found)
@@ -100,10 +121,9 @@ class HuggingFaceTable:
     @cached_property
     def _config(self) -> dict[str, Any]:
         path = self._path("config.json")
-        try:
-            config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise InputError(f"{path} is no JSON ({error}); fetch the model again") from None
+        config = read_json(path, "fetch the model again")
+        if not isinstance(config, dict) or not isinstance(config.get("model_type", ""), str):
+            raise InputError(f"{path} is no model's configuration; fetch the model again")
         return config
 
     def _path(self, name: str) -> Path:
@@ -112,7 +132,7 @@ class HuggingFaceTable:
         if directory.is_dir():
             if not (directory / name).exists():
                 raise InputError(f"{directory} has no {name}; put the model's files there")
-            return directory / name
+            return regular(directory / name, "put the model's file there")
         try:
             from huggingface_hub import hf_hub_download
 
@@ -125,75 +145,128 @@ class HuggingFaceTable:
                 "into the data directory (see the README) and name it with --embinit-data-dir"
             ) from error
 
-    def _index(self) -> dict[str, str] | None:
+    def _index(self) -> Mapping[str, str] | None:
         """The file of each tensor; None if the weights are not in shards."""
         for name in WEIGHTS:
-            try:
-                index = self._path(f"{name}.index.json")
-            except InputError:
+            path = self._present(f"{name}.index.json")
+            if path is None:
                 continue
-            files: dict[str, str] = json.loads(index.read_text())["weight_map"]
+            index = read_json(path, "fetch the model again")
+            files = index.get("weight_map") if isinstance(index, dict) else None
+            if not isinstance(files, dict) or not all(map(plain_name, files.values())):
+                raise InputError(
+                    f"{path} names no file of the model's own directory for each tensor "
+                    "(weight_map); fetch the model again"
+                )
             return files
         return None
 
-    def _single(self) -> Path:
-        for name in WEIGHTS:
-            try:
-                return self._path(name)
-            except InputError as error:
-                last = error
-        raise InputError(f"{self.location} has neither of {', '.join(WEIGHTS)}: {last}")
+    def _present(self, name: str) -> Path | None:
+        """A file of the model; None if it has none of that name."""
+        if (directory := Path(self.location)).is_dir() and not (directory / name).exists():
+            return None
+        try:
+            return self._path(name)
+        except InputError:
+            if directory.is_dir():
+                raise  # it is there, and no file that can be read
+            return None
 
     def _files(self) -> list[Path]:
-        try:
-            return [self._single()]
-        except InputError:
-            index = self._index()
-            if index is None:
-                raise
-            return [self._path(self._find()[1].name)]
+        single = next(filter(None, map(self._present, WEIGHTS)), None)
+        return [self._find()[1] if single is None else single]
 
     def _find(self) -> tuple[str, Path]:
         """The embedding tensor's name, and the file that holds it."""
-        try:
-            path = self._single()
-            paths = dict.fromkeys(_names(path), path)
-        except InputError:
-            index = self._index()
-            if index is None:
-                raise
-            paths = {key: Path(name) for key, name in index.items()}
+        single = next(filter(None, map(self._present, WEIGHTS)), None)
+        index = self._index() if single is None else None
+        if single is not None:
+            names: Iterable[str] = _names(single)
+        elif index is not None:
+            names = index
+        else:
+            raise InputError(
+                f"{self.location} has neither of {', '.join(WEIGHTS)}; put the model's files there"
+            )
+        names = list(names)
         endings = ENDINGS.get(self._config.get("model_type", ""), OTHER_ENDINGS)
         for ending in endings:
-            keys = [key for key in paths if key == ending or key.endswith(f".{ending}")]
+            keys = [key for key in names if key == ending or key.endswith(f".{ending}")]
             if len(keys) == 1:
-                path = paths[keys[0]]
-                return keys[0], path if path.exists() else self._path(path.name)
+                # A shard lies in the model's own directory, whatever else has its name.
+                return keys[0], single or self._path((index or {})[keys[0]])
         raise InputError(
             f"{self.location}: no single tensor is named like an input embedding "
-            f"({', '.join(endings)}); it has {', '.join(sorted(paths)[:8])} …"
+            f"({', '.join(endings)}); it has {', '.join(sorted(names)[:8])[:300]} …; "
+            "name a model that has one"
         )
 
 
-def _names(path: Path) -> Iterator[str]:
+def _names(path: Path) -> list[str]:
     if path.suffix == ".safetensors":
         from safetensors import safe_open
 
-        with safe_open(path, framework="pt") as file:
-            yield from file.keys()
-    else:
-        yield from torch.load(path, mmap=True, weights_only=True, map_location="cpu")
+        with reading(path), safe_open(path, framework="pt") as file:
+            return list(map(str, file.keys()))
+    return list(_weights(path))
 
 
 def _read(path: Path, key: str) -> Tensor:
+    """The table ``key`` of a file.
+
+    Raises:
+        InputError: The file is broken, or the tensor is no table of numbers.
+    """
     if path.suffix == ".safetensors":
         from safetensors import safe_open
 
-        with safe_open(path, framework="pt") as file:
-            tensor: Tensor = file.get_tensor(key)
-        return tensor
-    weights: dict[str, Tensor] = torch.load(path, mmap=True, weights_only=True, map_location="cpu")
-    return weights[key].clone()
+        with (
+            reading(path, "fetch it again", lambda: f", tensor {key[:60]}"),
+            safe_open(path, framework="pt") as file,
+        ):
+            stored = file.get_slice(key)
+            shape, dtype = stored.get_shape(), stored.get_dtype()
+            if len(shape) == 2 and dtype in ("F64", "F32", "F16", "BF16"):
+                tensor: Tensor = file.get_tensor(key)
+                return _checked(path, key, tensor)
+        raise _no_table(path, key, f"{dtype} {tuple(shape)}")
+    weights = _weights(path)
+    if key not in weights:
+        raise InputError(f"{path} has no tensor {key[:60]!r}, as its index says; fetch it again")
+    table = _checked(path, key, weights[key])
+    with reading(path, "fetch it again", lambda: f", tensor {key[:60]}"):
+        # A tensor of a few bytes can be repeated to any shape.
+        if table.numel() * table.element_size() > path.stat().st_size:
+            raise _no_table(path, key, f"repeated to {tuple(table.shape)}")
+        return table.clone()
+
+
+def _weights(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file of PyTorch's own, by name. No code of the file's runs."""
+    mend = "fetch it again; if it is older than PyTorch 1.6, take the model's safetensors"
+    with reading(path, mend):
+        weights = torch.load(path, mmap=True, weights_only=True, map_location="cpu")
+    if not isinstance(weights, dict):
+        raise InputError(f"{path} holds no tensors by name; {mend}")
+    return {
+        name: tensor
+        for name, tensor in weights.items()
+        if isinstance(name, str) and isinstance(tensor, Tensor)
+    }
+
+
+def _checked(path: Path, key: str, table: Tensor) -> Tensor:
+    plain = table.layout == torch.strided and not table.is_quantized and table.dtype in FLOATS
+    if table.ndim != 2 or not table.numel() or not plain or table.device.type != "cpu":
+        raise _no_table(path, key, f"{table.dtype} {tuple(table.shape)}")
+    return table
+
+
+def _no_table(path: Path, key: str, kind: str) -> InputError:
+    return InputError(
+        f"{path}, tensor {key[:60]}: it is {kind}, and must be an (N, D) table of floats; "
+        "take the model in float32, float16 or bfloat16"
+    )
 
 
 def _model(name: str, directory: str, hub: str, *languages: str) -> SourceEntry:

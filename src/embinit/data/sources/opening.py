@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from embinit.data.files import find
+from embinit.data.outside import reading, regular
 from embinit.data.sources.arrays import ArrayVectors
 from embinit.data.sources.base import SOURCES, ByLanguage, Source, SourceEntry
 from embinit.data.sources.fasttext import FastTextBinary, is_fasttext
@@ -31,13 +32,13 @@ def open_source(name: str, path: Path, languages: frozenset[str] = ENGLISH) -> S
     Raises:
         InputError: The path does not exist.
     """
-    if path.is_dir():
-        return HuggingFaceTable(name, str(path), languages)
-    if not path.exists():
-        raise InputError(
-            f"source {name!r}: {path} doesn't exist; name a file of vectors, or the directory of "
-            "a Hugging Face model"
-        )
+    mend = "name a file of vectors, or the directory of a Hugging Face model"
+    with reading(f"source {name!r}: {path}", mend):
+        if path.is_dir():
+            return HuggingFaceTable(name, str(path), languages)
+        if not path.exists():
+            raise InputError(f"source {name!r}: {path} doesn't exist; {mend}")
+    regular(path, mend)
     if path.suffix == ".npz":
         return ArrayVectors(name, path, languages)
     if path.name.endswith((".bin", ".bin.gz")):

@@ -22,14 +22,18 @@ from jaxtyping import Float
 from torch import Tensor
 
 from embinit.data.files import digest, open_lines, with_progress
+from embinit.data.outside import MOST_DIM
 from embinit.data.sources.base import Vectors
 from embinit.errors import InputError
 
 FIRST_LINES = 20
 _NUMERIC = b"0123456789 .eE+-"
-# A word may hold spaces, but one that ends in a decimal number has taken it from the vector.
-_TOO_WIDE = re.compile(rb" -?\d*\.\d+([eE][-+]?\d+)?$")
-_HEADER = re.compile(rb"(\d+) (\d+) *")
+# A word may hold spaces, but a number after one belongs to a vector: the row is too wide, or two
+# files were joined without a line's end between them. GloVe 840B has no such word.
+_TOO_WIDE = re.compile(rb" [-+]?\.?\d")
+_HEADER = re.compile(rb"(\d{1,18}) (\d{1,18}) *")
+_BOM = b"\xef\xbb\xbf"
+_NOT_IN_NUMBERS = b"_\t\n\v\f\r"
 _LITERAL = re.compile(rb"b(['\"]).*\1")
 
 
@@ -60,7 +64,8 @@ class WordVectors(abc.ABC):
 
         Raises:
             InputError: A line is broken, whether its word is wanted or not. The message has its
-                position.
+                position. What isn't wanted is looked at but not computed, so that 1.2.3 or 1e400
+                may pass there.
         """
 
     def fingerprint(self) -> str:
@@ -84,9 +89,11 @@ class WordVectors(abc.ABC):
                 position.
         """
         wanted = {word.encode(): row for row, word in enumerate(words)}
+        entries = self._read(wanted)
+        first = list(itertools.islice(entries, 1))  # a broken header shows before memory is taken
         values = torch.zeros(len(words), self.dim)
         found = torch.zeros(len(words), dtype=torch.bool)
-        for word, numbers in self._read(wanted):
+        for word, numbers in itertools.chain(first, entries):
             if numbers is not None and not found[row := wanted[word]]:
                 values[row] = numbers
                 found[row] = True
@@ -117,12 +124,28 @@ class TextVectors(WordVectors):
         fields = [line.count(b" ") for _, line in self._first]
         if not fields:
             raise InputError(f"{self.path} is empty; fetch the vectors again")
-        if self._header is not None and self._header[1] > 0:
-            return self._header[1]
-        if min(fields) == 0:
+        if self._header is not None:
+            dim = self._header[1]
+            if dim == 0:
+                raise InputError(
+                    f"{self.path}:1: the header says that a vector has no numbers; fetch it again"
+                )
+            if fields[0] < dim:  # asked before anything of that width is held in memory
+                raise self._too_short(self._first[0][0], fields[0], dim)
+        else:
+            dim = min(fields)
+        if dim == 0:
             number = self._first[fields.index(0)][0]
-            raise InputError(f"{self.path}:{number}: no numbers; a line is a word and its numbers")
-        return min(fields)
+            raise InputError(
+                f"{self.path}:{number}: no numbers; a line is a word and its numbers with a space "
+                "between each two: write it so, or fetch the file again"
+            )
+        if dim > MOST_DIM:
+            raise InputError(
+                f"{self.path}:1: {dim} numbers a word are more than the {MOST_DIM} that are read; "
+                "the file has lost its line ends, or holds no vectors: fetch it again"
+            )
+        return dim
 
     def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Float[Tensor, "D"] | None]]:
         """See the base class. A line that is too short or too wide is an InputError too."""
@@ -131,14 +154,16 @@ class TextVectors(WordVectors):
         for number, line in with_progress(self.path, self._lines(), "lines"):
             fields = line.rsplit(b" ", dim)
             if len(fields) <= dim:
-                raise InputError(
-                    f"{self.path}:{number}: {len(fields) - 1} numbers where {dim} are due; "
-                    "the file is cut short or not of one width: fetch it again"
-                )
+                raise self._too_short(number, len(fields) - 1, dim)
             if (b" " in fields[0]) if header else _TOO_WIDE.search(fields[0]):
                 raise InputError(
                     f"{self.path}:{number}: more than the {dim} numbers that are due; "
-                    "the file is not of one width: fetch it again"
+                    "the file is not of one width, or was joined of two: fetch it again"
+                )
+            if b"  " in line:
+                raise InputError(
+                    f"{self.path}:{number}: two spaces where one is due, or a number is missing; "
+                    "mend or leave out the line"
                 )
             word = self._unquoted(fields[0], number) if literal else fields[0]
             self._word(word, f":{number}")
@@ -158,7 +183,8 @@ class TextVectors(WordVectors):
     @cached_property
     def _header(self) -> tuple[int, int] | None:
         """N and D, if the file begins with two integers."""
-        match = _HEADER.fullmatch(next(open_lines(self.path), b""))
+        first = next(open_lines(self.path), b"").removeprefix(_BOM)
+        match = _HEADER.fullmatch(first)
         return (int(match[1]), int(match[2])) if match else None
 
     @cached_property
@@ -171,11 +197,19 @@ class TextVectors(WordVectors):
         return all(_LITERAL.fullmatch(line.rsplit(b" ", self.dim)[0]) for _, line in self._first)
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
-        """Numbered lines, without the header."""
+        """Numbered lines, without the header, and without a byte order mark before the first."""
         skipped = 1 if self._header else 0
         for number, line in enumerate(open_lines(self.path), 1):
+            if number == 1:
+                line = line.removeprefix(_BOM)
             if number > skipped:
                 yield number, line.rstrip(b" ")
+
+    def _too_short(self, number: int, numbers: int, due: int) -> InputError:
+        return InputError(
+            f"{self.path}:{number}: {numbers} numbers where {due} are due; "
+            "the file is cut short or not of one width: fetch it again"
+        )
 
     def _unquoted(self, raw: bytes, number: int) -> bytes:
         r"""The word of a literal such as b'stra\xc3\x9fe'; a word without quotes is itself."""
@@ -185,19 +219,23 @@ class TextVectors(WordVectors):
             return raw[2:-1]
         try:
             word = ast.literal_eval(self._word(raw, f":{number}"))
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
             word = None
         if not isinstance(word, bytes):
             raise InputError(
-                f"{self.path}:{number}: {raw.decode()} is no bytes literal, as the file's other "
-                "words are; mend or leave out the line"
+                f"{self.path}:{number}: {raw.decode()[:60]} is no bytes literal, as the file's "
+                "other words are; mend or leave out the line"
             )
         return word
 
     def _numbers(self, fields: list[bytes], number: int) -> Float[Tensor, "D"]:
-        entry = f"{self.path}:{number}: word {self._word(fields[0], f':{number}')!r}"
+        entry = f"{self.path}:{number}: word {self._word(fields[0], f':{number}')[:60]!r}"
         try:
-            row = np.array(fields[1:], dtype=np.float32)
+            # NumPy reads numbers as Python does, which takes 1_0 for 10 and passes over a tab.
+            if len((tail := b" ".join(fields[1:])).translate(None, _NOT_IN_NUMBERS)) < len(tail):
+                raise ValueError
+            with np.errstate(over="ignore"):
+                row = np.array(fields[1:], dtype=np.float32)
         except ValueError:
             raise InputError(
                 f"{entry} has something that is no number; mend or leave out the line"

@@ -17,12 +17,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from embinit.data.files import CHUNK, open_chunks, with_progress
+from embinit.data.outside import MOST_DIM
 from embinit.data.sources.text import WordVectors
 from embinit.errors import InputError
 
-# Longer words and wider vectors are a sign of another format, and would be held in memory.
+# A longer word is a sign of another format, and would be held in memory.
 MOST_WORD_BYTES = CHUNK
-MOST_DIM = 1 << 16
 _HEADER = re.compile(rb"(\d{1,18}) (\d{1,18})[ \r]*\n")
 
 

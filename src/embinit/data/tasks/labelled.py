@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Literal
 
 from embinit.data.files import digest, find
+from embinit.data.outside import reading
 from embinit.data.tasks.base import TASKS, Example, Side, Splits
-from embinit.data.tasks.rows import Hub, hub_rows, sample, tsv_rows
+from embinit.data.tasks.rows import Hub, hub_rows, not_empty, sample, tsv_rows
 from embinit.errors import InputError
 from embinit.specs import Cut
 
@@ -96,13 +97,19 @@ class LabelledText:
                     "mend or leave out the row"
                 )
             examples.append(Example(row["text"], row.get("pair", ""), label=self.labels[label]))
-        return examples
+        home = self._hub_of(split) if data_dir is None else self._file(data_dir, split)
+        return not_empty(examples, home)
+
+    def _hub_of(self, split: str) -> Hub:
+        return self.hub_of.get(split, self.hub)
 
     def _hub(self, split: str) -> Iterator[tuple[str, dict[str, str]]]:
-        hub, split = self.hub_of.get(split, self.hub), self.hub_splits.get(split, split)
+        hub, split = self._hub_of(split), self.hub_splits.get(split, split)
         for number, row in enumerate(hub_rows(hub, split)):
-            columns = {key: str(row[names[0]]) for key, names in self.columns.items()}
-            yield f"{hub}, split {split}, row {number}", columns
+            location = f"{hub}, split {split}, row {number}"
+            with reading(location, "take the data set's usual revision"):
+                columns = {key: str(row[names[0]]) for key, names in self.columns.items()}
+            yield location, columns
 
     def _file(self, data_dir: Path, split: str) -> Path:
         names = [

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Literal
 
 from embinit.data.files import digest, find
+from embinit.data.outside import reading
 from embinit.data.tasks.base import TASKS, Example, Side, Splits
-from embinit.data.tasks.rows import Hub, hub_rows, sample, text_lines
+from embinit.data.tasks.rows import Hub, hub_rows, not_empty, sample, text_lines
 from embinit.errors import InputError
 from embinit.specs import Cut
 
@@ -80,16 +81,20 @@ class ParallelText:
 
     def _examples(self, data_dir: Path | None, split: str) -> Sequence[Example]:
         pairs = self._hub(split) if data_dir is None else self._read(data_dir, split)
-        return [
+        examples = [
             Example(text, target=target)
             for text, target in pairs
             if text.strip() and target.strip()
         ]
+        home = self.hub if data_dir is None else self._file(data_dir, split, self.source)
+        return not_empty(examples, home)
 
     def _hub(self, split: str) -> Iterator[tuple[str, str]]:
         for row in hub_rows(self.hub, split):
-            pair = row["translation"] if self.nested else row
-            yield str(pair[self.source]), str(pair[self.target])
+            with reading(self.hub, "take the data set's usual revision"):
+                pair = row["translation"] if self.nested else row
+                text, target = str(pair[self.source]), str(pair[self.target])
+            yield text, target
 
     def _file(self, data_dir: Path, split: str, language: str) -> Path:
         names = [f"{self.dataset}/{name}" for name in self.files[split]]

@@ -110,6 +110,24 @@ def hub_rows(hub: Hub, split: str) -> Iterable[dict[str, Any]]:
     return rows
 
 
+def not_empty(examples: Sequence[Example], home: object) -> Sequence[Example]:
+    """The examples of a split, if it has any.
+
+    Args:
+        examples: The examples.
+        home: The split's file, or its data set on the Hub.
+
+    Raises:
+        InputError: There is none.
+    """
+    if not examples:
+        raise InputError(
+            f"{home} has no example: only a header, blank lines or rows without a label; "
+            "fetch it again"
+        )
+    return examples
+
+
 def sample(examples: Sequence[Example], most: int | None) -> Sequence[Example]:
     """Draws ``most`` examples of a training split and keeps their order. None keeps all."""
     if most is None or most >= len(examples):

@@ -1,0 +1,119 @@
+"""What comes from outside and is malformed is one InputError, decided here for every reader.
+
+A reader of somebody's file wraps the library's call in ``reading``. The parsers that embinit uses
+raise what they happen to meet in a broken file: ``zipfile`` alone has RuntimeError,
+NotImplementedError and LZMAError beside its own, ``torch.load`` has ten kinds. So whatever is
+raised inside of ``reading`` is the file's fault, and only calls into a parser belong there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from embinit.errors import InputError
+
+MOST_DIM = 1 << 16
+"""The widest vector that is read. A wider one is a sign of a broken header."""
+
+MOST_LINE_BYTES = 1 << 24
+"""The longest line that is held in memory: a vector of ``MOST_DIM`` numbers takes about 1 MB."""
+
+MOST_DIGITS = 20
+"""The longest integer of a JSON document: longer ones are no float any more at some length."""
+
+MOST_JSON_BYTES = 1 << 26
+"""The largest JSON document that is parsed, which takes some ten times that in memory."""
+
+
+@contextlib.contextmanager
+def reading(
+    path: object, mend: str = "fetch it again", position: Callable[[], str] = lambda: ""
+) -> Iterator[None]:
+    """Turns what a parser raises at a malformed file into an InputError.
+
+    Args:
+        path: The file, for the message.
+        mend: What to do about it.
+        position: Gives where in the file it was raised, as ``:12``; asked when it is needed.
+
+    Raises:
+        InputError: Anything but a warning was raised inside. An InputError passes as it is.
+    """
+    try:
+        yield
+    except (InputError, Warning):
+        raise
+    except Exception as error:
+        lines = str(error.strerror if isinstance(error, OSError) else error or "").splitlines()
+        reason = lines[0] if lines and lines[0] != "None" else type(error).__name__
+        if isinstance(error, OSError) and error.errno is not None:
+            raise InputError(f"{path}{position()} can't be read: {reason}; {mend}") from error
+        raise InputError(
+            f"{path}{position()}: broken or cut short ({type(error).__name__}: {reason}); {mend}"
+        ) from error
+
+
+def regular(path: Path, mend: str = "name a file") -> Path:
+    """``path``, if a file is there that can be read to its end.
+
+    A pipe would be waited for without end, and a device may have none.
+
+    Raises:
+        InputError: It is no regular file, or can't be looked at.
+    """
+    with reading(path, mend):
+        mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
+        raise InputError(f"{path} can't be read: it is {kind}; {mend}")
+    return path
+
+
+def read_json(path: Path, mend: str = "fetch it again") -> Any:
+    """The content of a JSON file, without NaN and infinities, which JSON doesn't have.
+
+    Raises:
+        InputError: The file can't be read, is too large, or is no JSON.
+    """
+    if regular(path, mend).stat().st_size > MOST_JSON_BYTES:
+        raise InputError(f"{path} is larger than {MOST_JSON_BYTES >> 20} MiB; {mend}")
+    with reading(path, mend):
+        return parse_json(path.read_bytes())
+
+
+def parse_json(text: bytes | str) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        ValueError: It is no JSON, or has a NaN or an infinity.
+        RecursionError: It is nested too deeply.
+    """
+    return json.loads(text, parse_constant=_no_constant, parse_float=_finite, parse_int=_moderate)
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _finite(digits: str) -> float:
+    """A number, but not 1e999, which Python reads as an infinity."""
+    if not math.isfinite(number := float(digits)):
+        raise ValueError(f"{digits[:20]} is too large a number")
+    return number
+
+
+def _moderate(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"{digits[:20]} is too large a number")
+    return int(digits)
+
+
+def plain_name(name: object) -> bool:
+    """Whether a name that a file gives is that of a file beside it, and leads nowhere else."""
+    return isinstance(name, str) and name not in ("", ".", "..") and not set(name) & set("/\\\0")

@@ -1,0 +1,384 @@
+"""Whatever is wrong with a file from outside is one InputError, or its right content."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import pickle
+import resource
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from embinit.data import outside
+from embinit.data.files import digest, open_lines
+from embinit.data.sources import open_source
+from embinit.data.tasks import TASKS
+from embinit.errors import InputError
+from embinit.specs import Cut
+
+GOOD = b"the 0.1 0.2 0.3\ndog 1 2 3\n"
+
+
+def text(tmp_path: Path, content: bytes, name: str = "v.txt") -> Path:
+    path = tmp_path / name
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        # Two files without a line's end between them: both words would have no vector.
+        (GOOD + b"end 0.4 0.5 0.6first 0.7 0.8 0.9\n", r":3: more than the 3.*joined of two"),
+        (GOOD + b"end 1 2 3first 4 5 6\n", r":3: more than the 3.*joined of two"),
+        # A row too wide, whatever the number that is too many looks like.
+        (GOOD + b"bird 1 0.1 0.2 0.3\n", r":3: more than the 3"),
+        (GOOD + b"bird 1e-05 0.1 0.2 0.3\n", r":3: more than the 3"),
+        # What Python takes for a number and nobody else does.
+        (GOOD + b"cat 1_0 2 3\n", r":3: word 'cat' has something that is no number"),
+        (GOOD + b"cat 1 1_000.5 3\n", r":3: word 'cat' has something that is no number"),
+        (GOOD + b"cat 1 2 3\t\n", r":3: word 'cat' has something that is no number"),
+        (GOOD + b"cat 1 2 3\v\n", r":3: word 'cat' has something that is no number"),
+        (GOOD + b"cat 1 1e39 3\n", r":3: word 'cat' has a NaN or an infinity"),
+        (GOOD + b"cat  0.1 0.2 0.3\n", r":3: two spaces"),
+        (b"one\ntwo\n", r":1: no numbers.*write it so"),
+        # Sizes that a header only claims.
+        (b"1 100000000\nthe 1 2\n", r":2: 2 numbers where 100000000 are due"),
+        (b"1 1000000000000000000000\nthe 1 2\n", r"v\.txt:"),
+        (b"1 0\nthe 1 2\n", r":1: the header says that a vector has no numbers"),
+        (b"9" * 5000 + b" 3\nthe 1 2 3\n", r"v\.txt:"),
+        (b"the" + b" 1" * 70_000 + b"\n", r":1: 70000 numbers a word are more"),
+    ],
+)
+def test_text_that_was_read_wrong_is_refused(tmp_path, content, message):
+    """Each is one line with the place and the mend."""
+    with pytest.raises(InputError, match=message) as error:
+        open_source("mine", text(tmp_path, content)).lookup(["the", "dog", "cat", "end", "first"])
+    assert len(str(error.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("head", [b"", b"2 3\n"])
+def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path, head):
+    """Some editors write one; with a header and without."""
+    source = open_source("mine", text(tmp_path, b"\xef\xbb\xbf" + head + GOOD))
+    assert source.lookup(["the", "dog"]).found.all()
+
+
+def test_a_word_may_hold_spaces_or_be_empty(tmp_path):
+    """GloVe 840B has both."""
+    source = open_source("mine", text(tmp_path, GOOD + b". . . 1 2 3\n 4 5 6\n"))
+    assert source.words(9) == ("the", "dog", ". . .", "")
+
+
+def archive(name: str, content: bytes, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as packed:
+        packed.writestr(name, content)
+    return buffer.getvalue()
+
+
+def with_flag(content: bytes, offset: int, central: int, value: int) -> bytes:
+    """A zip archive with another number in its local and its central header."""
+    changed = bytearray(content)
+    at = content.index(b"PK\x01\x02")
+    struct.pack_into("<H", changed, offset, value)
+    struct.pack_into("<H", changed, at + central, value)
+    return bytes(changed)
+
+
+ZIPPED = archive("v.txt", GOOD)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("v.zip", with_flag(ZIPPED, 6, 8, 1), "asks for a password; unpack it"),
+        ("v.zip", with_flag(ZIPPED, 8, 10, 99), "broken or cut short.*compression.*fetch it again"),
+        ("v.zip", archive("v.txt", GOOD, zipfile.ZIP_LZMA)[:60], "broken or cut short"),
+        ("v.zip", b"PK\x05\x06", "broken or cut short"),
+        ("v.gz", b"\x1f\x8b\x08\x00 no gzip at all", r"v\.gz:1: broken or cut short"),
+        ("v.gz", gzip.compress(GOOD)[:-9], r"v\.gz:\d: broken or cut short"),
+        ("v.gz", gzip.compress(GOOD) + b"more", r"v\.gz:\d: broken or cut short"),
+    ],
+)
+def test_broken_archives_are_one_error(tmp_path, name, content, message):
+    """zipfile has RuntimeError, NotImplementedError and LZMAError beside its own."""
+    with pytest.raises(InputError, match=message):
+        open_source("mine", text(tmp_path, content, name)).lookup(["the"])
+
+
+def test_lzma_that_is_broken_inside(tmp_path):
+    """The error comes while lines are read, and has the line."""
+    packed = bytearray(archive("v.txt", GOOD * 50_000, zipfile.ZIP_LZMA))
+    packed[70:90] = bytes(20)
+    with pytest.raises(InputError, match=r"v\.zip:\d+: broken or cut short"):
+        list(open_lines(text(tmp_path, bytes(packed), "v.zip")))
+
+
+@pytest.mark.parametrize("ending", ["gz", "zip"])
+def test_a_line_without_end_is_not_held(tmp_path, ending, monkeypatch):
+    """A small archive of one line of gigabytes."""
+    monkeypatch.setattr("embinit.data.files.MOST_LINE_BYTES", 1 << 16)
+    content = b"a" * (1 << 24)
+    packed = gzip.compress(content) if ending == "gz" else archive("v.txt", content)
+    path = text(tmp_path, packed, f"v.{ending}")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(InputError, match=r":1: the line is longer than 65,536 bytes"):
+        open_source("mine", path).lookup(["a"])
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000  # KiB
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path):
+    """A pipe without a writer, a directory, a file that nobody may read."""
+    os.mkfifo(tmp_path / "v.txt")
+    for reader in (
+        digest,
+        lambda path: list(open_lines(path)),
+        lambda path: open_source("x", path),
+    ):
+        with pytest.raises(InputError, match="no regular file; name a file"):
+            reader(tmp_path / "v.txt")
+    with pytest.raises(InputError, match="it is a directory"):
+        digest(tmp_path)
+    with pytest.raises(InputError, match="can't be read: No such file"):
+        digest(tmp_path / "missing")
+
+
+def test_an_unreadable_file_is_one_error(tmp_path, monkeypatch):
+    """Root may read everything, so the system's answer is made."""
+    path = text(tmp_path, GOOD)
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(InputError, match=r"v\.txt can't be read: Permission denied"):
+        digest(path)
+    with pytest.raises(InputError, match=r"v\.txt:1 can't be read: Permission denied"):
+        list(open_lines(path))
+
+
+def arrays(tmp_path: Path, **given: object) -> Path:
+    np.savez(tmp_path / "v.npz", **given)
+    return tmp_path / "v.npz"
+
+
+def test_arrays_that_only_claim_their_size_are_refused(tmp_path):
+    """A header of a few bytes would ask for terabytes."""
+    path = arrays(tmp_path, words=np.array(["a"]), vectors=np.ones((1, 3), np.float32))
+    content = {}
+    with zipfile.ZipFile(path) as packed:
+        content = {name: packed.read(name) for name in packed.namelist()}
+    shape = content["vectors.npy"].replace(b"(1, 3), }", b"(999999999, 3), }")[: 10 + 118 + 12]
+    for name, changed in (
+        ("vectors.npy", shape),
+        ("words.npy", content["words.npy"].replace(b"'<U1'", b"'<U99999999'")),
+        ("words.npy", b"\x93NUMPY\x09\x00"),
+    ):
+        with zipfile.ZipFile(path, "w") as packed:
+            for each, old in content.items():
+                packed.writestr(each, changed if each == name else old)
+        with pytest.raises(InputError, match=r"numpy\.savez"):
+            open_source("mine", path).lookup(["a"])
+
+
+def test_arrays_beyond_float32_and_words_that_are_no_text(tmp_path):
+    """Neither a warning nor an error of NumPy's own."""
+    wide = arrays(tmp_path, words=np.array(["a"]), vectors=np.array([[1e300]]))
+    with pytest.raises(InputError, match="row 0: word 'a' has a NaN or an infinity"):
+        open_source("mine", wide).lookup(["a"])
+    half = arrays(tmp_path, words=np.array(["\ud800"]), vectors=np.ones((1, 2)))
+    with pytest.raises(InputError, match="row 0: broken"):
+        open_source("mine", half).lookup(["a"])
+
+
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "dog", "cat"]
+
+
+def bert(directory: Path, table: torch.Tensor | None = None, **files: bytes) -> Path:
+    """A model's directory that BERT's tokenizer can be loaded from."""
+    directory.mkdir(exist_ok=True)
+    config = {"model_type": "bert", "hidden_size": 4, "vocab_size": 8}
+    (directory / "config.json").write_text(json.dumps(config))
+    (directory / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
+    (directory / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
+    table = torch.arange(32.0).view(8, 4) if table is None else table
+    save_file({"embeddings.word_embeddings.weight": table}, directory / "model.safetensors")
+    for name, content in files.items():
+        (directory / name.replace("__", ".")).write_bytes(content)
+    return directory
+
+
+KEY = "embeddings.word_embeddings.weight"
+
+
+def test_a_shard_lies_in_the_models_own_directory(tmp_path, monkeypatch):
+    """A file of its name in the current directory was read, under the right fingerprint."""
+    model = bert(tmp_path / "model")
+    (model / "model.safetensors").rename(model / "shard.safetensors")
+    index = model / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {KEY: "shard.safetensors"}}))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    save_file({KEY: torch.full((8, 4), -9.0)}, elsewhere / "shard.safetensors")
+    monkeypatch.chdir(elsewhere)
+    source = open_source("mine", model)
+    assert source.fingerprint() == digest(model / "shard.safetensors")
+    assert source.lookup(["the"]).values.tolist() == [[20, 21, 22, 23]]
+    for name in ("../elsewhere/shard.safetensors", str(elsewhere / "shard.safetensors"), 7, ""):
+        index.write_text(json.dumps({"weight_map": {KEY: name}}))
+        with pytest.raises(InputError, match="names no file of the model's own directory"):
+            open_source("mine", model).fingerprint()
+
+
+LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 90868376\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"model__safetensors": LFS}, r"model\.safetensors: broken.*SafetensorError.*again"),
+        ({"model__safetensors": b""}, r"model\.safetensors: broken"),
+        ({"config__json": b"{"}, r"config\.json: broken.*JSONDecodeError"),
+        ({"config__json": b"[1]"}, r"config\.json is no model's configuration"),
+        ({"config__json": b"[" * 99_999}, r"config\.json: broken.*RecursionError"),
+        ({"config__json": b"\xff\xfe"}, r"config\.json: broken"),
+        ({"config__json": b'{"model_type": []}'}, r"config\.json is no model's configuration"),
+        (
+            {"config__json": b'{"model_type": "bert", "hidden_size": "4"}'},
+            r"hidden_size is 4, which is no width|broken",
+        ),
+        (
+            {"config__json": b'{"model_type": "bert", "hidden_size": 8}'},
+            r"table is 4 wide and config\.json says 8",
+        ),
+        ({"vocab__txt": b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"}, "tokenizer.*knows no words"),
+        (
+            {"vocab__txt": ("\n".join([*VOCABULARY, "ninth"]) + "\n").encode()},
+            r"table has 8 rows, and the tokenizer's id of 'ninth' is 8",
+        ),
+        ({"tokenizer__json": b"{}"}, "the tokenizer .*broken or cut short"),
+    ],
+)
+def test_broken_models_are_one_error(tmp_path, files, message):
+    """212 of 287 ended the session, as 15 kinds of exception."""
+    source = open_source("mine", bert(tmp_path / "model", **files))
+    with pytest.raises(InputError, match=message):
+        (source.dim, source.fingerprint(), source.lookup(["the", "ninth"]))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        torch.ones(8, 4, dtype=torch.int8),
+        torch.ones(8, 4, dtype=torch.bool),
+        torch.ones(8, 4).to(torch.float8_e4m3fn),
+        torch.ones(0, 4),
+        torch.ones(8),
+    ],
+)
+@pytest.mark.parametrize("form", ["safetensors", "bin"])
+def test_a_tensor_that_is_no_table_of_floats_is_refused(tmp_path, table, form):
+    """Quantised numbers were read as though they were plain ones."""
+    model = bert(tmp_path / "model", table)
+    if form == "bin":
+        (model / "model.safetensors").unlink()
+        torch.save({KEY: table}, model / "pytorch_model.bin")
+    with pytest.raises(InputError, match=r"must be an \(N, D\) table of floats; take"):
+        open_source("mine", model).lookup(["the"])
+
+
+class Runs:
+    """Pickled, it is a call that makes a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, (str(self.path),)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda path: b"",
+        lambda path: b"no file of torch's",
+        lambda path: pickle.dumps(Runs(path)),
+        lambda path: saved({KEY: Runs(path)}),
+        lambda path: saved([torch.ones(2)]),
+        lambda path: saved({7: torch.ones(2)}),
+        lambda path: saved({KEY: torch.ones(1).expand(30_000, 30_000)}),
+        lambda path: saved({KEY: torch.ones(8, 4)})[:-200],
+        lambda path: saved({KEY: torch.ones(8, 4)}, legacy=True),
+    ],
+)
+def test_no_pickle_runs_and_none_escapes(tmp_path, make):
+    """weights_only refuses code; what it raises has ten kinds."""
+    model = bert(tmp_path / "model")
+    (model / "model.safetensors").unlink()
+    (model / "pytorch_model.bin").write_bytes(make(tmp_path / "ran"))
+    with pytest.raises(InputError, match=r"model"):
+        open_source("mine", model).lookup(["the"])
+    assert not (tmp_path / "ran").exists()
+
+
+def saved(content: object, legacy: bool = False) -> bytes:
+    buffer = io.BytesIO()
+    torch.save(content, buffer, _use_new_zipfile_serialization=not legacy)
+    return buffer.getvalue()
+
+
+def test_a_models_code_is_never_asked_for(tmp_path, monkeypatch):
+    """With auto_map, transformers asks on the terminal; `y` ran the directory's code."""
+    model = bert(tmp_path / "model")
+    auto = {"auto_map": {"AutoTokenizer": ["own.Own", None]}, "tokenizer_class": "Own"}
+    (model / "tokenizer_config.json").write_text(json.dumps(auto))
+    ran = tmp_path / "ran"
+    (model / "own.py").write_text(
+        f"import os\nos.mkdir({str(ran)!r})\nfrom transformers import BertTokenizer as Own\n"
+    )
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    with pytest.raises(InputError, match=r"the tokenizer .*model"):
+        open_source("mine", model).lookup(["the"])
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "content"),
+    [
+        ("sst2", "sst2/dev.tsv", "label\tsentence\n"),
+        ("sst2", "sst2/train.tsv", "label\tsentence\n"),
+        ("multi30k-en-de", "multi30k/val.en", "\n\n"),
+    ],
+)
+def test_a_split_without_examples_is_named(tmp_path, task, name, content):
+    """It was `max() arg is an empty sequence`."""
+    (tmp_path / "sst2").mkdir()
+    (tmp_path / "multi30k").mkdir()
+    for split in ("train", "dev"):
+        (tmp_path / f"sst2/{split}.tsv").write_text("label\tsentence\n1\tgood\n")
+    for split in ("train", "val", "test_2016_flickr"):
+        for side in ("en", "de"):
+            (tmp_path / f"multi30k/{split}.{side}").write_text("a\nb\n")
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=rf"{Path(name).name} has no example.*fetch it again"):
+        TASKS[task].load(tmp_path, Cut())
+
+
+def test_json_from_outside_has_no_nan_and_bounded_size(tmp_path, monkeypatch):
+    """Python's json reads NaN and 1e999, which no other reader does."""
+    for number in ("NaN", "-Infinity", "1e999", "1" * 30, "1" * 5000):
+        path = text(tmp_path, f'{{"a": {number}}}'.encode(), "a.json")
+        with pytest.raises(InputError, match=r"a\.json: broken.*mend it"):
+            outside.read_json(path, "mend it")
+    monkeypatch.setattr(outside, "MOST_JSON_BYTES", 4)
+    with pytest.raises(InputError, match=r"a\.json is larger"):
+        outside.read_json(path)
