@@ -429,6 +429,22 @@ def test_more_seeds_are_trained_for_what_is_open(suite):
     )
 
 
+def test_a_budget_ends_no_control(suite):
+    """It is looked at until it is decided or has its last seeds; claims are not."""
+    more = """
+
+@stated("control-open", Verdict.SUPPORTED)
+def test_open_control(experiment):
+    assert experiment["pretrained_shuffled"].within(0.01) > experiment["xavier"]
+"""
+    (suite.path / "claims/test_mine.py").write_text(CLAIMS + more)
+    argued = ("claims", "-k", "open", "--embinit-max-seeds", "12", "--embinit-budget", "0")
+    suite.runpytest_inprocess(*argued)
+    document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
+    seeds = {entry["statement"]: entry["comparisons"][0]["n"] for entry in document["claims"]}
+    assert seeds == {"open": 5, "control-open": 12}
+
+
 def test_strict_makes_undecided_fail(suite):
     """Nobody has to take an open question for a pass."""
     suite.makeini("[pytest]\nembinit_strict = true\n")

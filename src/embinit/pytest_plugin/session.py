@@ -590,16 +590,18 @@ class ClaimSession:
     def _may_look_again(self, case: Case, runs: list[RunSpec]) -> bool:
         """Whether a later look may begin; what is worth more is trained before it.
 
-        All first looks come first. Then the claims that are open take turns, those first that the
-        next look is likeliest to decide for the time that its runs take. Every worker finds the
-        same order in the store, so that a budget ends with the least promising claims.
+        All first looks come first. Then controls are looked at until they are decided, whatever the
+        budget: no verdict counts without them. Then the claims that are open take turns, those
+        first that the next look is likeliest to decide for the time that its runs take. Every
+        worker finds the same order in the store, so that a budget ends with the least promising
+        claims.
         """
         if self.option("no-train"):
             return True  # what the store has was paid for; what it lacks is a problem of its own
         self.session.ensure(self._planned_first)
         order = self._order_of_looks()
         for place, other in enumerate(order):
-            if not self._in_time():
+            if other.case.claim.expects is None and not self._in_time():
                 return False
             # The next ones join the plan too, for workers that find these runs in training.
             soon = [run for each in order[place : place + LOOKS_AHEAD] for run in each.runs]
@@ -608,13 +610,14 @@ class ClaimSession:
             if other.case.id == case.id:
                 break
             self._ensure(list(other.runs))
-        return self._in_time()
+        return case.claim.expects is not None or self._in_time()
 
     def _order_of_looks(self) -> list[NextLook]:
-        """The next looks of the claims that the stored runs leave open, most promising first."""
+        """The next looks of what the stored runs leave open: controls, then what promises most."""
         following = (next_look(each, self.session, self._most_seeds) for each in self._cases)
         return sorted(
-            (look for look in following if look is not None), key=lambda look: -look.worth
+            (look for look in following if look is not None),
+            key=lambda look: (look.case.claim.expects is None, -look.worth),
         )
 
     def _in_time(self) -> bool:
