@@ -386,8 +386,9 @@ def _codes_of_tables(run: RunSpec) -> Iterator[str]:
     if run.table.source is not None:
         yield SOURCES.code(run.table.source)
     yield POSITIONS.code(run.positions.kind)
-    yield MULTIPLIERS.code(run.positions.multiplier)
-    yield MULTIPLIERS.code(run.positions.pe_scale)
+    for multiplier in (run.positions.multiplier, run.positions.pe_scale):
+        if multiplier in MULTIPLIERS:  # sigma_p/sigma_x is an evaluation's own
+            yield MULTIPLIERS.code(multiplier)
     for data in kind_of(run).reads(run):
         if data.task in TASKS:
             yield TASKS.code(data.task)
