@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embinit.claims.paired_tests import VERDICTS
-from embinit.errors import InputError
-from embinit.report.baseline import changes, read, wrong_controls
+from embinit.errors import InputError, printable
+from embinit.report.baseline import changes, read, unfinished, wrong_controls
 
 if TYPE_CHECKING:
     from embinit.runs.store import Store
@@ -58,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_report(commands)
     _add_noise_floor(commands)
     _add_prepare(commands)
+    _add_verify(commands)
     return parser
 
 
@@ -70,14 +71,14 @@ def _add_check(commands: Any) -> None:
 
 def _check(parsed: argparse.Namespace) -> int:
     latest = read(parsed.verdicts)
-    faults = wrong_controls(latest)
+    faults = [*unfinished(latest), *wrong_controls(latest)]
     for change in changes(latest, read(parsed.baseline)) if parsed.baseline else ():
         if change.lost:
             faults.append(str(change))
         else:
-            print(f"moved: {change}")
+            print(printable(f"moved: {change}"))
     for fault in faults:
-        print(f"NOT IN ORDER: {fault}")
+        print(printable(f"NOT IN ORDER: {fault}"))
     verdicts = [claim["verdict"] for claim in latest["claims"] if not claim["control"]]
     print(", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS))
     return 1 if faults else 0
@@ -140,7 +141,7 @@ def _judge(merged: Store, parsed: argparse.Namespace) -> int:
 
     apart: dict[str, float] = {}
     for path in parsed.store:
-        for key, difference in merged.take(Store(path)).items():
+        for key, difference in merged.take(Store(path, write=False)).items():
             apart[key] = max(difference, apart.get(key, 0.0))
     print(f"{len([*merged])} runs from {len(parsed.store)} stores", flush=True)
     if apart:
@@ -280,6 +281,23 @@ def _prepare(parsed: argparse.Namespace) -> int:
         raise InputError(f"nothing of tier {parsed.tier} could be prepared")
     print(f"train with --embinit-data-dir {parsed.to}")
     return 0
+
+
+def _add_verify(commands: Any) -> None:
+    verify = commands.add_parser("verify", help="is every record of a store whole?")
+    verify.add_argument("store", type=Path, nargs="?", default=Path(".embinit/store"))
+    verify.set_defaults(run=_verify)
+
+
+def _verify(parsed: argparse.Namespace) -> int:
+    from embinit.runs.store import Store
+
+    store = Store(parsed.store, write=False)
+    faults = [f"{path} {reason}" for path, reason in store.verify()]
+    for fault in faults:
+        print(printable(fault))
+    print(f"{len([*store])} records, {len(faults)} of them or beside them not in order")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

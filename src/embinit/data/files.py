@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import functools
 import gzip
 import hashlib
@@ -223,6 +224,23 @@ def finish_writing(directory: Path) -> None:
                     os.replace(directory / temporary, directory / name)
         _sync_directory(directory)
         journal.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def held(directory: Path) -> Iterator[None]:
+    """Keeps other processes out of a directory that they hold too, and leaves no file there.
+
+    Where the file system has no locks, it is held by nobody: each file is still written whole.
+    """
+    handle = None
+    try:
+        with contextlib.suppress(OSError):
+            handle = os.open(directory, os.O_RDONLY)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 def _write_aside(path: Path, content: str | bytes) -> str:
