@@ -366,8 +366,8 @@ def outcome(reader: Reader, folder: Path, which: int, changes: Sequence[Mutation
         changes: The mutations.
 
     Returns:
-        ``right``, ``refused``, ``set aside``, or ``unlike`` for what was read that the oracle
-        refuses and may be right nevertheless, such as words with spaces.
+        ``right``, ``refused``, ``set aside``, or ``unlike`` for what was read and the oracle
+        refuses or lacks, such as words with spaces, or one row that is narrower now.
 
     Raises:
         AssertionError: What was read is wrong, or the message isn't one line.

@@ -7,6 +7,7 @@ import errno
 import json
 import multiprocessing
 import os
+import time
 from pathlib import Path
 
 import jsonschema
@@ -150,6 +151,19 @@ def killed_at(folder: Path, step: int) -> bool:
         finally:
             os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+
+def test_what_a_killed_writer_left_is_removed_in_time(tmp_path):
+    """Not at once: another process may be writing it."""
+    for name, age in (
+        (".verdicts.json.old", 9999),
+        (".verdicts.json.new", 9),
+        (".other.old", 9999),
+    ):
+        (tmp_path / name).write_text("")
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+    write_report(SMALL, {}, tmp_path)
+    assert sorted(contents(tmp_path)) == sorted([*NAMES, ".verdicts.json.new", ".other.old"])
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # a fork of a process with threads

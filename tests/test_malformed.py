@@ -339,6 +339,8 @@ def saved(content: object, legacy: bool = False) -> bytes:
 def test_a_models_code_is_never_asked_for(tmp_path, monkeypatch):
     """With auto_map, transformers asks on the terminal; `y` ran the directory's code."""
     model = bert(tmp_path / "model")
+    config = {"model_type": "own", "hidden_size": 4, "auto_map": {"AutoConfig": "own.OwnConfig"}}
+    (model / "config.json").write_text(json.dumps(config))
     auto = {"auto_map": {"AutoTokenizer": ["own.Own", None]}, "tokenizer_class": "Own"}
     (model / "tokenizer_config.json").write_text(json.dumps(auto))
     ran = tmp_path / "ran"

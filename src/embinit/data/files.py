@@ -168,6 +168,9 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     _sync_directory(path.parent)
 
 
+STALE_SECONDS = 3600
+"""Nobody writes a file for so long: a temporary file that is older was left behind."""
+
 JOURNAL = ".embinit-renames.json"
 
 
@@ -186,6 +189,7 @@ def write_together(directory: Path, contents: Mapping[str, str | bytes]) -> None
         OSError: The files could not be written. All are as they were before.
     """
     finish_writing(directory)
+    _sweep(directory, contents)
     temporary: dict[str, str] = {}
     try:
         for name, content in contents.items():
@@ -200,6 +204,14 @@ def write_together(directory: Path, contents: Mapping[str, str | bytes]) -> None
                 os.unlink(directory / name)
         raise
     finish_writing(directory)
+
+
+def _sweep(directory: Path, names: Iterable[str]) -> None:
+    """Removes what a writer left behind that was killed before its journal."""
+    with contextlib.suppress(OSError):
+        for stale in (each for name in names for each in directory.glob(f".{name}.*")):
+            if time.time() - stale.stat().st_mtime > STALE_SECONDS:
+                stale.unlink()
 
 
 def finish_writing(directory: Path) -> None:

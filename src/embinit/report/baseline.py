@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.data.files import finish_writing, held, write_together
-from embinit.data.outside import read_json
+from embinit.data.outside import read_json, reading
 from embinit.data.schema import check_document
 from embinit.errors import InputError, printable
 
@@ -58,8 +58,9 @@ def read(path: Path) -> dict[str, Any]:
     """
     again = "run pytest claims/ again"
     finish_writing(path.parent)
-    if not path.exists():
-        raise InputError(f"{path} does not exist; run pytest claims/ first")
+    with reading(path, f"name a verdicts.json, or {again}"):
+        if not path.exists():
+            raise InputError(f"{path} does not exist; run pytest claims/ first")
     document = read_json(path, f"name a verdicts.json, or {again}")
     version = document.get("schema_version") if isinstance(document, dict) else None
     if not isinstance(document, dict) or type(version) is not int or version != 1:
@@ -81,8 +82,11 @@ def unfinished(document: Document) -> list[str]:
     """Why a session's document lacks verdicts that were asked for; empty for a whole one."""
     stopped = document["session"].get("unfinished")
     reasons = [] if stopped is None else [f"the session is unfinished: {stopped}"]
-    broke = (f"{entry['nodeid']} broke: {entry['reason']}" for entry in document.get("errors", ()))
-    return [*reasons, *broke]
+    broke = [
+        f"{entry.get('nodeid', 'a claim')} broke: {entry.get('reason', 'it does not say why')}"
+        for entry in document.get("errors", ())
+    ]
+    return reasons + broke
 
 
 def wrong_controls(document: Document) -> list[str]:
