@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 
 from embinit.data import outside
 from embinit.data.files import digest, open_lines
-from embinit.data.sources import open_source
+from embinit.data.sources import named_source, open_source
 from embinit.data.tasks import TASKS
 from embinit.errors import InputError
 from embinit.specs import Cut
@@ -384,3 +384,18 @@ def test_json_from_outside_has_no_nan_and_bounded_size(tmp_path, monkeypatch):
     monkeypatch.setattr(outside, "MOST_JSON_BYTES", 4)
     with pytest.raises(InputError, match=r"a\.json is larger"):
         outside.read_json(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("v.txt", b"one\n"), ("v.bin", b"x"), ("v.npz", b"x"), ("v.zip", b"x"), ("v.txt", b"a 1 x\n")],
+)
+def test_a_source_that_is_named_is_looked_at(tmp_path, name, content):
+    """What is named and broken is a fault, not data that happen to be missing."""
+    path = text(tmp_path, content, name)
+    with pytest.raises(InputError, match=rf"--embinit-source glove=.*{name}"):
+        named_source(f"glove={path}")
+    model = bert(tmp_path / "model", model__safetensors=LFS)
+    with pytest.raises(InputError, match=r"--embinit-source bert=.*SafetensorError"):
+        named_source(f"bert={model}")
+    assert named_source(f"bert={bert(tmp_path / 'model')}") == ("bert", tmp_path / "model")
