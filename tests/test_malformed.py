@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 
 from embinit.data import outside
 from embinit.data.files import digest, open_lines
-from embinit.data.sources import open_source
+from embinit.data.sources import named_source, open_source
 from embinit.data.tasks import TASKS
 from embinit.errors import InputError
 from embinit.specs import Cut
@@ -247,10 +247,10 @@ LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 908683
     [
         ({"model__safetensors": LFS}, r"model\.safetensors: broken.*SafetensorError.*again"),
         ({"model__safetensors": b""}, r"model\.safetensors: broken"),
-        ({"config__json": b"{"}, r"config\.json: broken.*JSONDecodeError"),
+        ({"config__json": b"{"}, r"config\.json is no JSON.*JSONDecodeError"),
         ({"config__json": b"[1]"}, r"config\.json is no model's configuration"),
-        ({"config__json": b"[" * 99_999}, r"config\.json: broken.*RecursionError"),
-        ({"config__json": b"\xff\xfe"}, r"config\.json: broken"),
+        ({"config__json": b"[" * 99_999}, r"config\.json is no JSON.*RecursionError"),
+        ({"config__json": b"\xff\xfe"}, r"config\.json is no JSON"),
         ({"config__json": b'{"model_type": []}'}, r"config\.json is no model's configuration"),
         (
             {"config__json": b'{"model_type": "bert", "hidden_size": "4"}'},
@@ -339,6 +339,8 @@ def saved(content: object, legacy: bool = False) -> bytes:
 def test_a_models_code_is_never_asked_for(tmp_path, monkeypatch):
     """With auto_map, transformers asks on the terminal; `y` ran the directory's code."""
     model = bert(tmp_path / "model")
+    config = {"model_type": "own", "hidden_size": 4, "auto_map": {"AutoConfig": "own.OwnConfig"}}
+    (model / "config.json").write_text(json.dumps(config))
     auto = {"auto_map": {"AutoTokenizer": ["own.Own", None]}, "tokenizer_class": "Own"}
     (model / "tokenizer_config.json").write_text(json.dumps(auto))
     ran = tmp_path / "ran"
@@ -377,8 +379,23 @@ def test_json_from_outside_has_no_nan_and_bounded_size(tmp_path, monkeypatch):
     """Python's json reads NaN and 1e999, which no other reader does."""
     for number in ("NaN", "-Infinity", "1e999", "1" * 30, "1" * 5000):
         path = text(tmp_path, f'{{"a": {number}}}'.encode(), "a.json")
-        with pytest.raises(InputError, match=r"a\.json: broken.*mend it"):
+        with pytest.raises(InputError, match=r"a\.json is no JSON.*mend it"):
             outside.read_json(path, "mend it")
     monkeypatch.setattr(outside, "MOST_JSON_BYTES", 4)
     with pytest.raises(InputError, match=r"a\.json is larger"):
         outside.read_json(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("v.txt", b"one\n"), ("v.bin", b"x"), ("v.npz", b"x"), ("v.zip", b"x"), ("v.txt", b"a 1 x\n")],
+)
+def test_a_source_that_is_named_is_looked_at(tmp_path, name, content):
+    """What is named and broken is a fault, not data that happen to be missing."""
+    path = text(tmp_path, content, name)
+    with pytest.raises(InputError, match=rf"--embinit-source glove=.*{name}"):
+        named_source(f"glove={path}")
+    model = bert(tmp_path / "model", model__safetensors=LFS)
+    with pytest.raises(InputError, match=r"--embinit-source bert=.*SafetensorError"):
+        named_source(f"bert={model}")
+    assert named_source(f"bert={bert(tmp_path / 'model')}") == ("bert", tmp_path / "model")

@@ -144,7 +144,7 @@ def largest(ready: Path) -> Path:
     [
         (lambda ready: spoil(largest(ready)), "is damaged: its content is not what its name says"),
         (lambda ready: largest(ready).unlink(), "can't be read"),
-        (lambda ready: (ready / INDEX).write_text("{"), "can't be read"),
+        (lambda ready: (ready / INDEX).write_text("{"), "is no JSON"),
         (lambda ready: (ready / INDEX).write_text('{"version": 9}'), "is of another version than"),
     ],
 )

@@ -786,7 +786,7 @@ def test_a_failed_write_leaves_the_old_report(
         raise OSError("no space left on device")
 
     monkeypatch.setattr(os, "fsync", torn)
-    with pytest.raises(OSError, match="no space"):
+    with pytest.raises(InputError, match=r"no space.*there is as it was; make room"):
         write_report(document, runs, tmp_path / "report")
     assert (tmp_path / "report" / "verdicts.json").read_bytes() == before
     assert len(list((tmp_path / "report").iterdir())) == 3

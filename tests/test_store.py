@@ -178,3 +178,140 @@ def test_what_is_written_can_be_read_by_others(tmp_path):
     """A report on a server, a store that two people share."""
     write_atomically(tmp_path / "one.json", "{}")
     assert (tmp_path / "one.json").stat().st_mode & 0o777 == 0o644
+
+
+def test_records_that_were_swapped_are_set_aside(tmp_path):
+    """Each has a valid checksum, and is another run's."""
+    store = Store(tmp_path)
+    store.put("ab12", scored(bleu=1.0))
+    store.put("ab34", scored(bleu=2.0))
+    one, other = store.path("ab12"), store.path("ab34")
+    contents = one.read_bytes(), other.read_bytes()
+    one.write_bytes(contents[1])
+    other.write_bytes(contents[0])
+    for key in ("ab12", "ab34"):
+        with pytest.warns(DamagedRecordWarning, match="it is the record of run ab"):
+            assert store.get(key) is None
+    assert not [*store]
+
+
+def test_a_record_of_before_keys_is_read(tmp_path):
+    """Stores of older versions keep their worth."""
+    store = Store(tmp_path)
+    store.put("ab12", scored(bleu=1.0))
+    envelope = json.loads(store.path("ab12").read_text())
+    del envelope["key"]
+    store.path("ab12").write_text(json.dumps(envelope))
+    assert store.get("ab12") == scored(bleu=1.0)
+
+
+def with_checksum(record) -> str:
+    checksum = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+    return json.dumps({"checksum": checksum, "record": record})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"measures": {"bleu": math.nan}},
+        {"measures": {"bleu": "31.5"}},
+        {"measures": {"bleu": None}},
+        {"measures": [1]},
+        {"measures": None},
+        {"curves": {"loss": ["1"]}},
+        {"curves": {"loss": 1}},
+        {"spec": None},
+    ],
+)
+def test_a_record_with_a_valid_checksum_and_no_sense_is_set_aside(tmp_path, changes):
+    """Otherwise its claims would break in this session and in every later one."""
+    store = Store(tmp_path)
+    store.put("ab12", scored(bleu=1.0))
+    record = json.loads(store.path("ab12").read_text())["record"]
+    store.path("ab12").write_text(with_checksum({**record, **changes}))
+    assert [path for path, _ in store.verify()] == [store.path("ab12")]
+    with pytest.warns(DamagedRecordWarning, match=r"was moved to ab12\.damaged"):
+        assert store.get("ab12") is None
+    store.put("ab12", scored(bleu=2.0))
+    assert store.get("ab12") == scored(bleu=2.0)
+
+
+@pytest.mark.parametrize("what", ["nested", "directory", "loop"])
+def test_what_is_no_file_of_json_is_set_aside(tmp_path, what):
+    """RecursionError, IsADirectoryError and OSError escaped."""
+    store = Store(tmp_path)
+    store.put("ab12", scored(bleu=1.0))
+    path = store.path("ab12")
+    path.unlink()
+    if what == "nested":
+        path.write_text("[" * 99_999)
+    elif what == "directory":
+        path.mkdir()
+    else:
+        path.symlink_to(path)
+    with pytest.warns(DamagedRecordWarning, match="ab12"):
+        assert store.get("ab12") is None
+    store.put("ab12", scored(bleu=2.0))
+    assert store.get("ab12") == scored(bleu=2.0)
+
+
+def test_a_store_is_read_from_where_nothing_can_be_written(tmp_path, monkeypatch):
+    """Nothing is made there, nothing moved, and nothing can be put."""
+    whole = Store(tmp_path / "store")
+    whole.put("ab12", scored(bleu=1.0))
+    whole.put("ab34", scored(bleu=2.0))
+    whole.path("ab34").write_text("{")
+    for name in ("locks", "sessions"):
+        (whole.root / name).rmdir()
+    before = sorted(whole.root.rglob("*"))
+    store = Store(whole.root, write=False)
+    assert store.get("ab12") == scored(bleu=1.0)
+    with pytest.warns(DamagedRecordWarning, match="it was passed over"):
+        assert store.get("ab34") is None
+    with pytest.raises(InputError, match="only to be read"):
+        store.put("ab56", scored(bleu=1.0))
+    assert sorted(whole.root.rglob("*")) == before
+    with pytest.raises(InputError, match="no store of runs"):
+        Store(tmp_path / "nowhere", write=False)
+
+
+def test_verify_looks_at_every_record_and_changes_nothing(tmp_path, capsys):
+    """Whole records pass; each other file is named with its fault."""
+    from embinit.cli import main
+
+    store = Store(tmp_path / "store")
+    for key in ("ab12", "ab34", "cd56"):
+        store.put(key, scored(bleu=1.0))
+    assert main(["verify", str(store.root)]) == 0
+    store.path("ab34").write_bytes(store.path("ab12").read_bytes())
+    store.path("cd56").with_suffix(".damaged").write_text("")
+    (store.root / "runs/ab/.ab12.json.x1").write_text("")
+    before = sorted(store.root.rglob("*"))
+    assert main(["verify", str(store.root)]) == 1
+    told = capsys.readouterr().out
+    for fault in ("it is the record of run ab12", "set aside by an earlier", "may have been inter"):
+        assert fault in told
+    assert "3 records, 3 of them" in told
+    assert sorted(store.root.rglob("*")) == before
+
+
+@pytest.mark.parametrize("code", [errno.ENOTSUP, errno.ENOLCK, errno.EIO])
+def test_a_file_system_without_locks_gets_a_clear_word(tmp_path, monkeypatch, code):
+    """As network file systems are."""
+    store = Store(tmp_path)
+
+    def refuse(*_, **__):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("filelock.FileLock.acquire", refuse)
+    with pytest.raises(InputError, match=r"can't be locked.*on a local disk"), store.try_lock("a"):
+        pass
+
+
+def test_a_rename_is_made_durable(tmp_path, monkeypatch):
+    """The directory is synced after the file's name is in it."""
+    synced = []
+    real = os.fsync
+    monkeypatch.setattr(files.os, "fsync", lambda handle: (synced.append(handle), real(handle)))
+    write_atomically(tmp_path / "a", "b")
+    assert len(synced) == 2

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 from embinit import __version__
 from embinit.claims.paired_tests import VERDICTS
 from embinit.commands import add_commands, with_target
-from embinit.errors import InputError
-from embinit.report.baseline import changes, read, wrong_controls
+from embinit.errors import InputError, printable
+from embinit.report.baseline import changes, read, unfinished, wrong_controls
 
 if TYPE_CHECKING:
     from embinit.runs.store import Store
@@ -71,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_prepare(commands)
     _add_inspect(commands)
     _add_extend(commands)
+    _add_verify(commands)
     return parser
 
 
@@ -83,14 +84,14 @@ def _add_check(commands: Any) -> None:
 
 def _check(parsed: argparse.Namespace) -> int:
     latest = read(parsed.verdicts)
-    faults = wrong_controls(latest)
+    faults = [*unfinished(latest), *wrong_controls(latest)]
     for change in changes(latest, read(parsed.baseline)) if parsed.baseline else ():
         if change.lost:
             faults.append(str(change))
         else:
-            print(f"moved: {change}")
+            print(printable(f"moved: {change}"))
     for fault in faults:
-        print(f"NOT IN ORDER: {fault}")
+        print(printable(f"NOT IN ORDER: {fault}"))
     verdicts = [claim["verdict"] for claim in latest["claims"] if not claim["control"]]
     print(", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS))
     return 1 if faults else 0
@@ -153,7 +154,7 @@ def _judge(merged: Store, parsed: argparse.Namespace) -> int:
 
     apart: dict[str, float] = {}
     for path in parsed.store:
-        for key, difference in merged.take(Store(path)).items():
+        for key, difference in merged.take(Store(path, write=False)).items():
             apart[key] = max(difference, apart.get(key, 0.0))
     print(f"{len([*merged])} runs from {len(parsed.store)} stores", flush=True)
     if apart:
@@ -393,6 +394,23 @@ def _write(path: Path, content: str) -> None:
         write_atomically(path, content)
     except OSError as error:
         raise InputError(f"{path} can't be written: {error.strerror or error}") from None
+
+
+def _add_verify(commands: Any) -> None:
+    verify = commands.add_parser("verify", help="is every record of a store whole?")
+    verify.add_argument("store", type=Path, nargs="?", default=Path(".embinit/store"))
+    verify.set_defaults(run=_verify)
+
+
+def _verify(parsed: argparse.Namespace) -> int:
+    from embinit.runs.store import Store
+
+    store = Store(parsed.store, write=False)
+    faults = [f"{path} {reason}" for path, reason in store.verify()]
+    for fault in faults:
+        print(printable(fault))
+    print(f"{len([*store])} records, {len(faults)} of them or beside them not in order")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

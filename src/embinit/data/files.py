@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import functools
 import gzip
 import hashlib
@@ -167,6 +168,9 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     _sync_directory(path.parent)
 
 
+STALE_SECONDS = 3600
+"""Nobody writes a file for so long: a temporary file that is older was left behind."""
+
 JOURNAL = ".embinit-renames.json"
 
 
@@ -185,6 +189,7 @@ def write_together(directory: Path, contents: Mapping[str, str | bytes]) -> None
         OSError: The files could not be written. All are as they were before.
     """
     finish_writing(directory)
+    _sweep(directory, contents)
     temporary: dict[str, str] = {}
     try:
         for name, content in contents.items():
@@ -199,6 +204,14 @@ def write_together(directory: Path, contents: Mapping[str, str | bytes]) -> None
                 os.unlink(directory / name)
         raise
     finish_writing(directory)
+
+
+def _sweep(directory: Path, names: Iterable[str]) -> None:
+    """Removes what a writer left behind that was killed before its journal."""
+    with contextlib.suppress(OSError):
+        for stale in (each for name in names for each in directory.glob(f".{name}.*")):
+            if time.time() - stale.stat().st_mtime > STALE_SECONDS:
+                stale.unlink()
 
 
 def finish_writing(directory: Path) -> None:
@@ -223,6 +236,23 @@ def finish_writing(directory: Path) -> None:
                     os.replace(directory / temporary, directory / name)
         _sync_directory(directory)
         journal.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def held(directory: Path) -> Iterator[None]:
+    """Keeps other processes out of a directory that they hold too, and leaves no file there.
+
+    Where the file system has no locks, it is held by nobody: each file is still written whole.
+    """
+    handle = None
+    try:
+        with contextlib.suppress(OSError):
+            handle = os.open(directory, os.O_RDONLY)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 def _write_aside(path: Path, content: str | bytes) -> str:

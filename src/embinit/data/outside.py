@@ -84,7 +84,12 @@ def read_json(path: Path, mend: str = "fetch it again") -> Any:
     if regular(path, mend).stat().st_size > MOST_JSON_BYTES:
         raise InputError(f"{path} is larger than {MOST_JSON_BYTES >> 20} MiB; {mend}")
     with reading(path, mend):
-        return parse_json(path.read_bytes())
+        text = path.read_bytes()
+    try:
+        return parse_json(text)
+    except (ValueError, RecursionError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"{path} is no JSON ({reason}); {mend}") from None
 
 
 def parse_json(text: bytes | str) -> Any:

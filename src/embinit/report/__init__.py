@@ -4,6 +4,7 @@ It reads only the verdicts document (``verdicts.schema.json``) and the records o
 tests nothing and decides nothing.
 """
 
-from embinit.report.page import load_schema, render, write_report
+from embinit.report.baseline import load_schema
+from embinit.report.page import render, write_report
 
 __all__ = ["load_schema", "render", "write_report"]

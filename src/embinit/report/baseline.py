@@ -14,11 +14,14 @@ import math
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from embinit.data.files import write_atomically
-from embinit.errors import InputError
+from embinit.data.files import finish_writing, held, write_together
+from embinit.data.outside import read_json, reading
+from embinit.data.schema import check_document
+from embinit.errors import InputError, printable
 
 LOST = ("REFUTED", "NO EFFECT", "NOT RUN")
 Document = Mapping[str, Any]
@@ -53,19 +56,37 @@ def read(path: Path) -> dict[str, Any]:
     Raises:
         InputError: The file is missing, or is no verdicts document.
     """
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist; run pytest claims/ first") from None
-    except OSError as error:
-        raise InputError(f"{path} can't be read ({error.strerror}); name a verdicts.json") from None
-    except ValueError as error:
-        raise InputError(f"{path} is no JSON ({error}); run pytest claims/ again") from None
-    if not isinstance(document, dict) or document.get("schema_version") != 1:
-        raise InputError(f"{path} is no verdicts document of schema_version 1")
-    if not {"session", "claims"} <= document.keys() or "tier" not in document["session"]:
-        raise InputError(f"{path} lacks its session or its claims; run pytest claims/ again")
+    again = "run pytest claims/ again"
+    finish_writing(path.parent)
+    with reading(path, f"name a verdicts.json, or {again}"):
+        if not path.exists():
+            raise InputError(f"{path} does not exist; run pytest claims/ first")
+    document = read_json(path, f"name a verdicts.json, or {again}")
+    version = document.get("schema_version") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or type(version) is not int or version != 1:
+        raise InputError(f"{path} is no verdicts document of schema_version 1; {again}")
+    if not {"session", "claims"} <= document.keys():
+        raise InputError(f"{path} lacks its session or its claims; {again}")
+    check_document(path, document, load_schema(), "verdicts document", again)
     return document
+
+
+def load_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of verdicts.json."""
+    text = resources.files("embinit.report").joinpath("verdicts.schema.json").read_text("utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def unfinished(document: Document) -> list[str]:
+    """Why a session's document lacks verdicts that were asked for; empty for a whole one."""
+    stopped = document["session"].get("unfinished")
+    reasons = [] if stopped is None else [f"the session is unfinished: {stopped}"]
+    broke = [
+        f"{entry.get('nodeid', 'a claim')} broke: {entry.get('reason', 'it does not say why')}"
+        for entry in document.get("errors", ())
+    ]
+    return reasons + broke
 
 
 def wrong_controls(document: Document) -> list[str]:
@@ -160,13 +181,15 @@ def bless(report: Path, to: Path, anyway: bool = False) -> None:
             lacks.
 
     Raises:
-        InputError: A control misbehaved, nothing was run, or ``verdicts.json`` is missing. Without
-            ``anyway`` also where the replaced baseline has another tier, or claims that the report
-            lacks: nothing would guard those any longer.
+        InputError: A control misbehaved, the session is unfinished, nothing was run, or
+            ``verdicts.json`` is missing. Without ``anyway`` also where the replaced baseline has
+            another tier, or claims that the report lacks: nothing would guard those any longer.
     """
     from embinit.report import past
 
     document = read(report / "verdicts.json")
+    if lacking := unfinished(document):
+        raise InputError(f"not blessed: {'; '.join(lacking)}; run pytest claims/ again")
     if wrong := wrong_controls(document):
         raise InputError(f"not blessed: {'; '.join(wrong)}")
     if not any(claim["verdict"] != "NOT RUN" for claim in document["claims"]):
@@ -185,10 +208,17 @@ def bless(report: Path, to: Path, anyway: bool = False) -> None:
         "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "revision": _revision(),
     }
-    to.mkdir(parents=True, exist_ok=True)
-    known = past.read([to / past.NAME, report / past.NAME])
-    write_atomically(to / past.NAME, past.lines([*known, past.line_of(document)]))
-    write_atomically(to / "verdicts.json", compact(document))
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+        with held(to):
+            known = past.read([to / past.NAME, report / past.NAME])
+            lines = past.lines([*known, past.line_of(document)])
+            write_together(to, {past.NAME: lines, "verdicts.json": compact(document)})
+    except OSError as error:
+        raise InputError(
+            f"not blessed: {to} can't be written ({error.strerror or error}), and is as it was; "
+            "make room, or name another --to"
+        ) from error
 
 
 def compact(document: Document) -> str:
@@ -213,7 +243,7 @@ def _without_keys(claim: Document) -> Document:
 
 
 def _one_line(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return printable(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
 def _revision() -> str | None:

@@ -26,11 +26,11 @@ from markupsafe import Markup
 
 from embinit.claims.definitions import family_rank
 from embinit.claims.paired_tests import VERDICTS, Relation, Verdict
-from embinit.data.files import write_atomically
-from embinit.errors import InputError
+from embinit.data.files import finish_writing, held, write_together
+from embinit.errors import InputError, printable
 from embinit.papers import Beside, papers_of
 from embinit.papers import paper as find_paper
-from embinit.report import numbers, past
+from embinit.report import baseline, numbers, past
 from embinit.report.arms import (
     Arm,
     CoverageRow,
@@ -47,6 +47,9 @@ from embinit.report.verdicts import deciding, deciding_p, leaning, wanted
 from embinit.runs.kinds import kind_of
 
 SCHEMA_VERSION = 1
+UNFINISHED = "unfinished"
+"""The folder for the report of an unfinished session, where a whole one has its place already."""
+
 SHORT_LIST = 8
 """How many statements of each verdict the page leads with; the others unfold."""
 
@@ -167,13 +170,6 @@ class Family:
         return any(card.claim["as_expected"] is False for card in self.cards)
 
 
-def load_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of verdicts.json."""
-    text = resources.files("embinit.report").joinpath("verdicts.schema.json").read_text("utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
-
-
 def render(
     document: Mapping[str, Any],
     runs: Mapping[str, Run],
@@ -198,7 +194,7 @@ def render(
         )
     try:
         sessions = [*before, past.line_of(document)]
-        return _template().render(vars(_page(document, runs, sessions)))
+        return printable(_template().render(vars(_page(document, runs, sessions))))
     except (KeyError, jinja2.UndefinedError) as error:
         raise InputError(
             f"verdicts document: a required field is absent ({error}); "
@@ -212,10 +208,11 @@ def write_report(
     directory: Path,
     histories: Sequence[Path] = (),
 ) -> Path:
-    """Writes verdicts.json, index.html and history.jsonl.
+    """Writes verdicts.json, index.html and history.jsonl, all or none.
 
-    The session joins the directory's own history. Each file replaces its predecessor whole or not
-    at all. Numbers that aren't finite become null.
+    The session joins the directory's own history. Numbers that aren't finite become null. The
+    document of an unfinished session doesn't replace that of a whole one: it goes into a folder
+    ``unfinished`` beside it.
 
     Args:
         document: The verdicts document.
@@ -227,24 +224,55 @@ def write_report(
         The page's path.
 
     Raises:
-        InputError: A file stands where the directory should be, or the document is not one.
+        InputError: The files can't be written, or the document is not one. What was there before is
+            as it was.
     """
+    document = _plain(document)
     try:
+        if baseline.unfinished(document) and _has_whole(directory):
+            directory = directory / UNFINISHED
         directory.mkdir(parents=True, exist_ok=True)
+        with held(directory):
+            _write(document, runs, directory, histories)
     except (FileExistsError, NotADirectoryError) as error:
         raise InputError(
             f"{directory}: a file stands where the report should go; move it"
         ) from error
-    document, own = _plain(document), directory / past.NAME
+    except OSError as error:
+        raise InputError(
+            f"the report in {directory} can't be written ({error.strerror or error}), and what was "
+            "there is as it was; make room, or name another --report-dir"
+        ) from error
+    return directory / "index.html"
+
+
+def _has_whole(directory: Path) -> bool:
+    try:
+        return not baseline.unfinished(baseline.read(directory / "verdicts.json"))
+    except InputError:
+        return False
+
+
+def _write(
+    document: Mapping[str, Any],
+    runs: Mapping[str, Run],
+    directory: Path,
+    histories: Sequence[Path],
+) -> None:
+    finish_writing(directory)
+    own = directory / past.NAME
+    known = past.read([own])
+    page = render(document, runs, past.read([*histories, own]))
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    # A lone surrogate (an undecodable path) is legal JSON once written as an escape.
-    write_atomically(directory / "verdicts.json", (text + "\n").encode("utf-8", "backslashreplace"))
-    page = directory / "index.html"
-    before = past.read([*histories, own])
-    write_atomically(page, render(document, runs, before).encode("utf-8", "replace"))
-    lines = past.lines([*past.read([own]), past.line_of(document)])
-    write_atomically(own, lines.encode("utf-8", "backslashreplace"))
-    return page
+    write_together(
+        directory,
+        {
+            # Escapes of JSON, so that nobody's terminal is moved by a document that it shows.
+            "verdicts.json": printable(text) + "\n",
+            "index.html": page,
+            past.NAME: past.lines([*known, past.line_of(document)]),
+        },
+    )
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,38 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from embinit.data.files import finish_writing
+from embinit.data.outside import parse_json
+from embinit.data.schema import mismatch
+from embinit.errors import InputError, printable
 from embinit.report.charts import History, history
 from embinit.runs.store import DamagedWarning
 
 NAME = "history.jsonl"
 
 Session = Mapping[str, Any]
+
+_NUMBER = {"type": ["number", "null"]}
+_EFFECT = {"type": "array", "minItems": 3, "prefixItems": [_NUMBER] * 3, "items": False}
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["started", "tier", "device", "claims"],
+    "properties": {
+        **{name: {"type": "string"} for name in ("started", "tier", "device")},
+        "claims": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "required": ["verdict", "effects"],
+                "properties": {
+                    "verdict": {"type": "string"},
+                    "effects": {"type": "array", "items": _EFFECT},
+                },
+            },
+        },
+    },
+}
+"""The JSON Schema of a line."""
 
 
 class DamagedHistoryWarning(DamagedWarning):
@@ -60,7 +86,7 @@ def read(paths: Iterable[Path]) -> list[Session]:
         for number, line in enumerate(_lines(path), start=1):
             try:
                 session = _session(line)
-            except (ValueError, TypeError, KeyError, AttributeError) as error:
+            except (ValueError, RecursionError) as error:
                 warnings.warn(
                     f"{path}, line {number}, is no session ({type(error).__name__}: {error}) and "
                     "was passed over; delete the line",
@@ -74,18 +100,26 @@ def read(paths: Iterable[Path]) -> list[Session]:
 
 def _lines(path: Path) -> list[bytes]:
     try:
+        finish_writing(path.parent)
         return path.read_bytes().splitlines()
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise InputError(
+            f"{path} can't be read ({error.strerror or error}); move it away"
+        ) from error
 
 
 def _session(line: bytes) -> Session:
     """The session in a line.
 
     Raises:
-        ValueError, TypeError, KeyError, AttributeError: The line holds no session.
+        ValueError: The line holds no session.
+        RecursionError: It is nested too deeply.
     """
-    session = json.loads(line)
+    session = parse_json(line)
+    if reason := mismatch(session, SCHEMA):
+        raise ValueError(reason)
     claims = {
         name: {
             "verdict": str(claim["verdict"]),
@@ -104,10 +138,10 @@ def lines(sessions: Sequence[Session]) -> str:
     before.
     """
     kept: list[Session] = []
-    for session in sessions:
+    for session in sorted(sessions, key=lambda session: str(session["started"])):
         if session["claims"] and (not kept or session["claims"] != kept[-1]["claims"]):
             kept.append(session)
-    return "".join(json.dumps(session, ensure_ascii=False) + "\n" for session in kept)
+    return "".join(printable(json.dumps(session, ensure_ascii=False)) + "\n" for session in kept)
 
 
 def over_time(claim: Mapping[str, Any], place: int, sessions: Sequence[Session]) -> History | None:

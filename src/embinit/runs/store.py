@@ -1,8 +1,9 @@
 """The run store: results by content, safe against everything that can interrupt a session.
 
 A record's key is the digest of what decided the run (spec, data, vectors, ``RESULTS_VERSION``). A
-record is written to a temporary file and renamed atomically, and carries its own checksum. A
-damaged record is set aside, reported and made again. Locks belong to the operating system, so that
+record is written to a temporary file and renamed atomically, and carries its key and its checksum.
+A record that is damaged, or that lies under another's key, is set aside, reported and made again.
+Locks belong to the operating system, so that
 they end with the process that held them, however it ended.
 """
 
@@ -21,7 +22,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from embinit.data.files import write_atomically
-from embinit.errors import InputError
+from embinit.data.outside import parse_json
+from embinit.errors import InputError, printable
 from embinit.runs.kinds import KINDS
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
@@ -62,13 +64,23 @@ def run_key(run: RunSpec, fingerprint: str) -> str:
 class Store:
     """A directory of run records, shared by the workers of one machine."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, write: bool = True) -> None:
         """Opens the store at ``root``, which is made if need be.
 
+        Args:
+            root: The store's directory.
+            write: Whether it must be writable. A store that is only read is left as it is, so that
+                it can lie on read-only media; what is damaged there is passed over.
+
         Raises:
-            InputError: The directory can't be written.
+            InputError: The directory can't be written, or holds no store to read.
         """
         self.root = root.absolute()
+        self._write = write
+        if not write:
+            if not (self.root / "runs").is_dir():
+                raise InputError(f"{self.root} is no store of runs; name one that pytest wrote")
+            return
         try:
             for name in ("runs", "locks", "sessions", "failures"):
                 (self.root / name).mkdir(parents=True, exist_ok=True)
@@ -97,43 +109,92 @@ class Store:
         """
         path = self.path(key)
         try:
-            envelope = json.loads(path.read_bytes())
-            record = envelope["record"]
-            if envelope["checksum"] == _checksum(record):
-                if record["kind"] in KINDS:
-                    return RunResult.from_record(record)
-                warnings.warn(
-                    f"run record {path} is of the kind {record['kind']!r}, whose package isn't "
-                    "installed here; it was left as it is",
-                    UnknownKindWarning,
-                    stacklevel=2,
-                )
-                return None
-            reason = "its checksum does not match"
+            result, kind = self._read(path)
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError) as error:
-            reason = f"{type(error).__name__}: {error}"
-        aside = path.with_suffix(".damaged")
-        with contextlib.suppress(FileNotFoundError):
-            path.replace(aside)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            self._set_aside(path, f"{type(error).__name__}: {error}")
+            return None
+        if result is None:
+            warnings.warn(
+                f"run record {path} is of the kind {kind!r}, whose package isn't "
+                "installed here; it was left as it is",
+                UnknownKindWarning,
+                stacklevel=2,
+            )
+        return result
+
+    def _read(self, path: Path) -> tuple[RunResult | None, str]:
+        """The result in a file, and its kind; no result if nobody registered the kind.
+
+        Raises:
+            OSError: The file can't be read.
+            ValueError, KeyError, TypeError, AttributeError, RecursionError: It is no record, or
+                another run's.
+        """
+        envelope = parse_json(path.read_bytes())
+        record = envelope["record"]
+        if envelope["checksum"] != _checksum(record):
+            raise ValueError("its checksum does not match")
+        # Records of older versions don't say whose they are.
+        if envelope.get("key", path.stem) != path.stem:
+            raise ValueError(f"it is the record of run {envelope['key']}")
+        if record["kind"] not in KINDS:
+            return None, str(record["kind"])
+        for name, numbers in (("measures", record["measures"]), *record.get("curves", {}).items()):
+            for number in numbers.values() if isinstance(numbers, dict) else numbers:
+                if type(number) not in (int, float):
+                    raise ValueError(f"{name} has {number!r}, which is no number")
+        return RunResult.from_record(record), str(record["kind"])
+
+    def _set_aside(self, path: Path, reason: str) -> None:
+        aside, moved = path.with_suffix(".damaged"), "it was passed over"
+        if self._write:
+            with contextlib.suppress(OSError):
+                path.replace(aside)
+                moved = f"it was moved to {aside.name}"
         warnings.warn(
-            f"run record {path} is damaged ({reason}); it was moved to {aside.name} and the run "
-            "will be trained again",
+            printable(
+                f"run record {path} is damaged ({reason}); {moved} and the run will be trained "
+                "again, in another cohort perhaps, whose last digits differ"
+            ),
             DamagedRecordWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-        return None
+
+    def verify(self) -> Iterator[tuple[Path, str]]:
+        """Looks at every record, and changes nothing.
+
+        Yields:
+            Each file that is no whole record, and what is wrong with it.
+        """
+        for path in sorted((self.root / "runs").glob("*/*")):
+            if path.suffix == ".damaged":
+                yield path, "was set aside by an earlier session"
+            elif path.suffix != ".json" or path.name.startswith("."):
+                yield path, "is no record; a write may have been interrupted"
+            else:
+                try:
+                    result, kind = self._read(path)
+                    if result is None:
+                        yield path, f"is of the kind {kind!r}, whose package isn't installed here"
+                    elif path.parent.name != path.stem[:2]:
+                        yield path, "lies where nothing looks for it"
+                except Exception as error:
+                    yield path, f"is damaged ({type(error).__name__}: {error})"
 
     def put(self, key: str, result: RunResult) -> None:
         """Keeps ``result``; a reader sees all of it or nothing.
 
         Raises:
-            InputError: The result can't be written, or could not be read back.
-            ValueError: A number in it is not finite.
+            InputError: The store was opened to be read, or the result can't be written, is not
+                finite, or could not be read back.
         """
+        if not self._write:
+            raise InputError(f"the store {self.root} was opened only to be read")
         path, record = self.path(key), result.as_record()
-        text = json.dumps({"checksum": _checksum(record), "record": record}, allow_nan=False)
+        envelope = {"key": key, "checksum": _checksum(record), "record": record}
+        text = json.dumps(envelope, allow_nan=False)
         # What can't be read back would be trained again and again.
         RunResult.from_record(json.loads(text)["record"])
         try:
@@ -211,6 +272,12 @@ class Store:
         except Timeout:
             yield False
             return
+        except OSError as error:
+            raise InputError(
+                f"the store {self.root} can't be locked ({error.strerror or error}): its file "
+                "system has no locks, or locks/ was changed; name a directory on a local disk with "
+                "--embinit-store"
+            ) from error
         try:
             yield True
         finally:

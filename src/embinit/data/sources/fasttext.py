@@ -51,6 +51,16 @@ class FastTextBinary(WordVectors):
         """
         return int(self._model.vector_size)
 
+    def check(self) -> None:
+        """See the base class."""
+        self._refuse_packed()
+        with (
+            reading(self.path),
+            self.path.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as model,
+        ):
+            _header(self.path, model)
+
     def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Float[Tensor, "D"] | None]]:
         """See the base class."""
         for word in self._model.index_to_key:
@@ -65,10 +75,13 @@ class FastTextBinary(WordVectors):
                 )
             yield word.encode(), row
 
-    @cached_property
-    def _model(self) -> Any:
+    def _refuse_packed(self) -> None:
         if self.path.suffix == ".gz":  # gensim would read it, but as other numbers
             raise InputError(f"{self.path}: unpack it; a fastText model is read from a plain .bin")
+
+    @cached_property
+    def _model(self) -> Any:
+        self._refuse_packed()
         try:
             from gensim.models.fasttext import load_facebook_vectors
         except ImportError:

@@ -72,6 +72,15 @@ class HuggingFaceTable:
             f"{path} names no width ({', '.join(WIDTHS)}); fetch the model again, or add it"
         )
 
+    def check(self) -> None:
+        """Looks at the configuration and at the names of the tensors, in little time.
+
+        Raises:
+            InputError: The model is broken, or has no table.
+        """
+        self._find()
+        _ = self.dim
+
     def fingerprint(self) -> str:
         """The digest of the file that holds the table."""
         return "/".join(digest(path) for path in self._files())

@@ -10,14 +10,16 @@ from embinit.data.sources.arrays import ArrayVectors
 from embinit.data.sources.base import SOURCES, ByLanguage, Source, SourceEntry
 from embinit.data.sources.fasttext import FastTextBinary, is_fasttext
 from embinit.data.sources.huggingface import HuggingFaceTable
-from embinit.data.sources.text import TextVectors
+from embinit.data.sources.text import TextVectors, WordVectors
 from embinit.data.sources.word2vec import Word2VecBinary
 from embinit.errors import InputError
 
 ENGLISH = frozenset({"en"})
 
 
-def open_source(name: str, path: Path, languages: frozenset[str] = ENGLISH) -> Source:
+def open_source(
+    name: str, path: Path, languages: frozenset[str] = ENGLISH
+) -> WordVectors | HuggingFaceTable:
     """Opens the source at a path, by the kind of file.
 
     A directory is a Hugging Face model. A file .bin or .bin.gz is a fastText model, if it begins as
@@ -69,7 +71,7 @@ def named_source(given: str) -> tuple[str, Path]:
     """Splits ``NAME=PATH`` into the name and the absolute path.
 
     Raises:
-        InputError: ``given`` has another form, or there is no such path.
+        InputError: ``given`` has another form, or there is no such path, or no vectors there.
     """
     name, _, path = given.partition("=")
     if not name or not path:
@@ -80,6 +82,11 @@ def named_source(given: str) -> tuple[str, Path]:
             f"--embinit-source {given}: {absolute} doesn't exist; name a file of vectors, or the "
             "directory of a Hugging Face model"
         )
+    source = open_source(name, absolute)
+    try:
+        source.check()
+    except InputError as error:
+        raise InputError(f"--embinit-source {given}: {error}") from None
     return name, absolute
 
 

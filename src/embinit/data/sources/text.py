@@ -72,6 +72,14 @@ class WordVectors(abc.ABC):
         """The digest of the file."""
         return digest(self.path)
 
+    def check(self) -> None:
+        """Looks at the file's beginning, in little time.
+
+        Raises:
+            InputError: It is broken. What follows is read when words are looked up.
+        """
+        next(self._read(()), None)
+
     def words(self, most: int) -> tuple[str, ...]:
         """The words of the file's first ``most`` entries, each once.
 

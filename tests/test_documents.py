@@ -1,0 +1,273 @@
+"""Verdict documents come in whole or as one error, go out together, and say what they lack."""
+
+from __future__ import annotations
+
+import copy
+import errno
+import json
+import multiprocessing
+import os
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embinit.cli import main
+from embinit.data import files
+from embinit.data.schema import mismatch
+from embinit.errors import InputError, printable
+from embinit.report import baseline, load_schema, past, render, write_report
+
+REFERENCE = Path(__file__).parents[1] / "reports/reference/verdicts.json"
+WHOLE = json.loads(REFERENCE.read_bytes())
+SMALL = {**WHOLE, "claims": [claim for claim in WHOLE["claims"] if claim["comparisons"]][:2]}
+
+values = st.one_of(
+    st.sampled_from([None, True, "", "x", 0, 1, -1, 0.5, 1e308, [], {}, [[]], {"a": 1}]),
+    st.text(max_size=3),
+)
+
+
+def places(value: object) -> list[tuple[object, ...]]:
+    """The path of every value in a JSON document."""
+    paths: list[tuple[object, ...]] = []
+    for name, each in value.items() if isinstance(value, dict) else enumerate(value):
+        inner = places(each) if isinstance(each, (dict, list)) else []
+        paths += [(name,), *((name, *path) for path in inner)]
+    return paths
+
+
+PLACES = places(SMALL)
+
+
+@st.composite
+def spoilt(draw):
+    """The document with one value gone or another."""
+    document = copy.deepcopy(SMALL)
+    *path, last = draw(st.sampled_from(PLACES))
+    holder = document
+    for name in path:
+        holder = holder[name]
+    if isinstance(holder, dict) and draw(st.booleans()):
+        del holder[last]
+    else:
+        holder[last] = draw(values)
+    return document
+
+
+def opened(schema: object) -> object:
+    """The schema without its ban on further fields, which a reader passes over."""
+    if isinstance(schema, dict):
+        return {
+            name: opened(each)
+            for name, each in schema.items()
+            if not (name == "additionalProperties" and each is False)
+        }
+    return [opened(each) for each in schema] if isinstance(schema, list) else schema
+
+
+ORACLE = jsonschema.Draft202012Validator(opened(load_schema()))
+
+
+@settings(max_examples=150, derandomize=True, database=None)
+@given(spoilt())
+def test_the_schema_is_checked_as_jsonschema_does(document):
+    """The package is the oracle; embinit itself doesn't need it."""
+    assert (mismatch(document, load_schema()) == "") == ORACLE.is_valid(document)
+
+
+@settings(max_examples=40, derandomize=True, database=None)
+@given(document=spoilt(), role=st.sampled_from(["latest", "baseline"]))
+def test_check_gives_a_status_and_no_traceback(tmp_path_factory, document, role):
+    """131 of 1,800 did, with status 1: not in order."""
+    folder = tmp_path_factory.mktemp("check")
+    (folder / "bad.json").write_text(json.dumps(document))
+    (folder / "good.json").write_text(json.dumps(SMALL))
+    latest, held = ("bad", "good") if role == "latest" else ("good", "bad")
+    arguments = [
+        "check",
+        str(folder / f"{latest}.json"),
+        "--baseline",
+        str(folder / f"{held}.json"),
+    ]
+    status = main(arguments)
+    assert status == 2 if mismatch(document, load_schema()) else status in (0, 1, 2)
+
+
+@pytest.mark.parametrize("content", ["[" * 99_999, '{"a": NaN}', "null", "\0", '{"session": null}'])
+def test_what_is_no_document_is_one_error(tmp_path, content, capsys):
+    """Status 2, which means unusable input."""
+    path = tmp_path / "verdicts.json"
+    path.write_text(content)
+    assert main(["check", str(path)]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+HOSTILE = "a\x1b[2J\x00\x07\x85\x9b\u202eb\u2028c\u2066\ud800\r"
+
+
+def test_nobody_elses_control_characters_are_shown(tmp_path):
+    """In the page, in the documents, in an error; and the documents read back the same."""
+    document = copy.deepcopy(SMALL)
+    for claim in document["claims"]:
+        claim["statement"] = claim["place"] = claim["family_says"] = HOSTILE
+    page = write_report(document, {}, tmp_path)
+    for path in (page, tmp_path / "verdicts.json", tmp_path / past.NAME):
+        text = path.read_text("utf-8")
+        assert printable(text) == text
+        assert not set(text) & set("\x00\x07\x1b\x85\x9b\r\u2028\u202e\u2066")
+    assert baseline.read(tmp_path / "verdicts.json")["claims"][0]["statement"] == HOSTILE
+    assert str(InputError(HOSTILE)) == printable(HOSTILE) == str(InputError(printable(HOSTILE)))
+    assert "\\u001b[2J" in page.read_text("utf-8")
+
+
+NAMES = ("verdicts.json", "index.html", past.NAME)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def killed_at(folder: Path, step: int) -> bool:
+    """Writes a report in a process that ends at its ``step``-th rename; whether it got there."""
+    child = os.fork()
+    if child == 0:
+        renames, replace = iter(range(step, 0, -1)), os.replace
+
+        def ends(source, target):
+            if next(renames) == 1:
+                os._exit(9)
+            replace(source, target)
+
+        files.os.replace = ends
+        later = {**SMALL, "session": {**SMALL["session"], "started": "2031-01-01T00:00:00+00:00"}}
+        later["claims"] = copy.deepcopy(SMALL["claims"])
+        later["claims"][0]["comparisons"][0]["difference"] = 1.0
+        try:
+            write_report(later, {}, folder)
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+
+def test_what_a_killed_writer_left_is_removed_in_time(tmp_path):
+    """Not at once: another process may be writing it."""
+    for name, age in (
+        (".verdicts.json.old", 9999),
+        (".verdicts.json.new", 9),
+        (".other.old", 9999),
+    ):
+        (tmp_path / name).write_text("")
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+    write_report(SMALL, {}, tmp_path)
+    assert sorted(contents(tmp_path)) == sorted([*NAMES, ".verdicts.json.new", ".other.old"])
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # a fork of a process with threads
+@pytest.mark.parametrize("step", [1, 2, 3, 4])
+def test_a_killed_report_is_the_old_one_or_the_new_one(tmp_path, step):
+    """Killed at any of its renames; the next reader completes what was decided."""
+    write_report(SMALL, {}, tmp_path)
+    before = contents(tmp_path)
+    assert killed_at(tmp_path, step)
+    document = baseline.read(tmp_path / "verdicts.json")
+    after = contents(tmp_path)
+    changed = {name for name in NAMES if after[name] != before[name]}
+    assert changed == (set() if step == 1 else set(NAMES))
+    assert document["session"]["started"].startswith("2031") == bool(changed)
+    assert files.JOURNAL not in after
+
+
+def test_a_journal_moves_nothing_of_its_own_choice(tmp_path):
+    """Somebody else's report may hold one."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/secret").write_text("kept")
+    (tmp_path / "mine").write_text("kept")
+    for pairs in ({"mine": "../other/secret"}, {"x": "mine"}, {"../y": ".../y.1"}, ["a"], {"a": 1}):
+        (tmp_path / files.JOURNAL).write_text(json.dumps(pairs))
+        files.finish_writing(tmp_path)
+        assert sorted(contents(tmp_path)) == ["mine"]
+        assert (tmp_path / "other/secret").read_text() == "kept"
+
+
+def test_a_file_in_the_reports_place_costs_nothing(tmp_path):
+    """Neither does a full disk: see test_report.py."""
+    write_report(SMALL, {}, tmp_path)
+    before = contents(tmp_path)
+    (tmp_path / "index.html").unlink()
+    (tmp_path / "index.html").mkdir()
+    with pytest.raises(InputError, match="is as it was; make room"):
+        write_report(SMALL, {}, tmp_path)
+    del before["index.html"]
+    assert contents(tmp_path) == before
+
+
+def test_an_unfinished_session_never_replaces_a_whole_one(tmp_path, capsys):
+    """It says so, it isn't in order, and it can't be blessed."""
+    part = copy.deepcopy(SMALL)
+    part["session"]["unfinished"] = "interrupted by the keyboard"
+    broke = {**copy.deepcopy(SMALL), "errors": [{"nodeid": "claims/test_a.py::b", "reason": "no"}]}
+    for document in (part, broke):
+        jsonschema.validate(document, load_schema())
+    first = write_report(part, {}, tmp_path)
+    assert first == tmp_path / "index.html"
+    assert main(["check", str(tmp_path / "verdicts.json")]) == 1
+    assert "the session is unfinished: interrupted by the keyboard" in capsys.readouterr().out
+    with pytest.raises(InputError, match="not blessed: the session is unfinished"):
+        baseline.bless(tmp_path, tmp_path / "to")
+    assert write_report(SMALL, {}, tmp_path) == first
+    before = contents(tmp_path)
+    for document in (part, broke):
+        assert write_report(document, {}, tmp_path) == tmp_path / "unfinished/index.html"
+        assert contents(tmp_path) == before
+    assert main(["check", str(tmp_path / "unfinished/verdicts.json")]) == 1
+    assert "claims/test_a.py::b broke: no" in capsys.readouterr().out
+
+
+def test_a_failed_blessing_leaves_the_baseline(tmp_path, monkeypatch):
+    """Verdicts and history are replaced together."""
+    write_report(SMALL, {}, tmp_path / "report")
+    baseline.bless(tmp_path / "report", tmp_path / "to")
+    before = contents(tmp_path / "to")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(InputError, match=r"not blessed: .*No space left.*as it was"):
+        baseline.bless(tmp_path / "report", tmp_path / "to")
+    assert contents(tmp_path / "to") == before
+
+
+def one_session(arguments: tuple[Path, int]) -> None:
+    folder, number = arguments
+    document = copy.deepcopy(SMALL)
+    document["session"]["started"] = f"2031-01-{number + 1:02}T00:00:00+00:00"
+    document["claims"][0]["comparisons"][0]["difference"] = float(number)
+    write_report(document, {}, folder)
+
+
+def test_sessions_at_once_lose_no_line(tmp_path):
+    """11 of 12 were kept: the history is read, added to and written."""
+    with multiprocessing.get_context("fork").Pool(4) as pool:
+        pool.map(one_session, [(tmp_path, number) for number in range(8)])
+    started = [session["started"][8:10] for session in past.read([tmp_path / past.NAME])]
+    assert started == [f"{number:02}" for number in range(1, 9)]
+
+
+def test_a_clock_that_goes_back_keeps_the_files_order(tmp_path):
+    """Lines stand by their time, whenever they were written."""
+    for number in (9, 10, 8):
+        one_session((tmp_path, number))
+    lines = (tmp_path / past.NAME).read_text().splitlines()
+    assert [json.loads(line)["started"][8:10] for line in lines] == ["09", "10", "11"]
+
+
+def test_a_page_is_escaped_as_a_whole():
+    """Also what comes from runs and from the template."""
+    document = copy.deepcopy(SMALL)
+    document["session"]["command"] = HOSTILE
+    assert printable(page := render(document, {})) == page
