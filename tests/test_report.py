@@ -49,7 +49,7 @@ from embinit.report.verdicts import wanted
 from embinit.runs.kinds import KINDS, Description, EvaluationKind, kind_of
 from embinit.runs.measures import MEASURES, at_epoch, over_epochs
 from embinit.runs.results import RunResult
-from embinit.specs import ModelSpec, Recipe, RunSpec
+from embinit.specs import FunctionSpec, ModelSpec, Recipe, RunSpec
 from embinit.tables.diagnostics import TableStatistics
 
 HOSTILE = (
@@ -1092,6 +1092,7 @@ def test_what_was_trained_lists_every_kind_of_run(monkeypatch: pytest.MonkeyPatc
         table.run("pretrained", 0),
         chung2021.experiments("micro")[0].run(chung2021.USUAL, 0),
         replace(usual, model=None, training=Recall()),
+        replace(usual, model=None, training=FunctionSpec("mine.trained", "c0de", '{"arm": "a"}')),
     ]
     assert {spec.kind for spec in specs} == set(KINDS)
     # Each kind has two runs, of which the first stands for both.

@@ -49,15 +49,14 @@ TARGET = "claims"
 def _add_target(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "target",
-        help="first of all: a folder or file of claims, or a paper such as kim2024 (default: "
-        "claims)",
+        help="first of all: a folder or file of claims, or a paper's short name (default: claims)",
     )
     command.add_argument(
         "--claim",
         action="append",
         default=[],
         metavar="GLOB",
-        help="only claims whose id fits, such as 'kim2024/finding-1/*'; repeatable",
+        help="only claims whose id fits, such as 'mine/finding-1/*'; repeatable",
     )
     command.epilog = "Further arguments go to pytest, such as -n 4 or --embinit-tier sample."
 

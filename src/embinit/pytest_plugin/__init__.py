@@ -37,8 +37,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "action": "append",
         "default": [],
         "metavar": "GLOB",
-        "help": "only claims whose id fits, such as 'kim2024/finding-1/*'; repeatable "
-        "(default: all)",
+        "help": "only claims whose id fits, such as 'mine/finding-1/*'; repeatable (default: all)",
     },
     "list": {
         "action": "store_true",

@@ -241,7 +241,7 @@ def write_report(
     except OSError as error:
         raise InputError(
             f"the report in {directory} can't be written ({error.strerror or error}), and what was "
-            "there is as it was; make room, or name another --report-dir"
+            "there is as it was; make room, or name another --embinit-report-dir"
         ) from error
     return directory / "index.html"
 
