@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +18,7 @@ from embinit.papers import chung2021
 from embinit.papers.kim2024.experiments import pretrainings, probes
 from embinit.runs.kinds import KINDS
 from embinit.runs.results import RunResult
-from embinit.specs import RunSpec
+from embinit.specs import FunctionSpec, RunSpec
 
 RUNS = {
     run.kind: run
@@ -26,6 +27,11 @@ RUNS = {
         chung2021.experiments("micro")[0].run("pretrained", 3),
         pretrainings("micro")[0].run("pretrained", 3),
         probes("micro")[0].run("pretrained", 3),
+        replace(
+            make_experiment().run("pretrained", 3),
+            model=None,
+            training=FunctionSpec("mine.trained", "c0de", '{"arm": "a"}', ("words.txt",)),
+        ),
     )
 }
 

@@ -29,6 +29,8 @@ def require_conjunction(frame: FrameType) -> None:
     Raises:
         InputError: It is negated, one of several that may hold, or decides what comes next.
     """
+    if str(frame.f_globals.get("__name__")).startswith("_pytest."):
+        return  # pytest explains an assertion that is false already
     file, position = frame.f_code.co_filename, _position(frame)
     linecache.checkcache(file)
     text = "".join(linecache.getlines(file, frame.f_globals))
