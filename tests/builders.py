@@ -14,8 +14,22 @@ from embinit.claims.experiments import Experiment
 from embinit.runs.kinds import KINDS
 from embinit.runs.measures import MEASURES
 from embinit.runs.results import RunResult
-from embinit.specs import Cut, DataSpec, ModelSpec, Recipe, RunSpec, TrainingSpec
+from embinit.specs import (
+    Cut,
+    DataSpec,
+    FunctionSpec,
+    ModelSpec,
+    Recipe,
+    RunSpec,
+    TrainingSpec,
+)
 from embinit.tables.diagnostics import TableStatistics
+
+
+def make_function_run() -> RunSpec:
+    """A run of a user's function."""
+    recipe = FunctionSpec("mine.trained", "c0de", '{"arm": "a"}', ("words.txt",))
+    return dataclasses.replace(make_experiment().run("xavier", 3), model=None, training=recipe)
 
 
 def make_experiment(**changes: Any) -> Experiment:

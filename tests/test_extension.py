@@ -740,7 +740,7 @@ def no_tokenizer(directory):
         (other_config, "mend vocab_size"),
         (unknown_table, r"'model.memory.slots' has 300 rows too.*not known"),
         (unfit_tokenizer, "1 ids beyond the table's 300 rows"),
-        (no_tokenizer, "tokenizer.*can't be loaded"),
+        (no_tokenizer, "tokenizer.*broken or cut short"),
     ],
 )
 def test_bad_models_are_one_error_and_leave_nothing(spoil, message, tmp_path):

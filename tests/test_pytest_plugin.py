@@ -489,7 +489,7 @@ def test_a_broken_claim_is_no_refuted_one(suite):
 )
 def test_bad_options_end_the_session_before_it_starts(suite, arguments, message):
     """One clear error each, and pytest's usage status."""
-    (suite.path / "file").write_text("")
+    (suite.path / "file").write_text("the 1 2\n")
     result = suite.runpytest_subprocess("claims", *arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([message])

@@ -5,20 +5,26 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import make_experiment, make_result, make_table, parts_of, values_of
+from builders import (
+    make_experiment,
+    make_function_run,
+    make_result,
+    make_table,
+    parts_of,
+    values_of,
+)
 from embinit.data.sources import Coverage
 from embinit.errors import InputError
 from embinit.papers import chung2021
 from embinit.papers.kim2024.experiments import pretrainings, probes
 from embinit.runs.kinds import KINDS
 from embinit.runs.results import RunResult
-from embinit.specs import FunctionSpec, RunSpec
+from embinit.specs import RunSpec
 
 RUNS = {
     run.kind: run
@@ -27,11 +33,7 @@ RUNS = {
         chung2021.experiments("micro")[0].run("pretrained", 3),
         pretrainings("micro")[0].run("pretrained", 3),
         probes("micro")[0].run("pretrained", 3),
-        replace(
-            make_experiment().run("pretrained", 3),
-            model=None,
-            training=FunctionSpec("mine.trained", "c0de", '{"arm": "a"}', ("words.txt",)),
-        ),
+        make_function_run(),
     )
 }
 
