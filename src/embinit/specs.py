@@ -137,6 +137,11 @@ class Recipe:
         """The precision of matrix products (see ``models.transformer.PRECISIONS``)."""
         return "float32"
 
+    @property
+    def label(self) -> str:
+        """The arm's name for people; "" where the init names it."""
+        return ""
+
     def without_extras(self) -> Self:
         """The recipe without extras: curves that are recorded only to be shown."""
         return self

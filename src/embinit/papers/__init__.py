@@ -22,7 +22,7 @@ from embinit.errors import InputError
 from embinit.registry import Registry
 from embinit.runs.measures import Measure, measure
 from embinit.runs.results import RunResult
-from embinit.specs import FunctionSpec, RunSpec
+from embinit.specs import RunSpec
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ def arm_labels(papers: Iterable[Paper]) -> Callable[[RunSpec], str]:
         labels |= each.source_labels()
 
     def label(run: RunSpec) -> str:
-        if isinstance(run.training, FunctionSpec):
+        if run.training is not None and run.training.label:
             return run.training.label
         from embinit.tables.inits import INITS
 
