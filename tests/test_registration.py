@@ -162,7 +162,14 @@ def test_a_setting_that_cannot_find_what_is_planted_tests_no_claim(tmp_path: Pat
     able = replace(ONE, seeds=5, most_seeds=None, planted=3.0)
 
     def reads(experiment, expects=None, measure=None):
-        @Claim("mine/two/a", "a", "here", family, lambda tier: [experiment], expects)
+        @Claim(
+            "mine/two/a",
+            says="a",
+            where="here",
+            family=family,
+            experiments=lambda tier: [experiment],
+            expects=expects,
+        )
         def test_claim(experiment):
             left, right = experiment["pretrained"], experiment["xavier"]
             if measure:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from embinit.claims.lock import CHANGED
 from embinit.data.files import write_atomically
 from embinit.errors import InputError
 
@@ -74,6 +75,15 @@ def wrong_controls(document: Document) -> list[str]:
         f"control {claim['id']} is {claim['verdict']}, not {claim['expects']}"
         for claim in document["claims"]
         if claim["as_expected"] is False
+    ]
+
+
+def not_as_registered(document: Document) -> list[str]:
+    """The claims that differ from what their lock says, a sentence each."""
+    return [
+        f"{claim['id']} is not as registered in {known['lock']}: {known['differs']}"
+        for claim in document["claims"]
+        if (known := claim.get("registration")) is not None and known["state"] == CHANGED
     ]
 
 

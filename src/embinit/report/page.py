@@ -43,7 +43,7 @@ from embinit.report.arms import (
 )
 from embinit.report.charts import Curves, Forest, History, curves, forest
 from embinit.report.mechanism import Drawn, draw
-from embinit.report.verdicts import deciding, deciding_p, leaning, wanted
+from embinit.report.verdicts import WORDS_OF_STATE, deciding, deciding_p, leaning, wanted
 from embinit.runs.kinds import kind_of
 
 SCHEMA_VERSION = 1
@@ -690,6 +690,7 @@ def _template() -> jinja2.Template:
         "uses_margin": lambda relation: Relation(relation).uses_margin,
     }
     environment.filters |= {"deciding_p": deciding_p, "leaning": leaning}
+    environment.filters["registered"] = lambda state: WORDS_OF_STATE.get(state, state)
     environment.globals |= {
         "decimals": numbers.decimals,
         "missing": numbers.MISSING,
