@@ -333,8 +333,14 @@ def test_two_functions_of_one_name_are_refused():
     def other(seed):
         return 1.0
 
-    with pytest.raises(InputError, match=r"are called 'fit' \(test_functions.py:\d+ and test_fu"):
-        training(measures=["score"], name="fit")(other)
+    second = training(measures=["score"], name="fit")(other)
+    [each] = experiment("mine", training=second, arms={"a": {}})("micro")
+    for use in (lambda: each["a"], lambda: each.run("a", 0)):
+        with pytest.raises(
+            InputError, match=r"are called 'fit' \(test_functions.py:\d+ and test_fu"
+        ):
+            use()
+    assert TRAININGS["fit"].function is fit
     with pytest.raises(InputError, match=r"takes no seed; write def seedless\(seed"):
         training(measures=["score"], name="seedless")(lambda: 1.0)
 

@@ -42,8 +42,9 @@ class FunctionExperiment(Experiment):
         """An arm's metric, one value a seed.
 
         Raises:
-            InputError: There is no such arm.
+            InputError: There is no such arm, or two functions have the same name.
         """
+        self.function.require_own_name()
         self._arguments(arm)
         return Quantity(
             terms=(Term(1, self, arm, self.metric),),
