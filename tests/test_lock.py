@@ -159,6 +159,10 @@ def test_what_is_registered_is_held_against_every_session(embinit, project):
     page = (project / "reports/latest/index.html").read_text()
     assert named["digest"] in page
     assert "registered afterwards" not in page
+    # Nothing here has an embedding, and the page doesn't speak of any.
+    words = re.sub(r"<style>.*?</style>", "", page, flags=re.S).lower()
+    for foreign in ("embedding", "dropout", "sinusoid", "xavier", "glove", "position enc"):
+        assert foreign not in words, foreign
 
     change(
         project, 'assert arms["better"] > arms["plain"]', 'assert arms["plain"] < arms["better"]'
