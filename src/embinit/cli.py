@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from embinit import __version__
 from embinit.claims.paired_tests import VERDICTS
 from embinit.commands import add_commands, register, with_target
-from embinit.errors import InputError
+from embinit.errors import InputError, lacking_models
 from embinit.report.baseline import changes, not_as_registered, read, wrong_controls
 
 if TYPE_CHECKING:
@@ -57,6 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return command(parsed)
     except InputError as error:
         print(f"embinit: {error}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        if (lacking := lacking_models(error)) is None:
+            raise
+        print(f"embinit: {lacking}", file=sys.stderr)
         return 2
 
 

@@ -50,7 +50,7 @@ from embinit.claims.paired_tests import Verdict
 from embinit.claims.registration import Registration, digest_of, measure_spread, registered_runs
 from embinit.claims.statements import Statement
 from embinit.data.files import write_atomically
-from embinit.errors import InputError
+from embinit.errors import InputError, lacking_models
 from embinit.papers import arm_labels, paper, papers_of, with_tier
 from embinit.pytest_plugin import CONTROLLER, MARK, PHASES, STARTED, STRICT, outlook, progress_line
 from embinit.pytest_plugin.folder import Folder
@@ -975,8 +975,10 @@ def _check_folder(folder: Path) -> None:
 
 
 def _check_device(device: str) -> None:
-    import torch
-
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise (lacking_models(error) or error) from None
     try:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
@@ -1054,6 +1056,8 @@ def _located(item: pytest.Function, error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if Path(frame.filename) == item.path]
     line = lines[-1] if lines else inspect.unwrap(item.function).__code__.co_firstlineno
+    if isinstance(error, ModuleNotFoundError):
+        error = lacking_models(error) or error
     what = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
     try:
         path = item.path.relative_to(item.config.rootpath)
@@ -1068,7 +1072,12 @@ def _settle_audit(item: pytest.Function, audit: Audit) -> None:
     An inconsistency is the paper's, and nothing here can mend it.
     """
     taken = inspect.signature(item.obj).parameters
-    checks = item.obj(**{name: item.funcargs[name] for name in taken})
+    try:
+        checks = item.obj(**{name: item.funcargs[name] for name in taken})
+    except ModuleNotFoundError as error:
+        if (lacking := lacking_models(error)) is None:
+            raise
+        pytest.fail(str(lacking), pytrace=False)
     finding = finding_of(checks)
     item.user_properties.append(
         (AUDIT_PROPERTY, json.dumps(audit_entry(audit, _argument(item), checks)))

@@ -467,7 +467,8 @@ def methods(document: Mapping[str, Any], runs: Sequence[Run]) -> str:
     many = "one family" if len(families) == 1 else f"{len(families)} families"
     text = [
         f"Directional claims were tested with embinit on its {session['tier']} tier. Each arm was "
-        f"trained with {_seeds(claims)} seeds. {_shared(runs)}'Not worse' and 'alike' allow a margin that was registered "
+        f"trained with {_seeds(claims)} seeds. {_shared(runs)}"
+        "'Not worse' and 'alike' allow a margin that was registered "
         "before any run that it judges: at least twice the standard deviation of the baseline arm "
         f"over seeds. The claims belong to {many}; each shares out a level of 5 % evenly over its "
         "claims, counted beforehand. A claim is supported if all of its comparisons are, and "
