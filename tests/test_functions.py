@@ -9,6 +9,7 @@ import random
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -333,8 +334,14 @@ def test_two_functions_of_one_name_are_refused():
     def other(seed):
         return 1.0
 
-    with pytest.raises(InputError, match=r"are called 'fit' \(test_functions.py:\d+ and test_fu"):
-        training(measures=["score"], name="fit")(other)
+    second = training(measures=["score"], name="fit")(other)
+    [each] = experiment("mine", training=second, arms={"a": {}})("micro")
+    for use in (lambda: each["a"], lambda: each.run("a", 0)):
+        with pytest.raises(
+            InputError, match=r"are called 'fit' \(test_functions.py:\d+ and test_fu"
+        ):
+            use()
+    assert TRAININGS["fit"].function is fit
     with pytest.raises(InputError, match=r"takes no seed; write def seedless\(seed"):
         training(measures=["score"], name="seedless")(lambda: 1.0)
 
@@ -395,12 +402,27 @@ def test_it(arms):
 """
 
 
+NO_MODELS = """
+import sys
+
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "safetensors", "sacrebleu"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+sys.meta_path.insert(0, Absent())
+"""
+"""A Python in which the extra ``models`` isn't installed."""
+
+
 def test_no_torch_is_needed(tmp_path):
     """Neither to judge a claim on a function, nor for pytest, its workers and the report."""
     (tmp_path / "test_light.py").write_text(LIGHT)
     absent = tmp_path / "absent"
     absent.mkdir()
-    (absent / "torch.py").write_text("raise ImportError('there is no torch here')\n")
+    (absent / "sitecustomize.py").write_text(NO_MODELS)
     path = os.pathsep.join([str(absent), *sys.path[1:]])
     quiet = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": path}
     for command in (
@@ -415,3 +437,24 @@ def test_no_torch_is_needed(tmp_path):
         assert ran.returncode == 0, ran.stdout + ran.stderr
     assert (tmp_path / "reports/latest/index.html").exists()
     assert embinit.__version__
+
+
+def test_a_papers_claims_name_the_extra_that_they_need(tmp_path):
+    """Each fails with one line, and so does a command on tables; the audit is skipped."""
+    (tmp_path / "sitecustomize.py").write_text(NO_MODELS)
+    home = Path(__file__).parents[1]
+    path = os.pathsep.join([str(tmp_path), str(home / "src")])
+    quiet = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": path}
+    files = [home / f"claims/kim2024/test_{name}.py" for name in ("audit", "table_4")]
+    wanted = "which isn't installed: pip install 'embinit[models]'"
+    for command, status in (
+        (("-m", "pytest", "-p", "embinit.pytest_plugin", "-p", "no:cacheprovider", *files), 3),
+        (("-m", "embinit", "noise-floor"), 2),
+    ):
+        ran = subprocess.run(
+            [sys.executable, *map(str, command)], cwd=tmp_path, capture_output=True, text=True,
+            env=quiet, check=False,
+        )  # fmt: skip
+        assert ran.returncode == status, ran.stdout + ran.stderr
+        assert wanted in ran.stdout + ran.stderr
+        assert "Traceback" not in ran.stdout + ran.stderr

@@ -6,8 +6,12 @@ can't be taken at their word.
 
 from __future__ import annotations
 
+# ruff: noqa: E402
 import pytest
-import torch
+
+torch = pytest.importorskip(
+    "torch", reason="embinit's own models need torch: pip install 'embinit[models]'"
+)
 
 from embinit.claims.audit import (
     Check,

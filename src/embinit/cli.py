@@ -24,9 +24,15 @@ from typing import TYPE_CHECKING, Any
 
 from embinit import __version__
 from embinit.claims.paired_tests import VERDICTS
-from embinit.commands import add_commands, with_target
-from embinit.errors import InputError, printable
-from embinit.report.baseline import changes, read, unfinished, wrong_controls
+from embinit.commands import add_commands, register, with_target
+from embinit.errors import InputError, lacking_models, printable
+from embinit.report.baseline import (
+    changes,
+    not_as_registered,
+    read,
+    unfinished,
+    wrong_controls,
+)
 
 if TYPE_CHECKING:
     from embinit.runs.store import Store
@@ -48,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 2
     parsed, rest = parser.parse_known_args(with_target(given))
-    if rest and parsed.command not in ("report", "run", "list"):
+    measures_folder = parsed.command == "noise-floor" and parsed.target is not None
+    if rest and parsed.command not in ("report", "run", "list", "register") and not measures_folder:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     parsed.pytest = [argument for argument in rest if argument != "--"]
     command: Callable[[argparse.Namespace], int] = parsed.run
@@ -56,6 +63,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return command(parsed)
     except InputError as error:
         print(f"embinit: {error}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        if (lacking := lacking_models(error)) is None:
+            raise
+        print(f"embinit: {lacking}", file=sys.stderr)
         return 2
 
 
@@ -84,7 +96,7 @@ def _add_check(commands: Any) -> None:
 
 def _check(parsed: argparse.Namespace) -> int:
     latest = read(parsed.verdicts)
-    faults = [*unfinished(latest), *wrong_controls(latest)]
+    faults = [*unfinished(latest), *wrong_controls(latest), *not_as_registered(latest)]
     for change in changes(latest, read(parsed.baseline)) if parsed.baseline else ():
         if change.lost:
             faults.append(str(change))
@@ -186,6 +198,12 @@ def _add_data_dir(command: argparse.ArgumentParser) -> None:
 
 def _add_noise_floor(commands: Any) -> None:
     floor = commands.add_parser("noise-floor", help="what the seeds alone do, and margins from it")
+    floor.add_argument(
+        "target",
+        nargs="?",
+        help="a folder or file of claims whose margins are noise floors: they go to its "
+        "claims.lock (default: embinit's papers, whose floors are told)",
+    )
     floor.add_argument("--tier", default="micro", help="micro, sample or paper (default: micro)")
     _add_data_dir(floor)
     floor.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N (default: cpu)")
@@ -201,6 +219,8 @@ def _add_noise_floor(commands: Any) -> None:
 
 
 def _noise_floor(parsed: argparse.Namespace) -> int:
+    if parsed.target is not None:
+        return _measure_folder(parsed)
     import torch
 
     from embinit.claims.noise_floor import Floor, as_json, measure
@@ -236,6 +256,21 @@ def _noise_floor(parsed: argparse.Namespace) -> int:
                 flush=True,
             )
     return 0
+
+
+def _measure_folder(parsed: argparse.Namespace) -> int:
+    others = {"--task": parsed.task, "--effect": parsed.effect, "--json": parsed.json}
+    given = [name for name, value in others.items() if value is not None]
+    if given:
+        raise InputError(f"{', '.join(given)} are for embinit's papers, not for a folder of claims")
+    data = [] if parsed.data_dir is None else [f"--embinit-data-dir={parsed.data_dir}"]
+    return register(
+        parsed,
+        "noise-floors",
+        f"--embinit-tier={parsed.tier}",
+        f"--embinit-device={parsed.device}",
+        *data,
+    )
 
 
 def _add_prepare(commands: Any) -> None:

@@ -1,4 +1,4 @@
-"""The commands around claims: ``embinit list``, ``run``, ``new`` and ``runs``."""
+"""The commands around claims: ``embinit list``, ``run``, ``register``, ``new`` and ``runs``."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ def add_commands(commands: Any) -> None:
     """Adds the commands to the parser's."""
     _add_list(commands)
     _add_run(commands)
+    _add_register(commands)
     _add_new(commands)
     _add_runs(commands)
 
 
 def with_target(arguments: Sequence[str]) -> list[str]:
-    """The arguments with a target behind ``run`` and ``list``, where none stands there.
+    """The arguments with a target behind ``run``, ``list`` and ``register``, if none stands there.
 
     Else a value for pytest, such as the 4 of ``-n 4``, would be taken for it.
     """
     command, *rest = arguments
-    if command in ("run", "list") and (not rest or rest[0].startswith("-")):
+    if command in ("run", "list", "register") and (not rest or rest[0].startswith("-")):
         return [command, TARGET, *rest]
     return [command, *rest]
 
@@ -110,6 +111,39 @@ def _add_run(commands: Any) -> None:
 
 def _run(parsed: argparse.Namespace) -> int:
     return _pytest(parsed)
+
+
+def _add_register(commands: Any) -> None:
+    registering = commands.add_parser(
+        "register", help="freeze in claims.lock what must stand before anything trains"
+    )
+    _add_target(registering)
+    registering.add_argument(
+        "--seeds",
+        type=int,
+        default=10,
+        help="measure noise floors and spreads on so many seeds that no claim uses; 0 measures "
+        "nothing (default: 10)",
+    )
+    registering.set_defaults(run=lambda parsed: register(parsed, "claims"))
+
+
+def register(parsed: argparse.Namespace, what: str, *options: str) -> int:
+    """Writes the lock of a folder of claims.
+
+    Args:
+        parsed: The command line, with the target and the seeds.
+        what: What is written: ``claims``, or ``noise-floors`` alone.
+        options: Options of pytest.
+
+    Raises:
+        InputError: There is no such folder, or one seed is too few.
+    """
+    if parsed.seeds == 1 or parsed.seeds < 0:
+        raise InputError(f"--seeds {parsed.seeds}: a spread needs at least 2; 10 are usual")
+    measured = [f"--embinit-register={parsed.seeds}"] if parsed.seeds else []
+    parsed.claim = getattr(parsed, "claim", [])
+    return _pytest(parsed, f"--embinit-freeze={what}", *measured, *options)
 
 
 STARTER = {

@@ -32,3 +32,22 @@ class InputError(ValueError):
 
     def __init__(self, text: object = "") -> None:
         super().__init__(printable(str(text)))
+
+
+MODELS = ("torch", "safetensors", "sacrebleu")
+"""What the extra ``models`` brings: embinit's own models, tables and measures need it."""
+
+
+def lacking_models(error: ModuleNotFoundError) -> InputError | None:
+    """The error for a package of the extra ``models`` that isn't installed; None for any other.
+
+    Args:
+        error: What importing it raised.
+    """
+    name = (error.name or "").partition(".")[0]
+    if name not in MODELS:
+        return None
+    return InputError(
+        f"embinit's own models and tables need {name}, which isn't installed: "
+        "pip install 'embinit[models]'"
+    )

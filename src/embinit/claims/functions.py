@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from embinit.claims.comparisons import Quantity, Term
 from embinit.claims.experiments import Experiment
@@ -18,6 +19,9 @@ from embinit.specs import Cut, DataSpec, PositionSpec, RunSpec, TableSpec
 SEEDS, MOST_SEEDS = 5, 20
 """The seeds of the first look, and of the last."""
 
+NOISE_FLOOR = "noise-floor"
+"""The margin that comes from the baseline's noise floor, which ``claims.lock`` has."""
+
 
 @dataclass(frozen=True)
 class FunctionExperiment(Experiment):
@@ -26,17 +30,21 @@ class FunctionExperiment(Experiment):
     Attributes:
         function: The training function.
         arms: The arguments of each arm.
+        wants_noise_floor: Whether the margin comes from the noise floor. It is NaN until that is
+            measured.
     """
 
     function: Training = field(kw_only=True)
     arms: Mapping[str, Mapping[str, Any]] = field(kw_only=True, hash=False)
+    wants_noise_floor: bool = field(default=False, kw_only=True)
 
     def __getitem__(self, arm: str) -> Quantity:
         """An arm's metric, one value a seed.
 
         Raises:
-            InputError: There is no such arm.
+            InputError: There is no such arm, or two functions have the same name.
         """
+        self.function.require_own_name()
         self._arguments(arm)
         return Quantity(
             terms=(Term(1, self, arm, self.metric),),
@@ -115,7 +123,7 @@ def experiment(
     training: Training,
     arms: Mapping[str, object] | Iterable[str],
     metric: str | Measure | None = None,
-    margin: float = 0.0,
+    margin: float | Literal["noise-floor"] = 0.0,
     baseline: str | None = None,
     seeds: int = SEEDS,
     most_seeds: int | None = MOST_SEEDS,
@@ -129,7 +137,9 @@ def experiment(
         arms: The arms by name: the function's arguments as a mapping, or a value for its argument
             ``arm``, which is the name where None or an ellipsis is given. Names alone will do.
         metric: The measure that arms are compared by; by default the function's first.
-        margin: The smallest difference that matters, in the metric's unit.
+        margin: The smallest difference that matters, in the metric's unit; ``"noise-floor"`` for
+            twice the standard deviation of the baseline over seeds, which ``embinit noise-floor``
+            measures.
         baseline: The arm that others are held against; by default the first.
         seeds: How many seeds the first look takes.
         most_seeds: How many the last look takes, for what is still UNDECIDED.
@@ -148,10 +158,7 @@ def experiment(
     if not given:
         raise InputError(f"the experiment {name!r} has no arms; name at least two")
     known = {arm: training.arguments(arm, arguments) for arm, arguments in given.items()}
-    if not 0 <= margin < float("inf"):
-        raise InputError(
-            f"a margin of {margin} can't be used; give 0 or more, in the metric's unit"
-        )
+    number = _margin(margin)
     if baseline is not None and baseline not in known:
         raise InputError(
             f"the baseline {baseline!r} is no arm of {name!r}: {nearest(baseline, known)}it has "
@@ -169,13 +176,26 @@ def experiment(
         training=None,
         metric=first if metric is None else training.measure(metric),
         seeds=seeds,
-        margin=margin,
+        margin=number,
         baseline=baseline or next(iter(known)),
         most_seeds=None if most_seeds is None else max(seeds, most_seeds),
         function=training,
         arms=known,
+        wants_noise_floor=margin == NOISE_FLOOR,
     )
     return Experiments((made,), {tier: dict(each) for tier, each in (sizes or {}).items()})
+
+
+def _margin(given: object) -> float:
+    """A margin as a number: NaN for the noise floor, until that is measured."""
+    if given == NOISE_FLOOR:
+        return math.nan
+    if isinstance(given, int | float) and 0 <= given < float("inf"):
+        return given
+    raise InputError(
+        f"a margin of {given!r} can't be used; give 0 or more, in the metric's unit, or "
+        f"{NOISE_FLOOR!r}"
+    )
 
 
 @dataclass(frozen=True)

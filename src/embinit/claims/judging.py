@@ -11,6 +11,7 @@ What the store lacks is trained first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,7 @@ from embinit.claims.budgets import unequal
 from embinit.claims.comparisons import Comparison, Decision, verdict_of
 from embinit.claims.definitions import Claim, Family, comparisons_of
 from embinit.claims.experiments import Experiment
+from embinit.claims.lock import Lock, command, lock_of, with_margin
 from embinit.claims.looks import Look, look, schedule
 from embinit.claims.paired_tests import Verdict, chance_to_decide, smallest_effect
 from embinit.errors import InputError
@@ -40,6 +42,8 @@ class Case:
         unequal: How its arms' budgets differ though they must not; None where they don't.
         too_small: Why its setting can't tell, whatever comes out; None where it can, as far as that
             is known.
+        unmeasured: Which noise floor its margin still lacks; None where it has its margin.
+        lock: The file of what was registered of its folder's claims; None without a folder.
     """
 
     claim: Claim
@@ -47,11 +51,13 @@ class Case:
     comparisons: tuple[Comparison, ...]
     unequal: str | None
     too_small: str | None = None
+    unmeasured: str | None = None
+    lock: Lock | None = None
 
     @property
     def obstacle(self) -> str | None:
         """Why the claim can't be tested in its experiment at all; None where it can."""
-        return self.unequal or self.too_small
+        return self.unequal or self.unmeasured or self.too_small
 
     @property
     def id(self) -> str:
@@ -87,13 +93,19 @@ class Case:
         return [run for comparison in self.comparisons for run in comparison.runs()]
 
 
-def read(test: ClaimTest, experiment: Experiment, family: Family | None = None) -> Case:
+def read(
+    test: ClaimTest,
+    experiment: Experiment,
+    family: Family | None = None,
+    lock: Lock | None = None,
+) -> Case:
     """Reads a claim, training nothing.
 
     Args:
         test: A function that ``claim`` decorates.
         experiment: The experiment to test it in.
         family: Its family with the size that was counted, in place of its own.
+        lock: What was registered; by default the lock beside the claim's file.
 
     Raises:
         InputError: The function is no claim, or compares what can't be compared.
@@ -104,12 +116,16 @@ def read(test: ClaimTest, experiment: Experiment, family: Family | None = None) 
     if family is not None:
         claim = replace(claim, family=family, on=None)
     _ = claim.family.share(experiment.tier)
-    registered = claim.family.registration
+    lock = lock or lock_of(test, experiment)
+    experiment = with_margin(experiment, lock)
+    registered = claim.family.registration or lock
+    stated = comparisons_of(test, experiment)
+    unmeasured = any(each.relation.uses_margin and math.isnan(each.left.margin) for each in stated)
     comparisons = tuple(
         comparison
         if registered is None
         else replace(comparison, spread=registered.spread(comparison))
-        for comparison in comparisons_of(test, experiment)
+        for comparison in map(_with_a_margin, stated)
     )
     return Case(
         claim,
@@ -117,7 +133,19 @@ def read(test: ClaimTest, experiment: Experiment, family: Family | None = None) 
         comparisons,
         unequal(comparisons, claim.equal) if claim.equal else None,
         _too_small(claim, experiment, comparisons),
+        f"its margin is the noise floor of {experiment.name}, which is not measured yet: run "
+        f"{command(experiment, lock)}"
+        if unmeasured
+        else None,
+        lock,
     )
+
+
+def _with_a_margin(comparison: Comparison) -> Comparison:
+    """The comparison without a margin, where its noise floor is not measured."""
+    if not math.isnan(comparison.left.margin):
+        return comparison
+    return replace(comparison, left=comparison.left.within(0.0), right=comparison.right.within(0.0))
 
 
 def _too_small(

@@ -89,6 +89,12 @@ def margin_for(deviations: Sequence[float]) -> float:
     return math.ceil(4 * max(deviations) - 1e-9) / 2
 
 
+def rounded_up(number: float) -> float:
+    """A number above 0, rounded up to two significant digits: a margin in whatever unit."""
+    digits = 1 - math.floor(math.log10(number))
+    return round(math.ceil(number * 10.0**digits - 1e-9) / 10.0**digits, max(digits, 0))
+
+
 def measure(
     experiment: Experiment,
     seeds: int,

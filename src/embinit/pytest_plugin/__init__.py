@@ -97,6 +97,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "judge nothing: measure how far each difference varies, on so many seeds that no "
         "claim uses, and register that",
     },
+    "freeze": {
+        "default": None,
+        "choices": ("claims", "noise-floors"),
+        "help": "judge nothing: write claims.lock, with the noise floors that margins come from "
+        "or with the claims too; --embinit-register says on how many seeds",
+    },
     "baseline": {
         "default": None,
         "metavar": "VERDICTS",

@@ -17,6 +17,7 @@ import functools
 import gc
 import inspect
 import json
+import math
 import os
 import time
 import traceback
@@ -33,20 +34,37 @@ from embinit.claims.audit import Audit, Finding, finding_of
 from embinit.claims.comparisons import OTHER_SEEDS, Decider, read_by
 from embinit.claims.definitions import Claim, Family, argument_of
 from embinit.claims.experiments import Experiment
+from embinit.claims.functions import FunctionExperiment
 from embinit.claims.judging import Case, Judgement, NextLook, broken, judge, next_look, read
+from embinit.claims.lock import (
+    Lock,
+    claim_key,
+    code_of,
+    lock_beside,
+    measured_noise_floor,
+    noise_floor_key,
+    noise_floor_runs,
+)
 from embinit.claims.looks import schedule
 from embinit.claims.paired_tests import Verdict
 from embinit.claims.registration import Registration, digest_of, measure_spread, registered_runs
 from embinit.claims.statements import Statement
 from embinit.data.files import write_atomically
-from embinit.errors import InputError
+from embinit.errors import InputError, lacking_models
 from embinit.papers import arm_labels, paper, papers_of, with_tier
 from embinit.pytest_plugin import CONTROLLER, MARK, PHASES, STARTED, STRICT, outlook, progress_line
 from embinit.pytest_plugin.folder import Folder
 from embinit.registry import nearest
 from embinit.report import baseline
 from embinit.report.baseline import Change
-from embinit.report.verdicts import add_holm, audit_entry, claim_entry, properties
+from embinit.report.verdicts import (
+    add_holm,
+    audit_entry,
+    claim_entry,
+    locks_of,
+    not_beforehand,
+    properties,
+)
 from embinit.runs import progress
 from embinit.runs.machine import end_with
 from embinit.runs.modules import Home, load_modules
@@ -58,6 +76,7 @@ PROPERTY = "embinit.verdict"
 AUDIT_PROPERTY = "embinit.audit"
 CLUSTER_ADDRESS = "embinit.cluster"
 SPREAD_PROPERTY = "embinit.spread"
+LOCK_PROPERTY = "embinit.lock"
 REGISTERED = "embinit.registered"
 FAILED = "embinit.failed"
 PATHS = "embinit.paths"
@@ -88,6 +107,7 @@ class ClaimSession:
         verdicts: The claims' entries in the verdicts document.
         audits: The audits' entries.
         spreads: The registered differences that were measured, by the file that they belong to.
+        locks: What is to be written to locks: by their files, then section, then key.
         broken: The names of the claims that broke, and so have no verdict.
         cluster: The address of the Ray cluster that trains; None without one.
     """
@@ -103,6 +123,7 @@ class ClaimSession:
         self.verdicts: list[dict[str, Any]] = []
         self.audits: list[dict[str, Any]] = []
         self.spreads: dict[str, dict[str, Any]] = {}
+        self.locks: dict[str, dict[str, dict[str, Any]]] = {}
         self.broken: list[str] = []
         self.cluster: str | None = None
         self._session: Session | None = None
@@ -402,6 +423,7 @@ class ClaimSession:
             if claim is None:
                 continue
             self._let_it_train(item)
+            _check_lock(item)
             try:
                 item.stash[CASE] = _read(item, folder.family(claim, self.tier))
             except Exception as error:
@@ -461,7 +483,7 @@ class ClaimSession:
         if self.option("list"):
             return outlook.listing(self._cases)
         verbosity = self.config.get_verbosity()
-        if verbosity < 0 or self.option("register") is not None:
+        if verbosity < 0 or self._is_registering:
             return []
         lines = outlook.session_lines(self._cases, self._most_seeds)
         if self._absent:
@@ -493,13 +515,34 @@ class ClaimSession:
                 for line in lines:
                     reporter.write_line(line)
 
+    @property
+    def _is_registering(self) -> bool:
+        """Whether this session judges nothing, and registers what stands beforehand."""
+        return self.option("register") is not None or self.option("freeze") is not None
+
     def _first_runs(self, case: Case) -> list[RunSpec]:
-        """The runs that a claim's first look takes, or those that its spreads are measured on."""
-        if (seeds := self.option("register")) is None:
+        """The runs that a claim's first look takes, or those that are measured beforehand."""
+        if not self._is_registering:
             return case.runs()
-        return [
+        seeds: int = self.option("register") or 0
+        floor = self._wanted_noise_floor(case)
+        runs = [] if floor is None else noise_floor_runs(floor, seeds)
+        if self.option("freeze") == "noise-floors":
+            return runs
+        return runs + [
             run for comparison in case.comparisons for run in registered_runs(comparison, seeds)
         ]
+
+    def _wanted_noise_floor(self, case: Case) -> FunctionExperiment | None:
+        """The claim's experiment, if its noise floor is to be measured now; else None."""
+        experiment = case.experiment
+        if not isinstance(experiment, FunctionExperiment) or not experiment.wants_noise_floor:
+            return None
+        if not self.option("freeze") or not self.option("register") or case.lock is None:
+            return None
+        known = case.lock.noise_floor(experiment)
+        measured = known is not None and known.get("code") == code_of(experiment)
+        return None if measured else experiment
 
     def _check_schedule(self, case: Case) -> None:
         try:
@@ -528,7 +571,7 @@ class ClaimSession:
             pytest.fail(pyfuncitem.stash[UNREADABLE], pytrace=False)
         if CASE not in pyfuncitem.stash:
             return None
-        if self.option("register") is not None:
+        if self._is_registering:
             self._register(pyfuncitem)
             return True
         judgement = self._judge(pyfuncitem.stash[CASE])
@@ -554,15 +597,33 @@ class ClaimSession:
             return broken(case, error, self._most_seeds)
 
     def _register(self, item: pytest.Function) -> None:
-        """Measures the spreads of a claim's differences; the verdict is for another session."""
-        case, seeds = item.stash[CASE], self.option("register")
+        """Measures and freezes what stands beforehand; the verdict is for another session."""
+        case, freeze = item.stash[CASE], self.option("freeze")
         registration = case.claim.family.registration
-        if registration is None:
-            pytest.skip(f"family {case.claim.family.name!r} has no registration")
+        if registration is None and not freeze:
+            pytest.skip(
+                f"family {case.claim.family.name!r} has no registration; embinit register writes "
+                "a lock for it"
+            )
         runs = self._first_runs(case)
         if problems := sorted({problem for run in runs if (problem := self.session.problem(run))}):
             pytest.skip("; ".join(problems))
         self._ensure(runs)
+        failures = sorted({told for run in runs if (told := self.session.failure(run))})
+        if failures:
+            pytest.fail(f"a run failed: {'; '.join(failures)}", pytrace=False)
+        if freeze:
+            case = self._freeze_noise_floor(item, case)
+        if freeze != "noise-floors" and self.option("register"):
+            self._measure_spreads(item, case)
+        if freeze == "claims":
+            self._freeze_claim(item, case)
+        item.user_properties.append((REGISTERED, ""))
+
+    def _measure_spreads(self, item: pytest.Function, case: Case) -> None:
+        """Measures the spreads of a claim's differences."""
+        registration, lock = case.claim.family.registration, case.lock
+        seeds: int = self.option("register")
         for comparison in case.comparisons:
             spread = measure_spread(comparison, seeds, self.session.result)
             if spread is None:
@@ -575,9 +636,40 @@ class ClaimSession:
                 "sd": spread.sd,
                 "seeds": spread.seeds,
             }
-            told = {"file": str(registration.path), "digest": digest_of(comparison), "entry": entry}
-            item.user_properties.append((SPREAD_PROPERTY, json.dumps(told)))
-        item.user_properties.append((REGISTERED, ""))
+            digest = digest_of(comparison)
+            if registration is not None:
+                told = {"file": str(registration.path), "digest": digest, "entry": entry}
+                item.user_properties.append((SPREAD_PROPERTY, json.dumps(told)))
+            elif lock is not None:
+                _tell_lock(item, lock, "differences", digest, entry)
+
+    def _freeze_noise_floor(self, item: pytest.Function, case: Case) -> Case:
+        """Measures the noise floor that the claim's margin comes from.
+
+        Returns:
+            The claim with that margin.
+        """
+        experiment, lock = self._wanted_noise_floor(case), case.lock
+        if experiment is None or lock is None:
+            return case
+        try:
+            entry = measured_noise_floor(experiment, self.option("register"), self.session.result)
+        except InputError as error:
+            pytest.fail(str(error), pytrace=False)
+        _tell_lock(item, lock, "noise_floors", noise_floor_key(experiment), entry)
+        settled = replace(experiment, margin=entry["margin"], wants_noise_floor=False)
+        return read(item.obj, settled, case.claim.family, lock)
+
+    def _freeze_claim(self, item: pytest.Function, case: Case) -> None:
+        """Freezes what a claim states, unless its margin isn't known yet."""
+        lock = case.lock
+        assert lock is not None
+        experiment = case.experiment
+        if isinstance(experiment, FunctionExperiment) and math.isnan(experiment.margin):
+            pytest.skip(case.unmeasured or f"the noise floor of {experiment.name} isn't measured")
+        seen = any(self.session.key(run) in self.session.store for run in case.runs())
+        entry = lock.registered(case, case.looks(self._most_seeds), seen)
+        _tell_lock(item, lock, "claims", claim_key(case), dict(entry))
 
     def _ensure(self, runs: list[RunSpec]) -> None:
         """Gets ``runs`` stored; the runs of a later look join the plan first."""
@@ -663,6 +755,10 @@ class ClaimSession:
             if name == SPREAD_PROPERTY and report.when == "call":
                 told = json.loads(str(value))
                 self.spreads.setdefault(told["file"], {})[told["digest"]] = told["entry"]
+            if name == LOCK_PROPERTY and report.when == "call":
+                told = json.loads(str(value))
+                sections = self.locks.setdefault(told["file"], {})
+                sections.setdefault(told["section"], {})[told["key"]] = told["entry"]
             if name in collected:
                 entries += 1
                 if report.when == "call":
@@ -701,22 +797,52 @@ class ClaimSession:
             warnings.simplefilter("default", DamagedWarning)
             if self._is_worker:
                 return
-            if self.option("register") is not None:
+            if self._is_registering:
                 self._write_spreads(terminalreporter)
+                self._write_locks(terminalreporter)
             elif self.verdicts or self.audits:
                 self._conclude(terminalreporter)
 
     def _write_spreads(self, terminalreporter: Any) -> None:
         """Writes the spreads that were measured to their registrations."""
+        if self.option("freeze") and not self.spreads:
+            return
         terminalreporter.section("registered spreads")
         for file, entries in sorted(self.spreads.items()):
             count = Registration(Path(file)).write(entries)
             terminalreporter.write_line(f"{file}: {len(entries)} measured, {count} in all")
 
+    def _write_locks(self, terminalreporter: Any) -> None:
+        """Writes what was frozen to its locks, and tells what is marked there."""
+        if not self.option("freeze"):
+            return
+        terminalreporter.section("registered")
+        if not self.locks and not self.broken:
+            terminalreporter.write_line("nothing to write: every noise floor is measured already")
+        for file, sections in sorted(self.locks.items()):
+            lock = Lock(Path(file))
+            lock.write(sections)
+            for key, entry in sorted(sections.get("noise_floors", {}).items()):
+                terminalreporter.write_line(
+                    f"noise floor of {key.rpartition(' ')[0]}: sd {entry['sd']:.3g} {entry['unit']}"
+                    f" over {entry['seeds']} seeds, margin {entry['margin']:g}"
+                )
+            for key, entry in sorted(sections.get("claims", {}).items()):
+                if entry.get("afterwards"):
+                    terminalreporter.write_line(
+                        f"registered afterwards: {key}: {entry['afterwards']}"
+                    )
+            counts = ", ".join(
+                f"{len(lock.document[section])} {words}"
+                for section, words in LOCK_WORDS.items()
+                if lock.document[section]
+            )
+            terminalreporter.write_line(f"{file} {lock.digest}: {counts}")
+
     def _conclude(self, terminalreporter: Any) -> None:
         """Writes the report, and prints the verdicts."""
         from embinit.report import past, write_report
-        from embinit.report.verdict_table import verdict_lines
+        from embinit.report.verdict_table import clean, verdict_lines
 
         load_modules(self._modules)  # what claims register, here where no claim was collected
         # statsmodels and pytest call gc.collect(), which would walk all of torch's objects.
@@ -739,6 +865,10 @@ class ClaimSession:
         width = writer.fullwidth if terminalreporter.isatty else None
         for line in verdict_lines(self.verdicts, self.audits, width, writer.hasmarkup):
             terminalreporter.write_line(line)
+        for line in not_beforehand(self.verdicts):
+            terminalreporter.write_line(clean(line))
+        for each in locks_of(self.verdicts):
+            terminalreporter.write_line(f"{each['lock']} {each['digest']}")
         self._tell_changes(terminalreporter)
         terminalreporter.write_line(f"report: {page}")
 
@@ -787,7 +917,9 @@ class ClaimSession:
             if store.path(key).exists()
         )
         first = {entry["looks"][0]["seeds"] for entry in self.verdicts}
+        locks = locks_of(self.verdicts)
         return {
+            **({"locks": locks} if locks else {}),
             "started": datetime.datetime.fromtimestamp(self.started, datetime.UTC).isoformat(),
             "wall_seconds": round(time.time() - self.started, 1),
             "tier": self.tier,
@@ -806,6 +938,30 @@ class ClaimSession:
         return header if self.cluster is None else f"{header}, Ray at {self.cluster}"
 
 
+LOCK_WORDS = {"noise_floors": "noise floors", "differences": "spreads", "claims": "claims"}
+"""What the sections of a lock are called for people."""
+
+
+def _tell_lock(
+    item: pytest.Function, lock: Lock, section: str, key: str, entry: dict[str, Any]
+) -> None:
+    """Has an entry written to a lock at the session's end, by whoever collects the reports."""
+    told = {"file": str(lock.path), "section": section, "key": key, "entry": entry}
+    item.user_properties.append((LOCK_PROPERTY, json.dumps(told)))
+
+
+def _check_lock(item: pytest.Function) -> None:
+    """Refuses a lock that can't be read, before anything trains.
+
+    Raises:
+        pytest.UsageError: It is damaged, or of a newer embinit.
+    """
+    try:
+        _ = lock_beside(item.path).document
+    except InputError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
 def _check_looks(seeds: int, most: int) -> None:
     try:
         schedule(seeds, most)
@@ -822,8 +978,10 @@ def _check_folder(folder: Path) -> None:
 
 
 def _check_device(device: str) -> None:
-    import torch
-
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise (lacking_models(error) or error) from None
     try:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
@@ -871,7 +1029,7 @@ def _read(item: pytest.Function, family: Family) -> Case:
         raise InputError(
             "a claim can't be parametrised: name several experiments, or write several claims"
         )
-    return read(item.obj, given, family)
+    return read(item.obj, given, family, lock_beside(item.path))
 
 
 NO_CLAIM = "it takes an experiment and is no claim; decorate it: @claim(id, says=…, family=…, on=…)"
@@ -901,6 +1059,8 @@ def _located(item: pytest.Function, error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if Path(frame.filename) == item.path]
     line = lines[-1] if lines else inspect.unwrap(item.function).__code__.co_firstlineno
+    if isinstance(error, ModuleNotFoundError):
+        error = lacking_models(error) or error
     what = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
     try:
         path = item.path.relative_to(item.config.rootpath)
@@ -915,7 +1075,12 @@ def _settle_audit(item: pytest.Function, audit: Audit) -> None:
     An inconsistency is the paper's, and nothing here can mend it.
     """
     taken = inspect.signature(item.obj).parameters
-    checks = item.obj(**{name: item.funcargs[name] for name in taken})
+    try:
+        checks = item.obj(**{name: item.funcargs[name] for name in taken})
+    except ModuleNotFoundError as error:
+        if (lacking := lacking_models(error)) is None:
+            raise
+        pytest.fail(str(lacking), pytrace=False)
     finding = finding_of(checks)
     item.user_properties.append(
         (AUDIT_PROPERTY, json.dumps(audit_entry(audit, _argument(item), checks)))

@@ -18,6 +18,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from embinit.claims.lock import CHANGED
 from embinit.data.files import finish_writing, held, write_together
 from embinit.data.outside import read_json, reading
 from embinit.data.schema import check_document
@@ -95,6 +96,15 @@ def wrong_controls(document: Document) -> list[str]:
         f"control {claim['id']} is {claim['verdict']}, not {claim['expects']}"
         for claim in document["claims"]
         if claim["as_expected"] is False
+    ]
+
+
+def not_as_registered(document: Document) -> list[str]:
+    """The claims that differ from what their lock says, a sentence each."""
+    return [
+        f"{claim['id']} is not as registered in {known['lock']}: {known['differs']}"
+        for claim in document["claims"]
+        if (known := claim.get("registration")) is not None and known["state"] == CHANGED
     ]
 
 

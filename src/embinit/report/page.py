@@ -43,7 +43,7 @@ from embinit.report.arms import (
 )
 from embinit.report.charts import Curves, Forest, History, curves, forest
 from embinit.report.mechanism import Drawn, draw
-from embinit.report.verdicts import deciding, deciding_p, leaning, wanted
+from embinit.report.verdicts import WORDS_OF_STATE, deciding, deciding_p, leaning, wanted
 from embinit.runs.kinds import kind_of
 
 SCHEMA_VERSION = 1
@@ -312,6 +312,12 @@ class Page:
     devices: Sequence[str]
     train_seconds: float
     used: int
+    embeds: bool
+
+
+def _embeds(used: Sequence[Run]) -> bool:
+    """Whether the page speaks of embedding tables: not where runs are and none starts from any."""
+    return not used or any(run.result.spec.table.init for run in used)
 
 
 def _page(
@@ -377,6 +383,7 @@ def _page(
             numbers.finite(result.provenance.get("seconds")) or 0 for result in results
         ),
         used=len(used),
+        embeds=_embeds(used),
     )
 
 
@@ -488,9 +495,8 @@ def methods(document: Mapping[str, Any], runs: Sequence[Run]) -> str:
     many = "one family" if len(families) == 1 else f"{len(families)} families"
     text = [
         f"Directional claims were tested with embinit on its {session['tier']} tier. Each arm was "
-        f"trained with {_seeds(claims)} seeds. Arms of a seed share the order of the data, dropout "
-        "masks and all weights but the embedding tables, so arms were compared by a one-sided "
-        "paired t test over seeds. 'Not worse' and 'alike' allow a margin that was registered "
+        f"trained with {_seeds(claims)} seeds. {_shared(runs)}"
+        "'Not worse' and 'alike' allow a margin that was registered "
         "before any run that it judges: at least twice the standard deviation of the baseline arm "
         f"over seeds. The claims belong to {many}; each shares out a level of 5 % evenly over its "
         "claims, counted beforehand. A claim is supported if all of its comparisons are, and "
@@ -522,6 +528,19 @@ def methods(document: Mapping[str, Any], runs: Sequence[Run]) -> str:
         text.append(f"BLEU is sacreBLEU's ({'; '.join(signatures)}).")
     text.append(f"Device: {session['device']}. Versions: {versions}.")
     return " ".join(text)
+
+
+def _shared(runs: Sequence[Run]) -> str:
+    """What arms of a seed have in common, and so how they were compared."""
+    if _embeds(runs):
+        return (
+            "Arms of a seed share the order of the data, dropout masks and all weights but the "
+            "embedding tables, so arms were compared by a one-sided paired t test over seeds. "
+        )
+    return (
+        "Arms were called with the same seeds, and compared by a one-sided paired t test over "
+        "seeds. "
+    )
 
 
 def _papers(document: Mapping[str, Any]) -> list[str]:
@@ -718,6 +737,7 @@ def _template() -> jinja2.Template:
         "uses_margin": lambda relation: Relation(relation).uses_margin,
     }
     environment.filters |= {"deciding_p": deciding_p, "leaning": leaning}
+    environment.filters["registered"] = lambda state: WORDS_OF_STATE.get(state, state)
     environment.globals |= {
         "decimals": numbers.decimals,
         "missing": numbers.MISSING,

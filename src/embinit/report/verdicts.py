@@ -10,6 +10,7 @@ from embinit.claims.audit import Audit, Check, finding_of
 from embinit.claims.comparisons import Decision, Lookup
 from embinit.claims.foresight import sight_of
 from embinit.claims.judging import Judgement
+from embinit.claims.lock import ABSENT, AFTERWARDS, BEFOREHAND, CHANGED
 from embinit.claims.paired_tests import Verdict, holm
 from embinit.claims.sampling_noise import sampling_noise
 from embinit.papers import paper as find_paper
@@ -29,7 +30,11 @@ def claim_entry(
         lookup: Finds a run's result.
     """
     case = judgement.case
-    claim, experiment = case.claim, case.experiment
+    claim, experiment, registration = case.claim, case.experiment, {}
+    if case.lock is not None and case.lock.exists:
+        standing = case.lock.standing(case, judgement.looks)
+        named = {"lock": case.lock.name, "digest": case.lock.digest}
+        registration = {"registration": {**named, **asdict(standing)}}
     reasons = "; ".join(dict.fromkeys(d.reason for d in judgement.decisions if d.reason))
     return {
         "id": f"{claim.id}[{experiment.name}]",
@@ -50,6 +55,7 @@ def claim_entry(
         "alpha": case.alpha,
         "looks": [asdict(look) for look in judgement.looks],
         "reason": reasons,
+        **registration,
         "comparisons": [
             _comparison(decision, judgement, key, lookup)
             for decision in judgement.decisions
@@ -196,6 +202,45 @@ def audit_entry(audit: Audit, nodeid: str, checks: Sequence[Check]) -> dict[str,
         "place": audit.where,
         "checks": [asdict(check) for check in checks],
     }
+
+
+def locks_of(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """The locks that claims were held against: file and digest of each.
+
+    Args:
+        claims: The claims' entries.
+    """
+    known = {
+        (entry["registration"]["lock"], entry["registration"]["digest"])
+        for entry in claims
+        if "registration" in entry
+    }
+    return [{"lock": lock, "digest": digest} for lock, digest in sorted(known)]
+
+
+def not_beforehand(claims: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for each claim that stands otherwise than it was registered beforehand.
+
+    Args:
+        claims: The claims' entries.
+    """
+    lines = []
+    for entry in claims:
+        known = entry.get("registration")
+        if known is not None and known["state"] != BEFOREHAND:
+            told = f": {known['differs']}" if known["differs"] else ""
+            words = WORDS_OF_STATE[known["state"]]
+            lines.append(f"{words}: {entry['id']}{told} ({known['lock']})")
+    return lines
+
+
+WORDS_OF_STATE = {
+    BEFOREHAND: "registered beforehand",
+    AFTERWARDS: "registered afterwards",
+    CHANGED: "not as registered",
+    ABSENT: "not registered",
+}
+"""What is said of a claim by how it stands to its lock."""
 
 
 def add_holm(claims: list[dict[str, Any]]) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from embinit.code import is_own_file
 from embinit.data.files import write_atomically
-from embinit.errors import InputError
+from embinit.errors import InputError, lacking_models
 from embinit.runs.kinds import Workplace, kind_of, own_code
 from embinit.runs.machine import (
     cores,
@@ -346,9 +346,12 @@ def key_of(run: RunSpec, data_dir: Path | None) -> str:
         data_dir: The directory with real data, if there is one.
 
     Raises:
-        InputError: A file that the run reads is missing.
+        InputError: A file that the run reads is missing, or a package that its kind needs.
     """
-    read, code = kind_of(run).fingerprint(run, data_dir), own_code(run)
+    try:
+        read, code = kind_of(run).fingerprint(run, data_dir), own_code(run)
+    except ModuleNotFoundError as error:
+        raise (lacking_models(error) or error) from None
     return run_key(run, f"{read}/code {code}" if code else read)
 
 

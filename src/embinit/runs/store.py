@@ -32,6 +32,10 @@ RESULTS_VERSION = 1
 """A part of every key. It is raised when a change of the code changes the runs' results."""
 
 
+FORMAT, FORMAT_VERSION = "format", 1
+"""The file that says how a store's records are written, and the version that is known here."""
+
+
 class DamagedWarning(UserWarning):
     """Something that embinit keeps was damaged, or can't be read here, and was left out.
 
@@ -73,10 +77,12 @@ class Store:
                 it can lie on read-only media; what is damaged there is passed over.
 
         Raises:
-            InputError: The directory can't be written, or holds no store to read.
+            InputError: The directory can't be written, holds no store to read, or a newer embinit
+                wrote it.
         """
         self.root = root.absolute()
         self._write = write
+        self._check_format()
         if not write:
             if not (self.root / "runs").is_dir():
                 raise InputError(f"{self.root} is no store of runs; name one that pytest wrote")
@@ -86,11 +92,30 @@ class Store:
                 (self.root / name).mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.root):
                 pass
+            if not (self.root / FORMAT).exists():
+                write_atomically(self.root / FORMAT, f"{FORMAT_VERSION}\n")
         except OSError as error:
             raise InputError(
                 f"the store {self.root} can't be written: {error.strerror or error}; "
                 "name another directory with --embinit-store"
             ) from error
+
+    def _check_format(self) -> None:
+        """Refuses a store of a newer version, whose records would look damaged here."""
+        try:
+            text = (self.root / FORMAT).read_text(encoding="utf-8", errors="replace").strip()
+        except OSError:
+            return  # one that is new, or older than the file
+        if not text.isdecimal():
+            raise InputError(
+                f"the store {self.root} has {text[:20]!r} for its format; its file {FORMAT} should "
+                f"hold {FORMAT_VERSION}"
+            )
+        if int(text) > FORMAT_VERSION:
+            raise InputError(
+                f"the store {self.root} is of a newer embinit (format {text}, and this one knows "
+                f"{FORMAT_VERSION}); update embinit, or name another directory with --embinit-store"
+            )
 
     def path(self, key: str) -> Path:
         """The path of the record of ``key``, whether it exists or not."""
@@ -198,7 +223,7 @@ class Store:
         # What can't be read back would be trained again and again.
         RunResult.from_record(json.loads(text)["record"])
         try:
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text)
             self._failure(key).unlink(missing_ok=True)
         except OSError as error:

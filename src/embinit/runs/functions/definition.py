@@ -72,6 +72,15 @@ class Training:
         """The function's signature."""
         return inspect.signature(self.function)
 
+    def require_own_name(self) -> None:
+        """Refuses a function whose name another one has.
+
+        Raises:
+            InputError: There is another one.
+        """
+        if "clash" in self.cached:
+            raise InputError(self.cached["clash"])
+
     def measure(self, given: str | Measure) -> Measure:
         """One of its measures.
 
@@ -122,7 +131,12 @@ class Training:
         return {name: None for name in GIVEN if name == "seed" or name in self.signature.parameters}
 
     def spec(self, arguments: Mapping[str, Any]) -> FunctionSpec:
-        """The recipe of a call. Arguments at the function's defaults are told too."""
+        """The recipe of a call. Arguments at the function's defaults are told too.
+
+        Raises:
+            InputError: Another function has its name.
+        """
+        self.require_own_name()
         parameters = self.signature.parameters.values()
         defaults = {
             each.name: each.default
@@ -158,8 +172,7 @@ def training(
         A decorator.
 
     Raises:
-        InputError: There are no measures, a limit isn't above 0, the function takes no seed, or
-            another function has the name.
+        InputError: There are no measures, a limit isn't above 0, or the function takes no seed.
     """
     known = _measures(measures)
     if timeout is not None and not timeout > 0:
@@ -227,10 +240,12 @@ def _register(made: Training) -> None:
                 f"{Path(each.home[1]).name}:{each.function.__code__.co_firstlineno}"
                 for each in (known, made)
             ]
-            raise InputError(
+            # Told by what uses it, so that a clash between files costs no other file its claims.
+            made.cached["clash"] = (
                 f"two training functions are called {made.name!r} ({lines[0]} and {lines[1]}); "
                 "give one of them another name: @training(name=…)"
             )
+            return
     TRAININGS.replace(made.name, made)
 
 

@@ -1,0 +1,291 @@
+"""``claims.lock``: margins from the noise floor, and claims held against what was registered."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import statistics
+import sys
+from types import SimpleNamespace
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embinit import InputError, cli, commands, experiment, training
+from embinit.claims.lock import NAME, Lock, difference, lock_beside
+from embinit.claims.noise_floor import FIRST_SEED, rounded_up
+from embinit.report import load_schema
+from embinit.runs import session
+from embinit.runs.functions import TRAININGS
+
+CLAIMS = """
+import random
+from embinit import Family, a_a, claim, experiment, training
+
+@training(measures={"accuracy": "%"})
+def fit(seed, arm):
+    return {"plain": 70.0, "better": 75.0}[arm] + random.Random(f"{seed} {arm}").random()
+
+each = experiment("fits", training=fit, margin="noise-floor", arms=["plain", "better"],
+                  seeds=5, most_seeds=None)
+MINE = Family("mine/fits")
+
+@claim("mine/fits/no-worse", says="Better is no worse", family=MINE, on=each)
+def test_no_worse(arms):
+    assert arms["better"] >= arms["plain"]
+
+@claim("mine/fits/above", says="Better is above", family=MINE, on=each)
+def test_above(arms):
+    assert arms["better"] > arms["plain"]
+
+test_a_a = a_a(MINE, on=each)
+"""
+
+
+@pytest.fixture
+def project(pytester, monkeypatch):
+    """A folder of claims, one of which needs the noise floor; it has no lock yet.
+
+    Its sessions are in this process, for speed, and train in it alone.
+    """
+    pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q -p no:playwright"\n')
+    pytester.mkdir("claims").joinpath("test_fits.py").write_text(CLAIMS)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr(session, "training_devices", lambda device: ["cpu"])
+    monkeypatch.setattr(TRAININGS, "_entries", {})
+    return pytester.path
+
+
+@pytest.fixture
+def embinit(project, pytester, monkeypatch, capsys):
+    """The command line, whose sessions of pytest are in this process: status and output."""
+
+    def call(command, check):
+        ran = pytester.runpytest_inprocess(*command[3:], "-p", "no:randomly")
+        return SimpleNamespace(returncode=ran.ret)
+
+    monkeypatch.setattr(commands.subprocess, "run", call)
+
+    def run(*arguments):
+        capsys.readouterr()
+        status = cli.main([*map(str, arguments)])
+        told = capsys.readouterr()
+        return SimpleNamespace(returncode=status, stdout=told.out, stderr=told.err)
+
+    return run
+
+
+def change(project, old, new):
+    path = project / "claims/test_fits.py"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def judged(embinit, project, *arguments):
+    """The claims' entries after a session, by their ids' last parts."""
+    ran = embinit("run", *arguments)
+    document = json.loads((project / "reports/latest/verdicts.json").read_text())
+    jsonschema.validate(document, load_schema())
+    claims = {re.search(r"([\w-]+)\[", each["id"])[1]: each for each in document["claims"]}
+    return ran, document, claims
+
+
+def lock_of(project):
+    return json.loads((project / "claims" / NAME).read_text())
+
+
+def test_a_margin_from_the_noise_floor_is_measured_once_and_kept_in_the_lock(embinit, project):
+    """Until then only what needs a margin is NOT RUN, and says which command to run."""
+    ran, document, claims = judged(embinit, project)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert claims["no-worse"]["verdict"] == "NOT RUN"
+    assert claims["no-worse"]["reason"].endswith("not measured yet: run embinit noise-floor claims")
+    assert claims["above"]["verdict"] == "SUPPORTED"
+    assert "locks" not in document["session"]
+    assert "registration" not in claims["above"]
+
+    measured = embinit("noise-floor", "claims", "--seeds", "6")
+    assert measured.returncode == 0, measured.stdout + measured.stderr
+    [(key, floor)] = lock_of(project)["noise_floors"].items()
+    assert key.startswith("fits on micro ")
+    values = [
+        json.loads(path.read_text())["record"]
+        for path in (project / ".embinit/store/runs").rglob("*.json")
+    ]
+    seeds = range(FIRST_SEED, FIRST_SEED + 6)
+    own = [each["measures"]["accuracy"] for each in values if each["spec"]["seed"] in seeds]
+    assert len(own) == 6
+    assert floor["sd"] == pytest.approx(statistics.stdev(own), rel=1e-4)
+    assert 2 * floor["sd"] <= floor["margin"] <= 2.2 * floor["sd"]
+    assert f"margin {floor['margin']:g}" in measured.stdout
+
+    _, _, claims = judged(embinit, project)
+    assert claims["no-worse"]["verdict"] == "SUPPORTED"
+    assert claims["no-worse"]["comparisons"][0]["margin"] == floor["margin"]
+    assert claims["no-worse"]["registration"]["state"] == "absent"
+
+    before = (project / "claims" / NAME).read_bytes()
+    again = embinit("noise-floor", "claims", "--seeds", "6")
+    assert "every noise floor is measured already" in again.stdout
+    assert (project / "claims" / NAME).read_bytes() == before
+    change(project, "70.0", "71.0")
+    embinit("noise-floor", "claims", "--seeds", "6")
+    [changed] = lock_of(project)["noise_floors"].values()
+    assert changed["code"] != floor["code"]
+
+
+def test_what_is_registered_is_held_against_every_session(embinit, project):
+    """Beforehand, changed, and registered anew when its runs were seen."""
+    made = embinit("register", "--seeds", "3")
+    assert made.returncode == 0, made.stdout + made.stderr
+    text = (project / "claims" / NAME).read_text()
+    lock = lock_of(project)
+    assert len(lock["claims"]) == 3
+    assert len(lock["differences"]) == 2  # of the two arms, and of one with itself
+    assert not [each for each in lock["claims"].values() if "afterwards" in each]
+    assert len(text.splitlines()) == 3 + 2 + 1 + 3 + 4
+
+    ran, document, claims = judged(embinit, project)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert {each["registration"]["state"] for each in claims.values()} == {"beforehand"}
+    assert claims["above"]["comparisons"][0]["spread"]["seeds"] == 3
+    [named] = document["session"]["locks"]
+    assert named == {"lock": f"claims/{NAME}", "digest": Lock(project / "claims" / NAME).digest}
+    assert f"claims/{NAME} {named['digest']}" in ran.stdout
+    page = (project / "reports/latest/index.html").read_text()
+    assert named["digest"] in page
+    assert "registered afterwards" not in page
+    # Nothing here has an embedding, and the page doesn't speak of any.
+    words = re.sub(r"<style>.*?</style>", "", page, flags=re.S).lower()
+    for foreign in ("embedding", "dropout", "sinusoid", "xavier", "glove", "position enc"):
+        assert foreign not in words, foreign
+
+    change(
+        project, 'assert arms["better"] > arms["plain"]', 'assert arms["plain"] < arms["better"]'
+    )
+    ran, _, claims = judged(embinit, project)
+    assert claims["above"]["registration"]["state"] == "changed"
+    told = "it states 'plain < better', registered was 'better > plain'"
+    assert f"not as registered: mine/fits/above[fits]: {told} (claims/{NAME})" in ran.stdout
+    assert claims["no-worse"]["registration"]["state"] == "beforehand"
+    verdicts = str(project / "reports/latest/verdicts.json")
+    checked = embinit("check", verdicts)
+    assert checked.returncode == 1
+    assert "NOT IN ORDER: mine/fits/above[fits] is not as registered" in checked.stdout
+
+    again = embinit("register", "--seeds", "0")
+    assert f"registered afterwards: mine/fits/above[fits] on micro: {told}" in again.stdout
+    ran, _, claims = judged(embinit, project)
+    assert claims["above"]["registration"]["state"] == "afterwards"
+    assert f"registered afterwards: mine/fits/above[fits]: {told}" in ran.stdout
+    page = (project / "reports/latest/index.html").read_text()
+    assert '<span class="mark">registered afterwards</span>' in page
+    assert embinit("check", verdicts).returncode == 0
+
+
+def test_another_claim_and_other_looks_are_told(embinit, project):
+    """The family's size and the seeds are part of what was registered."""
+    embinit("register", "--seeds", "2")
+    more = CLAIMS[CLAIMS.index("@claim") : CLAIMS.index("@claim", CLAIMS.index("@claim") + 1)]
+    text = more.replace("no-worse", "more").replace("test_no_worse", "test_more")
+    with (project / "claims/test_fits.py").open("a") as file:
+        file.write("\n" + text)
+    _, _, claims = judged(embinit, project, "--embinit-seeds=3")
+    assert claims["more"]["registration"]["state"] == "absent"
+    assert claims["above"]["registration"]["differs"] == (
+        "its family has 3 claims, registered was 2; it is looked at with 3 seeds, registered was 5"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<<<<<<< HEAD\n{}", "is no lock of claims (JSONDecodeError"),
+        ('{"schema_version": 1}', "is no lock of claims (KeyError: 'noise_floors')"),
+        (
+            '{"schema_version": 2, "noise_floors": {}, "differences": {}, "claims": {}}',
+            "has schema version 2, and this embinit knows 1; use the embinit that wrote it",
+        ),
+    ],
+)
+def test_a_lock_that_cant_be_read_is_one_clear_line(embinit, project, text, said):
+    """Nothing is trained for it."""
+    (project / "claims" / NAME).write_text(text)
+    ran = embinit("run")
+    assert ran.returncode == 4
+    assert said in ran.stderr
+    assert len(ran.stderr.strip().splitlines()) == 1
+    assert not (project / ".embinit/store/runs").exists()
+
+
+def test_a_baseline_without_noise_has_no_noise_floor(embinit, project):
+    """The margin is then to be given as a number; the claim fails alone."""
+    change(project, ' + random.Random(f"{seed} {arm}").random()', "")
+    ran = embinit("noise-floor", "claims", "--seeds", "3")
+    assert ran.returncode == 3  # as where a claim breaks: nothing was judged
+    assert "already" not in ran.stdout
+    assert "3 of 3 seeds of 'plain' gave accuracy, 1 of them different" in ran.stdout
+    assert not (project / "claims" / NAME).exists()
+
+
+def test_bad_commands_are_told(embinit):
+    assert embinit("register", "--seeds", 1).returncode == 2
+    assert embinit("noise-floor", "claims", "--seeds", 1).returncode == 2
+    assert embinit("noise-floor", "claims", "--task", "sst2").returncode == 2
+    assert "nowhere is no folder of claims" in embinit("noise-floor", "nowhere").stderr
+
+
+@given(st.floats(1e-6, 1e6))
+def test_a_margin_is_rounded_up_to_two_digits(number):
+    """So it is no less than twice the deviation, and at most a tenth more, in any unit."""
+    margin = rounded_up(number)
+    assert number * (1 - 1e-9) <= margin <= number * 1.1 * (1 + 1e-9)
+    assert margin == float(f"{margin:.1e}")
+    assert rounded_up(margin) == margin
+
+
+def test_margins_that_cant_be_used_are_refused(monkeypatch):
+    monkeypatch.setattr(TRAININGS, "_entries", {})
+    made = training(measures=["score"])(lambda seed, arm: 0.0)
+    for margin in (-1, math.inf, math.nan, "noise floor", None):
+        with pytest.raises(InputError, match="can't be used; give 0 or more"):
+            experiment("mine", training=made, arms=["a", "b"], margin=margin)
+    [each] = experiment("mine", training=made, arms=["a", "b"], margin="noise-floor")("micro")
+    assert math.isnan(each["a"].margin)
+
+
+def test_the_lock_is_the_nearest_within_the_project(tmp_path):
+    """Beside the claims, or above them up to the project's root; never above that."""
+    (tmp_path / NAME).write_text("")
+    home = tmp_path / "project"
+    (home / "claims/deep").mkdir(parents=True)
+    (home / "pyproject.toml").write_text("")
+    beside = home / "claims/deep/claims.lock"
+    path = home / "claims/deep/test_it.py"
+    assert lock_beside(path).path == beside
+    (home / "claims" / NAME).write_text("")
+    assert lock_beside(path).path == home / "claims" / NAME
+    beside.write_text("")
+    assert lock_beside(path).path == beside
+
+
+def test_a_difference_names_what_changed():
+    """Each field that is frozen has words of its own; equal lines have none."""
+    state = {"says": "a > b", "measure": "m", "margin": 1.0, "arms": "x"}
+    entry = {"family": "f", "claims": 2, "alpha": 0.05, "looks": [5, 10], "states": [state]}
+    assert difference(entry, entry) == ""
+    for changed, said in [
+        ({"states": [{**state, "margin": 2.0}]}, "a > b: margin 2.0, registered was 1.0"),
+        ({"states": [{**state, "arms": "y"}]}, "a > b: its arms have other settings"),
+        ({"states": [{**state, "spread": [1, 3]}]}, "spread 1, then 3, registered was none"),
+        ({"states": [state, state]}, "it states 'a > b' and 'a > b', registered was 'a > b'"),
+        ({"looks": [5]}, "it is looked at with 5 seeds, registered was 5, then 10"),
+        ({"claims": 3}, "its family has 3 claims, registered was 2"),
+        ({"alpha": 0.1}, "its family's level is 0.1, registered was 0.05"),
+        ({"expects": "REFUTED"}, "it expects REFUTED, registered was none"),
+    ]:
+        assert said in difference(entry, {**entry, **changed})
