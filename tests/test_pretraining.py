@@ -585,7 +585,7 @@ def test_tables_come_back_as_saved(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such table"):
         load_table(tmp_path / "missing.safetensors")
     path.write_bytes(b"no table")
-    with pytest.raises(InputError, match="make it again"):
+    with pytest.raises(InputError, match="make it with"):
         load_table(path)
 
 
