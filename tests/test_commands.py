@@ -19,13 +19,15 @@ SOURCE = str(Path(embinit.__file__).parents[1])
 
 
 def embinit_command(cwd, *arguments):
+    """Runs embinit as a user's shell would, whichever worker of pytest-xdist asks."""
+    given = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return subprocess.run(
         [sys.executable, "-m", "embinit", *arguments],
         cwd=cwd,
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": SOURCE},
+        env={**given, "PYTHONPATH": SOURCE},
     )
 
 

@@ -146,6 +146,10 @@ class Recipe:
         """The recipe without extras: curves that are recorded only to be shown."""
         return self
 
+    def without_code(self) -> Self:
+        """The recipe without the digest of a user's code, which may change after registration."""
+        return self
+
 
 @dataclass(frozen=True)
 class TrainingSpec(Recipe):
@@ -281,6 +285,10 @@ class FunctionSpec(Recipe):
     files: tuple[str, ...] = ()
 
     kind: ClassVar[str] = "function"
+
+    def without_code(self) -> Self:
+        """The recipe without the digest of its code."""
+        return replace(self, code="")
 
     @property
     def label(self) -> str:

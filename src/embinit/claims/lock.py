@@ -31,7 +31,7 @@ from embinit.claims.paired_tests import Spread
 from embinit.claims.registration import digest_of
 from embinit.data.files import write_atomically
 from embinit.errors import InputError
-from embinit.specs import FunctionSpec, RunSpec, canonical
+from embinit.specs import RunSpec, canonical
 
 if TYPE_CHECKING:
     from embinit.claims.judging import Case
@@ -309,9 +309,8 @@ def _arms(quantity: Quantity) -> list[object]:
 
 
 def _without_code(run: RunSpec) -> str:
-    if isinstance(run.training, FunctionSpec):
-        run = replace(run, training=replace(run.training, code=""))
-    return canonical(replace(run, seed=0))
+    recipe = None if run.training is None else run.training.without_code()
+    return canonical(replace(run, training=recipe, seed=0))
 
 
 def _digest(content: object) -> str:
@@ -389,5 +388,5 @@ def command(experiment: Experiment, lock: Lock | None) -> str:
     folder = Path("claims") if lock is None else lock.path.parent
     with contextlib.suppress(ValueError):
         folder = folder.relative_to(Path.cwd())
-    tier = "" if experiment.tier == "micro" else f" --tier {experiment.tier}"
+    tier = "" if experiment.tier == "micro" else f" --embinit-tier {experiment.tier}"
     return f"embinit noise-floor {folder}{tier}"

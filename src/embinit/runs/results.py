@@ -14,15 +14,14 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from cattrs import BaseValidationError, Converter
 
 from embinit.data.coverage import Coverage
 from embinit.errors import InputError
 from embinit.specs import RunSpec
 from embinit.tables.statistics import TableStatistics
-
-if TYPE_CHECKING:
-    from cattrs import Converter
 
 RECORDED_PACKAGES = ("embinit", "torch", "numpy", "scipy", "sacrebleu", "spacy", "transformers")
 
@@ -72,8 +71,6 @@ class RunResult:
         Raises:
             InputError: The record has another shape, or a kind of run that nobody registered.
         """
-        from cattrs import BaseValidationError
-
         try:
             plain = dict(record)
             spec = spec_of(plain.pop("spec"), plain.pop("kind"))
@@ -118,8 +115,6 @@ def _hints(cls: Any) -> dict[str, Any]:
 
 @functools.cache
 def _converter() -> Converter:
-    from cattrs import Converter
-
     converter = Converter(forbid_extra_keys=True)
     converter.register_structure_hook(type(None), _nothing)
     converter.register_structure_hook_func(
