@@ -15,6 +15,7 @@ from embinit.papers.kim2024.experiments import experiments
 from embinit.report import load_schema
 from embinit.report.past import DamagedHistoryWarning
 from embinit.runs import session
+from embinit.runs.functions import TRAININGS
 from embinit.runs.results import RunResult
 
 MARGIN = f"{experiments('micro')[0].margin:g}"
@@ -443,6 +444,41 @@ def test_open_control(experiment):
     document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
     seeds = {entry["statement"]: entry["comparisons"][0]["n"] for entry in document["claims"]}
     assert seeds == {"open": 5, "control-open": 12}
+
+
+SHARED_LOOKS = """
+import random
+from embinit import Family, Verdict, claim, experiment, training
+
+@training(measures={"accuracy": "%"})
+def fit(seed, arm):
+    noise = random.Random(f"{seed} {arm}").random()
+    return {"plain": 70.0, "better": 70.9, "alike": 70.0}[arm] + noise
+
+each = experiment("fits", training=fit, arms=["plain", "better", "alike"], seeds=3, most_seeds=24)
+MINE = Family("mine/fits")
+
+def stated(name, arm, expects=None):
+    def test(arms):
+        assert arms[arm] > arms["plain"]
+    return claim(f"mine/fits/{name}", says=name, family=MINE, on=each, expects=expects)(test)
+
+test_open = stated("open", "alike")
+test_control = stated("control", "better", Verdict.SUPPORTED)
+test_same_control = stated("same-control", "better", Verdict.SUPPORTED)
+"""
+
+
+def test_a_control_whose_next_look_another_has_trained_is_looked_at(pytester, monkeypatch):
+    """Its runs are stored, so it is in no order of looks; past the budget it stayed open."""
+    monkeypatch.setattr(session, "training_devices", lambda device: ["cpu"])
+    monkeypatch.setattr(TRAININGS, "_entries", {})
+    pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q -p no:playwright"\n')
+    pytester.mkdir("claims").joinpath("test_fits.py").write_text(SHARED_LOOKS)
+    pytester.runpytest_inprocess("claims", "--embinit-budget", "0", "-p", "no:randomly")
+    document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
+    seeds = {entry["statement"]: entry["comparisons"][0]["n"] for entry in document["claims"]}
+    assert seeds["control"] == seeds["same-control"] > seeds["open"] == 3
 
 
 def test_strict_makes_undecided_fail(suite):

@@ -691,6 +691,9 @@ class ClaimSession:
         if self.option("no-train"):
             return True  # what the store has was paid for; what it lacks is a problem of its own
         self.session.ensure(self._planned_first)
+        # What another claim's look has trained costs nothing, and is in no order of looks.
+        if all(self.session.key(run) in self.session.store for run in runs):
+            return True
         order = self._order_of_looks()
         for place, other in enumerate(order):
             if other.case.claim.expects is None and not self._in_time():
