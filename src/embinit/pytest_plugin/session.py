@@ -694,6 +694,8 @@ class ClaimSession:
         # What another claim's look has trained costs nothing, and is in no order of looks.
         if all(self.session.key(run) in self.session.store for run in runs):
             return True
+        if case.claim.expects is None and not self._in_time():
+            return False
         order = self._order_of_looks()
         for place, other in enumerate(order):
             if other.case.claim.expects is None and not self._in_time():
