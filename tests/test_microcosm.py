@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections import Counter
@@ -29,6 +30,7 @@ from embinit.data.microcosm import (
     synonym_groups,
     unlabelled,
 )
+from embinit.data.tasks import microcosm
 from embinit.data.tasks.base import TASKS, Splits
 from embinit.data.tasks.microcosm import CONTRADICTION, ENTAILMENT, NEUTRAL
 from embinit.errors import InputError
@@ -69,8 +71,29 @@ def test_text_is_the_same_in_another_process() -> None:
     assert there.stdout == here
 
 
+@pytest.mark.parametrize("task", microcosm.MICROCOSM_TASKS, ids=lambda task: task.name)
+def test_the_kept_digest_is_that_of_the_text(task: microcosm.MicrocosmTask) -> None:
+    """Runs' keys rest on it. Where code changed, ``keep_fingerprints()`` writes it anew."""
+    kept = json.loads(microcosm.FINGERPRINTS.read_text(encoding="utf-8"))
+    assert kept["drawn_by"]["code"] == microcosm.drawn_by()["code"]
+    assert kept["fingerprints"][task.name] == microcosm.drawn_fingerprint(task)
+
+
+def test_a_text_of_other_code_has_no_kept_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A digest of the text as it was would let the store answer with stale results."""
+    [task] = (each for each in microcosm.MICROCOSM_TASKS if each.name == "micro-verb")
+    longer = replace(task, sizes=(1001, 400, 400))
+    monkeypatch.setattr(microcosm, "drawn_by", lambda: {"code": "other"})
+    microcosm._kept_fingerprints.cache_clear()
+    microcosm._fingerprint.cache_clear()
+    assert microcosm._fingerprint(longer) == microcosm.drawn_fingerprint(longer)
+    monkeypatch.undo()
+    microcosm._kept_fingerprints.cache_clear()
+    microcosm._fingerprint.cache_clear()
+
+
 def test_text_is_the_one_the_assets_were_trained_on() -> None:
-    """A stream of numpy's that changed, or a changed grammar, shows here: make the assets again."""
+    """A grammar that changed shows here: make the tables again."""
     assert {name: TASKS[name].fingerprint(None)[:8] for name in NAMES} == {
         "micro-translation": "9c74d5c7",
         "micro-sentiment": "11f055c3",

@@ -12,7 +12,7 @@ from scipy import stats
 from builders import make_experiment, make_result
 from embinit.claims.comparisons import Comparison
 from embinit.claims.experiments import Experiment
-from embinit.claims.sampling_noise import sampling_noise
+from embinit.claims.sampling_noise import MOST_SEEDS, sampling_noise
 from embinit.runs.measures import MEASURES
 
 outcomes = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60)
@@ -92,3 +92,5 @@ def test_each_seed_has_its_own_p():
     compared = arms["pretrained"].with_seeds(2) < arms["xavier"].with_seeds(2)
     assert sampling_noise(compared, found).p == (pytest.approx(2 * 0.5**5), 1.0)
     assert json.dumps(sampling_noise(compared, found).p)
+    many = arms["pretrained"].with_seeds(20) < arms["xavier"].with_seeds(20)
+    assert len(sampling_noise(many, found).p) == MOST_SEEDS

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from embinit.claims.comparisons import Comparison, Lookup
 from embinit.runs.results import RunResult
 
+MOST_SEEDS = 3
+"""How many seeds' outputs are tested. It decides nothing, and a bootstrap takes long."""
+
 
 @dataclass(frozen=True)
 class SamplingNoise:
@@ -21,9 +24,9 @@ class SamplingNoise:
     Attributes:
         test: The test's name.
         examples: How many examples the test set has.
-        p: The test's p, one a seed.
+        p: The test's p, one a seed, of the first ``MOST_SEEDS``.
         spread: Half the 95 % interval of one score, in the metric's unit, averaged over both arms
-            and the seeds.
+            and those seeds.
     """
 
     test: str
@@ -50,7 +53,7 @@ def sampling_noise(comparison: Comparison, lookup: Lookup) -> SamplingNoise | No
     p: list[float] = []
     spreads: list[float] = []
     examples = 0
-    for seed in range(comparison.left.seeds):
+    for seed in range(min(comparison.left.seeds, MOST_SEEDS)):
         results = [lookup(side.terms[0].run(seed)) for side in sides]
         first, second = (_outputs(result) for result in results)
         references = tuple(results[0].references) if results[0] else ()

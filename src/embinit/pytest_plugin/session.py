@@ -1092,7 +1092,7 @@ def _settle_audit(item: pytest.Function, audit: Audit) -> None:
     )
     if finding is Finding.INCONSISTENT:
         wrong = "\n".join(f"  {check}" for check in checks if not check.consistent)
-        pytest.xfail(f"{audit.says}: {finding}\n{wrong}")
+        raise pytest.xfail.Exception(f"{audit.says}: {finding}\n{wrong}", pytrace=False)
 
 
 def _settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
@@ -1111,7 +1111,7 @@ def _settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
             pytest.fail(f"a control must come out {claim.expects}\n{judgement}", pytrace=False)
         return
     if verdict is Verdict.UNDECIDED and not strict:
-        pytest.xfail(str(judgement))
+        raise pytest.xfail.Exception(str(judgement), pytrace=False)
     if verdict is not Verdict.SUPPORTED:
         pytest.fail(str(judgement), pytrace=False)
     with read_by(Decider(decisions=judgement.decisions)):

@@ -12,11 +12,15 @@ in the other language, and a classification of verbs for linear probes.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from importlib import resources
 from itertools import islice
 from pathlib import Path
+
+import numpy as np
 
 from embinit.data.microcosm import (
     CLASSES,
@@ -235,12 +239,55 @@ def _splits(task: MicrocosmTask) -> Splits:
 
 @cache
 def _fingerprint(task: MicrocosmTask) -> str:
+    """The digest that is kept; of a text that other code would draw it is taken anew."""
+    known = _kept_fingerprints()
+    return known[task.name] if task.name in known else drawn_fingerprint(task)
+
+
+def drawn_fingerprint(task: MicrocosmTask) -> str:
+    """The digest of a task's text, which is drawn for it.
+
+    Args:
+        task: The task.
+    """
     splits = _splits(task)
     digest = hashlib.sha256(repr((splits.train, splits.validation, splits.test)).encode())
     return digest.hexdigest()
 
 
-for _task in (
+FINGERPRINTS = resources.files("embinit.data") / "assets" / "microcosm.json"
+"""The digests of the texts, kept so that a session needn't draw a text to know its runs' keys."""
+
+
+def drawn_by() -> dict[str, str]:
+    """What decides the texts: a digest of the code that draws them, and numpy's version."""
+    package = resources.files("embinit.data")
+    sources = [package / "tasks" / "microcosm.py"]
+    sources += sorted(
+        (each for each in (package / "microcosm").iterdir() if each.name.endswith(".py")),
+        key=lambda each: each.name,
+    )
+    code = hashlib.sha256()
+    for each in sources:
+        code.update(each.read_bytes())
+    return {"code": code.hexdigest(), "numpy": np.__version__}
+
+
+@cache
+def _kept_fingerprints() -> Mapping[str, str]:
+    """The kept digests; none where another code or another numpy has drawn those texts."""
+    kept: dict[str, dict[str, str]] = json.loads(FINGERPRINTS.read_text(encoding="utf-8"))
+    return kept["fingerprints"] if kept["drawn_by"] == drawn_by() else {}
+
+
+def keep_fingerprints() -> None:
+    """Draws all texts and keeps their digests. To be called whenever this code changes."""
+    fingerprints = {task.name: drawn_fingerprint(task) for task in MICROCOSM_TASKS}
+    document = {"drawn_by": drawn_by(), "fingerprints": fingerprints}
+    Path(str(FINGERPRINTS)).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+MICROCOSM_TASKS = (
     MicrocosmTask("micro-translation", "translation", 0, translate, (2400, 200, 400)),
     MicrocosmTask("micro-sentiment", "classification", 2, judge, (2400, 2000, 400)),
     MicrocosmTask("micro-inference", "classification", 3, infer, (6000, 2000, 400)),
@@ -266,5 +313,7 @@ for _task in (
         write_test=partial(infer, language=in_related),
     ),
     MicrocosmTask("micro-verb", "classification", CLASSES["verb"][0], name_verb, (1000, 400, 400)),
-):
+)
+
+for _task in MICROCOSM_TASKS:
     TASKS.register(_task.name, _task)
