@@ -2,8 +2,9 @@
 
 What the page shows is put together here and written by ``template.html.j2``. Every text in the
 document may come from a third-party claim, so the template escapes all of it. The page loads
-nothing and needs no script. It has one of its own, which filters and sorts the summary; its policy
-forbids any other.
+nothing and needs no script. It has one of its own, which opens what a link leads to, and filters
+and sorts the table of every claim; its policy forbids any other. A page of many claims is folded:
+it leads with how they came out, and one family after another opens.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from embinit.report.arms import (
 )
 from embinit.report.charts import Curves, Forest, History, curves, forest
 from embinit.report.mechanism import Drawn, draw
+from embinit.report.templates import environment_of_pages
 from embinit.report.verdicts import WORDS_OF_STATE, deciding, deciding_p, leaning, wanted
 from embinit.runs.kinds import kind_of
 
@@ -52,6 +54,9 @@ UNFINISHED = "unfinished"
 
 SHORT_LIST = 8
 """How many statements of each verdict the page leads with; the others unfold."""
+
+FOLD_FROM = 13
+"""From so many claims on, families, their claims and the sections below them are closed."""
 
 FULL_TIER = "paper"
 """The name of the tier with a paper's own sizes, where a paper has one."""
@@ -82,6 +87,11 @@ class Card:
     arms: tuple[Arm, ...]
     failures: tuple[str, ...]
     absent: tuple[str, ...]
+
+    @property
+    def deciding(self) -> Mapping[str, Any] | None:
+        """The comparison that decides the claim; None where there is none."""
+        return deciding(self.claim)
 
     @property
     def tabled(self) -> bool:
@@ -143,13 +153,22 @@ class Family:
         )
 
     @property
+    def checked(self) -> tuple[Card, ...]:
+        """The family's controls that were run."""
+        return tuple(
+            card
+            for card in self.cards
+            if card.claim["control"] and card.claim["as_expected"] is not None
+        )
+
+    @property
     def says(self) -> str:
         """The family's statement; its name where the document has none."""
         return self.cards[0].claim["family_says"] or self.name
 
     @property
     def anchor(self) -> str:
-        """The page's fragment where the family's rows begin."""
+        """The page's fragment where the family's claims begin."""
         return "family-" + _slug(self.name)
 
     @property
@@ -287,6 +306,7 @@ class Page:
     findings: Mapping[str, Sequence[Finding]]
     idle: Mapping[str, int]
     families: Sequence[Family]
+    folded: bool
     opposed: Sequence[Family]
     papers: Mapping[str, str]
     tier_says: Sequence[str]
@@ -343,6 +363,7 @@ def _page(
             card.claim["reason"] for card in findings if card.claim["verdict"] == Verdict.NOT_RUN
         ),
         families=families,
+        folded=len(cards) >= FOLD_FROM,
         opposed=[family for family in families if family.tally["REFUTED"]],
         papers={name: _citation(name) for name in _papers(document)},
         tier_says=list(
@@ -390,7 +411,7 @@ def _page(
 @cache
 def _script() -> tuple[Markup, str]:
     """The page's one script, and the digest by which its policy lets it run."""
-    text = resources.files("embinit.report").joinpath("summary.js").read_text("utf-8")
+    text = resources.files("embinit.report").joinpath("page.js").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return Markup(text), digest
 
@@ -711,38 +732,15 @@ def _used(claims: Sequence[Mapping[str, Any]], runs: Mapping[str, Run]) -> list[
 
 @cache
 def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("embinit", "report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        name: getattr(numbers, name)
-        for name in (
-            "number",
-            "plain",
-            "short",
-            "interval",
-            "p_value",
-            "percent",
-            "count",
-            "duration",
-            "moment",
-        )
-    }
+    environment = environment_of_pages()
     environment.filters |= {
         "symbol": lambda relation: Relation(relation).symbol,
         "uses_margin": lambda relation: Relation(relation).uses_margin,
+        "deciding_p": deciding_p,
+        "leaning": leaning,
+        "registered": lambda state: WORDS_OF_STATE.get(state, state),
     }
-    environment.filters |= {"deciding_p": deciding_p, "leaning": leaning}
-    environment.filters["registered"] = lambda state: WORDS_OF_STATE.get(state, state)
-    environment.globals |= {
-        "decimals": numbers.decimals,
-        "missing": numbers.MISSING,
-        "short_list": SHORT_LIST,
-    }
+    environment.globals["short_list"] = SHORT_LIST
     return environment.get_template("template.html.j2")
 
 
