@@ -634,27 +634,9 @@ def _calibration() -> dict[str, Any]:
 
     Of each error the largest rate over the kinds of claims is shown, for the statistic in use.
     """
-    text = resources.files("embinit.claims").joinpath("calibration.json").read_text("utf-8")
-    document = json.loads(text)
-    in_use = document["errors"][-1]["statistic"]
-    rows = [
-        {
-            "world": row["world"],
-            "looks": row["looks"],
-            **{
-                error: max(kind.get(error, 0.0) for kind in row["rates"].values())
-                for error in ("supported", "refuted", "no_effect")
-            },
-        }
-        for row in document["errors"]
-        if row["statistic"] == in_use
-    ]
-    powers = [
-        {name: value for name, value in row.items() if name != "statistic"}
-        for row in document["power"]
-        if row["statistic"] == in_use
-    ]
-    return {"suites": document["suites"], "rows": rows, "power": powers}
+    text = resources.files("embinit.report").joinpath("calibration.json").read_text("utf-8")
+    measured: dict[str, Any] = json.loads(text)
+    return measured
 
 
 def _cards(
