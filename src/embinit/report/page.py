@@ -62,6 +62,16 @@ FULL_TIER = "paper"
 """The name of the tier with a paper's own sizes, where a paper has one."""
 
 
+FIGURE_STYLE = (
+    "text{font:11px sans-serif;fill:#59626c}.middle{text-anchor:middle}path{fill:none}"
+    ".shade{fill:#e6f3ea}.axis,.tick{stroke:#b9bdc2}.zero{stroke:#1c2126;stroke-width:1.2}"
+    ".margin{stroke:#835500;stroke-width:1.3;stroke-dasharray:4 3}.margin-text{fill:#835500}"
+    ".dots{stroke:#2459a8;stroke-width:8;stroke-linecap:round;stroke-opacity:.72}"
+    ".span{stroke:#1c2126;stroke-width:2}path.mean{fill:#1c2126}"
+)
+"""How an image of its own looks: it stands where no style sheet of the page is."""
+
+
 @dataclass(frozen=True)
 class Card:
     """All that the page shows of one claim.
@@ -213,7 +223,11 @@ def render(
         )
     try:
         sessions = [*before, past.line_of(document)]
-        return printable(_template().render(vars(_page(document, runs, sessions))))
+        return printable(
+            _environment()
+            .get_template("template.html.j2")
+            .render(vars(_page(document, runs, sessions)))
+        )
     except (KeyError, jinja2.UndefinedError) as error:
         raise InputError(
             f"verdicts document: a required field is absent ({error}); "
@@ -712,8 +726,24 @@ def _used(claims: Sequence[Mapping[str, Any]], runs: Mapping[str, Run]) -> list[
     return [runs[key] for key in dict.fromkeys(keys) if key in runs]
 
 
+def figure(comparison: Mapping[str, Any]) -> str | None:
+    """A comparison's paired differences as an image of its own, in SVG; None without numbers.
+
+    Args:
+        comparison: The comparison's entry in the verdicts document.
+    """
+    plot = forest(comparison)
+    if plot is None:
+        return None
+    macros: Any = _environment().get_template("parts.html.j2").module
+    drawn = printable(str(macros.forest_plot(plot, comparison)))
+    opened, _, rest = drawn[drawn.index("<svg") : drawn.index("</svg>")].partition(">")
+    size = f'xmlns="http://www.w3.org/2000/svg" width="400" height="{plot.height}"'
+    return f"{opened} {size}><style>{FIGURE_STYLE}</style>{rest}</svg>"
+
+
 @cache
-def _template() -> jinja2.Template:
+def _environment() -> jinja2.Environment:
     environment = environment_of_pages()
     environment.filters |= {
         "symbol": lambda relation: Relation(relation).symbol,
@@ -723,7 +753,7 @@ def _template() -> jinja2.Template:
         "registered": lambda state: WORDS_OF_STATE.get(state, state),
     }
     environment.globals["short_list"] = SHORT_LIST
-    return environment.get_template("template.html.j2")
+    return environment
 
 
 def _plain(value: Any) -> Any:
