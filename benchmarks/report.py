@@ -4,19 +4,25 @@ Everything differs from claim to claim, so nothing is drawn once for all. Writes
 index.html and history.jsonl into a temporary directory, with 30 past sessions read and shown.
 
     python benchmarks/report.py [--claims 300] [--seeds 20]
+    python benchmarks/report.py --picture docs/report.png
+
+The second takes the picture of the docs instead: the top of the blessed report. Chromium is looked
+for on the path, or named by ``CHROMIUM``.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
+import shutil
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from embinit.report import write_report
+from embinit.report import render, write_report
 from embinit.report.arms import Run
 from embinit.report.past import NAME, line_of
 from embinit.runs.results import RunResult, versions
@@ -31,6 +37,7 @@ from embinit.specs import (
 )
 from embinit.tables.diagnostics import TableStatistics
 
+BLESSED = Path(__file__).parents[1] / "reports/reference/verdicts.json"
 EPOCHS = 17
 
 
@@ -163,12 +170,32 @@ def written(document: dict[str, Any], runs: dict[str, Run], directory: Path) -> 
     return write_report(document, runs, directory)
 
 
+def take_picture(picture: Path) -> None:
+    """Shows the top of the blessed report as a reader's screen does."""
+    from playwright.sync_api import sync_playwright
+
+    document = json.loads(BLESSED.read_text(encoding="utf-8"))
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    with tempfile.TemporaryDirectory() as directory, sync_playwright() as playwright:
+        path = Path(directory) / "index.html"
+        path.write_text(render(document, {}), encoding="utf-8")
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1200, "height": 980})
+        page.goto(path.as_uri())
+        page.screenshot(path=picture)
+        browser.close()
+
+
 def main() -> None:
-    """Make the suite, write its report, print the seconds and the size."""
+    """Make the suite, write its report, print the seconds and the size; or take the picture."""
     parser = argparse.ArgumentParser(description="how long the report takes")
     parser.add_argument("--claims", type=int, default=300)
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--picture", type=Path)
     arguments = parser.parse_args()
+    if arguments.picture:
+        take_picture(arguments.picture)
+        return
     document, runs = suite(arguments.claims, arguments.seeds)
     with tempfile.TemporaryDirectory() as directory:
         started = time.perf_counter()

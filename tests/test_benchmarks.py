@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -196,6 +197,14 @@ def test_a_steps_work_is_counted(steps):
 def test_the_simulated_procedure_is_the_one_that_decides():
     """Calibration decides in numpy, for speed; it must come to what ``compare`` comes to."""
     load("calibration").agrees(40, 3)
+
+
+def test_the_page_and_the_report_show_what_was_simulated():
+    """``benchmarks/calibration.py --page`` writes both from the results; neither is edited."""
+    calibration = load("calibration")
+    results = json.loads(calibration.RESULTS.read_text())
+    assert calibration.PAGE.read_text() == calibration.page(results)
+    assert json.loads(calibration.SHOWN.read_text()) == calibration.extract(results)
 
 
 def test_the_largest_report_in_sight_is_under_3_and_a_half_mb(tmp_path):

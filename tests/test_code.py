@@ -105,6 +105,16 @@ def test_a_change_of_what_a_function_names_changes_its_digest_alone(project, old
     assert before["untouched"] == after["untouched"]
 
 
+def test_an_attribute_is_no_global_of_the_same_name(project):
+    """Else ``self.positions`` had an experiment of that name in the key of every run."""
+    own = OWN + "\nclass Model:\n    def step(self):\n        return self.chosen\n"
+    own += "\nchosen = 1\n\ndef untouched(x):\n    return Model, x\n"
+    before, after = project(own), project(own.replace("chosen = 1", "chosen = 2"))
+    assert before == after
+    named = own.replace("return self.chosen", "return chosen")
+    assert project(named) != project(named.replace("chosen = 1", "chosen = 2"))
+
+
 def test_comments_docstrings_and_layout_change_nothing(project):
     """They change no number, so nothing is to be trained again for them."""
     plain = OWN.replace('"""Trains."""', '"""Trains well."""  # it does').replace("\n\n\n", "\n\n")

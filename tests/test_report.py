@@ -296,7 +296,7 @@ def check(html: str) -> Page:
     # One script, ours, and the only one that the page lets run.
     [script] = page.scripts
     assert page.tags["script"] == 1
-    assert script == resources.files("embinit.report").joinpath("summary.js").read_text("utf-8")
+    assert script == resources.files("embinit.report").joinpath("page.js").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     [policy] = [value for tag, name, value in page.attributes if "default-src" in value]
     assert policy == (
@@ -483,7 +483,7 @@ def test_a_misbehaving_control_is_shouted() -> None:
     wrong = make_control("planted", "SUPPORTED")
     text = check(render(make_document([make_claim("a"), wrong]), {})).text
     assert "controls 0 of 1 as expected" in text
-    assert text.index("a control misbehaved") < text.index("Summary")
+    assert text.index("a control misbehaved") < text.index("Every claim")
     idle = make_control("planted", "NOT RUN", as_expected=None)
     text = check(render(make_document([idle]), {})).text
     assert "controls 0 of 1 as expected (1 not run)" in text
@@ -1078,7 +1078,7 @@ class RecallKind(EvaluationKind):
 
 def cells_of(html: str, task: str) -> list[list[str]]:
     """The rows of a task in the table of what was trained, cell by cell."""
-    table = html[html.index('id="trained"') : html.index('id="summary"')]
+    table = html[html.index('id="trained"') : html.index('id="calibration"')]
     rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr>(.*)</tr>", table)]
     return [row for row in rows if row and row[0] == task]
 

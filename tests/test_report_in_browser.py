@@ -15,7 +15,7 @@ import pytest
 
 from embinit.report import write_report
 from embinit.report.arms import Run
-from test_report import HOSTILE, make_claim, make_document, make_full
+from test_report import HOSTILE, make_claim, make_control, make_document, make_full
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
@@ -89,29 +89,84 @@ def test_rows_are_filtered_and_sorted(show: Any) -> None:
         page.get_by_role("button", name="Effect").click()
         # What was not run has no effect, and comes last, whichever way.
         assert shown(page)[-2:] == ["NOT RUN", "NOT RUN"]
-    page.get_by_label("Verdict").select_option("REFUTED")
-    page.get_by_role("link", name="Finding 1: wide tables fare worse").click()
-    assert page.locator("#family-kim2024-finding-1").is_visible()
-    assert shown(page) == whole
 
 
-def test_every_link_leads_somewhere_that_can_be_seen(show: Any) -> None:
-    """Each row's link goes to a card that is there."""
-    page = show(*make_full())
-    for link in page.locator("a[href^='#']").all():
-        target = page.locator(f"[id='{link.get_attribute('href')[1:]}']")
+def many() -> dict[str, Any]:
+    """Twenty-four claims and three controls in three families, so many that the page is folded."""
+    verdicts = ("SUPPORTED", "REFUTED", "UNDECIDED", "NOT RUN")
+    claims = [
+        make_claim(f"c{index}-{family}", verdicts[index % 4], family=f"p/{family}", family_says="")
+        for family in ("a", "b", "c")
+        for index in range(8)
+    ]
+    controls = [make_control(f"planted-{name}", family=f"p/{name}") for name in ("a", "b", "c")]
+    return make_document([*claims, *controls])
+
+
+def open_cards(page: Any) -> list[str]:
+    """The fragments of the cards that show more than their first line."""
+    return [card.get_attribute("id") for card in page.locator("details.card[open]:visible").all()]
+
+
+@pytest.mark.parametrize("document", [make_full(), (many(), {})], ids=["few claims", "many"])
+def test_every_link_leads_somewhere_that_can_be_seen(show: Any, document: Any) -> None:
+    """Whatever it leads to is unfolded, and stands in the window."""
+    page = show(*document)
+    for fragment in sorted({link.get_attribute("href") for link in page.locator("a").all()}):
+        # A link may itself be folded away, and a reader may come from elsewhere.
+        page.evaluate("fragment => { location.hash = fragment }", fragment)
+        target = page.locator(f"[id='{fragment[1:]}']")
         assert target.count() == 1
-        assert target.is_visible()
+        sync_api.expect(target).to_be_visible()
+        sync_api.expect(target).to_be_in_viewport()
+
+
+def test_many_claims_are_shown_a_family_at_a_time(show: Any) -> None:
+    """The page leads with what came out; a family opens alone, and a claim where it is asked for.
+
+    Everything opens with one button, for a search or for paper.
+    """
+    page = show(many(), {})
+    folded = page.locator("body").bounding_box()["height"]
+    assert page.locator("details.family[open]").count() == 0
+    assert page.locator("details.card:visible").count() == 0
+    page.locator("#family-p-a > summary").click()
+    assert page.locator("details.card:visible").count() == 6 + 1
+    assert open_cards(page) == []
+    page.locator("#family-p-b > summary").click()
+    sync_api.expect(page.locator("#family-p-a")).not_to_have_attribute("open", "")
+    sync_api.expect(page.locator("#family-p-b > summary")).to_be_in_viewport()
+    page.locator("section a.chip[href*=c0-c]").click()
+    [shown_alone] = open_cards(page)
+    assert "c0-c" in shown_alone
+    assert page.locator("details.family[open]").get_attribute("id") == "family-p-c"
+    page.get_by_role("button", name="Open everything").click()
+    assert page.locator("details:not([open])").count() == 0
+    assert page.locator("body").bounding_box()["height"] > 5 * folded
+    page.get_by_role("button", name="Close everything").click()
+    assert page.locator("details[open]").count() == 0
+
+
+def test_a_link_from_outside_opens_its_claim(browser: Any, tmp_path: Path) -> None:
+    """Links to claims are shared, and a closed line would not show what they are about."""
+    path = write_report(many(), {}, tmp_path)
+    page = browser.new_page()
+    page.goto(f"{path.as_uri()}#claim-kim2024-finding-1-c1-b-glove-micro-translation")
+    assert ["c1-b" in card for card in open_cards(page)] == [True]
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("document", [make_full(), (many(), {})], ids=["few claims", "many"])
 def test_nothing_overflows_and_axe_finds_nothing_serious(
-    show: Any, width: int, scheme: str
+    show: Any, width: int, scheme: str, document: Any
 ) -> None:
-    """On a phone and on a desk, by day and by night."""
+    """On a phone and on a desk, by day and by night, folded and not."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    page = show(*make_full(), width)
+    page = show(*document, width)
+    if page.get_by_role("button", name="Open everything").count():
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.locator("details.family > summary").first.click()
     page.emulate_media(color_scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     # axe is injected past the page's policy, which would not let it run.
@@ -128,6 +183,36 @@ def test_hostile_text_runs_nothing(show: Any) -> None:
     page.get_by_label("Task").select_option(HOSTILE)
     assert shown(page) == ["SUPPORTED"]
     assert page.locator("img").count() == 0
+
+
+def test_on_paper_stands_what_was_open(show: Any) -> None:
+    """Closed sections and what only a screen can use are left out, and nothing is cut off."""
+    page = show(many(), {}, 700)
+    page.locator("#family-p-a > summary").click()
+    page.locator("#family-p-a details.card > summary").first.click()
+    page.emulate_media(media="print")
+    assert page.locator("details.card:visible").count() == 6 + 1
+    assert page.locator("details.card[open] svg:visible").count() == 1
+    for gone in ("nav", "#open-all", "details.chapter:not([open])"):
+        assert page.locator(gone).first.is_hidden()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 700
+
+
+def test_without_scripts_everything_unfolds(browser: Any, tmp_path: Path) -> None:
+    """A family opens alone, its claims below it, and so does every section."""
+    path = write_report(many(), {}, tmp_path)
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.goto(path.as_uri())
+    assert not page.locator("#open-all").is_visible()
+    page.locator("#family-p-a > summary").click()
+    page.locator("#family-p-a details.card > summary").first.click()
+    assert page.locator("#family-p-a details.card[open] svg").first.is_visible()
+    page.locator("#family-p-b > summary").click()
+    assert page.locator("#family-p-a details.card").first.is_hidden()
+    for chapter in page.locator("details.chapter").all():
+        chapter.locator("> summary").click()
+    assert page.locator("details.chapter:not([open])").count() == 0
+    assert page.locator("tr[data-verdict]:visible").count() == 27
 
 
 def test_without_scripts_the_summary_is_whole(browser: Any, tmp_path: Path) -> None:

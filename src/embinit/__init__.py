@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         trend,
     )
     from embinit.errors import InputError
+    from embinit.notebooks import Results, judge_all
     from embinit.papers import PAPERS, Paper
     from embinit.runs.functions import training
     from embinit.runs.kinds import KINDS
@@ -54,6 +55,7 @@ _HOMES = {
     "Paper": "papers",
     "Quantity": "claims",
     "Relation": "claims",
+    "Results": "notebooks",
     "Session": "runs.session",
     "Store": "runs.store",
     "Verdict": "claims",
@@ -64,6 +66,7 @@ _HOMES = {
     "falsehood": "claims",
     "grid": "claims",
     "judge": "claims",
+    "judge_all": "notebooks",
     "rank_correlation": "claims",
     "training": "runs.functions",
     "trend": "claims",
@@ -84,6 +87,7 @@ __all__ = [
     "Paper",
     "Quantity",
     "Relation",
+    "Results",
     "Session",
     "Store",
     "Verdict",
@@ -94,6 +98,7 @@ __all__ = [
     "falsehood",
     "grid",
     "judge",
+    "judge_all",
     "rank_correlation",
     "training",
     "trend",

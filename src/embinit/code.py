@@ -191,7 +191,8 @@ class _Walk:
             self.texts.append(name)
             self.add(value)
             if isinstance(value, types.ModuleType) and self._is_own(value):
-                self._add_globals(vars(value), [each for each in names if each != name])
+                inner = [each.removeprefix(".") for each in names]
+                self._add_globals(vars(value), [each for each in inner if each != name])
 
     def _is_own(self, value: Any) -> bool:
         """Whether a function, class or module is the user's, and no library's."""
@@ -260,13 +261,16 @@ def _is_text(statement: ast.AST) -> bool:
 
 
 def _names_in(tree: ast.AST) -> list[str]:
-    """The names and attributes in a definition, without those of its annotations."""
+    """The names in a definition, and its attributes with their dot.
+
+    An attribute may be a module's, as in ``helpers.rate``; ``self.rate`` is no global ``rate``.
+    """
     names = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             names.append(node.id)
         elif isinstance(node, ast.Attribute):
-            names.append(node.attr)
+            names.append(f".{node.attr}")
     return names
 
 

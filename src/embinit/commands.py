@@ -1,4 +1,4 @@
-"""The commands around claims: ``embinit list``, ``run``, ``register``, ``new`` and ``runs``."""
+"""The commands around claims: ``list``, ``run``, ``register``, ``summary``, ``new``, ``runs``."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def add_commands(commands: Any) -> None:
     _add_list(commands)
     _add_run(commands)
     _add_register(commands)
+    _add_summary(commands)
     _add_new(commands)
     _add_runs(commands)
 
@@ -144,6 +145,24 @@ def register(parsed: argparse.Namespace, what: str, *options: str) -> int:
     measured = [f"--embinit-register={parsed.seeds}"] if parsed.seeds else []
     parsed.claim = getattr(parsed, "claim", [])
     return _pytest(parsed, f"--embinit-freeze={what}", *measured, *options)
+
+
+def _add_summary(commands: Any) -> None:
+    summary = commands.add_parser("summary", help="a suite's verdicts as Markdown")
+    summary.add_argument(
+        "verdicts", type=Path, nargs="?", default=Path("reports/latest/verdicts.json")
+    )
+    summary.add_argument("--baseline", type=Path, help="the verdicts.json to compare with")
+    summary.set_defaults(run=_summary)
+
+
+def _summary(parsed: argparse.Namespace) -> int:
+    from embinit.report.baseline import read
+    from embinit.report.markdown import as_markdown
+
+    before = None if parsed.baseline is None else read(parsed.baseline)
+    print(as_markdown(read(parsed.verdicts), before), end="")
+    return 0
 
 
 STARTER = {

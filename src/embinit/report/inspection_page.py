@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jinja2
-
 from embinit.report import numbers
 from embinit.report.charts import SIDE, WIDTH, Axis, Tick
+from embinit.report.templates import environment_of_pages
 
 FLOOR = 170.0
 LEFT = 50.0
@@ -91,28 +89,17 @@ def render_inspection(document: Mapping[str, Any]) -> str:
     """
     facts = document["facts"]
     ratio = numbers.finite(facts.get("meaning to positions, in energy"))
-    page: str = _template().render(
-        document=document,
-        plot=norm_plot(document["tables"]),
-        position_share=None if ratio is None else 1 / (1 + ratio),
-        counts={
-            severity: sum(each["severity"] == severity for each in document["findings"])
-            for severity in ("error", "warning", "note")
-        },
+    page: str = (
+        environment_of_pages()
+        .get_template("inspection.html.j2")
+        .render(
+            document=document,
+            plot=norm_plot(document["tables"]),
+            position_share=None if ratio is None else 1 / (1 + ratio),
+            counts={
+                severity: sum(each["severity"] == severity for each in document["findings"])
+                for severity in ("error", "warning", "note")
+            },
+        )
     )
     return page
-
-
-@functools.cache
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("embinit", "report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        name: getattr(numbers, name) for name in ("number", "percent", "count", "plain")
-    }
-    return environment.get_template("inspection.html.j2")

@@ -2,8 +2,9 @@
 
 What the page shows is put together here and written by ``template.html.j2``. Every text in the
 document may come from a third-party claim, so the template escapes all of it. The page loads
-nothing and needs no script. It has one of its own, which filters and sorts the summary; its policy
-forbids any other.
+nothing and needs no script. It has one of its own, which opens what a link leads to, and filters
+and sorts the table of every claim; its policy forbids any other. A page of many claims is folded:
+it leads with how they came out, and one family after another opens.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from embinit.report.arms import (
 )
 from embinit.report.charts import Curves, Forest, History, curves, forest
 from embinit.report.mechanism import Drawn, draw
+from embinit.report.templates import environment_of_pages
 from embinit.report.verdicts import WORDS_OF_STATE, deciding, deciding_p, leaning, wanted
 from embinit.runs.kinds import kind_of
 
@@ -53,8 +55,21 @@ UNFINISHED = "unfinished"
 SHORT_LIST = 8
 """How many statements of each verdict the page leads with; the others unfold."""
 
+FOLD_FROM = 13
+"""From so many claims on, families, their claims and the sections below them are closed."""
+
 FULL_TIER = "paper"
 """The name of the tier with a paper's own sizes, where a paper has one."""
+
+
+FIGURE_STYLE = (
+    "text{font:11px sans-serif;fill:#59626c}.middle{text-anchor:middle}path{fill:none}"
+    ".shade{fill:#e6f3ea}.axis,.tick{stroke:#b9bdc2}.zero{stroke:#1c2126;stroke-width:1.2}"
+    ".margin{stroke:#835500;stroke-width:1.3;stroke-dasharray:4 3}.margin-text{fill:#835500}"
+    ".dots{stroke:#2459a8;stroke-width:8;stroke-linecap:round;stroke-opacity:.72}"
+    ".span{stroke:#1c2126;stroke-width:2}path.mean{fill:#1c2126}"
+)
+"""How an image of its own looks: it stands where no style sheet of the page is."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +97,11 @@ class Card:
     arms: tuple[Arm, ...]
     failures: tuple[str, ...]
     absent: tuple[str, ...]
+
+    @property
+    def deciding(self) -> Mapping[str, Any] | None:
+        """The comparison that decides the claim; None where there is none."""
+        return deciding(self.claim)
 
     @property
     def tabled(self) -> bool:
@@ -143,13 +163,22 @@ class Family:
         )
 
     @property
+    def checked(self) -> tuple[Card, ...]:
+        """The family's controls that were run."""
+        return tuple(
+            card
+            for card in self.cards
+            if card.claim["control"] and card.claim["as_expected"] is not None
+        )
+
+    @property
     def says(self) -> str:
         """The family's statement; its name where the document has none."""
         return self.cards[0].claim["family_says"] or self.name
 
     @property
     def anchor(self) -> str:
-        """The page's fragment where the family's rows begin."""
+        """The page's fragment where the family's claims begin."""
         return "family-" + _slug(self.name)
 
     @property
@@ -194,7 +223,11 @@ def render(
         )
     try:
         sessions = [*before, past.line_of(document)]
-        return printable(_template().render(vars(_page(document, runs, sessions))))
+        return printable(
+            _environment()
+            .get_template("template.html.j2")
+            .render(vars(_page(document, runs, sessions)))
+        )
     except (KeyError, jinja2.UndefinedError) as error:
         raise InputError(
             f"verdicts document: a required field is absent ({error}); "
@@ -287,6 +320,7 @@ class Page:
     findings: Mapping[str, Sequence[Finding]]
     idle: Mapping[str, int]
     families: Sequence[Family]
+    folded: bool
     opposed: Sequence[Family]
     papers: Mapping[str, str]
     tier_says: Sequence[str]
@@ -343,6 +377,7 @@ def _page(
             card.claim["reason"] for card in findings if card.claim["verdict"] == Verdict.NOT_RUN
         ),
         families=families,
+        folded=len(cards) >= FOLD_FROM,
         opposed=[family for family in families if family.tally["REFUTED"]],
         papers={name: _citation(name) for name in _papers(document)},
         tier_says=list(
@@ -390,7 +425,7 @@ def _page(
 @cache
 def _script() -> tuple[Markup, str]:
     """The page's one script, and the digest by which its policy lets it run."""
-    text = resources.files("embinit.report").joinpath("summary.js").read_text("utf-8")
+    text = resources.files("embinit.report").joinpath("page.js").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return Markup(text), digest
 
@@ -613,27 +648,9 @@ def _calibration() -> dict[str, Any]:
 
     Of each error the largest rate over the kinds of claims is shown, for the statistic in use.
     """
-    text = resources.files("embinit.claims").joinpath("calibration.json").read_text("utf-8")
-    document = json.loads(text)
-    in_use = document["errors"][-1]["statistic"]
-    rows = [
-        {
-            "world": row["world"],
-            "looks": row["looks"],
-            **{
-                error: max(kind.get(error, 0.0) for kind in row["rates"].values())
-                for error in ("supported", "refuted", "no_effect")
-            },
-        }
-        for row in document["errors"]
-        if row["statistic"] == in_use
-    ]
-    powers = [
-        {name: value for name, value in row.items() if name != "statistic"}
-        for row in document["power"]
-        if row["statistic"] == in_use
-    ]
-    return {"suites": document["suites"], "rows": rows, "power": powers}
+    text = resources.files("embinit.report").joinpath("calibration.json").read_text("utf-8")
+    measured: dict[str, Any] = json.loads(text)
+    return measured
 
 
 def _cards(
@@ -709,41 +726,34 @@ def _used(claims: Sequence[Mapping[str, Any]], runs: Mapping[str, Run]) -> list[
     return [runs[key] for key in dict.fromkeys(keys) if key in runs]
 
 
+def figure(comparison: Mapping[str, Any]) -> str | None:
+    """A comparison's paired differences as an image of its own, in SVG; None without numbers.
+
+    Args:
+        comparison: The comparison's entry in the verdicts document.
+    """
+    plot = forest(comparison)
+    if plot is None:
+        return None
+    macros: Any = _environment().get_template("parts.html.j2").module
+    drawn = printable(str(macros.forest_plot(plot, comparison)))
+    opened, _, rest = drawn[drawn.index("<svg") : drawn.index("</svg>")].partition(">")
+    size = f'xmlns="http://www.w3.org/2000/svg" width="400" height="{plot.height}"'
+    return f"{opened} {size}><style>{FIGURE_STYLE}</style>{rest}</svg>"
+
+
 @cache
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("embinit", "report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        name: getattr(numbers, name)
-        for name in (
-            "number",
-            "plain",
-            "short",
-            "interval",
-            "p_value",
-            "percent",
-            "count",
-            "duration",
-            "moment",
-        )
-    }
+def _environment() -> jinja2.Environment:
+    environment = environment_of_pages()
     environment.filters |= {
         "symbol": lambda relation: Relation(relation).symbol,
         "uses_margin": lambda relation: Relation(relation).uses_margin,
+        "deciding_p": deciding_p,
+        "leaning": leaning,
+        "registered": lambda state: WORDS_OF_STATE.get(state, state),
     }
-    environment.filters |= {"deciding_p": deciding_p, "leaning": leaning}
-    environment.filters["registered"] = lambda state: WORDS_OF_STATE.get(state, state)
-    environment.globals |= {
-        "decimals": numbers.decimals,
-        "missing": numbers.MISSING,
-        "short_list": SHORT_LIST,
-    }
-    return environment.get_template("template.html.j2")
+    environment.globals["short_list"] = SHORT_LIST
+    return environment
 
 
 def _plain(value: Any) -> Any:

@@ -1,5 +1,45 @@
 "use strict";
-// Filters and sorting of the summary. Without a script the table stands as it is, whole.
+// What a link leads to is opened, with all that it is folded into. Without a script the reader
+// opens it: <details> need none, and families of one name close each other by themselves.
+(() => {
+  function reveal(fragment) {
+    const target = document.getElementById(decodeURIComponent(fragment.slice(1)));
+    for (let each = target; each; each = each.parentElement) {
+      if (each.tagName === "DETAILS") each.open = true;
+    }
+    return target;
+  }
+
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#"]');
+    if (link) reveal(link.getAttribute("href"));
+  });
+  const follow = () => location.hash && reveal(location.hash)?.scrollIntoView();
+  addEventListener("hashchange", follow);
+  follow();
+
+  const families = [...document.querySelectorAll("details.family[name]")];
+  for (const family of families) {
+    family.querySelector("summary").addEventListener("click", () => {
+      // The family above has closed by then, and its height is gone.
+      setTimeout(() => family.getBoundingClientRect().top < 0 && family.scrollIntoView());
+    });
+  }
+  const button = document.getElementById("open-all");
+  if (!button) return;
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    const opening = button.textContent === "Open everything";
+    for (const family of families) {
+      if (opening) family.removeAttribute("name");
+      else family.setAttribute("name", "family");
+    }
+    for (const each of document.querySelectorAll("details")) each.open = opening;
+    button.textContent = opening ? "Close everything" : "Open everything";
+  });
+})();
+
+// Filters and sorting of the table of every claim. Without a script it stands as it is, whole.
 (() => {
   const table = document.querySelector("table.summary");
   const filters = document.getElementById("filters");
@@ -73,15 +113,6 @@
   filters.addEventListener("input", filter);
   filters.addEventListener("submit", (event) => event.preventDefault());
   filters.addEventListener("reset", () => setTimeout(filter));
-  // A link to a family leads to its rows, so they go home first.
-  for (const link of document.querySelectorAll('a[href^="#family-"]')) {
-    link.addEventListener("click", () => {
-      for (const one of headers) one.setAttribute("aria-sort", "none");
-      for (const row of rows) homes.get(row).append(row);
-      filters.reset();
-      for (const group of groups) group.hidden = false;
-    });
-  }
   filters.hidden = false;
   filter();
 })();

@@ -1,0 +1,240 @@
+"""Claims without pytest: judged together, and shown as rows, as figures, as a report.
+
+::
+
+    results = embinit.judge_all(test_tuning_helps, test_a_a)
+    results.data_frame()
+"""
+
+from __future__ import annotations
+
+import datetime
+import html
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embinit.claims.definitions import Claim
+from embinit.claims.judging import ClaimTest, judge
+from embinit.errors import InputError
+from embinit.papers import arm_labels, papers_of
+from embinit.registry import nearest
+from embinit.report import write_report
+from embinit.report.arms import Run
+from embinit.report.baseline import read
+from embinit.report.page import figure, headline
+from embinit.report.verdict_table import verdict_lines
+from embinit.report.verdicts import add_holm, claim_entry, locks_of
+from embinit.runs.results import device_name, versions
+from embinit.runs.session import Session
+from embinit.runs.store import Store
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True)
+class Results:
+    """What several claims came to.
+
+    Attributes:
+        document: The verdicts document, which follows ``embinit.report.load_schema()``.
+        runs: The runs behind it by key; empty where only the document is known.
+    """
+
+    document: Mapping[str, Any]
+    runs: Mapping[str, Run] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Results:
+        """The results of a session, from its ``verdicts.json``.
+
+        Raises:
+            InputError: The file is no verdicts document.
+        """
+        return cls(read(Path(path)))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each comparison of each claim; one without numbers for a claim not run."""
+        rows = []
+        for claim in self.document["claims"]:
+            about = {
+                name: claim[name]
+                for name in ("id", "statement", "verdict", "control", "family", "experiment")
+            }
+            for number, entry in enumerate(claim["comparisons"] or [{}], start=1):
+                arms = entry.get("arms", {})
+                low, high = entry.get("interval", (None, None))
+                rows.append(
+                    {
+                        **about,
+                        "comparison": number if entry else None,
+                        "left": arms.get("left"),
+                        "relation": entry.get("relation"),
+                        "right": arms.get("right"),
+                        "came_out": entry.get("verdict"),
+                        "difference": entry.get("difference"),
+                        "low": low,
+                        "high": high,
+                        "unit": entry.get("unit"),
+                        "p": entry.get("p"),
+                        "alpha": entry.get("alpha"),
+                        "seeds": entry.get("n"),
+                    }
+                )
+        return rows
+
+    def data_frame(self) -> pandas.DataFrame:
+        """The rows as a data frame.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
+        try:
+            import pandas
+        except ModuleNotFoundError:
+            raise InputError("a data frame takes pandas: pip install pandas") from None
+        return pandas.DataFrame(self.rows())
+
+    def figure(self, claim: str, comparison: int = 1) -> str:
+        """A comparison's paired differences with their interval, as SVG.
+
+        Args:
+            claim: The claim's id, which may lack its experiment where it has only one.
+            comparison: Which of its comparisons, from 1.
+
+        Raises:
+            InputError: There is no such claim or comparison, or nothing of it was run.
+        """
+        entry = self._claim(claim)
+        if not 1 <= comparison <= len(entry["comparisons"]):
+            raise InputError(
+                f"{entry['id']} has {len(entry['comparisons'])} comparisons that were run, no "
+                f"number {comparison}" + (f": {entry['reason']}" if entry["reason"] else "")
+            )
+        drawn = figure(entry["comparisons"][comparison - 1])
+        if drawn is None:
+            raise InputError(f"{entry['id']} has nothing to draw: {entry['reason']}")
+        return drawn
+
+    def write(self, directory: str | Path) -> Path:
+        """Writes the report: ``index.html``, ``verdicts.json`` and ``history.jsonl``.
+
+        Returns:
+            The page's path.
+
+        Raises:
+            InputError: The folder can't be written.
+        """
+        return write_report(self.document, self.runs, Path(directory))
+
+    def _claim(self, name: str) -> Mapping[str, Any]:
+        ids = [claim["id"] for claim in self.document["claims"]]
+        fitting = [
+            claim
+            for claim in self.document["claims"]
+            if name in (claim["id"], claim["id"].partition("[")[0])
+        ]
+        if len(fitting) != 1:
+            several = ", ".join(claim["id"] for claim in fitting)
+            told = f"fits {several}" if fitting else f"fits none: {nearest(name, ids)}"
+            raise InputError(f"claim {name!r} {told}")
+        return fitting[0]
+
+    def __str__(self) -> str:
+        """The table of the verdicts, as a session ends with it."""
+        return "\n".join(verdict_lines(self.document["claims"], [], None, False))
+
+    def _repr_html_(self) -> str:
+        """The verdicts as a table with each claim's figures, for a notebook."""
+        lines = [f"<p>{html.escape(headline(self.document['claims']))}</p><table>"]
+        for claim in self.document["claims"]:
+            drawn = [figure(entry) or "" for entry in claim["comparisons"]]
+            cells = [
+                f"<b>{html.escape(claim['verdict'])}</b>",
+                f"{html.escape(claim['statement'])}<br><code>{html.escape(claim['id'])}</code>",
+                "".join(drawn) or html.escape(claim["reason"]),
+            ]
+            row = "".join(f'<td style="text-align: left">{cell}</td>' for cell in cells)
+            lines.append(f"<tr>{row}</tr>")
+        return "".join([*lines, "</table>"])
+
+
+def judge_all(
+    *tests: ClaimTest,
+    store: str | Path = ".embinit/store",
+    tier: str = "micro",
+    data_dir: str | Path | None = None,
+    device: str = "cpu",
+    max_seeds: int | None = None,
+    train: bool = True,
+) -> Results:
+    """Judges claims in all their experiments, training what the store lacks.
+
+    The verdicts are those that pytest comes to. A family has to have its size: nobody counts the
+    claims of a notebook.
+
+    Args:
+        tests: Functions that ``claim`` decorates, and controls.
+        store: Where runs are kept.
+        tier: The tier.
+        data_dir: The directory with real data, if claims need any.
+        device: The device to train on.
+        max_seeds: The most seeds of a look, in place of the experiment's.
+        train: Whether what the store lacks may be trained.
+
+    Raises:
+        InputError: One of them is no claim, can't be read, or has no experiment on this tier.
+    """
+    started = time.time()
+    session = Session(
+        Store(Path(store)), None if data_dir is None else Path(data_dir), device, (), train
+    )
+    judgements = [
+        judge(test, experiment, session, max_seeds=max_seeds)
+        for test in tests
+        for experiment in _experiments(test, tier)
+    ]
+    entries = [claim_entry(each, "", session.key, session.result) for each in judgements]
+    entries.sort(key=lambda entry: entry["id"])
+    add_holm(entries)
+    label = arm_labels(papers_of(entry["paper"] for entry in entries))
+    keys = {key for entry in entries for each in entry["comparisons"] for key in each["runs"]}
+    runs = {
+        key: Run(key, label(result.spec), result)
+        for key in sorted(keys)
+        if (result := session.store.get(key)) is not None
+    }
+    locks = locks_of(entries)
+    about = {
+        **({"locks": locks} if locks else {}),
+        "started": datetime.datetime.fromtimestamp(started, datetime.UTC).isoformat(),
+        "wall_seconds": round(time.time() - started, 1),
+        "tier": tier,
+        "device": device_name(device),
+        "seeds": max((entry["looks"][0]["seeds"] for entry in entries), default=0),
+        "command": "embinit.judge_all",
+        "runs": {
+            "wanted": len(keys),
+            "trained": session.trained,
+            "stored": max(0, len(keys) - session.trained),
+        },
+        "versions": versions(),
+        "data_dir_given": data_dir is not None,
+    }
+    return Results({"schema_version": 1, "session": about, "claims": entries, "audits": []}, runs)
+
+
+def _experiments(test: ClaimTest, tier: str) -> Sequence[Any]:
+    claim = Claim.of(test)
+    if claim is None:
+        raise InputError(
+            f"{getattr(test, '__name__', test)} is no claim; decorate it: "
+            "@claim(id, says=…, family=…, on=…)"
+        )
+    experiments = claim.experiments(tier)
+    if not experiments:
+        raise InputError(f"{claim.id} has no experiment on tier {tier}")
+    return experiments

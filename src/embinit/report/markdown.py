@@ -1,0 +1,126 @@
+"""A session's verdicts as Markdown, short enough for a pull request or a CI job's summary.
+
+Every text may come from a third-party claim, so nothing of it is read as Markdown or as HTML.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from embinit.claims.definitions import family_rank
+from embinit.claims.paired_tests import VERDICTS
+from embinit.report import numbers
+from embinit.report.baseline import (
+    changes,
+    not_as_registered,
+    unfinished,
+    wrong_controls,
+)
+from embinit.report.page import headline
+from embinit.report.verdict_table import clean
+from embinit.report.verdicts import deciding, deciding_p, wanted
+
+SIGNS = {"SUPPORTED": "✅", "REFUTED": "❌", "NO EFFECT": "🟰", "UNDECIDED": "❔", "NOT RUN": "➖"}
+OPEN_UP_TO = 20
+"""So many claims stand open; more are folded by family."""
+
+LARGEST = 900_000
+"""In bytes; a step's summary on GitHub takes up to 1 MiB."""
+
+
+def as_markdown(document: Mapping[str, Any], baseline: Mapping[str, Any] | None = None) -> str:
+    """The summary of a session: what is wrong, what changed, and each claim with its numbers.
+
+    Args:
+        document: The verdicts document.
+        baseline: The one that it is compared with; None compares with nothing.
+
+    Raises:
+        InputError: The two are of different tiers.
+    """
+    session = document["session"]
+    moved = [] if baseline is None else changes(document, baseline)
+    faults = [*unfinished(document), *wrong_controls(document), *not_as_registered(document)]
+    faults += [str(change) for change in moved if change.lost]
+    lines = [f"### embinit: {_plain(headline(document['claims']))}", ""]
+    if faults:
+        lines += ["**Not in order:**", "", *_items(faults), ""]
+    if others := [str(change) for change in moved if not change.lost]:
+        lines += [f"**{len(others)} moved since the baseline:**", "", *_items(others), ""]
+    elif baseline is not None and not faults:
+        lines += ["Against the baseline, every verdict is as it was.", ""]
+    lines += _claims(document["claims"])
+    runs = session["runs"]
+    told = f"{runs['trained']} runs trained, {runs['stored']} from the store"
+    where = f"{session['tier']} tier, {session['device']}"
+    lines.append(_plain(f"{told}; {where}; {numbers.duration(session['wall_seconds'])}."))
+    for each in session.get("locks", ()):
+        lines += ["", _plain(f"Registered in {each['lock']}, {each['digest']}.")]
+    text = "\n".join(lines) + "\n"
+    if len(text.encode()) > LARGEST:
+        return "\n".join([*lines[:2], "The claims are too many for this summary; see the report."])
+    return text
+
+
+def _claims(claims: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The claims as tables by family: open where they are few, folded where they are many."""
+    families: dict[str, list[Mapping[str, Any]]] = {}
+    for claim in sorted(claims, key=lambda claim: (family_rank(claim["family"]), claim["control"])):
+        families.setdefault(claim["family"], []).append(claim)
+    lines = []
+    for name, entries in families.items():
+        says = entries[0]["family_says"] or name
+        if len(claims) <= OPEN_UP_TO:
+            lines += [f"**{_plain(says)}**", "", *_table(entries), ""]
+        else:
+            # A line of HTML is no Markdown, so its backslashes would be shown.
+            title = html.escape(clean(f"{says}: {_tally(entries)}"))
+            summary = f"<summary>{title}</summary>"
+            lines += [f"<details>{summary}", "", *_table(entries), "", "</details>", ""]
+    return lines
+
+
+def _tally(entries: Iterable[Mapping[str, Any]]) -> str:
+    verdicts = [entry["verdict"] for entry in entries if not entry["control"]]
+    told = [f"{verdicts.count(name)} {name}" for name in VERDICTS if name in verdicts]
+    return ", ".join(told) or "controls alone"
+
+
+def _table(entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    head = ["| verdict | claim | difference | p | seeds |", "|---|---|---|---|---|"]
+    return [*head, *map(_row, entries)]
+
+
+def _row(claim: Mapping[str, Any]) -> str:
+    says = _plain(claim["statement"])
+    where = claim["experiment"] or claim["task"]
+    if where:
+        says += f" ({_plain(where)})"
+    if claim["control"]:
+        words = {True: "; control, as expected", False: "; control, **not as expected**"}
+        says += words.get(claim["as_expected"], "; control")
+    verdict = claim["verdict"]
+    cells = [f"{SIGNS.get(verdict, '')} {_plain(verdict)}", says]
+    shown = deciding(claim)
+    if shown is None:
+        return "| " + " | ".join([*cells, _plain(claim["reason"]), "", ""]) + " |"
+    places = numbers.decimals([shown["difference"], *shown["interval"]])
+    effect = numbers.number(shown["difference"], places)
+    if not shown["exact"]:
+        effect += f" {numbers.interval(shown['interval'], places)}"
+    p = "exact" if shown["exact"] else numbers.p_value(deciding_p(shown))
+    seeds = str(shown["n"]) + (f", {wanted(shown)}" if verdict == "UNDECIDED" else "")
+    return "| " + " | ".join([*cells, *map(_plain, (f"{effect} {shown['unit']}", p, seeds))]) + " |"
+
+
+def _items(texts: Iterable[str]) -> list[str]:
+    return [f"- {_plain(text)}" for text in texts]
+
+
+def _plain(text: object) -> str:
+    """``text`` on one line, of which nothing is read as Markdown, as HTML or as a mention."""
+    escaped = html.escape(clean(text), quote=False)
+    return re.sub(r"([\\`*_{}\[\]|~#@!])", r"\\\1", escaped)

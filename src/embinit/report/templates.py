@@ -1,0 +1,34 @@
+"""The environment of all pages' templates: everything is escaped, and nothing may be absent."""
+
+from __future__ import annotations
+
+import jinja2
+
+from embinit.report import numbers
+
+FILTERS = (
+    "number",
+    "plain",
+    "short",
+    "interval",
+    "p_value",
+    "percent",
+    "count",
+    "duration",
+    "moment",
+)
+"""The functions of ``numbers`` that templates use under their own names."""
+
+
+def environment_of_pages() -> jinja2.Environment:
+    """A new environment with the filters for numbers; a page adds its own."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("embinit", "report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {name: getattr(numbers, name) for name in FILTERS}
+    environment.globals |= {"decimals": numbers.decimals, "missing": numbers.MISSING}
+    return environment

@@ -1,0 +1,149 @@
+"""The GitHub action: its metadata is what GitHub reads, and its steps' shell does what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+yaml = pytest.importorskip("yaml")
+ROOT = Path(__file__).parents[1]
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+STEPS = ACTION["runs"]["steps"]
+CLAIMS = """
+from embinit import Family, a_a, claim, experiment, training
+
+
+@training(measures={"accuracy": "% accuracy"})
+def fitted(seed, arm, gain=GAIN):
+    import random
+
+    return 80 + random.Random(f"{seed} {arm}").random() + (gain if arm == "tuned" else 0)
+
+
+tried = experiment("tried", training=fitted, arms=["plain", "tuned"], baseline="plain", margin=1.0)
+MINE = Family("mine/tried", size=1, says="Tuning")
+
+
+@claim("mine/tried/tuned-above-plain", says="Tuning helps | <b>", family=MINE, on=tried)
+def test_tuning_helps(arms):
+    assert arms["tuned"] > arms["plain"]
+
+
+test_a_a = a_a(MINE, on=tried)
+"""
+
+
+def test_the_metadata_is_what_github_reads() -> None:
+    """Its fields and no others, each step either a shell's or another action's.
+
+    Of docs.github.com/actions/reference/workflows-and-actions/metadata-syntax.
+    """
+    fields = {"name", "description", "author", "branding", "inputs", "outputs", "runs"}
+    assert {"name", "description", "runs"} <= set(ACTION) <= fields
+    assert ACTION["runs"]["using"] == "composite"
+    for told in ACTION["inputs"].values():
+        assert set(told) <= {"description", "required", "default", "deprecationMessage"}
+        assert isinstance(told["default"], str)
+    assert all(set(told) == {"description", "value"} for told in ACTION["outputs"].values())
+    for step in STEPS:
+        own = {"run", "shell", "env"} if "run" in step else {"uses", "with"}
+        assert set(step) - {"name", "id", "if"} <= own
+        assert ("run" in step) != ("uses" in step)
+        assert "run" not in step or step["shell"] == "bash"
+        assert "uses" not in step or re.fullmatch(r"actions/[\w/-]+@v\d+", step["uses"])
+
+
+def test_inputs_are_used_and_never_pasted_into_a_shell() -> None:
+    """An input in a script would be code; in the environment it is a word."""
+    text = json.dumps(STEPS)
+    assert set(re.findall(r"inputs\.([\w-]+)", text)) == set(ACTION["inputs"])
+    assert not [step["name"] for step in STEPS if "${{" in step.get("run", "")]
+    documented = (ROOT / "docs/how-to/ci.md").read_text(encoding="utf-8")
+    for name, told in ACTION["inputs"].items():
+        assert f"| `{name}` |" in documented
+        assert told["default"] == "" or f"`{told['default']}`" in documented
+
+
+def step(name: str, folder: Path, outputs: dict[str, str], **inputs: str) -> int:
+    """Runs a step's script in bash as a runner would, and returns its status."""
+    [script] = [each for each in STEPS if each["name"] == name]
+    defaults = {key: told["default"] for key, told in ACTION["inputs"].items()}
+    values = {f"inputs.{key}": value for key, value in {**defaults, **inputs}.items()}
+    values |= {f"steps.session.outputs.{key}": value for key, value in outputs.items()}
+
+    def filled(text: str) -> str:
+        return re.sub(r"\$\{\{ (.*?) \}\}", lambda found: values[found[1]], text)
+
+    environment = {key: filled(value) for key, value in script["env"].items()}
+    environment |= {
+        "GITHUB_OUTPUT": str(folder / "output"),
+        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+        "PYTHONPATH": str(ROOT / "src"),
+    }
+    ran = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script["run"]],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    print(ran.stdout, ran.stderr)
+    return ran.returncode
+
+
+def job(folder: Path, gain: float, **inputs: str) -> tuple[int, str, dict[str, int]]:
+    """A job: the last step's status, the summary, and how many runs were trained and read."""
+    (folder / "claims").mkdir(exist_ok=True)
+    (folder / "claims/test_it.py").write_text(CLAIMS.replace("GAIN", str(gain)), "utf-8")
+    for name in ("output", "summary.md"):
+        (folder / name).unlink(missing_ok=True)
+    inputs = {"python": sys.executable, "workers": "0", **inputs}
+    assert step("Judge the claims", folder, {}, **inputs) == 0
+    lines = (folder / "output").read_text("utf-8").splitlines()
+    outputs = dict(line.split("=", 1) for line in lines)
+    assert step("Write the summary", folder, outputs, **inputs) == 0
+    ended = step("In order", folder, outputs, **inputs)
+    summary = (folder / "summary.md").read_text("utf-8")
+    document = json.loads((folder / "reports/latest/verdicts.json").read_text("utf-8"))
+    return ended, summary, document["session"]["runs"]
+
+
+def test_a_change_trains_what_it_moves_and_a_lost_finding_fails(tmp_path: Path) -> None:
+    """With the store of the job before, and its verdicts as the baseline.
+
+    A refuted claim alone fails the job unless it is accepted; a lost finding always does.
+    """
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    arguments = "-p\nno:playwright\n-p\nno:randomly\n\n--embinit-max-seeds\n5"
+    ended, summary, runs = job(tmp_path, 9.0, arguments=arguments)
+    assert ended == 0
+    assert summary.startswith("### embinit: 1 of 1 claims holds here")
+    assert "Tuning helps \\| &lt;b&gt; (tried)" in summary
+    assert runs["stored"] == 0
+    suites = ElementTree.parse(tmp_path / "reports/latest/junit.xml")
+    [case] = [each for each in suites.iter("testcase") if "tuning" in each.get("name", "")]
+    told = {each.get("name"): each.get("value") for each in case.iter("property")}
+    assert told["verdict"] == "SUPPORTED"
+    assert told["1.statement"] == "tuned > plain"
+    assert float(told["1.low"]) < float(told["1.difference"]) < float(told["1.high"])
+    baseline = tmp_path / "blessed.json"
+    baseline.write_bytes((tmp_path / "reports/latest/verdicts.json").read_bytes())
+    ended, summary, runs = job(tmp_path, 9.0, arguments=arguments, baseline=baseline.name)
+    assert (ended, runs["trained"]) == (0, 0)
+    assert "every verdict is as it was" in summary
+    lost = {"arguments": arguments, "baseline": baseline.name, "refuted": "accept"}
+    ended, summary, runs = job(tmp_path, -9.0, **lost)
+    assert (ended, runs["stored"]) == (1, 0)
+    assert "**Not in order:**" in summary
+    ended, summary, _ = job(tmp_path, -9.0, arguments=arguments, refuted="accept")
+    assert (ended, "❌ REFUTED" in summary) == (0, True)
+    ended, _, _ = job(tmp_path, -9.0, arguments=arguments)
+    assert ended == 1

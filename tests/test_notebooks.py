@@ -1,0 +1,96 @@
+"""Claims without pytest: the same verdicts, as rows, as images, as a report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+
+import embinit
+from embinit import Family, InputError, Results, a_a, claim, experiment, judge_all, training
+from embinit.report import load_schema
+from test_report import HOSTILE, make_claim, make_comparison, make_document
+
+
+@training(measures={"accuracy": "% accuracy"})
+def fitted(seed, arm):
+    """Half a point of noise, and five for the tuned arm."""
+    import random
+
+    return 80 + random.Random(f"{seed} {arm}").random() + (5 if arm == "tuned" else 0)
+
+
+tried = experiment("tried", training=fitted, arms=["plain", "tuned"], baseline="plain", margin=1)
+MINE = Family("mine/tried", size=1, says="Tuning")
+
+
+@claim("mine/tried/tuned-above-plain", says="Tuning helps", family=MINE, on=tried)
+def tuning_helps(arms):
+    """The claim."""
+    assert arms["tuned"] > arms["plain"]
+
+
+same = a_a(MINE, on=tried)
+
+
+def test_claims_are_judged_shown_and_reported(tmp_path: Path) -> None:
+    """The document is what every reader of verdicts.json takes, and nothing is trained twice."""
+    results = judge_all(tuning_helps, same, store=tmp_path / "store")
+    jsonschema.validate(results.document, load_schema())
+    verdicts = {row["id"]: row["verdict"] for row in results.rows()}
+    assert verdicts["mine/tried/tuned-above-plain[tried]"] == "SUPPORTED"
+    assert "1 of 1 claims holds here" in results._repr_html_()
+    assert results._repr_html_().count("<svg") == 2
+    assert "mine/tried/tuned-above-plain" in str(results)
+    page = results.write(tmp_path / "report")
+    assert "Run it alone" not in page.read_text(encoding="utf-8")
+    again = judge_all(tuning_helps, store=tmp_path / "store", train=False)
+    assert again.document["session"]["runs"]["trained"] == 0
+    assert again.rows()[0]["difference"] == results.rows()[-1]["difference"]
+    known = Results.read(page.parent / "verdicts.json")
+    assert known.rows() == json.loads(json.dumps(results.rows()))
+    assert embinit.judge_all is judge_all
+
+
+def test_a_data_frame_has_a_row_for_each_comparison() -> None:
+    """Also for a claim that was not run, which has no numbers."""
+    pandas = pytest.importorskip("pandas")
+    two = make_claim("two", comparisons=[make_comparison(), make_comparison()])
+    frame = Results(
+        make_document([two, make_claim("idle", "NOT RUN", comparisons=[])])
+    ).data_frame()
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame["comparison"].tolist()[:2] == [1, 2]
+    assert frame["verdict"].tolist() == ["SUPPORTED", "SUPPORTED", "NOT RUN"]
+    assert frame["difference"].isna().tolist() == [False, False, True]
+
+
+def test_a_figure_is_an_image_of_its_own() -> None:
+    """Well-formed SVG with its size and its style, whatever the claim is called."""
+    comparison = make_comparison(arms={"left": HOSTILE, "right": HOSTILE}, unit=HOSTILE)
+    results = Results(make_document([make_claim("x", statement=HOSTILE, comparisons=[comparison])]))
+    name = results.rows()[0]["id"]
+    root = ElementTree.fromstring(results.figure(name))
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert float(root.get("height", "0")) > 50
+    assert {each.tag.partition("}")[2] for each in root.iter()} <= {
+        *("svg", "style", "rect", "path", "text", "g")
+    }
+    assert HOSTILE not in results._repr_html_()
+    assert results.figure(name.partition("[")[0]) == results.figure(name)
+
+
+def test_bad_input_says_what_and_how_to_mend(tmp_path: Path) -> None:
+    """A name that fits none, a comparison that isn't there, a function that is no claim."""
+    results = Results(make_document([make_claim("x")]))
+    with pytest.raises(InputError, match="did you mean"):
+        results.figure("kim2024/finding-1/y[glove-micro-translation]")
+    with pytest.raises(InputError, match="no number 2"):
+        results.figure("kim2024/finding-1/x", 2)
+    with pytest.raises(InputError, match="is no claim; decorate it"):
+        judge_all(print, store=tmp_path)
+    with pytest.raises(InputError, match=r"name a verdicts\.json"):
+        Results.read(__file__)
