@@ -64,7 +64,8 @@ class GPT2(nn.Module):
         with torch.no_grad():
             self.positions.weight.mul_(position_sigma / SIGMA)
 
-    def loss(self, ids, targets):
-        x = self.tokens(ids) + self.positions.weight
+    def loss(self, ids):
+        """The mean loss of each word but the first, in nats."""
+        x = self.tokens(ids[:, :-1]) + self.positions.weight[: ids.shape[1] - 1]
         logits = self.norm(self.blocks(x)) @ self.tokens.weight.T
-        return functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+        return functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
