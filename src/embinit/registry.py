@@ -102,6 +102,10 @@ class Registry(Generic[T]):
         """Whether the name is registered or an entry point."""
         return name in self._entries or name in _points(self._group)
 
+    def registered(self, name: str) -> T | None:
+        """The object that is registered under a name; entry points are not loaded."""
+        return self._entries.get(name)
+
     def _load_entry_point(self, name: str) -> None:
         if (point := _points(self._group).get(name)) is not None:
             self._keep(name, point.load(), point.module)

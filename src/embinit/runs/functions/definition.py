@@ -231,21 +231,22 @@ def fingerprint(recipe: FunctionSpec) -> str:
 
 
 def _register(made: Training) -> None:
-    if made.name in TRAININGS:
-        known = TRAININGS[made.name]
-        if known.home[1] != made.home[1] or known.function.__qualname__ != (
-            made.function.__qualname__
-        ):
-            lines = [
-                f"{Path(each.home[1]).name}:{each.function.__code__.co_firstlineno}"
-                for each in (known, made)
-            ]
-            # Told by what uses it, so that a clash between files costs no other file its claims.
-            made.cached["clash"] = (
-                f"two training functions are called {made.name!r} ({lines[0]} and {lines[1]}); "
-                "give one of them another name: @training(name=…)"
-            )
-            return
+    # An entry point of this name is this function, whose module is just being loaded.
+    known = TRAININGS.registered(made.name)
+    if known is not None and (known.home[1], known.function.__qualname__) != (
+        made.home[1],
+        made.function.__qualname__,
+    ):
+        lines = [
+            f"{Path(each.home[1]).name}:{each.function.__code__.co_firstlineno}"
+            for each in (known, made)
+        ]
+        # Told by what uses it, so that a clash between files costs no other file its claims.
+        made.cached["clash"] = (
+            f"two training functions are called {made.name!r} ({lines[0]} and {lines[1]}); "
+            "give one of them another name: @training(name=…)"
+        )
+        return
     TRAININGS.replace(made.name, made)
 
 
