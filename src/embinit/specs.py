@@ -99,6 +99,9 @@ class ModelSpec:
         norm_position: Where each sub-layer's norm stands: ``post``, after the residual sum, or
             ``pre``, before the sub-layer, with a norm after the last layer.
         norm: The kind of all norms: ``layer`` for LayerNorm, ``rms`` for RMSNorm.
+        gated: Whether the activation gates a second product in the feed-forward layers, as in
+            SwiGLU (with the activation ``silu``).
+        bias: Whether linear layers have biases.
     """
 
     dim: int
@@ -114,6 +117,8 @@ class ModelSpec:
     coupled: bool = _later(False)
     norm_position: str = _later("post")
     norm: str = _later("layer")
+    gated: bool = _later(False)
+    bias: bool = _later(True)
 
     @property
     def table_width(self) -> int:
