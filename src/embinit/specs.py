@@ -99,6 +99,9 @@ class ModelSpec:
         norm_position: Where each sub-layer's norm stands: ``post``, after the residual sum, or
             ``pre``, before the sub-layer, with a norm after the last layer.
         norm: The kind of all norms: ``layer`` for LayerNorm, ``rms`` for RMSNorm.
+        gated: Whether the activation gates a second product in the feed-forward layers, as in
+            SwiGLU (with the activation ``silu``).
+        bias: Whether linear layers have biases.
     """
 
     dim: int
@@ -114,6 +117,8 @@ class ModelSpec:
     coupled: bool = _later(False)
     norm_position: str = _later("post")
     norm: str = _later("layer")
+    gated: bool = _later(False)
+    bias: bool = _later(True)
 
     @property
     def table_width(self) -> int:
@@ -148,6 +153,10 @@ class Recipe:
 
     def without_code(self) -> Self:
         """The recipe without the digest of a user's code, which may change after registration."""
+        return self
+
+    def without_arm(self) -> Self:
+        """The recipe without what the runs of one cohort may differ in."""
         return self
 
 
@@ -269,6 +278,76 @@ class TransferSpec(Recipe):
 
 
 @dataclass(frozen=True)
+class LanguageModelSpec(Recipe):
+    """How a decoder is trained to predict each next word, by Adam.
+
+    Attributes:
+        batch_size: How many sentences a batch has.
+        epochs: How many epochs it is trained for.
+        lr: The highest learning rate.
+        warm_up: The share of the steps over which the rate rises; then it falls to zero.
+        clip: The norm to which a step's gradient is clipped; None for no clipping.
+        betas: Adam's betas.
+        eps: Adam's epsilon.
+        precision: The precision of matrix products.
+    """
+
+    batch_size: int
+    epochs: int
+    lr: float
+    warm_up: float = 0.1
+    clip: float | None = 1.0
+    betas: tuple[float, float] = (0.9, 0.98)
+    eps: float = 1e-9
+    precision: str = "float32"
+
+    kind: ClassVar[str] = "language-model"
+
+
+@dataclass(frozen=True)
+class ExtensionSpec(Recipe):
+    """A decoder is trained, gets tokens that it lacks, and is trained on, on other text.
+
+    The run's own data is the text that it is trained on first.
+
+    Attributes:
+        base: How it is trained first.
+        text: The other text, whose words that the first one's vocabulary lacks are the new tokens.
+        training: How it is trained on.
+        method: What makes the new tokens' rows: a name in ``tables.extension.methods.METHODS``, or
+            ``zero``.
+        output_method: What makes their rows in an output table of its own; "" for ``method``.
+        helper: The text of the word vectors that methods compare tokens by, by the vocabulary of
+            ``text``; None for that text itself.
+        helper_width: The vectors' width.
+    """
+
+    base: LanguageModelSpec
+    text: DataSpec
+    training: LanguageModelSpec
+    method: str
+    output_method: str = ""
+    helper: DataSpec | None = None
+    helper_width: int = 48
+
+    kind: ClassVar[str] = "extension"
+
+    @property
+    def precision(self) -> str:
+        """The precision of matrix products while it is trained first."""
+        return self.base.precision
+
+    @property
+    def label(self) -> str:
+        """The method."""
+        return f"{self.method}, {self.output_method}" if self.output_method else self.method
+
+    def without_arm(self) -> Self:
+        """The recipe without the methods: they change rows, and no shape."""
+        return replace(self, method="", output_method="")
+
+
+@dataclass(frozen=True)
 class FunctionSpec(Recipe):
     """How a user's function is called (see ``runs.functions``).
 
@@ -382,7 +461,8 @@ class RunSpec:
     @property
     def cohort_key(self) -> tuple[object, ...]:
         """A key for stacking: runs with equal keys have tensors of the same shapes."""
-        return (self.data, self.model, self.training, self.positions.kind == LEARNED)
+        recipe = None if self.training is None else self.training.without_arm()
+        return (self.data, self.model, recipe, self.positions.kind == LEARNED)
 
 
 def canonical(spec: object) -> str:

@@ -320,8 +320,13 @@ class _Words:
         return self._unpaired([pair[n % len(pair)] for n, pair in enumerate(present)])
 
     def side_by_side(self) -> _Words:
-        """The sentences that have a translation, then their translations."""
+        """The sentences that have a translation, then their translations.
+
+        Text in one language has no translations: its sentences alone.
+        """
         pairs = [pair for pair in zip(self.encoder, self.decoder, strict=True) if pair[1]]
+        if not pairs:
+            return self._unpaired(self.encoder)
         return self._unpaired([pair[side] for side in (0, 1) for pair in pairs])
 
     def _unpaired(self, sentences: list[list[str]]) -> _Words:

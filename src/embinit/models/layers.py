@@ -9,6 +9,7 @@ Shapes: R runs, M rows (B sentences of T words, one after the other), D width.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -26,6 +27,8 @@ Dropout = Callable[[Tensor], Tensor]
 ACTIVATIONS: Registry[Callable[[Tensor], Tensor]] = Registry("activation", "embinit.activations")
 ACTIVATIONS.register("relu", torch.relu)
 ACTIVATIONS.register("gelu", F.gelu)
+ACTIVATIONS.register("gelu_tanh", functools.partial(F.gelu, approximate="tanh"))
+ACTIVATIONS.register("silu", F.silu)
 
 PRECISIONS: Registry[torch.dtype] = Registry("precision", "embinit.precisions")
 PRECISIONS.register("float32", torch.float32)
@@ -83,15 +86,27 @@ class StackedLinear(nn.Module):
     """y_r = x_r W_r + b_r for each run r.
 
     ``parts`` is the number of matrices that stand side by side in the weight, as query, key and
-    value do: they share one product, but each is drawn with its own fan.
+    value do: they share one product, but each is drawn with its own fan. Without ``bias`` b_r is
+    zero for good.
     """
 
+    bias: Tensor
+
     def __init__(
-        self, runs: int, inputs: int, outputs: int, precision: str, parts: int = 1
+        self,
+        runs: int,
+        inputs: int,
+        outputs: int,
+        precision: str,
+        parts: int = 1,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(runs, inputs, outputs))
-        self.bias = nn.Parameter(torch.zeros(runs, 1, outputs))
+        if bias:
+            self.bias = nn.Parameter(torch.zeros(runs, 1, outputs))
+        else:
+            self.register_buffer("bias", torch.zeros(runs, 1, outputs))
         self.parts = parts
         self.dtype = PRECISIONS[precision]
 
@@ -210,17 +225,30 @@ def final_norm(spec: ModelSpec, runs: int) -> nn.Module:
 
 
 class FeedForward(nn.Module):
-    """Two linear layers with the activation between (Vaswani et al. 2017: ReLU)."""
+    """Two linear layers with the activation between (Vaswani et al. 2017: ReLU).
+
+    A gated one has two inner products, the first of which gates the second through the activation
+    (Shazeer 2020).
+    """
 
     def __init__(self, spec: ModelSpec, runs: int, precision: str) -> None:
         super().__init__()
-        self.inner = StackedLinear(runs, spec.dim, spec.feed_forward, precision)
-        self.outer = StackedLinear(runs, spec.feed_forward, spec.dim, precision)
+        inner, self.gated = 1 + spec.gated, spec.gated
+        self.inner = StackedLinear(
+            runs, spec.dim, inner * spec.feed_forward, precision, inner, spec.bias
+        )
+        self.outer = StackedLinear(runs, spec.feed_forward, spec.dim, precision, bias=spec.bias)
         self.activation = ACTIVATIONS[spec.activation]
 
     def forward(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
         """The two linear layers with the activation between them."""
-        outer: Tensor = self.outer(self.activation(self.inner(x)))
+        inner = self.inner(x)
+        if self.gated:
+            gate, value = inner.chunk(2, dim=-1)
+            hidden = self.activation(gate) * value
+        else:
+            hidden = self.activation(inner)
+        outer: Tensor = self.outer(hidden)
         return outer
 
 

@@ -41,11 +41,15 @@ class Start:
         """Of one run's model."""
         return model_shape(self.specs[0], self.data)
 
-    def model(self) -> StackedTransformer:
-        """The stacked model with every run's tables, positions and weights in place."""
+    def model(self, made_as: type[StackedTransformer] = StackedTransformer) -> StackedTransformer:
+        """The stacked model with every run's tables, positions and weights in place.
+
+        Args:
+            made_as: The model's class.
+        """
         shape = self.shape
         decoder = self._embedding("decoder") if shape.translates else None
-        model = StackedTransformer(shape, self._embedding("encoder"), decoder)
+        model = made_as(shape, self._embedding("encoder"), decoder)
         for run, spec in enumerate(self.specs):
             model.initialise(run, stream(spec.seed, "weights"))
         return model

@@ -17,7 +17,9 @@ from embinit.registry import Registry
 from embinit.specs import (
     EVALUATION,
     DataSpec,
+    ExtensionSpec,
     FunctionSpec,
+    LanguageModelSpec,
     ModelSpec,
     Recipe,
     RunSpec,
@@ -278,6 +280,87 @@ class TablePretrainingKind(_Kind):
         return [runs.pretrain(run) for run in cohort.runs]
 
 
+class LanguageModelKind(_Kind):
+    """Trains a decoder to predict each next word from its table."""
+
+    recipe = LanguageModelSpec
+
+    def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
+        from embinit.tables import start
+
+        return start.fingerprint(run, data_dir)
+
+    def check(self, run: RunSpec, data_dir: Path | None) -> None:
+        from embinit.runs import language_model
+
+        language_model.check(run, data_dir)
+
+    def cost(self, run: RunSpec) -> float:
+        return _cost_of_text(run, run.data, run.recipe(LanguageModelSpec))
+
+    def parameters(self, run: RunSpec) -> Mapping[str, int]:
+        from embinit.runs import language_model
+
+        return {"training": language_model.parameters_of(run)}
+
+    def describe(self, run: RunSpec) -> Description:
+        recipe = run.recipe(LanguageModelSpec)
+        return Description(_model_words(run), f"next words, {_text_words(recipe)}")
+
+    def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
+        from embinit.runs import language_model
+
+        return language_model.train(
+            cohort, workplace.data_dir, workplace.device, workplace.progress, workplace.sharers
+        )
+
+
+class ExtensionKind(_Kind):
+    """Trains a decoder, gives it new tokens, and trains it on."""
+
+    recipe = ExtensionSpec
+
+    def reads(self, run: RunSpec) -> Sequence[DataSpec]:
+        from embinit.runs.language_model import extension
+
+        return (run.data, *extension.other_texts(run))
+
+    def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
+        from embinit.runs.language_model import extension
+
+        return extension.fingerprint(run, data_dir)
+
+    def check(self, run: RunSpec, data_dir: Path | None) -> None:
+        from embinit.runs.language_model import extension
+
+        extension.check(run, data_dir)
+
+    def check_key(self, run: RunSpec) -> Hashable:
+        return (run.data, run.table.source, run.training, run.model)
+
+    def cost(self, run: RunSpec) -> float:
+        recipe = run.recipe(ExtensionSpec)
+        # A cohort of one seed trains one base for all its arms.
+        return _cost_of_text(run, recipe.text, recipe.training) + (
+            _cost_of_text(run, run.data, recipe.base) / MOST_RUNS
+        )
+
+    def describe(self, run: RunSpec) -> Description:
+        recipe = run.recipe(ExtensionSpec)
+        return Description(
+            _model_words(run),
+            f"next words, {_text_words(recipe.base)}; then new tokens and {recipe.text.task}, "
+            f"{_text_words(recipe.training)}",
+        )
+
+    def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
+        from embinit.runs.language_model import extension
+
+        return extension.train(
+            cohort, workplace.data_dir, workplace.device, workplace.progress, workplace.sharers
+        )
+
+
 class EvaluationKind(_Kind):
     """Evaluates a starting table by word analogies; nothing is trained."""
 
@@ -345,6 +428,8 @@ KINDS: Registry[Kind] = Registry("kind of run", "embinit.kinds")
 KINDS.register(TrainingSpec.kind, TrainingKind())
 KINDS.register(TransferSpec.kind, TransferKind())
 KINDS.register(TablePretrainingSpec.kind, TablePretrainingKind())
+KINDS.register(LanguageModelSpec.kind, LanguageModelKind())
+KINDS.register(ExtensionSpec.kind, ExtensionKind())
 KINDS.register(EVALUATION, EvaluationKind())
 KINDS.register(FunctionSpec.kind, FunctionKind())
 
@@ -372,7 +457,17 @@ def own_code(run: RunSpec) -> str:
         codes += _codes_of_tables(run)
     if run.model is not None:
         codes += _codes_of_model(run.model)
+    if isinstance(run.training, ExtensionSpec):
+        codes += _codes_of_extension(run.training)
     return "/".join(filter(None, codes))
+
+
+def _codes_of_extension(recipe: ExtensionSpec) -> Iterator[str]:
+    from embinit.tables.extension.methods import METHODS
+
+    for name in (recipe.method, recipe.output_method):
+        if name in METHODS:
+            yield METHODS.code(name, lambda method: method.make)
 
 
 def _codes_of_tables(run: RunSpec) -> Iterator[str]:
@@ -425,6 +520,20 @@ def _model_words(run: RunSpec) -> str:
 
 def _tuning_words(recipe: TrainingSpec) -> str:
     return f"{_times(recipe.epochs)}, batches of {recipe.batch_size}, rate {recipe.lr:g}"
+
+
+def _text_words(recipe: LanguageModelSpec) -> str:
+    clip = "" if recipe.clip is None else f", gradients clipped at {recipe.clip:g}"
+    return (
+        f"{_times(recipe.epochs)}, batches of {recipe.batch_size}, rate {recipe.lr:g} that rises "
+        f"over {recipe.warm_up:.0%} of the steps and falls to zero{clip}"
+    )
+
+
+def _cost_of_text(run: RunSpec, data: DataSpec, recipe: LanguageModelSpec) -> float:
+    model = _model(run)
+    outputs = model.table_width * (data.most_words or WHOLE_SPLIT)
+    return (_width(model) + outputs) * recipe.epochs * _examples(data)
 
 
 def _times(epochs: int) -> str:

@@ -30,7 +30,7 @@ from embinit.randomness import stream, stream_seed
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult
 from embinit.runs.scoring import Curves
-from embinit.specs import PretrainingSpec, TrainingSpec
+from embinit.specs import LanguageModelSpec, PretrainingSpec, TrainingSpec
 
 Progress = Callable[[float], None]
 """Told the share of the work that is done, 0 to 1."""
@@ -71,7 +71,7 @@ class StackedTrainer(ABC, Generic[Model]):
         self,
         start: Start,
         model: Model,
-        settings: TrainingSpec | PretrainingSpec,
+        settings: TrainingSpec | PretrainingSpec | LanguageModelSpec,
         device: str,
         purpose: str = "",
         lr: Tensor | None = None,
@@ -132,6 +132,9 @@ class StackedTrainer(ABC, Generic[Model]):
     def before_step(self, number: int) -> None:
         """Is called before step ``number``, counted from 0 over all epochs."""
 
+    def before_update(self) -> None:
+        """Is called between a step's backward pass and its update."""
+
     def begin(self) -> None:
         """Forget what was learnt of order and curves; parameters and moments stay."""
         self.orders = [stream(seed, f"order{self._purpose}") for seed in self.start.seeds]
@@ -179,6 +182,7 @@ class StackedTrainer(ABC, Generic[Model]):
         losses = losses / counted
         self.model.zero_grad(set_to_none=True)
         losses.sum().backward()
+        self.before_update()
         for parameter, pieces in self.pieces.items():
             if parameter.grad is not None:
                 for piece, gradient in zip(pieces, parameter.grad.unbind(), strict=True):

@@ -5,6 +5,7 @@ downloaded and a model must train in seconds. The text comes from ``embinit.data
 on each machine from fixed seeds. The meaning of a rare word is that of its class, so it can be
 learned from unlabelled text. Word order decides labels and translations.
 
+For language models there is text in the source language, twice, and in the related one.
 For pre-trained models there are text in two related languages, both classifications with a test
 in the other language, and a classification of verbs for linear probes.
 """
@@ -74,6 +75,16 @@ def judge(writer: Writer, language: Language = in_source) -> Example:
     """
     opinion = writer.opinion()
     return Example(language(opinion), label=int(holds_good(opinion)))
+
+
+def tell(writer: Writer, language: Language = in_source) -> Example:
+    """Draws a sentence of unlabelled text, without a translation.
+
+    Args:
+        writer: Draws the sentence.
+        language: The language of the text.
+    """
+    return Example(language(writer.sentence()), target="")
 
 
 def name_verb(writer: Writer) -> Example:
@@ -293,6 +304,11 @@ MICROCOSM_TASKS = (
     MicrocosmTask("micro-inference", "classification", 3, infer, (6000, 2000, 400)),
     MicrocosmTask(
         "micro-two-languages", "text", 0, partial(translate, into=in_related), (24000, 400, 300)
+    ),
+    MicrocosmTask("micro-text", "text", 0, tell, (12000, 800, 800)),
+    MicrocosmTask("micro-more-text", "text", 0, tell, (12000, 800, 800)),
+    MicrocosmTask(
+        "micro-related-text", "text", 0, partial(tell, language=in_related), (12000, 800, 800)
     ),
     MicrocosmTask(
         "micro-sentiment-across",

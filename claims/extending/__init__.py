@@ -1,0 +1,1 @@
+"""Exploratory claims on the rows of added tokens, from the literature and users' complaints."""

@@ -1,0 +1,143 @@
+"""Train decoders to predict each next word: what a start of the table is worth, in nats a word.
+
+A run trains a causal language model on its text from its table, and measures the validation split
+at the start and after each epoch.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from embinit.data.preparation import prepare
+from embinit.data.tasks import TASKS
+from embinit.errors import InputError
+from embinit.models.causal_language_model import (
+    CausalModelShape,
+    CausalTransformer,
+    require_usable,
+)
+from embinit.models.memory import WidestBatch, runs_that_fit
+from embinit.models.starting import Start, learned_positions, table_measures
+from embinit.runs.language_model.training import LanguageModelTraining
+from embinit.runs.plan import Cohort
+from embinit.runs.results import RunResult, provenance
+from embinit.runs.stacked import Progress, graph_cache, in_parts
+from embinit.specs import DataSpec, LanguageModelSpec, RunSpec
+from embinit.tables import start
+from embinit.tables.diagnostics import table_statistics
+
+
+def check(run: RunSpec, data_dir: Path | None) -> None:
+    """Reads text and vectors, so that bad input is named before any training.
+
+    Raises:
+        InputError: The text is missing, or the model or the text does not fit a language model.
+    """
+    assert run.model is not None
+    require_usable(run.model)
+    require_text(run.data, data_dir)
+    start.check(run, data_dir)
+
+
+def require_text(data: DataSpec, data_dir: Path | None) -> None:
+    """Refuses data that a language model can't be trained on.
+
+    Raises:
+        InputError: The task is not of unlabelled text, or has no validation text.
+    """
+    if TASKS[data.task].kind != "text":
+        raise InputError(f"{data.task} is not text to train on; tasks of the kind 'text' are")
+    if not len(prepare(data, data_dir).validation):
+        raise InputError(
+            f"{data.task} has no validation text, on which a language model is measured; take a "
+            "task that has, or keep more of it (cut)"
+        )
+
+
+def shape_of(run: RunSpec, words: int) -> CausalModelShape:
+    """The shape of a run's model over a vocabulary of ``words`` words."""
+    assert run.model is not None
+    return CausalModelShape(
+        run.model,
+        words,
+        precision=run.precision,
+        learned_positions=learned_positions(run, run.data),
+    )
+
+
+def parameters_of(run: RunSpec) -> int:
+    """How many parameters the run's model has, counted from the spec alone.
+
+    Raises:
+        InputError: The spec leaves the size of the vocabulary open.
+    """
+    if run.data.most_words is None:
+        raise InputError(f"the spec of {run.data.task} must fix its vocabulary by most_words")
+    return shape_of(run, run.data.most_words).parameters
+
+
+def fitting(
+    cohort: Cohort, recipe: LanguageModelSpec, data_dir: Path | None, device: str, sharers: int
+) -> int:
+    """How many of the cohort's runs have room at once."""
+    first = cohort.runs[0]
+    data = prepare(first.data, data_dir)
+    longest = int(data.train.lengths.max())
+    widest = WidestBatch(min(recipe.batch_size, len(data.train)), longest, answers=longest)
+    shape = shape_of(first, len(data.vocabularies["encoder"].words))
+    return runs_that_fit(shape, len(cohort.runs), widest, device, sharers)
+
+
+def train(
+    cohort: Cohort,
+    data_dir: Path | None = None,
+    device: str = "cpu",
+    progress: Progress = lambda share: None,
+    sharers: int = 1,
+) -> list[RunResult]:
+    """Trains the cohort's runs together.
+
+    Returns:
+        The runs' results, in the cohort's order.
+
+    Raises:
+        InputError: Not even one run has room.
+    """
+    graph_cache.clear()  # another kind of run may have left its trainer on the GPU
+    recipe = cohort.runs[0].recipe(LanguageModelSpec)
+    fit = fitting(cohort, recipe, data_dir, device, sharers)
+    return in_parts(
+        cohort, fit, lambda part, told: _train(part, data_dir, device, told), device, progress
+    )
+
+
+def _train(
+    cohort: Cohort, data_dir: Path | None, device: str, progress: Progress
+) -> list[RunResult]:
+    started, first = time.perf_counter(), cohort.runs[0]
+    begun = Start(cohort.runs, prepare(first.data, data_dir), data_dir)
+    trainer = LanguageModelTraining(
+        begun, begun.model(CausalTransformer), first.recipe(LanguageModelSpec), device
+    )
+    trainer.run(progress)
+    # A run's share of the cohort's time, not what it would take alone.
+    made = provenance(device, (time.perf_counter() - started) / len(cohort.runs))
+    return [
+        RunResult(
+            spec=spec,
+            measures=trainer.measures_of(run)
+            | table_measures(spec, begun.tables[run]["encoder"], begun.positions["encoder"][run]),
+            curves=trainer.curves_of(run),
+            tables={
+                "encoder": table_statistics(
+                    begun.tables[run]["encoder"].values, begun.tables[run]["encoder"].special
+                )
+            },
+            coverage={"encoder": begun.tables[run]["encoder"].coverage},
+            examples={name: len(getattr(begun.data, name)) for name in ("train", "validation")},
+            failure=trainer.failure_of(run),
+            provenance=made,
+        )
+        for run, spec in enumerate(cohort.runs)
+    ]

@@ -1,0 +1,58 @@
+"""Word vectors of a text in closed form, by which extension methods compare tokens.
+
+Positive pointwise mutual information of words that stand near one another, factored by singular
+values: what skip-gram with negative sampling factors implicitly (Levy and Goldberg 2014). Contexts
+are smoothed by 0.75 and both sides take the root of the singular values (Levy, Goldberg and Dagan
+2015). Nothing is drawn.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from embinit.data.vocabulary import EOS, PAD
+
+WINDOW = 4
+SMOOTHING = 0.75
+
+
+def cooccurrences(ids: Int[Tensor, "B T"], words: int) -> Float[Tensor, "N N"]:
+    """How often two words stand within ``WINDOW`` words of each other in a sentence.
+
+    Args:
+        ids: Sentences, padded behind; EOS is no word.
+        words: N, the size of the vocabulary.
+    """
+    ids = ids.long()
+    counts = torch.zeros(words, words, dtype=torch.float64)
+    for distance in range(1, min(WINDOW, ids.shape[1] - 1) + 1):
+        left, right = ids[:, :-distance], ids[:, distance:]
+        inside = (right != PAD) & (right != EOS)
+        cells = left[inside] * words + right[inside]
+        counts += torch.bincount(cells, minlength=words * words).view(words, words)
+    return counts + counts.T
+
+
+def word_vectors(ids: Int[Tensor, "B T"], words: int, width: int) -> Float[Tensor, "N width"]:
+    """A vector for each word that occurs; zero for the others.
+
+    Args:
+        ids: Sentences, padded behind.
+        words: N, the size of the vocabulary.
+        width: The vectors' width; as many columns as the text has directions are not zero.
+    """
+    counts = cooccurrences(ids, words)
+    total = counts.sum()
+    of_word = counts.sum(dim=1)
+    of_context = of_word**SMOOTHING
+    of_context *= total / of_context.sum().clamp(min=1e-30)
+    expected = of_word[:, None] * of_context[None] / total.clamp(min=1e-30)
+    information = torch.where(counts > 0, (counts / expected.clamp(min=1e-30)).log(), 0.0)
+    left, values, _ = torch.linalg.svd(information.clamp(min=0))
+    kept = min(width, words)
+    vectors = torch.zeros(words, width)
+    vectors[:, :kept] = (left[:, :kept] * values[:kept].sqrt()).float()
+    vectors[of_word == 0] = 0
+    return vectors
