@@ -17,7 +17,6 @@ import functools
 import gc
 import inspect
 import json
-import math
 import os
 import time
 import traceback
@@ -34,26 +33,17 @@ from embinit.claims.audit import Audit, Finding, finding_of
 from embinit.claims.comparisons import OTHER_SEEDS, Decider, read_by
 from embinit.claims.definitions import Claim, Family, argument_of
 from embinit.claims.experiments import Experiment
-from embinit.claims.functions import FunctionExperiment
 from embinit.claims.judging import Case, Judgement, NextLook, broken, judge, next_look, read
-from embinit.claims.lock import (
-    Lock,
-    claim_key,
-    code_of,
-    lock_beside,
-    measured_noise_floor,
-    noise_floor_key,
-    noise_floor_runs,
-)
+from embinit.claims.lock import lock_beside
 from embinit.claims.looks import schedule
 from embinit.claims.paired_tests import Verdict
-from embinit.claims.registration import Registration, digest_of, measure_spread, registered_runs
 from embinit.claims.statements import Statement
 from embinit.data.files import write_atomically
 from embinit.errors import InputError, lacking_models
 from embinit.papers import arm_labels, paper, papers_of, with_tier
 from embinit.pytest_plugin import CONTROLLER, MARK, PHASES, STARTED, STRICT, outlook, progress_line
 from embinit.pytest_plugin.folder import Folder
+from embinit.pytest_plugin.registering import Registering
 from embinit.registry import nearest
 from embinit.report import baseline
 from embinit.report.baseline import Change
@@ -75,9 +65,6 @@ from embinit.specs import RunSpec
 PROPERTY = "embinit.verdict"
 AUDIT_PROPERTY = "embinit.audit"
 CLUSTER_ADDRESS = "embinit.cluster"
-SPREAD_PROPERTY = "embinit.spread"
-LOCK_PROPERTY = "embinit.lock"
-REGISTERED = "embinit.registered"
 FAILED = "embinit.failed"
 PATHS = "embinit.paths"
 LOOKS_AHEAD = 4
@@ -106,8 +93,7 @@ class ClaimSession:
         started: When the session started, in seconds since the epoch.
         verdicts: The claims' entries in the verdicts document.
         audits: The audits' entries.
-        spreads: The registered differences that were measured, by the file that they belong to.
-        locks: What is to be written to locks: by their files, then section, then key.
+        registering: What is registered, in a session that judges nothing.
         broken: The names of the claims that broke, and so have no verdict.
         cluster: The address of the Ray cluster that trains; None without one.
     """
@@ -122,8 +108,9 @@ class ClaimSession:
         self.started = config.stash[STARTED]
         self.verdicts: list[dict[str, Any]] = []
         self.audits: list[dict[str, Any]] = []
-        self.spreads: dict[str, dict[str, Any]] = {}
-        self.locks: dict[str, dict[str, dict[str, Any]]] = {}
+        self.registering = Registering(
+            self.option("register"), self.option("freeze"), self._most_seeds
+        )
         self.broken: list[str] = []
         self.cluster: str | None = None
         self._session: Session | None = None
@@ -483,7 +470,7 @@ class ClaimSession:
         if self.option("list"):
             return outlook.listing(self._cases)
         verbosity = self.config.get_verbosity()
-        if verbosity < 0 or self._is_registering:
+        if verbosity < 0 or self.registering.is_asked_for:
             return []
         lines = outlook.session_lines(self._cases, self._most_seeds)
         if self._absent:
@@ -515,34 +502,9 @@ class ClaimSession:
                 for line in lines:
                     reporter.write_line(line)
 
-    @property
-    def _is_registering(self) -> bool:
-        """Whether this session judges nothing, and registers what stands beforehand."""
-        return self.option("register") is not None or self.option("freeze") is not None
-
     def _first_runs(self, case: Case) -> list[RunSpec]:
         """The runs that a claim's first look takes, or those that are measured beforehand."""
-        if not self._is_registering:
-            return case.runs()
-        seeds: int = self.option("register") or 0
-        floor = self._wanted_noise_floor(case)
-        runs = [] if floor is None else noise_floor_runs(floor, seeds)
-        if self.option("freeze") == "noise-floors":
-            return runs
-        return runs + [
-            run for comparison in case.comparisons for run in registered_runs(comparison, seeds)
-        ]
-
-    def _wanted_noise_floor(self, case: Case) -> FunctionExperiment | None:
-        """The claim's experiment, if its noise floor is to be measured now; else None."""
-        experiment = case.experiment
-        if not isinstance(experiment, FunctionExperiment) or not experiment.wants_noise_floor:
-            return None
-        if not self.option("freeze") or not self.option("register") or case.lock is None:
-            return None
-        known = case.lock.noise_floor(experiment)
-        measured = known is not None and known.get("code") == code_of(experiment)
-        return None if measured else experiment
+        return self.registering.runs(case) if self.registering.is_asked_for else case.runs()
 
     def _check_schedule(self, case: Case) -> None:
         try:
@@ -571,8 +533,10 @@ class ClaimSession:
             pytest.fail(pyfuncitem.stash[UNREADABLE], pytrace=False)
         if CASE not in pyfuncitem.stash:
             return None
-        if self._is_registering:
-            self._register(pyfuncitem)
+        if self.registering.is_asked_for:
+            self.registering.register(
+                pyfuncitem, pyfuncitem.stash[CASE], self.session, self._ensure
+            )
             return True
         judgement = self._judge(pyfuncitem.stash[CASE])
         entry = claim_entry(judgement, _argument(pyfuncitem), self.session.key, self.session.result)
@@ -595,81 +559,6 @@ class ClaimSession:
             )
         except Exception as error:
             return broken(case, error, self._most_seeds)
-
-    def _register(self, item: pytest.Function) -> None:
-        """Measures and freezes what stands beforehand; the verdict is for another session."""
-        case, freeze = item.stash[CASE], self.option("freeze")
-        registration = case.claim.family.registration
-        if registration is None and not freeze:
-            pytest.skip(
-                f"family {case.claim.family.name!r} has no registration; embinit register writes "
-                "a lock for it"
-            )
-        runs = self._first_runs(case)
-        if problems := sorted({problem for run in runs if (problem := self.session.problem(run))}):
-            pytest.skip("; ".join(problems))
-        self._ensure(runs)
-        failures = sorted({told for run in runs if (told := self.session.failure(run))})
-        if failures:
-            pytest.fail(f"a run failed: {'; '.join(failures)}", pytrace=False)
-        if freeze:
-            case = self._freeze_noise_floor(item, case)
-        if freeze != "noise-floors" and self.option("register"):
-            self._measure_spreads(item, case)
-        if freeze == "claims":
-            self._freeze_claim(item, case)
-        item.user_properties.append((REGISTERED, ""))
-
-    def _measure_spreads(self, item: pytest.Function, case: Case) -> None:
-        """Measures the spreads of a claim's differences."""
-        registration, lock = case.claim.family.registration, case.lock
-        seeds: int = self.option("register")
-        for comparison in case.comparisons:
-            spread = measure_spread(comparison, seeds, self.session.result)
-            if spread is None:
-                continue
-            entry = {
-                "tier": case.experiment.tier,
-                "experiment": case.experiment.name,
-                "difference": f"{comparison.left.label} − {comparison.right.label}",
-                "measure": comparison.left.measure.name,
-                "sd": spread.sd,
-                "seeds": spread.seeds,
-            }
-            digest = digest_of(comparison)
-            if registration is not None:
-                told = {"file": str(registration.path), "digest": digest, "entry": entry}
-                item.user_properties.append((SPREAD_PROPERTY, json.dumps(told)))
-            elif lock is not None:
-                _tell_lock(item, lock, "differences", digest, entry)
-
-    def _freeze_noise_floor(self, item: pytest.Function, case: Case) -> Case:
-        """Measures the noise floor that the claim's margin comes from.
-
-        Returns:
-            The claim with that margin.
-        """
-        experiment, lock = self._wanted_noise_floor(case), case.lock
-        if experiment is None or lock is None:
-            return case
-        try:
-            entry = measured_noise_floor(experiment, self.option("register"), self.session.result)
-        except InputError as error:
-            pytest.fail(str(error), pytrace=False)
-        _tell_lock(item, lock, "noise_floors", noise_floor_key(experiment), entry)
-        settled = replace(experiment, margin=entry["margin"], wants_noise_floor=False)
-        return read(item.obj, settled, case.claim.family, lock)
-
-    def _freeze_claim(self, item: pytest.Function, case: Case) -> None:
-        """Freezes what a claim states, unless its margin isn't known yet."""
-        lock = case.lock
-        assert lock is not None
-        experiment = case.experiment
-        if isinstance(experiment, FunctionExperiment) and math.isnan(experiment.margin):
-            pytest.skip(case.unmeasured or f"the noise floor of {experiment.name} isn't measured")
-        seen = any(self.session.key(run) in self.session.store for run in case.runs())
-        entry = lock.registered(case, case.looks(self._most_seeds), seen)
-        _tell_lock(item, lock, "claims", claim_key(case), dict(entry))
 
     def _ensure(self, runs: list[RunSpec]) -> None:
         """Gets ``runs`` stored; the runs of a later look join the plan first."""
@@ -743,22 +632,15 @@ class ClaimSession:
         """Collects the verdicts from the reports; a claim without a verdict is broken."""
         if self._is_worker:
             return
-        entries, is_statement, has_failed = 0, False, False
+        entries = int(self.registering.collect(report))
+        is_statement, has_failed = False, False
         collected = {PROPERTY: self.verdicts, AUDIT_PROPERTY: self.audits}
         for name, value in report.user_properties:
             if name == MARK:
                 is_statement = True
                 module, file = json.loads(str(value))
                 self._modules[module, file] = None
-            entries += name == REGISTERED
             has_failed |= name == FAILED
-            if name == SPREAD_PROPERTY and report.when == "call":
-                told = json.loads(str(value))
-                self.spreads.setdefault(told["file"], {})[told["digest"]] = told["entry"]
-            if name == LOCK_PROPERTY and report.when == "call":
-                told = json.loads(str(value))
-                sections = self.locks.setdefault(told["file"], {})
-                sections.setdefault(told["section"], {})[told["key"]] = told["entry"]
             if name in collected:
                 entries += 1
                 if report.when == "call":
@@ -797,47 +679,10 @@ class ClaimSession:
             warnings.simplefilter("default", DamagedWarning)
             if self._is_worker:
                 return
-            if self._is_registering:
-                self._write_spreads(terminalreporter)
-                self._write_locks(terminalreporter)
+            if self.registering.is_asked_for:
+                self.registering.write(terminalreporter, bool(self.broken))
             elif self.verdicts or self.audits:
                 self._conclude(terminalreporter)
-
-    def _write_spreads(self, terminalreporter: Any) -> None:
-        """Writes the spreads that were measured to their registrations."""
-        if self.option("freeze") and not self.spreads:
-            return
-        terminalreporter.section("registered spreads")
-        for file, entries in sorted(self.spreads.items()):
-            count = Registration(Path(file)).write(entries)
-            terminalreporter.write_line(f"{file}: {len(entries)} measured, {count} in all")
-
-    def _write_locks(self, terminalreporter: Any) -> None:
-        """Writes what was frozen to its locks, and tells what is marked there."""
-        if not self.option("freeze"):
-            return
-        terminalreporter.section("registered")
-        if not self.locks and not self.broken:
-            terminalreporter.write_line("nothing to write: every noise floor is measured already")
-        for file, sections in sorted(self.locks.items()):
-            lock = Lock(Path(file))
-            lock.write(sections)
-            for key, entry in sorted(sections.get("noise_floors", {}).items()):
-                terminalreporter.write_line(
-                    f"noise floor of {key.rpartition(' ')[0]}: sd {entry['sd']:.3g} {entry['unit']}"
-                    f" over {entry['seeds']} seeds, margin {entry['margin']:g}"
-                )
-            for key, entry in sorted(sections.get("claims", {}).items()):
-                if entry.get("afterwards"):
-                    terminalreporter.write_line(
-                        f"registered afterwards: {key}: {entry['afterwards']}"
-                    )
-            counts = ", ".join(
-                f"{len(lock.document[section])} {words}"
-                for section, words in LOCK_WORDS.items()
-                if lock.document[section]
-            )
-            terminalreporter.write_line(f"{file} {lock.digest}: {counts}")
 
     def _conclude(self, terminalreporter: Any) -> None:
         """Writes the report, and prints the verdicts."""
@@ -936,18 +781,6 @@ class ClaimSession:
         """The line in pytest's header: tier, device and cluster."""
         header = f"embinit: tier {self.tier}, device {self.option('device')}"
         return header if self.cluster is None else f"{header}, Ray at {self.cluster}"
-
-
-LOCK_WORDS = {"noise_floors": "noise floors", "differences": "spreads", "claims": "claims"}
-"""What the sections of a lock are called for people."""
-
-
-def _tell_lock(
-    item: pytest.Function, lock: Lock, section: str, key: str, entry: dict[str, Any]
-) -> None:
-    """Has an entry written to a lock at the session's end, by whoever collects the reports."""
-    told = {"file": str(lock.path), "section": section, "key": key, "entry": entry}
-    item.user_properties.append((LOCK_PROPERTY, json.dumps(told)))
 
 
 def _check_lock(item: pytest.Function) -> None:
