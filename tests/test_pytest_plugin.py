@@ -292,10 +292,10 @@ def test_only_a_sound_report_is_blessed(suite, capsys):
     """A control that misbehaved, or nothing run, is no baseline; nothing is replaced."""
     arguments = ["bless", str(suite.path / "reports/latest"), "--to", str(suite.path / "to")]
     suite.runpytest_inprocess("claims")
-    assert cli.main(arguments) == 2
+    assert cli.main(arguments) == 4
     assert "not blessed: control mine/finding/control-that-misbehaves" in capsys.readouterr().err
     suite.runpytest_inprocess("claims", "-k", "missing")
-    assert cli.main(arguments) == 2
+    assert cli.main(arguments) == 4
     assert "nothing in" in capsys.readouterr().err
     assert not (suite.path / "to").exists()
 
@@ -306,13 +306,13 @@ def test_a_baseline_is_replaced_by_no_less(suite, capsys):
     suite.runpytest_inprocess("claims", "-k", "holds or falls")
     assert cli.main(arguments) == 0
     suite.runpytest_inprocess("claims", "-k", "holds")
-    assert cli.main(arguments) == 2
+    assert cli.main(arguments) == 4
     assert "1 claims of" in capsys.readouterr().err
     assert cli.main([*arguments, "--anyway"]) == 0
     old = json.loads((suite.path / "to/verdicts.json").read_text())
     old["session"]["tier"] = "sample"
     (suite.path / "to/verdicts.json").write_text(json.dumps(old))
-    assert cli.main(arguments) == 2
+    assert cli.main(arguments) == 4
     assert "tier micro can't be compared with tier sample" in capsys.readouterr().err
 
 
@@ -329,7 +329,7 @@ def test_what_is_no_verdicts_file_is_refused(tmp_path, capsys, text, said):
     """By name, with what to do."""
     path = tmp_path / "v.json"
     path.mkdir() if text is None else path.write_text(text)
-    assert cli.main(["check", str(path)]) == 2
+    assert cli.main(["check", str(path)]) == 4
     assert said in capsys.readouterr().err
 
 
@@ -541,10 +541,10 @@ def test_check_fails_on_a_control_and_on_a_lost_finding(suite, capsys):
     arguments = ["check", str(latest), "--baseline", str(suite.path / "baseline.json")]
     assert cli.main(arguments) == 1
     assert "was SUPPORTED and is REFUTED" in capsys.readouterr().out
-    assert cli.main(["check", "nowhere.json"]) == 2
+    assert cli.main(["check", "nowhere.json"]) == 4
     baseline["session"]["tier"] = "sample"
     (suite.path / "baseline.json").write_text(json.dumps(baseline))
-    assert cli.main(arguments) == 2
+    assert cli.main(arguments) == 4
     assert "tier micro can't be compared with tier sample" in capsys.readouterr().err
     suite.runpytest_inprocess("claims")
     assert cli.main(["check", str(latest)]) == 1

@@ -22,7 +22,7 @@ import time
 import traceback
 import uuid
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,9 +39,18 @@ from embinit.claims.looks import schedule
 from embinit.claims.paired_tests import Verdict
 from embinit.claims.statements import Statement
 from embinit.data.files import write_atomically
-from embinit.errors import InputError, lacking_models
+from embinit.errors import InputError, OutputError, Status, is_unwritable, lacking_models
 from embinit.papers import arm_labels, paper, papers_of, with_tier
-from embinit.pytest_plugin import CONTROLLER, MARK, PHASES, STARTED, STRICT, outlook, progress_line
+from embinit.pytest_plugin import (
+    BEGAN,
+    CONTROLLER,
+    MARK,
+    PHASES,
+    STARTED,
+    STRICT,
+    outlook,
+    progress_line,
+)
 from embinit.pytest_plugin.folder import Folder
 from embinit.pytest_plugin.registering import Registering
 from embinit.registry import nearest
@@ -65,9 +74,15 @@ from embinit.specs import RunSpec
 PROPERTY = "embinit.verdict"
 AUDIT_PROPERTY = "embinit.audit"
 CLUSTER_ADDRESS = "embinit.cluster"
+NAMED = "embinit.named"
 FAILED = "embinit.failed"
+UNWRITTEN = "embinit.unwritten"
 PATHS = "embinit.paths"
 LOOKS_AHEAD = 4
+OTHER_COHORT = (
+    "{trained} runs were trained now and {stored} were stored before: a run that trains in another "
+    "cohort differs in its last digits (docs/reliability.md)"
+)
 FIRST_WORKER = "gw0"
 """pytest-xdist's name for the worker that tells what the claims can see, as all of them could."""
 CASE: pytest.StashKey[Case] = pytest.StashKey()
@@ -94,7 +109,8 @@ class ClaimSession:
         verdicts: The claims' entries in the verdicts document.
         audits: The audits' entries.
         registering: What is registered, in a session that judges nothing.
-        broken: The names of the claims that broke, and so have no verdict.
+        errors: The claims that broke, and so have no verdict: their entries in the document.
+        unfinished: Why the session ended before each claim had its verdict; None if it did not.
         cluster: The address of the Ray cluster that trains; None without one.
     """
 
@@ -111,7 +127,8 @@ class ClaimSession:
         self.registering = Registering(
             self.option("register"), self.option("freeze"), self._most_seeds
         )
-        self.broken: list[str] = []
+        self.errors: list[dict[str, str]] = []
+        self.unfinished: str | None = None
         self.cluster: str | None = None
         self._session: Session | None = None
         self._cases: list[Case] = []
@@ -121,6 +138,8 @@ class ClaimSession:
         self._planned_first: list[RunSpec] = []
         self._open = contextlib.ExitStack()
         self._begun = False
+        self._unwritten, self._reported = False, False
+        self._blessed: baseline.Document | None = None
         try:
             self._check_options()
         except InputError as error:
@@ -220,7 +239,8 @@ class ClaimSession:
         if self._baseline is not None:
             try:
                 empty = {"session": {"tier": self.tier}, "claims": []}
-                baseline.changes(empty, baseline.read(self._baseline))
+                self._blessed = baseline.read(self._baseline)
+                baseline.changes(empty, self._blessed)
             except InputError as error:
                 raise InputError(f"--embinit-baseline: {error}") from None
         if self._data_dir is not None and not self._data_dir.is_dir():
@@ -274,16 +294,25 @@ class ClaimSession:
         if self.cluster is not None:
             node.workerinput[CLUSTER_ADDRESS] = self.cluster
 
+    def _store(self) -> Store:
+        """The store; a session that trains nothing only reads it, from read-only media too.
+
+        Raises:
+            InputError: It can't be written, or read.
+        """
+        path = self._path("store")
+        return Store(path, write=not (self.option("no-train") and (path / "runs").is_dir()))
+
     @property
     def session(self) -> Session:
         """This process's view of the plan and the store, opened when it is first needed.
 
         Raises:
-            pytest.UsageError: The store can't be written.
+            pytest.UsageError: The store can't be used.
         """
         if self._session is None:
             try:
-                store = Store(self._path("store"))
+                store = self._store()
             except InputError as error:
                 raise pytest.UsageError(str(error)) from None
             may_train = not self.option("no-train")
@@ -406,6 +435,8 @@ class ClaimSession:
             home = (item.module.__name__, str(item.path))
             self._modules[home] = None
             item.user_properties.append((MARK, json.dumps(home)))
+            named = {"nodeid": _argument(item), "id": _ids_of(item)[-1]}
+            item.user_properties.append((NAMED, json.dumps(named)))
             claim = Claim.of(item.function)
             if claim is None:
                 continue
@@ -427,7 +458,8 @@ class ClaimSession:
             self.session.want(self._planned_first)
             progress.tell_plan(self.session, self._controller)
             if getattr(self.config, "workerinput", {}).get("workerid") == FIRST_WORKER:
-                write_atomically(self._outlook, "\n".join(self._foreseen()))
+                with contextlib.suppress(OSError):
+                    write_atomically(self._outlook, "\n".join(self._foreseen()))
 
     def _let_it_train(self, item: pytest.Function) -> None:
         """Lifts pytest-timeout's limit: within the first claim the runs of all are trained."""
@@ -538,7 +570,7 @@ class ClaimSession:
                 pyfuncitem, pyfuncitem.stash[CASE], self.session, self._ensure
             )
             return True
-        judgement = self._judge(pyfuncitem.stash[CASE])
+        judgement = self._judge(pyfuncitem)
         entry = claim_entry(judgement, _argument(pyfuncitem), self.session.key, self.session.result)
         pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
         pyfuncitem.user_properties.extend(properties(entry))
@@ -547,8 +579,9 @@ class ClaimSession:
         _settle(pyfuncitem, judgement, bool(self.config.getini(STRICT)))
         return True
 
-    def _judge(self, case: Case) -> Judgement:
+    def _judge(self, item: pytest.Function) -> Judgement:
         """Judges a claim. What goes wrong there is the claim's, and never the session's."""
+        case = item.stash[CASE]
         try:
             return judge(
                 case,
@@ -558,6 +591,8 @@ class ClaimSession:
                 may_go_on=lambda runs: self._may_look_again(case, runs),
             )
         except Exception as error:
+            if isinstance(error, OutputError):
+                item.user_properties.append((UNWRITTEN, str(error)))
             return broken(case, error, self._most_seeds)
 
     def _ensure(self, runs: list[RunSpec]) -> None:
@@ -604,7 +639,12 @@ class ClaimSession:
     def _in_time(self) -> bool:
         """Whether a later look may begin."""
         budget = self.option("budget")
-        return budget is None or time.time() - self.started < 60 * budget
+        return budget is None or self._seconds < 60 * budget
+
+    @property
+    def _seconds(self) -> float:
+        """How long the session has run, whatever was done to the clock meanwhile."""
+        return time.monotonic() - self.config.stash[BEGAN]
 
     def _helped(self) -> contextlib.AbstractContextManager[None]:
         """A context in which others train too: this machine's other cores, or the cluster."""
@@ -633,42 +673,78 @@ class ClaimSession:
         if self._is_worker:
             return
         entries = int(self.registering.collect(report))
-        is_statement, has_failed = False, False
+        named, is_statement, failure = {"nodeid": report.nodeid}, False, ""
         collected = {PROPERTY: self.verdicts, AUDIT_PROPERTY: self.audits}
         for name, value in report.user_properties:
             if name == MARK:
                 is_statement = True
                 module, file = json.loads(str(value))
                 self._modules[module, file] = None
-            has_failed |= name == FAILED
+            if name == NAMED:
+                named = json.loads(str(value))
+            if name == FAILED:
+                failure = str(value)
+            self._unwritten |= name == UNWRITTEN
             if name in collected:
                 entries += 1
                 if report.when == "call":
                     collected[name].append(json.loads(str(value)))
-        crashed = report.when not in PHASES
-        if report.failed and (crashed or has_failed or (is_statement and not entries)):
-            self.broken.append(report.nodeid)
+        self._reported |= is_statement or report.when not in PHASES
+        # What fails before or after a claim's own test is no verdict either.
+        broke = not entries or report.when != "call"
+        if report.failed and (failure or (is_statement and broke) or report.when not in PHASES):
+            self._tell_broken({**named, "reason": failure or _reason(report)})
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Sets pytest's exit status.
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A file that can't be collected may have claims, which then have no verdict."""
+        if report.failed and not self._is_worker:
+            self._tell_broken({"nodeid": report.nodeid, "reason": _reason(report)})
 
-        A claim that broke has no verdict. That is an internal error (3), never a refuted finding
-        (1). A finding of the baseline that is lost is a failure (1), even where pytest only skipped
-        the claim.
-        """
+    def _tell_broken(self, entry: dict[str, str]) -> None:
+        if entry["nodeid"] not in [each["nodeid"] for each in self.errors]:
+            self.errors.append(entry)
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Keeps why the session was interrupted."""
+        self.unfinished = str(excinfo.value) or "it was interrupted from the keyboard"
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
+        """Sets pytest's exit status, to one of ``embinit.errors.Status``."""
         self._open.close()
-        if self.broken:
-            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
-        elif session.exitstatus == 0 and any(change.lost for change in self._changes()):
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if not self._is_worker:
+            stopped = session.shouldfail or session.shouldstop
+            if self.unfinished is None and stopped:
+                self.unfinished = str(stopped)
+            session.exitstatus = self._status(session.exitstatus)
+        yield
+        if self._unwritten:  # the summary has tried to write the report
+            session.exitstatus = self._status(session.exitstatus)
+
+    def _status(self, status: int) -> int:
+        """What the session ends with, where pytest itself would end with ``status``."""
+        if status in (Status.BROKEN, Status.UNUSABLE):
+            return status
+        if self.unfinished is not None:
+            return Status.INTERRUPTED
+        if self._unwritten:
+            return Status.UNWRITABLE
+        if self.errors:
+            return Status.BROKEN
+        if status == Status.IN_ORDER and any(change.lost for change in self._changes()):
+            return Status.NOT_IN_ORDER
+        return status
 
     def _changes(self) -> list[Change]:
         """The changes since the baseline; none without a baseline."""
-        if self._baseline is None or self._is_worker:
+        if self._blessed is None or self._is_worker:
             return []
-        latest = {"session": {"tier": self.tier}, "claims": self.verdicts}
-        return baseline.changes(latest, baseline.read(self._baseline))
+        latest = {
+            "session": {"tier": self.tier},
+            "claims": self.verdicts,
+            "errors": self.errors,
+        }
+        return baseline.changes(latest, self._blessed)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
@@ -679,13 +755,23 @@ class ClaimSession:
             warnings.simplefilter("default", DamagedWarning)
             if self._is_worker:
                 return
-            if self.registering.is_asked_for:
-                self.registering.write(terminalreporter, bool(self.broken))
-            elif self.verdicts or self.audits:
-                self._conclude(terminalreporter)
+            try:
+                if self.registering.is_asked_for:
+                    self.registering.write(terminalreporter, bool(self.errors))
+                elif self._reported:
+                    self._conclude(terminalreporter)
+            except Exception as error:
+                if not (isinstance(error, OutputError) or is_unwritable(error)):
+                    raise
+                self._unwritten = True
+                terminalreporter.write_line(f"NOT WRITTEN: {error}", red=True)
 
     def _conclude(self, terminalreporter: Any) -> None:
-        """Writes the report, and prints the verdicts."""
+        """Prints the verdicts, and writes the report.
+
+        Raises:
+            OutputError: The report can't be written.
+        """
         from embinit.report import past, write_report
         from embinit.report.verdict_table import clean, verdict_lines
 
@@ -695,16 +781,20 @@ class ClaimSession:
         for entries in (self.verdicts, self.audits):
             entries.sort(key=lambda entry: entry["id"])
         add_holm(self.verdicts)
-        store = Store(self._path("store"))
+        try:
+            # A disk that is full can be read.
+            store = Store(self._path("store"), write=False)
+        except InputError:
+            store = None  # nothing was trained
+        runs = {} if store is None else self._runs(store)
+        about = self._about(store, runs)
         document = {
             "schema_version": 1,
-            "session": self._about(store),
+            "session": about,
             "claims": self.verdicts,
             "audits": self.audits,
+            **({"errors": self.errors} if self.errors else {}),
         }
-        histories = [] if self._baseline is None else [self._baseline.parent / past.NAME]
-        directory = self._path("report-dir")
-        page = write_report(document, self._runs(store), directory, histories)
         terminalreporter.section("verdicts")
         writer = self.config.get_terminal_writer()
         width = writer.fullwidth if terminalreporter.isatty else None
@@ -715,6 +805,17 @@ class ClaimSession:
         for each in locks_of(self.verdicts):
             terminalreporter.write_line(f"{each['lock']} {each['digest']}")
         self._tell_changes(terminalreporter)
+        counts = about["runs"]
+        if counts["trained"] and counts["stored"] and counts["cohorts"]:
+            terminalreporter.write_line(OTHER_COHORT.format(**counts))
+        for entry in self.errors:
+            name = entry.get("id", entry["nodeid"])
+            terminalreporter.write_line(clean(f"ERROR {name}: {entry['reason']}"), red=True)
+        if self.unfinished is not None:
+            terminalreporter.write_line(clean(f"unfinished: {self.unfinished}"), red=True)
+        histories = [] if self._baseline is None else [self._baseline.parent / past.NAME]
+        directory, replace_whole = self._path("report-dir"), self.option("replace-report")
+        page = write_report(document, runs, directory, histories, replace_whole)
         terminalreporter.write_line(f"report: {page}")
 
     def _runs(self, store: Store) -> dict[str, Any]:
@@ -751,30 +852,40 @@ class ClaimSession:
         if not changes:
             terminalreporter.write_line("every verdict as it was, every effect where it was")
 
-    def _about(self, store: Store) -> dict[str, Any]:
-        """The session's entry in the verdicts document."""
+    def _about(self, store: Store | None, runs: Mapping[str, Any]) -> dict[str, Any]:
+        """The session's entry in the verdicts document.
+
+        Args:
+            store: The store, if there is one.
+            runs: The stored runs of the session's claims.
+        """
         from embinit.runs.results import device_name, versions
 
         keys, device = self._keys(), str(self.option("device"))
         fresh = sum(
-            store.path(key).stat().st_mtime >= self.started
-            for key in keys
-            if store.path(key).exists()
+            store is not None and store.path(key).stat().st_mtime >= self.started for key in runs
         )
+        cohorts = {run.result.provenance.get("cohort") for run in runs.values()} - {None}
         first = {entry["looks"][0]["seeds"] for entry in self.verdicts}
         locks = locks_of(self.verdicts)
         return {
             **({"locks": locks} if locks else {}),
             "started": datetime.datetime.fromtimestamp(self.started, datetime.UTC).isoformat(),
-            "wall_seconds": round(time.time() - self.started, 1),
+            "wall_seconds": round(self._seconds, 1),
             "tier": self.tier,
             # The nodes of a cluster may have what this machine has not.
             "device": f"{device} (Ray cluster)" if self._on_ray else device_name(device),
             "seeds": self.option("seeds") or max(first, default=0),
             "command": " ".join(["pytest", *self.config.invocation_params.args]),
-            "runs": {"wanted": len(keys), "trained": fresh, "stored": len(keys) - fresh},
+            "runs": {
+                "wanted": len(keys),
+                "trained": fresh,
+                "stored": len(keys) - fresh,
+                "cohorts": len(cohorts),
+            },
             "versions": versions(),
             "data_dir_given": self._data_dir is not None,
+            **({} if self.unfinished is None else {"unfinished": self.unfinished}),
         }
 
     def pytest_report_header(self) -> str:
@@ -944,6 +1055,14 @@ def _settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
         pytest.fail(str(judgement), pytrace=False)
     with read_by(Decider(decisions=judgement.decisions)):
         item.obj(judgement.case.experiment)
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """Why a report failed, in one line."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = report.longreprtext if crash is None else str(crash.message)
+    lines = [line.removeprefix("E ").strip() for line in text.splitlines() if line.strip()]
+    return lines[-1 if crash is None else 0] if lines else "it does not say why"
 
 
 def _argument(item: pytest.Function) -> str:

@@ -9,6 +9,8 @@ and end with the process.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import hashlib
 import json
 import multiprocessing
 import os
@@ -374,7 +376,16 @@ def results_of(
     """
     sharers = cores() if device == "cpu" else 1
     workplace = Workplace(data_dir, device, progress, sharers)
-    return kind_of(cohort.runs[0]).make(cohort, workplace)
+    results = kind_of(cohort.runs[0]).make(cohort, workplace)
+    if len(cohort.runs) == 1:
+        return results
+    # The last digits of a run depend on its company, so the record tells which that was.
+    specs = "".join(run.digest() for run in cohort.runs)
+    company = f"{len(cohort.runs)} runs, {hashlib.sha256(specs.encode()).hexdigest()[:12]}"
+    return [
+        dataclasses.replace(each, provenance={**each.provenance, "cohort": company})
+        for each in results
+    ]
 
 
 def _help(
