@@ -29,7 +29,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -98,8 +98,14 @@ class Counts:
     longest: float = 0.0
 
 
-def start(folder: Path, arguments: Sequence[str]) -> int:
-    """Starts a session in a process forked from this one, which has all imported; its id."""
+def start(folder: Path, arguments: Sequence[str], before: Callable[[], None] = lambda: None) -> int:
+    """Starts a session in a process forked from this one, which has all imported; its id.
+
+    Args:
+        folder: The project.
+        arguments: Further arguments of pytest.
+        before: Is called in the process before pytest.
+    """
     sys.stdout.flush()
     child = os.fork()
     if child:
@@ -112,6 +118,7 @@ def start(folder: Path, arguments: Sequence[str]) -> int:
         log = os.open(folder / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         os.dup2(log, 1)
         os.dup2(log, 2)
+        before()
         status = int(pytest.main(["claims", *OPTIONS, *arguments]))
         sys.stdout.flush()
     except BaseException:

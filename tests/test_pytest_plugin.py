@@ -529,6 +529,20 @@ def test_a_source_may_be_read_from_anywhere(pytester, workers, given):
         assert comparison["left_values"] == comparison["right_values"] == [percent] * 5
 
 
+def test_a_named_source_that_is_broken_is_unusable_input(pytester):
+    """It was NOT RUN with status 0, like data that is missing."""
+    (pytester.mkdir("claims") / "test_mine.py").write_text(PROBE)
+    (pytester.mkdir("analogies") / "questions-words.txt").write_text(
+        ": family\nman woman king queen\n"
+    )
+    (pytester.path / "broken.txt").write_text(VECTORS.format("1 1") + "prince 1 x 1\n")
+    arguments = ["claims", "--embinit-tier", "sample", "--embinit-data-dir", "."]
+    done = pytester.runpytest_subprocess(*arguments, "--embinit-source", "glove=broken.txt")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["*--embinit-source glove=*broken.txt: *broken.txt:5: *"])
+    assert not (pytester.path / "reports").exists()
+
+
 def test_check_fails_on_a_control_and_on_a_lost_finding(suite, capsys):
     """A refuted claim alone is a result; one that held in the baseline is a loss."""
     suite.runpytest_inprocess("claims", "-k", "not misbehaving")

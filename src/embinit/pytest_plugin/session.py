@@ -22,7 +22,7 @@ import time
 import traceback
 import uuid
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,14 @@ from embinit.claims.looks import schedule
 from embinit.claims.paired_tests import Verdict
 from embinit.claims.statements import Statement
 from embinit.data.files import write_atomically
-from embinit.errors import InputError, OutputError, Status, is_unwritable, lacking_models
+from embinit.errors import (
+    InputError,
+    OutputError,
+    Status,
+    is_unwritable,
+    lacking_models,
+    printable,
+)
 from embinit.papers import arm_labels, paper, papers_of, with_tier
 from embinit.pytest_plugin import (
     BEGAN,
@@ -132,6 +139,7 @@ class ClaimSession:
         self.cluster: str | None = None
         self._session: Session | None = None
         self._cases: list[Case] = []
+        self._ended: set[str] = set()
         self._without: set[object] = set()
         self._absent = 0
         self._modules: dict[Home, None] = {}
@@ -452,6 +460,7 @@ class ClaimSession:
                 wanted.append(self._first_runs(item.stash[CASE]))
         self._check_sources()
         if any(wanted) and not self.config.option.collectonly:
+            self._refuse_broken_sources(run for runs in wanted for run in runs)
             # A claim that lacks one run can't be decided, so its other runs would be no use.
             possible = [runs for runs in wanted if not any(map(self.session.problem, runs))]
             self._planned_first = [run for runs in possible for run in runs]
@@ -491,6 +500,21 @@ class ClaimSession:
                     f"--embinit-source {name}=…: no claim reads a source {name!r}: "
                     f"{nearest(name, read)}they read {', '.join(sorted(read)) or 'none'}"
                 )
+
+    def _refuse_broken_sources(self, runs: Iterable[RunSpec]) -> None:
+        """Refuses a source that an option names and that is broken further down than its start.
+
+        What lacks data is NOT RUN. But a file that was named is there, and nobody meant it so.
+
+        Raises:
+            pytest.UsageError: There is one.
+        """
+        if not (given := self._sources()):
+            return
+        for problem in filter(None, map(self.session.problem, runs)):
+            for name, path in given:
+                if str(path) in problem:
+                    raise pytest.UsageError(f"--embinit-source {name}={path}: {problem}")
 
     @property
     def _outlook(self) -> Path:
@@ -562,7 +586,7 @@ class ClaimSession:
             _settle_audit(pyfuncitem, audit)
             return True
         if UNREADABLE in pyfuncitem.stash:
-            pytest.fail(pyfuncitem.stash[UNREADABLE], pytrace=False)
+            pytest.fail(printable(pyfuncitem.stash[UNREADABLE]), pytrace=False)
         if CASE not in pyfuncitem.stash:
             return None
         if self.registering.is_asked_for:
@@ -630,9 +654,15 @@ class ClaimSession:
 
     def _order_of_looks(self) -> list[NextLook]:
         """The next looks of what the stored runs leave open: controls, then what promises most."""
-        following = (next_look(each, self.session, self._most_seeds) for each in self._cases)
+        following = []
+        for case in self._cases:
+            if case.id not in self._ended:
+                look = next_look(case, self.session, self._most_seeds)
+                # All first looks are stored by now, so a claim without a next look will have none.
+                following += [look] if look is not None else []
+                self._ended |= set() if look is not None else {case.id}
         return sorted(
-            (look for look in following if look is not None),
+            following,
             key=lambda look: (look.case.claim.expects is None, -look.worth),
         )
 
@@ -1031,28 +1061,26 @@ def _settle_audit(item: pytest.Function, audit: Audit) -> None:
     )
     if finding is Finding.INCONSISTENT:
         wrong = "\n".join(f"  {check}" for check in checks if not check.consistent)
-        pytest.xfail(f"{audit.says}: {finding}\n{wrong}")
+        pytest.xfail(printable(f"{audit.says}: {finding}\n{wrong}"))
 
 
 def _settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
     """Turns the verdict into pytest's outcome, with the numbers in the message."""
-    claim, verdict = judgement.case.claim, judgement.verdict
+    claim, verdict, told = judgement.case.claim, judgement.verdict, printable(str(judgement))
     if judgement.failures:
-        pytest.fail(
-            f"a run of this claim failed, which decides nothing\n{judgement}", pytrace=False
-        )
+        pytest.fail(f"a run of this claim failed, which decides nothing\n{told}", pytrace=False)
     if judgement.case.unequal and claim.expects is Verdict.NOT_RUN:
         return
     if verdict is Verdict.NOT_RUN:
-        pytest.skip(str(judgement))
+        pytest.skip(told)
     if claim.expects is not None:
         if not claim.expects_verdict(verdict):
-            pytest.fail(f"a control must come out {claim.expects}\n{judgement}", pytrace=False)
+            pytest.fail(f"a control must come out {claim.expects}\n{told}", pytrace=False)
         return
     if verdict is Verdict.UNDECIDED and not strict:
-        pytest.xfail(str(judgement))
+        pytest.xfail(told)
     if verdict is not Verdict.SUPPORTED:
-        pytest.fail(str(judgement), pytrace=False)
+        pytest.fail(told, pytrace=False)
     with read_by(Decider(decisions=judgement.decisions)):
         item.obj(judgement.case.experiment)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 import json
 import multiprocessing
 import os
@@ -380,8 +379,7 @@ def results_of(
     if len(cohort.runs) == 1:
         return results
     # The last digits of a run depend on its company, so the record tells which that was.
-    specs = "".join(run.digest() for run in cohort.runs)
-    company = f"{len(cohort.runs)} runs, {hashlib.sha256(specs.encode()).hexdigest()[:12]}"
+    company = f"{len(cohort.runs)} runs, {cohort.digest[:12]}"
     return [
         dataclasses.replace(each, provenance={**each.provenance, "cohort": company})
         for each in results
