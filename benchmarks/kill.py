@@ -264,9 +264,11 @@ def undisturbed(folder: Path) -> dict[str, Any]:
         AssertionError: It did not come to its end.
     """
     status, _ = wait(start(folder, ()))
-    document = baseline.read(folder / "reports/latest/verdicts.json")
-    if status != Status.NOT_IN_ORDER or baseline.unfinished(document):
-        raise AssertionError(f"a session that nobody disturbed ended with {status}")
+    path = folder / "reports/latest/verdicts.json"
+    document = baseline.read(path) if path.exists() else {}
+    if status != Status.NOT_IN_ORDER or not document or baseline.unfinished(document):
+        log = (folder / "log.txt").read_text(errors="replace")[-3000:]
+        raise AssertionError(f"a session that nobody disturbed ended with {status}\n{log}")
     return {claim["id"]: essence(claim) for claim in document["claims"]}
 
 

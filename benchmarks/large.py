@@ -29,17 +29,20 @@ def fit(seed, arm):
 
 MINE = Family("mine/f", size={claims})
 
-for number in range({claims}):
+
+def stated(number):
     on = experiment(f"scores-{{number}}", training=fit, margin=0.5, seeds=5,
                     arms=[f"low-{{number}}", f"high-{{number}}"])
 
-    def test(arms, number=number):
+    def test(arms):
         assert arms[f"high-{{number}}"] > arms[f"low-{{number}}"]
 
-    test.__name__ = f"test_{{number}}"
-    globals()[f"test_{{number}}"] = claim(
-        f"mine/f/{{number}}", says=f"High {{number}} is above low", family=MINE, on=on)(test)
-    del test
+    says = f"High {{number}} is above low"
+    return claim(f"mine/f/{{number}}", says=says, family=MINE, on=on)(test)
+
+
+for number in range({claims}):
+    globals()[f"test_{{number}}"] = stated(number)
 """
 
 

@@ -1088,7 +1088,7 @@ def _settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     """Why a report failed, in one line."""
     crash = getattr(report.longrepr, "reprcrash", None)
-    text = report.longreprtext if crash is None else str(crash.message)
+    text = report.longreprtext if crash is None else str(crash.message).removeprefix("Failed: ")
     lines = [line.removeprefix("E ").strip() for line in text.splitlines() if line.strip()]
     return lines[-1 if crash is None else 0] if lines else "it does not say why"
 
