@@ -53,7 +53,7 @@ def test_a_new_project_passes_at_once(project):
     ] == "SUPPORTED"
     assert all(entry["as_expected"] is not False for entry in document["claims"])
     assert not [name for name in STARTER if re.search("@[A-Z]+@", (project / name).read_text())]
-    assert cli.main(["new", str(project)]) == 2
+    assert cli.main(["new", str(project)]) == 4
 
 
 def test_claims_are_listed_and_picked_by_their_ids(project):
@@ -75,15 +75,15 @@ def test_a_store_is_listed_shown_and_pruned(project, capsys):
     key = told[0].split()[0]
     assert cli.main(["runs", key, store]) == 0
     assert json.loads(capsys.readouterr().out)["kind"] == "function"
-    assert cli.main(["runs", "nokey", store]) == 2
+    assert cli.main(["runs", "nokey", store]) == 4
     assert cli.main(["runs", "--prune", "30", store]) == 0
     assert f"{len(told) - 1} left" in capsys.readouterr().out
-    assert cli.main(["runs", "--store", str(project / "nowhere")]) == 2
+    assert cli.main(["runs", "--store", str(project / "nowhere")]) == 4
 
 
 def test_what_is_no_folder_and_no_paper_is_told(project):
     told = embinit_command(project, "run", "kim2042")
-    assert told.returncode == 2
+    assert told.returncode == 4
     assert "kim2042 is no folder of claims here, and no paper: known are chung2021, kim2" in (
         told.stderr
     )
@@ -101,5 +101,5 @@ def test_the_version_and_the_help_are_told(capsys):
         cli.main(["--version"])
     assert done.value.code == 0
     assert capsys.readouterr().out == f"embinit {embinit.__version__}\n"
-    assert cli.main([]) == 2
+    assert cli.main([]) == 4
     assert "{list,run,register,new,runs," in capsys.readouterr().out

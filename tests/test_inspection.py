@@ -543,7 +543,7 @@ def test_bad_input_is_one_error_with_the_mend(spoil, message, tmp_path, capsys):
     spoil(directory)
     with pytest.raises(InputError, match=message):
         inspect(directory)
-    assert main(["inspect", str(directory)]) == 2
+    assert main(["inspect", str(directory)]) == 4
     assert capsys.readouterr().err.startswith("embinit: ")
 
 

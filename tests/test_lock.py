@@ -204,8 +204,13 @@ def test_another_claim_and_other_looks_are_told(embinit, project):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("<<<<<<< HEAD\n{}", "is no lock of claims (JSONDecodeError"),
-        ('{"schema_version": 1}', "is no lock of claims (KeyError: 'noise_floors')"),
+        ("<<<<<<< HEAD\n{}", "is no JSON (JSONDecodeError"),
+        ('{"schema_version": 1}', "is no lock of claims: /: 'noise_floors' is a required property"),
+        (
+            '{"schema_version": 1, "noise_floors": {}, "differences": {"a": {"sd": "x"}}, '
+            '"claims": {}}',
+            "is no lock of claims: /differences/a",
+        ),
         (
             '{"schema_version": 2, "noise_floors": {}, "differences": {}, "claims": {}}',
             "has schema version 2, and this embinit knows 1; use the embinit that wrote it",
@@ -233,9 +238,9 @@ def test_a_baseline_without_noise_has_no_noise_floor(embinit, project):
 
 
 def test_bad_commands_are_told(embinit):
-    assert embinit("register", "--seeds", 1).returncode == 2
-    assert embinit("noise-floor", "claims", "--seeds", 1).returncode == 2
-    assert embinit("noise-floor", "claims", "--task", "sst2").returncode == 2
+    assert embinit("register", "--seeds", 1).returncode == 4
+    assert embinit("noise-floor", "claims", "--seeds", 1).returncode == 4
+    assert embinit("noise-floor", "claims", "--task", "sst2").returncode == 4
     assert "nowhere is no folder of claims" in embinit("noise-floor", "nowhere").stderr
 
 

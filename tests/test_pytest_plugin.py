@@ -293,10 +293,10 @@ def test_only_a_sound_report_is_blessed(suite, capsys):
     """A control that misbehaved, or nothing run, is no baseline; nothing is replaced."""
     arguments = ["bless", str(suite.path / "reports/latest"), "--to", str(suite.path / "to")]
     suite.runpytest_inprocess("claims")
-    assert cli.main(arguments) == 2
+    assert cli.main(arguments) == 4
     assert "not blessed: control mine/finding/control-that-misbehaves" in capsys.readouterr().err
     suite.runpytest_inprocess("claims", "-k", "missing")
-    assert cli.main(arguments) == 2
+    assert cli.main(arguments) == 4
     assert "nothing in" in capsys.readouterr().err
     assert not (suite.path / "to").exists()
 
@@ -307,13 +307,13 @@ def test_a_baseline_is_replaced_by_no_less(suite, capsys):
     suite.runpytest_inprocess("claims", "-k", "holds or falls")
     assert cli.main(arguments) == 0
     suite.runpytest_inprocess("claims", "-k", "holds")
-    assert cli.main(arguments) == 2
+    assert cli.main(arguments) == 4
     assert "1 claims of" in capsys.readouterr().err
     assert cli.main([*arguments, "--anyway"]) == 0
     old = json.loads((suite.path / "to/verdicts.json").read_text())
     old["session"]["tier"] = "sample"
     (suite.path / "to/verdicts.json").write_text(json.dumps(old))
-    assert cli.main(arguments) == 2
+    assert cli.main(arguments) == 4
     assert "tier micro can't be compared with tier sample" in capsys.readouterr().err
 
 
@@ -330,7 +330,7 @@ def test_what_is_no_verdicts_file_is_refused(tmp_path, capsys, text, said):
     """By name, with what to do."""
     path = tmp_path / "v.json"
     path.mkdir() if text is None else path.write_text(text)
-    assert cli.main(["check", str(path)]) == 2
+    assert cli.main(["check", str(path)]) == 4
     assert said in capsys.readouterr().err
 
 
@@ -565,6 +565,20 @@ def test_a_source_may_be_read_from_anywhere(pytester, workers, given):
         assert comparison["left_values"] == comparison["right_values"] == [percent] * 5
 
 
+def test_a_named_source_that_is_broken_is_unusable_input(pytester):
+    """It was NOT RUN with status 0, like data that is missing."""
+    (pytester.mkdir("claims") / "test_mine.py").write_text(PROBE)
+    (pytester.mkdir("analogies") / "questions-words.txt").write_text(
+        ": family\nman woman king queen\n"
+    )
+    (pytester.path / "broken.txt").write_text(VECTORS.format("1 1") + "prince 1 x 1\n")
+    arguments = ["claims", "--embinit-tier", "sample", "--embinit-data-dir", "."]
+    done = pytester.runpytest_subprocess(*arguments, "--embinit-source", "glove=broken.txt")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["*--embinit-source glove=*broken.txt: *broken.txt:5: *"])
+    assert not (pytester.path / "reports").exists()
+
+
 def test_check_fails_on_a_control_and_on_a_lost_finding(suite, capsys):
     """A refuted claim alone is a result; one that held in the baseline is a loss."""
     suite.runpytest_inprocess("claims", "-k", "not misbehaving")
@@ -577,10 +591,10 @@ def test_check_fails_on_a_control_and_on_a_lost_finding(suite, capsys):
     arguments = ["check", str(latest), "--baseline", str(suite.path / "baseline.json")]
     assert cli.main(arguments) == 1
     assert "was SUPPORTED and is REFUTED" in capsys.readouterr().out
-    assert cli.main(["check", "nowhere.json"]) == 2
+    assert cli.main(["check", "nowhere.json"]) == 4
     baseline["session"]["tier"] = "sample"
     (suite.path / "baseline.json").write_text(json.dumps(baseline))
-    assert cli.main(arguments) == 2
+    assert cli.main(arguments) == 4
     assert "tier micro can't be compared with tier sample" in capsys.readouterr().err
     suite.runpytest_inprocess("claims")
     assert cli.main(["check", str(latest)]) == 1

@@ -108,13 +108,25 @@ def test_a_registration_is_written_and_read(tmp_path: Path):
     assert json.loads(text)["schema_version"] == 1
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"differences": 3}', '{"differences": {"a": 1}}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "[" * 99_999,
+        '{"differences": 3}',
+        '{"differences": {"a": 1}}',
+        '{"differences": {"a": {"sd": NaN, "seeds": 2}}}',
+        '{"differences": {"a": {"sd": "1", "seeds": 2}}}',
+    ],
+    ids=lambda text: text[:40],
+)
 def test_a_damaged_registration_is_one_clear_error(tmp_path: Path, text: str):
     """The file is named, and how to mend it."""
     path = tmp_path / "registered.json"
     path.write_text(text)
     with pytest.raises(
-        InputError, match=r"registered\.json is no registration .*--embinit-register"
+        InputError, match=r"registered\.json is no (registration|JSON).*--embinit-register"
     ):
         Registration(path).spread(LEFT < RIGHT)
 

@@ -13,19 +13,29 @@ model rows for new tokens.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import datetime
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from embinit import __version__
 from embinit.claims.paired_tests import VERDICTS
-from embinit.commands import add_commands, register, with_target
-from embinit.errors import InputError, lacking_models, printable
+from embinit.commands import add_commands, register, status_of, with_target
+from embinit.errors import (
+    InputError,
+    OutputError,
+    Status,
+    is_unwritable,
+    lacking_models,
+    printable,
+)
 from embinit.report.baseline import (
     changes,
     not_as_registered,
@@ -45,14 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The arguments without the program's name; None means those of the process.
 
     Returns:
-        The exit status: 0 for in order, 1 for not in order, 2 for bad input. ``report`` ends with
-        pytest's status, where a refuted claim is no failure.
+        The exit status, one of ``embinit.errors.Status``. ``report`` ends with pytest's, where a
+        refuted claim is no failure.
     """
     parser = _parser()
     given = sys.argv[1:] if arguments is None else list(arguments)
     if not given:
         parser.print_help()
-        return 2
+        return Status.UNUSABLE
     parsed, rest = parser.parse_known_args(with_target(given))
     measures_folder = parsed.command == "noise-floor" and parsed.target is not None
     if rest and parsed.command not in ("report", "run", "list", "register") and not measures_folder:
@@ -60,19 +70,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed.pytest = [argument for argument in rest if argument != "--"]
     command: Callable[[argparse.Namespace], int] = parsed.run
     try:
-        return command(parsed)
+        status = command(parsed)
+        sys.stdout.flush()
+        return status
     except InputError as error:
         print(f"embinit: {error}", file=sys.stderr)
-        return 2
+        return Status.UNWRITABLE if isinstance(error, OutputError) else Status.UNUSABLE
     except ModuleNotFoundError as error:
         if (lacking := lacking_models(error)) is None:
             raise
         print(f"embinit: {lacking}", file=sys.stderr)
-        return 2
+        return Status.UNUSABLE
+    except KeyboardInterrupt:
+        return Status.INTERRUPTED
+    except BrokenPipeError:
+        _close_output()
+        return Status.INTERRUPTED
+    except Exception as error:
+        if is_unwritable(error):
+            _close_output()
+            print(f"embinit: the output can't be written: {error}", file=sys.stderr)
+            return Status.UNWRITABLE
+        traceback.print_exc()  # Python would end with 1, which is a verdict
+        return Status.BROKEN
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="embinit", description="Claims that train models.")
+def _close_output() -> None:
+    """Lets Python end without writing what it could not write."""
+    with contextlib.suppress(OSError, ValueError), open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that ends with the status of all unusable input."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(Status.UNUSABLE, f"{self.prog}: error: {message}\n")
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="embinit", description="Claims that train models.")
     parser.add_argument("--version", action="version", version=f"embinit {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     add_commands(commands)
@@ -91,11 +129,19 @@ def _add_check(commands: Any) -> None:
     check = commands.add_parser("check", help="are a suite's verdicts in order?")
     check.add_argument("verdicts", type=Path, help="a verdicts.json")
     check.add_argument("--baseline", type=Path, help="the verdicts.json to compare with")
+    check.add_argument(
+        "--since",
+        type=float,
+        metavar="SECONDS",
+        help="refuse a session that began before this time, in seconds since the epoch "
+        "(date +%%s): it is an earlier one's document",
+    )
     check.set_defaults(run=_check)
 
 
 def _check(parsed: argparse.Namespace) -> int:
     latest = read(parsed.verdicts)
+    _refuse_older(latest, parsed)
     faults = [*unfinished(latest), *wrong_controls(latest), *not_as_registered(latest)]
     for change in changes(latest, read(parsed.baseline)) if parsed.baseline else ():
         if change.lost:
@@ -105,8 +151,36 @@ def _check(parsed: argparse.Namespace) -> int:
     for fault in faults:
         print(printable(f"NOT IN ORDER: {fault}"))
     verdicts = [claim["verdict"] for claim in latest["claims"] if not claim["control"]]
-    print(", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS))
-    return 1 if faults else 0
+    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS]
+    errors = latest.get("errors", ())
+    print(", ".join([*counts, f"{len(errors)} ERROR"] if errors else counts))
+    if latest["session"].get("unfinished") is not None:
+        return Status.INTERRUPTED
+    if errors:
+        return Status.BROKEN
+    return Status.NOT_IN_ORDER if faults else Status.IN_ORDER
+
+
+def _refuse_older(document: Mapping[str, Any], parsed: argparse.Namespace) -> None:
+    """Refuses the document of a session that began before ``--since``.
+
+    Raises:
+        InputError: It did, or its start is no time.
+    """
+    if parsed.since is None:
+        return
+    started = document["session"]["started"]
+    try:
+        seconds = datetime.datetime.fromisoformat(started).timestamp()
+    except (ValueError, OverflowError, OSError) as error:
+        raise InputError(
+            f"{parsed.verdicts}: its session started at {started!r}: {error}"
+        ) from None
+    if seconds < int(parsed.since):
+        raise InputError(
+            f"{parsed.verdicts} is of an earlier session, which started at {started}; the one that "
+            "was to be checked wrote none"
+        )
 
 
 def _add_bless(commands: Any) -> None:
@@ -160,8 +234,6 @@ def _judge(merged: Store, parsed: argparse.Namespace) -> int:
 
     A refuted claim is a result, so pytest's status 1 is no failure here.
     """
-    import pytest
-
     from embinit.runs.store import Store
 
     apart: dict[str, float] = {}
@@ -182,7 +254,7 @@ def _judge(merged: Store, parsed: argparse.Namespace) -> int:
     status = subprocess.run(
         [sys.executable, "-m", "pytest", *arguments, *parsed.pytest], check=False
     ).returncode
-    return 0 if status == pytest.ExitCode.TESTS_FAILED else status
+    return Status.IN_ORDER if status == Status.NOT_IN_ORDER else status_of(status)
 
 
 def _add_data_dir(command: argparse.ArgumentParser) -> None:
@@ -428,7 +500,7 @@ def _write(path: Path, content: str) -> None:
     try:
         write_atomically(path, content)
     except OSError as error:
-        raise InputError(f"{path} can't be written: {error.strerror or error}") from None
+        raise OutputError(f"{path} can't be written: {error.strerror or error}") from None
 
 
 def _add_verify(commands: Any) -> None:
@@ -445,7 +517,7 @@ def _verify(parsed: argparse.Namespace) -> int:
     for fault in faults:
         print(printable(fault))
     print(f"{len([*store])} records, {len(faults)} of them or beside them not in order")
-    return 1 if faults else 0
+    return Status.NOT_IN_ORDER if faults else Status.IN_ORDER
 
 
 if __name__ == "__main__":

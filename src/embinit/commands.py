@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embinit.errors import InputError
+from embinit.errors import InputError, OutputError, Status
 
 if TYPE_CHECKING:
     from embinit.runs.results import RunResult
@@ -67,7 +67,12 @@ def _pytest(parsed: argparse.Namespace, *more: str) -> int:
     # A process of its own, since pytest warns of a plugin that was imported before.
     given = [f"--embinit-claim={each}" for each in parsed.claim]
     command = [sys.executable, "-m", "pytest", *_target(parsed.target), *given, *more]
-    return subprocess.run([*command, *parsed.pytest], check=False).returncode
+    return status_of(subprocess.run([*command, *parsed.pytest], check=False).returncode)
+
+
+def status_of(returncode: int) -> int:
+    """The status of a process that ended with ``returncode``; a signal interrupted it."""
+    return returncode if returncode >= 0 else Status.INTERRUPTED
 
 
 def _target(target: str) -> list[str]:
@@ -196,7 +201,7 @@ def _new(parsed: argparse.Namespace) -> int:
             filled = text.replace("@NAME@", name).replace("@VERSION@", __version__)
             (folder / path).write_text(filled, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"{folder} can't be written: {error.strerror or error}") from None
+        raise OutputError(f"{folder} can't be written: {error.strerror or error}") from None
     print(f"{folder}: {', '.join(STARTER)}")
     print(f"next: cd {folder} && embinit run")
     return 0
@@ -220,7 +225,7 @@ def _runs(parsed: argparse.Namespace) -> int:
 
     if not (parsed.store / "runs").is_dir():
         raise InputError(f"{parsed.store} is no store of runs; name one with --store")
-    store = Store(parsed.store)
+    store = Store(parsed.store, write=parsed.prune is not None)
     if parsed.prune is not None:
         return _prune(store, parsed.prune)
     keys = [key for key in store if key.startswith(parsed.key or "")]

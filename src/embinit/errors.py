@@ -1,11 +1,14 @@
-"""The error that embinit raises when the input is at fault and not the code.
+"""The errors that embinit raises when the code is not at fault, and what it ends with.
 
-There is one class, so that the command line and the pytest plugin can show its text alone. A
-message names the thing, its location (file and line where there is one) and the mend.
+An ``InputError`` has one kind of its own, for what could not be written. So the command line and
+the pytest plugin can show its text alone, and end with the right status. A message names the thing,
+its location (file and line where there is one) and the mend.
 """
 
 from __future__ import annotations
 
+import enum
+import errno
 import re
 
 # Control characters move a terminal's cursor and are not valid in HTML; those of writing direction
@@ -32,6 +35,45 @@ class InputError(ValueError):
 
     def __init__(self, text: object = "") -> None:
         super().__init__(printable(str(text)))
+
+
+class OutputError(InputError):
+    """Something could not be written, as on a full disk. What was there before is as it was."""
+
+
+class Status(enum.IntEnum):
+    """What a session of claims and the command line end with. Each number means one thing.
+
+    2 to 6 are pytest's own. ``docs/exit-codes.md`` says what to do about each.
+    """
+
+    IN_ORDER = 0
+    """Every claim has a verdict, and none of them is a fault."""
+    NOT_IN_ORDER = 1
+    """A claim is refuted, a control misbehaves, or a finding of the baseline is lost."""
+    INTERRUPTED = 2
+    """The session ended before every claim had its verdict."""
+    BROKEN = 3
+    """A claim broke and has no verdict, or embinit or pytest did."""
+    UNUSABLE = 4
+    """An option, a file or a folder that was named can't be used."""
+    NOTHING = 5
+    """Nothing was collected."""
+    WARNINGS = 6
+    """There were more warnings than pytest's ``--max-warnings`` allows."""
+    UNWRITABLE = 7
+    """A result or the report could not be written, as on a full disk."""
+
+
+def is_unwritable(error: Exception) -> bool:
+    """Whether an error says that there is no room, or no right, to write."""
+    return isinstance(error, OSError) and error.errno in (
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EFBIG,
+        errno.EROFS,
+        errno.EIO,
+    )
 
 
 MODELS = ("torch", "safetensors", "sacrebleu")

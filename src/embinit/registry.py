@@ -9,15 +9,16 @@ first time that its name is looked up. The groups are ``embinit.inits``, ``embin
 
 from __future__ import annotations
 
+import collections
 import difflib
 import functools
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import Generic, TypeVar
 
 from embinit.code import code_digest, is_shipped
-from embinit.errors import InputError
+from embinit.errors import InputError, lacking_models
 
 T = TypeVar("T")
 
@@ -36,6 +37,7 @@ class Registry(Generic[T]):
         self._entries: dict[str, T] = {}
         self._homes: dict[str, str] = {}
         self._codes: dict[str, str] = {}
+        self._replaced: set[str] = set()
 
     def register(self, name: str, entry: T) -> T:
         """Adds an object.
@@ -57,6 +59,7 @@ class Registry(Generic[T]):
 
     def replace(self, name: str, entry: T) -> None:
         """Registers ``entry`` under a name that may be taken already."""
+        self._replaced.add(name)
         self._keep(name, entry, _caller())
 
     def code(self, name: str, of: Callable[[T], object] = lambda entry: entry) -> str:
@@ -83,10 +86,13 @@ class Registry(Generic[T]):
         """The object of a name.
 
         Raises:
-            InputError: Nobody registered the name. The message has the nearest name.
+            InputError: Nobody registered the name, several packages name an object so, or the one
+                that does can't be loaded. The message has the nearest name, or the packages.
         """
         if name not in self._entries:
             self._load_entry_point(name)
+        elif is_shipped(self._homes[name]) and name not in self._replaced:
+            self._refuse_points(name, self._homes[name])
         try:
             return self._entries[name]
         except KeyError:
@@ -107,8 +113,41 @@ class Registry(Generic[T]):
         return self._entries.get(name)
 
     def _load_entry_point(self, name: str) -> None:
-        if (point := _points(self._group).get(name)) is not None:
-            self._keep(name, point.load(), point.module)
+        if (point := _points(self._group).get(name)) is None:
+            return
+        self._refuse_points(name, point.module)
+        try:
+            entry = point.load()
+        except InputError:
+            raise
+        except Exception as error:
+            if isinstance(error, ModuleNotFoundError) and lacking_models(error) is not None:
+                raise  # the extra's name is told where it is known who needs it
+            raise InputError(
+                f"{self._noun} {name!r} is {point.value} of {_owner(point)}, which can't be loaded "
+                f"({type(error).__name__}: {error}); update that package, or uninstall it"
+            ) from error
+        if type(entry) in (bool, int, float, str, bytes, type(None)):
+            raise InputError(
+                f"{self._noun} {name!r} is {point.value} of {_owner(point)}, which is {entry!r:.60}"
+                f" and no {self._noun}; update that package, or uninstall it"
+            )
+        self._keep(name, entry, point.module)
+
+    def _refuse_points(self, name: str, home: str) -> None:
+        """Refuses a name that packages give to different objects, since either may be meant.
+
+        Raises:
+            InputError: There are several.
+        """
+        points = _every_point(self._group).get(name, ())
+        others = [point for point in points if point.module != home]
+        if others:
+            owners = sorted({_owner(point) for point in others})
+            raise InputError(
+                f"{self._noun} {name!r} of {home.partition('.')[0]} is also named by "
+                f"{', '.join(owners)}; uninstall one, or ask its authors for another name"
+            )
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -124,5 +163,20 @@ def _caller() -> str:
 
 @functools.cache
 def _points(group: str) -> dict[str, metadata.EntryPoint]:
-    """A group's entry points by name; read once, since that takes some 50 ms."""
-    return {point.name: point for point in metadata.entry_points(group=group)}
+    """A group's entry points by name."""
+    return {name: points[0] for name, points in _every_point(group).items()}
+
+
+@functools.cache
+def _every_point(group: str) -> Mapping[str, Sequence[metadata.EntryPoint]]:
+    """A group's entry points by name, each once; read once, since that takes some 50 ms."""
+    every: dict[str, list[metadata.EntryPoint]] = collections.defaultdict(list)
+    for point in metadata.entry_points(group=group):
+        if point.value not in [known.value for known in every[point.name]]:
+            every[point.name].append(point)
+    return dict(every)
+
+
+def _owner(point: metadata.EntryPoint) -> str:
+    """The package that an entry point belongs to."""
+    return f"package {point.dist.name}" if point.dist is not None else f"module {point.module}"

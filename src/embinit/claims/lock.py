@@ -28,9 +28,11 @@ from embinit.claims.functions import FunctionExperiment
 from embinit.claims.looks import Look
 from embinit.claims.noise_floor import FIRST_SEED, rounded_up
 from embinit.claims.paired_tests import Spread
-from embinit.claims.registration import digest_of
+from embinit.claims.registration import SPREAD_SCHEMA, digest_of
 from embinit.data.files import write_atomically
-from embinit.errors import InputError
+from embinit.data.outside import read_json
+from embinit.data.schema import check_document
+from embinit.errors import InputError, OutputError
 from embinit.specs import RunSpec, canonical
 
 if TYPE_CHECKING:
@@ -41,6 +43,43 @@ SCHEMA_VERSION = 1
 SECTIONS = ("noise_floors", "differences", "claims")
 ROOT_MARKS = ("pyproject.toml", "pytest.ini", "setup.cfg", "tox.ini", ".git")
 """A folder that has one of these is a project's root."""
+
+_FLOOR = {
+    "type": "object",
+    "required": ["sd", "unit", "seeds", "margin"],
+    "properties": {
+        **{name: {"type": "number", "minimum": 0} for name in ("sd", "margin")},
+        "unit": {"type": "string"},
+        "seeds": {"type": "integer", "minimum": 2},
+    },
+}
+_CLAIM = {
+    "type": "object",
+    "required": ["registered"],
+    "properties": {
+        "registered": {"type": "string"},
+        "afterwards": {"type": "string"},
+        "states": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["says"],
+                "properties": {"says": {"type": "string"}},
+            },
+        },
+    },
+}
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["schema_version", *SECTIONS],
+    "properties": {
+        "schema_version": {"const": SCHEMA_VERSION},
+        "noise_floors": {"type": "object", "additionalProperties": _FLOOR},
+        "differences": {"type": "object", "additionalProperties": SPREAD_SCHEMA},
+        "claims": {"type": "object", "additionalProperties": _CLAIM},
+    },
+}
+"""The JSON Schema of a lock."""
 
 BEFOREHAND, AFTERWARDS, CHANGED, ABSENT = "beforehand", "afterwards", "changed", "absent"
 _HEX = 16
@@ -80,23 +119,18 @@ class Lock:
         Raises:
             InputError: The file is no lock, or one of a newer embinit.
         """
-        try:
-            document = json.loads(self.path.read_bytes())
-            version = document["schema_version"]
-            sections = {name: dict(document[name]) for name in SECTIONS}
-        except FileNotFoundError:
+        mend = "restore it, or remove it and write it anew with embinit register"
+        if not self.path.exists():
             return {name: {} for name in SECTIONS}
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(
-                f"{self.path} is no lock of claims ({type(error).__name__}: {error}); restore it, "
-                "or remove it and write it anew with embinit register"
-            ) from None
-        if version != SCHEMA_VERSION:
+        document = read_json(self.path, mend)
+        version = document.get("schema_version") if isinstance(document, dict) else None
+        if type(version) is int and version != SCHEMA_VERSION:
             raise InputError(
                 f"{self.path} has schema version {version}, and this embinit knows "
                 f"{SCHEMA_VERSION}; use the embinit that wrote it"
             )
-        return sections
+        check_document(self.path, document, SCHEMA, "lock of claims", mend)
+        return {name: document[name] for name in SECTIONS}
 
     @property
     def exists(self) -> bool:
@@ -179,7 +213,7 @@ class Lock:
         try:
             write_atomically(self.path, "{" + ",\n".join(texts) + "}\n")
         except OSError as error:
-            raise InputError(f"{self.path} can't be written: {error.strerror or error}") from None
+            raise OutputError(f"{self.path} can't be written: {error.strerror or error}") from None
         for name in ("document", "digest"):
             self.__dict__.pop(name, None)
 

@@ -29,10 +29,32 @@ from embinit.claims.comparisons import Comparison, Lookup, Quantity, RankCorrela
 from embinit.claims.noise_floor import FIRST_SEED
 from embinit.claims.paired_tests import Spread
 from embinit.data.files import write_atomically
-from embinit.errors import InputError
+from embinit.data.outside import parse_json, read_json
+from embinit.data.schema import check_document
+from embinit.errors import InputError, OutputError
 from embinit.specs import RunSpec, canonical
 
 _HEX = 16
+
+SPREAD_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["sd", "seeds"],
+    "properties": {
+        "sd": {"type": "number", "minimum": 0},
+        "seeds": {"type": "integer", "minimum": 2},
+    },
+}
+"""The JSON Schema of the entry of one difference."""
+
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["differences"],
+    "properties": {
+        "schema_version": {"const": 1},
+        "differences": {"type": "object", "additionalProperties": SPREAD_SCHEMA},
+    },
+}
+"""The JSON Schema of a registration."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +74,25 @@ class Registration:
         Raises:
             InputError: The file is no registration.
         """
+        mend = "restore it, or register anew with --embinit-register"
         try:
-            document = json.loads(self.path.read_text(encoding="utf-8"))
-            return {digest: dict(entry) for digest, entry in document["differences"].items()}
+            # One in an archive has no size to look at, and is a package's own.
+            document = (
+                read_json(self.path, mend)
+                if isinstance(self.path, Path) and self.path.exists()
+                else parse_json(self.path.read_bytes())
+            )
         except FileNotFoundError:
             return {}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except InputError:
+            raise
+        except (OSError, ValueError, RecursionError) as error:
             raise InputError(
-                f"{self.path} is no registration ({type(error).__name__}: {error}); restore it, or "
-                "register anew with --embinit-register"
+                f"{self.path} is no registration ({type(error).__name__}: {error}); {mend}"
             ) from None
+        check_document(self.path, document, SCHEMA, "registration", mend)
+        entries: Mapping[str, Mapping[str, Any]] = document["differences"]
+        return entries
 
     def spread(self, comparison: Comparison) -> Spread | None:
         """The registered spread of a comparison's difference; None where none was registered."""
@@ -75,7 +106,8 @@ class Registration:
             How many differences the file has now.
 
         Raises:
-            InputError: The file can't be written, such as one inside of an archive.
+            InputError: It is inside of an archive.
+            OutputError: The file can't be written.
         """
         if not isinstance(self.path, Path):
             raise InputError(f"{self.path} is no file of its own, so nothing can be registered")
@@ -85,7 +117,12 @@ class Registration:
             f"{json.dumps(digest)}: {json.dumps(entry, ensure_ascii=False)}"
             for digest, entry in ordered
         )
-        write_atomically(self.path, f'{{"schema_version": 1, "differences": {{\n{lines}\n}}}}\n')
+        try:
+            write_atomically(
+                self.path, f'{{"schema_version": 1, "differences": {{\n{lines}\n}}}}\n'
+            )
+        except OSError as error:
+            raise OutputError(f"{self.path} can't be written: {error.strerror or error}") from None
         self.__dict__.pop("entries", None)
         return len(every)
 

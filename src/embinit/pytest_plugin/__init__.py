@@ -10,10 +10,13 @@ pytest configuration: ``embinit_short_options = ["tier", "seeds"]``, or ``["all"
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
+import traceback
 from argparse import ArgumentError
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,6 +33,8 @@ PHASES = ("setup", "call", "teardown")
 """A worker that crashed has its test reported as failed in none of them, with no properties."""
 STARTED: pytest.StashKey[float] = pytest.StashKey()
 """When the session began: claims may be met, and trained, long before all is loaded."""
+BEGAN: pytest.StashKey[float] = pytest.StashKey()
+"""The same on the clock that never goes backwards, which times are measured on."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "tier": {"default": "micro", "help": "size (default: micro)"},
@@ -121,6 +126,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "default": "reports/latest",
         "help": "where index.html and verdicts.json go (default: reports/latest)",
     },
+    "replace-report": {
+        "action": "store_true",
+        "default": False,
+        "help": "let the report of an interrupted or broken session replace a whole one (default: "
+        "it goes into the folder unfinished beside it)",
+    },
 }
 
 
@@ -154,11 +165,40 @@ def pytest_configure(config: pytest.Config) -> None:
     Raises:
         pytest.UsageError: One of the options can't be used.
     """
-    config.stash[STARTED] = time.time()
+    config.stash[STARTED], config.stash[BEGAN] = time.time(), time.monotonic()
     if _is_asked_for(config):
         claim_session(config)
     elif _distributes(config):
         config.pluginmanager.register(Controller(config))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
+    """Ends a session of claims with a status of its own where an exception would end it.
+
+    Python would end with 1, as though a claim was refuted.
+    """
+    try:
+        result = yield
+        if config.pluginmanager.has_plugin(NAME):
+            sys.stdout.flush()
+        return result
+    except (BrokenPipeError, pytest.UsageError):
+        raise  # pytest answers these itself
+    except Exception as error:
+        if not config.pluginmanager.has_plugin(NAME):
+            raise
+        from embinit.errors import Status, is_unwritable
+
+        if not is_unwritable(error):
+            traceback.print_exc()
+            return Status.BROKEN
+        # What is still buffered would be written, and fail, once more.
+        with contextlib.suppress(OSError), open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+        with contextlib.suppress(OSError):
+            print(f"embinit: the output can't be written: {error}", file=sys.stderr)
+        return Status.UNWRITABLE
 
 
 def _distributes(config: pytest.Config) -> bool:

@@ -58,7 +58,8 @@ def shown(config: pytest.Config, folder: Path) -> Iterator[None]:
             done.set()
             watcher.join()
             for path in folder.glob(f"plan-{os.getpid()}-*.json"):
-                path.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):
+                    path.unlink(missing_ok=True)
 
 
 def _watch(runs: Runs, show: Callable[[State], None], every: float, done: threading.Event) -> None:

@@ -17,13 +17,12 @@ import functools
 import gc
 import inspect
 import json
-import math
 import os
 import time
 import traceback
 import uuid
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,26 +33,33 @@ from embinit.claims.audit import Audit, Finding, finding_of
 from embinit.claims.comparisons import OTHER_SEEDS, Decider, read_by
 from embinit.claims.definitions import Claim, Family, argument_of
 from embinit.claims.experiments import Experiment
-from embinit.claims.functions import FunctionExperiment
 from embinit.claims.judging import Case, Judgement, NextLook, broken, judge, next_look, read
-from embinit.claims.lock import (
-    Lock,
-    claim_key,
-    code_of,
-    lock_beside,
-    measured_noise_floor,
-    noise_floor_key,
-    noise_floor_runs,
-)
+from embinit.claims.lock import lock_beside
 from embinit.claims.looks import schedule
 from embinit.claims.paired_tests import Verdict
-from embinit.claims.registration import Registration, digest_of, measure_spread, registered_runs
 from embinit.claims.statements import Statement
 from embinit.data.files import write_atomically
-from embinit.errors import InputError, lacking_models
+from embinit.errors import (
+    InputError,
+    OutputError,
+    Status,
+    is_unwritable,
+    lacking_models,
+    printable,
+)
 from embinit.papers import arm_labels, paper, papers_of, with_tier
-from embinit.pytest_plugin import CONTROLLER, MARK, PHASES, STARTED, STRICT, outlook, progress_line
+from embinit.pytest_plugin import (
+    BEGAN,
+    CONTROLLER,
+    MARK,
+    PHASES,
+    STARTED,
+    STRICT,
+    outlook,
+    progress_line,
+)
 from embinit.pytest_plugin.folder import Folder
+from embinit.pytest_plugin.registering import Registering
 from embinit.registry import nearest
 from embinit.report import baseline
 from embinit.report.baseline import Change
@@ -75,12 +81,15 @@ from embinit.specs import RunSpec
 PROPERTY = "embinit.verdict"
 AUDIT_PROPERTY = "embinit.audit"
 CLUSTER_ADDRESS = "embinit.cluster"
-SPREAD_PROPERTY = "embinit.spread"
-LOCK_PROPERTY = "embinit.lock"
-REGISTERED = "embinit.registered"
+NAMED = "embinit.named"
 FAILED = "embinit.failed"
+UNWRITTEN = "embinit.unwritten"
 PATHS = "embinit.paths"
 LOOKS_AHEAD = 4
+OTHER_COHORT = (
+    "{trained} runs were trained now and {stored} were stored before: a run that trains in another "
+    "cohort differs in its last digits (docs/reliability.md)"
+)
 FIRST_WORKER = "gw0"
 """pytest-xdist's name for the worker that tells what the claims can see, as all of them could."""
 CASE: pytest.StashKey[Case] = pytest.StashKey()
@@ -106,9 +115,9 @@ class ClaimSession:
         started: When the session started, in seconds since the epoch.
         verdicts: The claims' entries in the verdicts document.
         audits: The audits' entries.
-        spreads: The registered differences that were measured, by the file that they belong to.
-        locks: What is to be written to locks: by their files, then section, then key.
-        broken: The names of the claims that broke, and so have no verdict.
+        registering: What is registered, in a session that judges nothing.
+        errors: The claims that broke, and so have no verdict: their entries in the document.
+        unfinished: Why the session ended before each claim had its verdict; None if it did not.
         cluster: The address of the Ray cluster that trains; None without one.
     """
 
@@ -122,18 +131,23 @@ class ClaimSession:
         self.started = config.stash[STARTED]
         self.verdicts: list[dict[str, Any]] = []
         self.audits: list[dict[str, Any]] = []
-        self.spreads: dict[str, dict[str, Any]] = {}
-        self.locks: dict[str, dict[str, dict[str, Any]]] = {}
-        self.broken: list[str] = []
+        self.registering = Registering(
+            self.option("register"), self.option("freeze"), self._most_seeds
+        )
+        self.errors: list[dict[str, str]] = []
+        self.unfinished: str | None = None
         self.cluster: str | None = None
         self._session: Session | None = None
         self._cases: list[Case] = []
+        self._ended: set[str] = set()
         self._without: set[object] = set()
         self._absent = 0
         self._modules: dict[Home, None] = {}
         self._planned_first: list[RunSpec] = []
         self._open = contextlib.ExitStack()
         self._begun = False
+        self._unwritten, self._reported = False, False
+        self._blessed: baseline.Document | None = None
         try:
             self._check_options()
         except InputError as error:
@@ -233,7 +247,8 @@ class ClaimSession:
         if self._baseline is not None:
             try:
                 empty = {"session": {"tier": self.tier}, "claims": []}
-                baseline.changes(empty, baseline.read(self._baseline))
+                self._blessed = baseline.read(self._baseline)
+                baseline.changes(empty, self._blessed)
             except InputError as error:
                 raise InputError(f"--embinit-baseline: {error}") from None
         if self._data_dir is not None and not self._data_dir.is_dir():
@@ -287,16 +302,25 @@ class ClaimSession:
         if self.cluster is not None:
             node.workerinput[CLUSTER_ADDRESS] = self.cluster
 
+    def _store(self) -> Store:
+        """The store; a session that trains nothing only reads it, from read-only media too.
+
+        Raises:
+            InputError: It can't be written, or read.
+        """
+        path = self._path("store")
+        return Store(path, write=not (self.option("no-train") and (path / "runs").is_dir()))
+
     @property
     def session(self) -> Session:
         """This process's view of the plan and the store, opened when it is first needed.
 
         Raises:
-            pytest.UsageError: The store can't be written.
+            pytest.UsageError: The store can't be used.
         """
         if self._session is None:
             try:
-                store = Store(self._path("store"))
+                store = self._store()
             except InputError as error:
                 raise pytest.UsageError(str(error)) from None
             may_train = not self.option("no-train")
@@ -419,6 +443,8 @@ class ClaimSession:
             home = (item.module.__name__, str(item.path))
             self._modules[home] = None
             item.user_properties.append((MARK, json.dumps(home)))
+            named = {"nodeid": _argument(item), "id": _ids_of(item)[-1]}
+            item.user_properties.append((NAMED, json.dumps(named)))
             claim = Claim.of(item.function)
             if claim is None:
                 continue
@@ -434,13 +460,15 @@ class ClaimSession:
                 wanted.append(self._first_runs(item.stash[CASE]))
         self._check_sources()
         if any(wanted) and not self.config.option.collectonly:
+            self._refuse_broken_sources(run for runs in wanted for run in runs)
             # A claim that lacks one run can't be decided, so its other runs would be no use.
             possible = [runs for runs in wanted if not any(map(self.session.problem, runs))]
             self._planned_first = [run for runs in possible for run in runs]
             self.session.want(self._planned_first)
             progress.tell_plan(self.session, self._controller)
             if getattr(self.config, "workerinput", {}).get("workerid") == FIRST_WORKER:
-                write_atomically(self._outlook, "\n".join(self._foreseen()))
+                with contextlib.suppress(OSError):
+                    write_atomically(self._outlook, "\n".join(self._foreseen()))
 
     def _let_it_train(self, item: pytest.Function) -> None:
         """Lifts pytest-timeout's limit: within the first claim the runs of all are trained."""
@@ -473,6 +501,21 @@ class ClaimSession:
                     f"{nearest(name, read)}they read {', '.join(sorted(read)) or 'none'}"
                 )
 
+    def _refuse_broken_sources(self, runs: Iterable[RunSpec]) -> None:
+        """Refuses a source that an option names and that is broken further down than its start.
+
+        What lacks data is NOT RUN. But a file that was named is there, and nobody meant it so.
+
+        Raises:
+            pytest.UsageError: There is one.
+        """
+        if not (given := self._sources()):
+            return
+        for problem in filter(None, map(self.session.problem, runs)):
+            for name, path in given:
+                if str(path) in problem:
+                    raise pytest.UsageError(f"--embinit-source {name}={path}: {problem}")
+
     @property
     def _outlook(self) -> Path:
         """The file by which the first worker tells its controller what the claims can see."""
@@ -483,7 +526,7 @@ class ClaimSession:
         if self.option("list"):
             return outlook.listing(self._cases)
         verbosity = self.config.get_verbosity()
-        if verbosity < 0 or self._is_registering:
+        if verbosity < 0 or self.registering.is_asked_for:
             return []
         lines = outlook.session_lines(self._cases, self._most_seeds)
         if self._absent:
@@ -515,34 +558,9 @@ class ClaimSession:
                 for line in lines:
                     reporter.write_line(line)
 
-    @property
-    def _is_registering(self) -> bool:
-        """Whether this session judges nothing, and registers what stands beforehand."""
-        return self.option("register") is not None or self.option("freeze") is not None
-
     def _first_runs(self, case: Case) -> list[RunSpec]:
         """The runs that a claim's first look takes, or those that are measured beforehand."""
-        if not self._is_registering:
-            return case.runs()
-        seeds: int = self.option("register") or 0
-        floor = self._wanted_noise_floor(case)
-        runs = [] if floor is None else noise_floor_runs(floor, seeds)
-        if self.option("freeze") == "noise-floors":
-            return runs
-        return runs + [
-            run for comparison in case.comparisons for run in registered_runs(comparison, seeds)
-        ]
-
-    def _wanted_noise_floor(self, case: Case) -> FunctionExperiment | None:
-        """The claim's experiment, if its noise floor is to be measured now; else None."""
-        experiment = case.experiment
-        if not isinstance(experiment, FunctionExperiment) or not experiment.wants_noise_floor:
-            return None
-        if not self.option("freeze") or not self.option("register") or case.lock is None:
-            return None
-        known = case.lock.noise_floor(experiment)
-        measured = known is not None and known.get("code") == code_of(experiment)
-        return None if measured else experiment
+        return self.registering.runs(case) if self.registering.is_asked_for else case.runs()
 
     def _check_schedule(self, case: Case) -> None:
         try:
@@ -568,13 +586,15 @@ class ClaimSession:
             _settle_audit(pyfuncitem, audit)
             return True
         if UNREADABLE in pyfuncitem.stash:
-            pytest.fail(pyfuncitem.stash[UNREADABLE], pytrace=False)
+            pytest.fail(printable(pyfuncitem.stash[UNREADABLE]), pytrace=False)
         if CASE not in pyfuncitem.stash:
             return None
-        if self._is_registering:
-            self._register(pyfuncitem)
+        if self.registering.is_asked_for:
+            self.registering.register(
+                pyfuncitem, pyfuncitem.stash[CASE], self.session, self._ensure
+            )
             return True
-        judgement = self._judge(pyfuncitem.stash[CASE])
+        judgement = self._judge(pyfuncitem)
         entry = claim_entry(judgement, _argument(pyfuncitem), self.session.key, self.session.result)
         pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
         pyfuncitem.user_properties.extend(properties(entry))
@@ -583,8 +603,9 @@ class ClaimSession:
         _settle(pyfuncitem, judgement, bool(self.config.getini(STRICT)))
         return True
 
-    def _judge(self, case: Case) -> Judgement:
+    def _judge(self, item: pytest.Function) -> Judgement:
         """Judges a claim. What goes wrong there is the claim's, and never the session's."""
+        case = item.stash[CASE]
         try:
             return judge(
                 case,
@@ -594,82 +615,9 @@ class ClaimSession:
                 may_go_on=lambda runs: self._may_look_again(case, runs),
             )
         except Exception as error:
+            if isinstance(error, OutputError):
+                item.user_properties.append((UNWRITTEN, str(error)))
             return broken(case, error, self._most_seeds)
-
-    def _register(self, item: pytest.Function) -> None:
-        """Measures and freezes what stands beforehand; the verdict is for another session."""
-        case, freeze = item.stash[CASE], self.option("freeze")
-        registration = case.claim.family.registration
-        if registration is None and not freeze:
-            pytest.skip(
-                f"family {case.claim.family.name!r} has no registration; embinit register writes "
-                "a lock for it"
-            )
-        runs = self._first_runs(case)
-        if problems := sorted({problem for run in runs if (problem := self.session.problem(run))}):
-            pytest.skip("; ".join(problems))
-        self._ensure(runs)
-        failures = sorted({told for run in runs if (told := self.session.failure(run))})
-        if failures:
-            pytest.fail(f"a run failed: {'; '.join(failures)}", pytrace=False)
-        if freeze:
-            case = self._freeze_noise_floor(item, case)
-        if freeze != "noise-floors" and self.option("register"):
-            self._measure_spreads(item, case)
-        if freeze == "claims":
-            self._freeze_claim(item, case)
-        item.user_properties.append((REGISTERED, ""))
-
-    def _measure_spreads(self, item: pytest.Function, case: Case) -> None:
-        """Measures the spreads of a claim's differences."""
-        registration, lock = case.claim.family.registration, case.lock
-        seeds: int = self.option("register")
-        for comparison in case.comparisons:
-            spread = measure_spread(comparison, seeds, self.session.result)
-            if spread is None:
-                continue
-            entry = {
-                "tier": case.experiment.tier,
-                "experiment": case.experiment.name,
-                "difference": f"{comparison.left.label} − {comparison.right.label}",
-                "measure": comparison.left.measure.name,
-                "sd": spread.sd,
-                "seeds": spread.seeds,
-            }
-            digest = digest_of(comparison)
-            if registration is not None:
-                told = {"file": str(registration.path), "digest": digest, "entry": entry}
-                item.user_properties.append((SPREAD_PROPERTY, json.dumps(told)))
-            elif lock is not None:
-                _tell_lock(item, lock, "differences", digest, entry)
-
-    def _freeze_noise_floor(self, item: pytest.Function, case: Case) -> Case:
-        """Measures the noise floor that the claim's margin comes from.
-
-        Returns:
-            The claim with that margin.
-        """
-        experiment, lock = self._wanted_noise_floor(case), case.lock
-        if experiment is None or lock is None:
-            return case
-        try:
-            entry = measured_noise_floor(experiment, self.option("register"), self.session.result)
-        except InputError as error:
-            pytest.fail(str(error), pytrace=False)
-        _tell_lock(item, lock, "noise_floors", noise_floor_key(experiment), entry)
-        settled = replace(experiment, margin=entry["margin"], wants_noise_floor=False)
-        return read(item.obj, settled, case.claim.family, lock)
-
-    def _freeze_claim(self, item: pytest.Function, case: Case) -> None:
-        """Freezes what a claim states, unless its margin isn't known yet."""
-        lock = case.lock
-        assert lock is not None
-        experiment = case.experiment
-        if isinstance(experiment, FunctionExperiment) and math.isnan(experiment.margin):
-            pytest.skip(case.unmeasured or f"the noise floor of {experiment.name} isn't measured")
-        seen = any(self.session.key(run) in self.session.store for run in case.runs())
-        entry = lock.registered(case, case.looks(self._most_seeds), seen)
-        _tell_lock(item, lock, "claims", claim_key(case), dict(entry))
 
     def _ensure(self, runs: list[RunSpec]) -> None:
         """Gets ``runs`` stored; the runs of a later look join the plan first."""
@@ -711,16 +659,27 @@ class ClaimSession:
 
     def _order_of_looks(self) -> list[NextLook]:
         """The next looks of what the stored runs leave open: controls, then what promises most."""
-        following = (next_look(each, self.session, self._most_seeds) for each in self._cases)
+        following = []
+        for case in self._cases:
+            if case.id not in self._ended:
+                look = next_look(case, self.session, self._most_seeds)
+                # All first looks are stored by now, so a claim without a next look will have none.
+                following += [look] if look is not None else []
+                self._ended |= set() if look is not None else {case.id}
         return sorted(
-            (look for look in following if look is not None),
+            following,
             key=lambda look: (look.case.claim.expects is None, -look.worth),
         )
 
     def _in_time(self) -> bool:
         """Whether a later look may begin."""
         budget = self.option("budget")
-        return budget is None or time.time() - self.started < 60 * budget
+        return budget is None or self._seconds < 60 * budget
+
+    @property
+    def _seconds(self) -> float:
+        """How long the session has run, whatever was done to the clock meanwhile."""
+        return time.monotonic() - self.config.stash[BEGAN]
 
     def _helped(self) -> contextlib.AbstractContextManager[None]:
         """A context in which others train too: this machine's other cores, or the cluster."""
@@ -748,50 +707,79 @@ class ClaimSession:
         """Collects the verdicts from the reports; a claim without a verdict is broken."""
         if self._is_worker:
             return
-        entries, is_statement, has_failed = 0, False, False
+        entries = int(self.registering.collect(report))
+        named, is_statement, failure = {"nodeid": report.nodeid}, False, ""
         collected = {PROPERTY: self.verdicts, AUDIT_PROPERTY: self.audits}
         for name, value in report.user_properties:
             if name == MARK:
                 is_statement = True
                 module, file = json.loads(str(value))
                 self._modules[module, file] = None
-            entries += name == REGISTERED
-            has_failed |= name == FAILED
-            if name == SPREAD_PROPERTY and report.when == "call":
-                told = json.loads(str(value))
-                self.spreads.setdefault(told["file"], {})[told["digest"]] = told["entry"]
-            if name == LOCK_PROPERTY and report.when == "call":
-                told = json.loads(str(value))
-                sections = self.locks.setdefault(told["file"], {})
-                sections.setdefault(told["section"], {})[told["key"]] = told["entry"]
+            if name == NAMED:
+                named = json.loads(str(value))
+            if name == FAILED:
+                failure = str(value)
+            self._unwritten |= name == UNWRITTEN
             if name in collected:
                 entries += 1
                 if report.when == "call":
                     collected[name].append(json.loads(str(value)))
-        crashed = report.when not in PHASES
-        if report.failed and (crashed or has_failed or (is_statement and not entries)):
-            self.broken.append(report.nodeid)
+        self._reported |= is_statement or report.when not in PHASES
+        # What fails before or after a claim's own test is no verdict either.
+        broke = not entries or report.when != "call"
+        if report.failed and (failure or (is_statement and broke) or report.when not in PHASES):
+            self._tell_broken({**named, "reason": failure or _reason(report)})
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Sets pytest's exit status.
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A file that can't be collected may have claims, which then have no verdict."""
+        if report.failed and not self._is_worker:
+            self._tell_broken({"nodeid": report.nodeid, "reason": _reason(report)})
 
-        A claim that broke has no verdict. That is an internal error (3), never a refuted finding
-        (1). A finding of the baseline that is lost is a failure (1), even where pytest only skipped
-        the claim.
-        """
+    def _tell_broken(self, entry: dict[str, str]) -> None:
+        if entry["nodeid"] not in [each["nodeid"] for each in self.errors]:
+            self.errors.append(entry)
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Keeps why the session was interrupted."""
+        self.unfinished = str(excinfo.value) or "it was interrupted from the keyboard"
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
+        """Sets pytest's exit status, to one of ``embinit.errors.Status``."""
         self._open.close()
-        if self.broken:
-            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
-        elif session.exitstatus == 0 and any(change.lost for change in self._changes()):
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if not self._is_worker:
+            stopped = session.shouldfail or session.shouldstop
+            if self.unfinished is None and stopped:
+                self.unfinished = str(stopped)
+            session.exitstatus = self._status(session.exitstatus)
+        yield
+        if self._unwritten:  # the summary has tried to write the report
+            session.exitstatus = self._status(session.exitstatus)
+
+    def _status(self, status: int) -> int:
+        """What the session ends with, where pytest itself would end with ``status``."""
+        if status in (Status.BROKEN, Status.UNUSABLE):
+            return status
+        if self.unfinished is not None:
+            return Status.INTERRUPTED
+        if self._unwritten:
+            return Status.UNWRITABLE
+        if self.errors:
+            return Status.BROKEN
+        if status == Status.IN_ORDER and any(change.lost for change in self._changes()):
+            return Status.NOT_IN_ORDER
+        return status
 
     def _changes(self) -> list[Change]:
         """The changes since the baseline; none without a baseline."""
-        if self._baseline is None or self._is_worker:
+        if self._blessed is None or self._is_worker:
             return []
-        latest = {"session": {"tier": self.tier}, "claims": self.verdicts}
-        return baseline.changes(latest, baseline.read(self._baseline))
+        latest = {
+            "session": {"tier": self.tier},
+            "claims": self.verdicts,
+            "errors": self.errors,
+        }
+        return baseline.changes(latest, self._blessed)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
@@ -802,50 +790,23 @@ class ClaimSession:
             warnings.simplefilter("default", DamagedWarning)
             if self._is_worker:
                 return
-            if self._is_registering:
-                self._write_spreads(terminalreporter)
-                self._write_locks(terminalreporter)
-            elif self.verdicts or self.audits:
-                self._conclude(terminalreporter)
-
-    def _write_spreads(self, terminalreporter: Any) -> None:
-        """Writes the spreads that were measured to their registrations."""
-        if self.option("freeze") and not self.spreads:
-            return
-        terminalreporter.section("registered spreads")
-        for file, entries in sorted(self.spreads.items()):
-            count = Registration(Path(file)).write(entries)
-            terminalreporter.write_line(f"{file}: {len(entries)} measured, {count} in all")
-
-    def _write_locks(self, terminalreporter: Any) -> None:
-        """Writes what was frozen to its locks, and tells what is marked there."""
-        if not self.option("freeze"):
-            return
-        terminalreporter.section("registered")
-        if not self.locks and not self.broken:
-            terminalreporter.write_line("nothing to write: every noise floor is measured already")
-        for file, sections in sorted(self.locks.items()):
-            lock = Lock(Path(file))
-            lock.write(sections)
-            for key, entry in sorted(sections.get("noise_floors", {}).items()):
-                terminalreporter.write_line(
-                    f"noise floor of {key.rpartition(' ')[0]}: sd {entry['sd']:.3g} {entry['unit']}"
-                    f" over {entry['seeds']} seeds, margin {entry['margin']:g}"
-                )
-            for key, entry in sorted(sections.get("claims", {}).items()):
-                if entry.get("afterwards"):
-                    terminalreporter.write_line(
-                        f"registered afterwards: {key}: {entry['afterwards']}"
-                    )
-            counts = ", ".join(
-                f"{len(lock.document[section])} {words}"
-                for section, words in LOCK_WORDS.items()
-                if lock.document[section]
-            )
-            terminalreporter.write_line(f"{file} {lock.digest}: {counts}")
+            try:
+                if self.registering.is_asked_for:
+                    self.registering.write(terminalreporter, bool(self.errors))
+                elif self._reported:
+                    self._conclude(terminalreporter)
+            except Exception as error:
+                if not (isinstance(error, OutputError) or is_unwritable(error)):
+                    raise
+                self._unwritten = True
+                terminalreporter.write_line(f"NOT WRITTEN: {error}", red=True)
 
     def _conclude(self, terminalreporter: Any) -> None:
-        """Writes the report, and prints the verdicts."""
+        """Prints the verdicts, and writes the report.
+
+        Raises:
+            OutputError: The report can't be written.
+        """
         from embinit.report import past, write_report
         from embinit.report.verdict_table import clean, verdict_lines
 
@@ -855,16 +816,20 @@ class ClaimSession:
         for entries in (self.verdicts, self.audits):
             entries.sort(key=lambda entry: entry["id"])
         add_holm(self.verdicts)
-        store = Store(self._path("store"))
+        try:
+            # A disk that is full can be read.
+            store = Store(self._path("store"), write=False)
+        except InputError:
+            store = None  # nothing was trained
+        runs = {} if store is None else self._runs(store)
+        about = self._about(store, runs)
         document = {
             "schema_version": 1,
-            "session": self._about(store),
+            "session": about,
             "claims": self.verdicts,
             "audits": self.audits,
+            **({"errors": self.errors} if self.errors else {}),
         }
-        histories = [] if self._baseline is None else [self._baseline.parent / past.NAME]
-        directory = self._path("report-dir")
-        page = write_report(document, self._runs(store), directory, histories)
         terminalreporter.section("verdicts")
         writer = self.config.get_terminal_writer()
         width = writer.fullwidth if terminalreporter.isatty else None
@@ -875,6 +840,17 @@ class ClaimSession:
         for each in locks_of(self.verdicts):
             terminalreporter.write_line(f"{each['lock']} {each['digest']}")
         self._tell_changes(terminalreporter)
+        counts = about["runs"]
+        if counts["trained"] and counts["stored"] and counts["cohorts"]:
+            terminalreporter.write_line(OTHER_COHORT.format(**counts))
+        for entry in self.errors:
+            name = entry.get("id", entry["nodeid"])
+            terminalreporter.write_line(clean(f"ERROR {name}: {entry['reason']}"), red=True)
+        if self.unfinished is not None:
+            terminalreporter.write_line(clean(f"unfinished: {self.unfinished}"), red=True)
+        histories = [] if self._baseline is None else [self._baseline.parent / past.NAME]
+        directory, replace_whole = self._path("report-dir"), self.option("replace-report")
+        page = write_report(document, runs, directory, histories, replace_whole)
         terminalreporter.write_line(f"report: {page}")
 
     def _runs(self, store: Store) -> dict[str, Any]:
@@ -911,48 +887,46 @@ class ClaimSession:
         if not changes:
             terminalreporter.write_line("every verdict as it was, every effect where it was")
 
-    def _about(self, store: Store) -> dict[str, Any]:
-        """The session's entry in the verdicts document."""
+    def _about(self, store: Store | None, runs: Mapping[str, Any]) -> dict[str, Any]:
+        """The session's entry in the verdicts document.
+
+        Args:
+            store: The store, if there is one.
+            runs: The stored runs of the session's claims.
+        """
         from embinit.runs.results import device_name, versions
 
         keys, device = self._keys(), str(self.option("device"))
         fresh = sum(
-            store.path(key).stat().st_mtime >= self.started
-            for key in keys
-            if store.path(key).exists()
+            store is not None and store.path(key).stat().st_mtime >= self.started for key in runs
         )
+        cohorts = {run.result.provenance.get("cohort") for run in runs.values()} - {None}
         first = {entry["looks"][0]["seeds"] for entry in self.verdicts}
         locks = locks_of(self.verdicts)
         return {
             **({"locks": locks} if locks else {}),
             "started": datetime.datetime.fromtimestamp(self.started, datetime.UTC).isoformat(),
-            "wall_seconds": round(time.time() - self.started, 1),
+            "wall_seconds": round(self._seconds, 1),
             "tier": self.tier,
             # The nodes of a cluster may have what this machine has not.
             "device": f"{device} (Ray cluster)" if self._on_ray else device_name(device),
             "seeds": self.option("seeds") or max(first, default=0),
             "command": " ".join(["pytest", *self.config.invocation_params.args]),
-            "runs": {"wanted": len(keys), "trained": fresh, "stored": len(keys) - fresh},
+            "runs": {
+                "wanted": len(keys),
+                "trained": fresh,
+                "stored": len(keys) - fresh,
+                "cohorts": len(cohorts),
+            },
             "versions": versions(),
             "data_dir_given": self._data_dir is not None,
+            **({} if self.unfinished is None else {"unfinished": self.unfinished}),
         }
 
     def pytest_report_header(self) -> str:
         """The line in pytest's header: tier, device and cluster."""
         header = f"embinit: tier {self.tier}, device {self.option('device')}"
         return header if self.cluster is None else f"{header}, Ray at {self.cluster}"
-
-
-LOCK_WORDS = {"noise_floors": "noise floors", "differences": "spreads", "claims": "claims"}
-"""What the sections of a lock are called for people."""
-
-
-def _tell_lock(
-    item: pytest.Function, lock: Lock, section: str, key: str, entry: dict[str, Any]
-) -> None:
-    """Has an entry written to a lock at the session's end, by whoever collects the reports."""
-    told = {"file": str(lock.path), "section": section, "key": key, "entry": entry}
-    item.user_properties.append((LOCK_PROPERTY, json.dumps(told)))
 
 
 def _check_lock(item: pytest.Function) -> None:
@@ -1092,30 +1066,37 @@ def _settle_audit(item: pytest.Function, audit: Audit) -> None:
     )
     if finding is Finding.INCONSISTENT:
         wrong = "\n".join(f"  {check}" for check in checks if not check.consistent)
-        raise pytest.xfail.Exception(f"{audit.says}: {finding}\n{wrong}", pytrace=False)
+        told = printable(f"{audit.says}: {finding}\n{wrong}")
+        raise pytest.xfail.Exception(told, pytrace=False)
 
 
 def _settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
     """Turns the verdict into pytest's outcome, with the numbers in the message."""
-    claim, verdict = judgement.case.claim, judgement.verdict
+    claim, verdict, told = judgement.case.claim, judgement.verdict, printable(str(judgement))
     if judgement.failures:
-        pytest.fail(
-            f"a run of this claim failed, which decides nothing\n{judgement}", pytrace=False
-        )
+        pytest.fail(f"a run of this claim failed, which decides nothing\n{told}", pytrace=False)
     if judgement.case.unequal and claim.expects is Verdict.NOT_RUN:
         return
     if verdict is Verdict.NOT_RUN:
-        pytest.skip(str(judgement))
+        pytest.skip(told)
     if claim.expects is not None:
         if not claim.expects_verdict(verdict):
-            pytest.fail(f"a control must come out {claim.expects}\n{judgement}", pytrace=False)
+            pytest.fail(f"a control must come out {claim.expects}\n{told}", pytrace=False)
         return
     if verdict is Verdict.UNDECIDED and not strict:
-        raise pytest.xfail.Exception(str(judgement), pytrace=False)
+        raise pytest.xfail.Exception(told, pytrace=False)
     if verdict is not Verdict.SUPPORTED:
-        pytest.fail(str(judgement), pytrace=False)
+        pytest.fail(told, pytrace=False)
     with read_by(Decider(decisions=judgement.decisions)):
         item.obj(judgement.case.experiment)
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """Why a report failed, in one line."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = report.longreprtext if crash is None else str(crash.message).removeprefix("Failed: ")
+    lines = [line.removeprefix("E ").strip() for line in text.splitlines() if line.strip()]
+    return lines[-1 if crash is None else 0] if lines else "it does not say why"
 
 
 def _argument(item: pytest.Function) -> str:

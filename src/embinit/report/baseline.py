@@ -12,7 +12,7 @@ import datetime
 import json
 import math
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -22,7 +22,7 @@ from embinit.claims.lock import CHANGED
 from embinit.data.files import finish_writing, held, write_together
 from embinit.data.outside import read_json, reading
 from embinit.data.schema import check_document
-from embinit.errors import InputError, printable
+from embinit.errors import InputError, OutputError, printable
 
 LOST = ("REFUTED", "NO EFFECT", "NOT RUN")
 Document = Mapping[str, Any]
@@ -111,7 +111,8 @@ def not_as_registered(document: Document) -> list[str]:
 def changes(latest: Document, baseline: Document) -> list[Change]:
     """How a session's claims changed since the baseline, lost findings first.
 
-    Claims that the session did not ask for are left out.
+    Claims that the session did not ask for are left out. One that broke was asked for, and has
+    changed: it is an ERROR now.
 
     Args:
         latest: The session's verdicts document.
@@ -124,13 +125,29 @@ def changes(latest: Document, baseline: Document) -> list[Change]:
     if tiers[0] != tiers[1]:
         raise InputError(f"tier {tiers[0]} can't be compared with tier {tiers[1]}")
     now = {claim["id"]: claim for claim in latest["claims"]}
+    errors = [*latest.get("errors", ())]
     changed = [
         change
         for claim in baseline["claims"]
-        if claim["id"] in now
-        for change in _changes(claim, now[claim["id"]])
+        for change in (
+            _changes(claim, now[claim["id"]]) if claim["id"] in now else _broke(claim, errors)
+        )
     ]
     return sorted(changed, key=lambda change: not change.lost)
+
+
+def _broke(old: Document, errors: Iterable[Document]) -> list[Change]:
+    """The change of a claim that has no verdict now, since it broke."""
+    for error in errors:
+        # A claim that can't be read does not know its experiments.
+        same = old["id"].partition("[")[0] if "[" not in error.get("id", "[") else old["id"]
+        if error.get("id") == same or error.get("nodeid") == old["nodeid"]:
+            lost = old["verdict"] == "SUPPORTED" or (old["control"] and old["verdict"] != "NOT RUN")
+            reason = f"ERROR {error.get('reason', '')}"
+            return [
+                Change(old["id"], lost, f"was {old['verdict']} and is ERROR", _numbers(old), reason)
+            ]
+    return []
 
 
 def _changes(old: Document, new: Document) -> list[Change]:
@@ -194,6 +211,7 @@ def bless(report: Path, to: Path, anyway: bool = False) -> None:
         InputError: A control misbehaved, the session is unfinished, nothing was run, or
             ``verdicts.json`` is missing. Without ``anyway`` also where the replaced baseline has
             another tier, or claims that the report lacks: nothing would guard those any longer.
+        OutputError: The baseline can't be written; it is as it was.
     """
     from embinit.report import past
 
@@ -225,7 +243,7 @@ def bless(report: Path, to: Path, anyway: bool = False) -> None:
             lines = past.lines([*known, past.line_of(document)])
             write_together(to, {past.NAME: lines, "verdicts.json": compact(document)})
     except OSError as error:
-        raise InputError(
+        raise OutputError(
             f"not blessed: {to} can't be written ({error.strerror or error}), and is as it was; "
             "make room, or name another --to"
         ) from error

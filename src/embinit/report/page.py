@@ -28,7 +28,7 @@ from markupsafe import Markup
 from embinit.claims.definitions import family_rank
 from embinit.claims.paired_tests import VERDICTS, Relation, Verdict
 from embinit.data.files import finish_writing, held, write_together
-from embinit.errors import InputError, printable
+from embinit.errors import InputError, OutputError, printable
 from embinit.papers import Beside, papers_of
 from embinit.papers import paper as find_paper
 from embinit.report import baseline, numbers, past
@@ -240,6 +240,7 @@ def write_report(
     runs: Mapping[str, Run],
     directory: Path,
     histories: Sequence[Path] = (),
+    replace: bool = False,
 ) -> Path:
     """Writes verdicts.json, index.html and history.jsonl, all or none.
 
@@ -252,27 +253,28 @@ def write_report(
         runs: Runs by key.
         directory: Where the files go; it is made if need be.
         histories: Further histories whose sessions the page shows.
+        replace: Whether the document of an unfinished session may replace that of a whole one.
 
     Returns:
         The page's path.
 
     Raises:
-        InputError: The files can't be written, or the document is not one. What was there before is
-            as it was.
+        OutputError: The files can't be written. What was there before is as it was.
+        InputError: The document is not one.
     """
     document = _plain(document)
     try:
-        if baseline.unfinished(document) and _has_whole(directory):
+        if not replace and baseline.unfinished(document) and _has_whole(directory):
             directory = directory / UNFINISHED
         directory.mkdir(parents=True, exist_ok=True)
         with held(directory):
             _write(document, runs, directory, histories)
     except (FileExistsError, NotADirectoryError) as error:
-        raise InputError(
+        raise OutputError(
             f"{directory}: a file stands where the report should go; move it"
         ) from error
     except OSError as error:
-        raise InputError(
+        raise OutputError(
             f"the report in {directory} can't be written ({error.strerror or error}), and what was "
             "there is as it was; make room, or name another --embinit-report-dir"
         ) from error
@@ -339,6 +341,7 @@ class Page:
     distinct_controls: int
     methods: str
     audits: Sequence[Mapping[str, Any]]
+    lacking: Sequence[str]
     misbehaved: Sequence[Card]
     not_run: Mapping[str, Sequence[Card]]
     coverage: Sequence[CoverageRow]
@@ -409,6 +412,7 @@ def _page(
         audits=sorted(
             document.get("audits", []), key=lambda audit: audit["verdict"] != "INCONSISTENT"
         ),
+        lacking=baseline.unfinished(document),
         misbehaved=[card for card in controls if card.claim["as_expected"] is False],
         not_run=_not_run(cards),
         coverage=coverage_rows(used),

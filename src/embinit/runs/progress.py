@@ -260,14 +260,19 @@ def _group(run: RunSpec) -> str:
 def tell_plan(session: Session, controller: int) -> None:
     """Writes this process's plan, for the progress that ``controller`` shows.
 
+    A plan that can't be written, as on a full disk, costs the progress and nothing else.
+
     Args:
         session: The session with its wanted runs.
         controller: The process id of the session's controller.
     """
+    if not session.may_train:
+        return  # the store may lie where nothing can be written
     costs = {
         str(session.store.path(session.key(run))): (Cohort((run,)).cost, _group(run))
         for run in session.wanted
         if session.problem(run) is None
     }
     name = f"plan-{controller}-{os.getpid()}.json"
-    write_atomically(session.store.root / "sessions" / name, json.dumps(costs))
+    with contextlib.suppress(OSError):
+        write_atomically(session.store.root / "sessions" / name, json.dumps(costs))

@@ -9,6 +9,7 @@ and end with the process.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import multiprocessing
 import os
@@ -374,7 +375,15 @@ def results_of(
     """
     sharers = cores() if device == "cpu" else 1
     workplace = Workplace(data_dir, device, progress, sharers)
-    return kind_of(cohort.runs[0]).make(cohort, workplace)
+    results = kind_of(cohort.runs[0]).make(cohort, workplace)
+    if len(cohort.runs) == 1:
+        return results
+    # The last digits of a run depend on its company, so the record tells which that was.
+    company = f"{len(cohort.runs)} runs, {cohort.digest[:12]}"
+    return [
+        dataclasses.replace(each, provenance={**each.provenance, "cohort": company})
+        for each in results
+    ]
 
 
 def _help(

@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 
 from embinit.data.files import write_atomically
 from embinit.data.outside import parse_json
-from embinit.errors import InputError, printable
+from embinit.errors import InputError, OutputError, printable
 from embinit.runs.kinds import KINDS
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
@@ -212,8 +212,9 @@ class Store:
         """Keeps ``result``; a reader sees all of it or nothing.
 
         Raises:
-            InputError: The store was opened to be read, or the result can't be written, is not
-                finite, or could not be read back.
+            InputError: The store was opened to be read.
+            OutputError: The result can't be written.
+            ValueError: It is not finite, or could not be read back.
         """
         if not self._write:
             raise InputError(f"the store {self.root} was opened only to be read")
@@ -227,7 +228,7 @@ class Store:
             write_atomically(path, text)
             self._failure(key).unlink(missing_ok=True)
         except OSError as error:
-            raise InputError(
+            raise OutputError(
                 f"run {key} could not be kept in {path.parent}: {error.strerror or error}; what "
                 "was stored before is safe: make room, or name another directory with "
                 "--embinit-store"

@@ -1,0 +1,158 @@
+"""What a large store, a large suite and a clock that goes backwards cost.
+
+    python benchmarks/large.py --records 100000 --claims 1000
+
+Makes a store of records that nothing trained, and a suite of claims over some of them. Measures
+how long it takes to open the store, to plan, judge and report the suite, to list and to verify the
+store, and the most memory that each takes. Each step has a process of its own. ``--json`` keeps the
+figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+CLAIMS = """
+from embinit import Family, claim, experiment, training
+
+@training(measures={{"score": "points"}})
+def fit(seed, arm):
+    raise RuntimeError("nothing here is trained")
+
+MINE = Family("mine/f", size={claims})
+
+
+def stated(number):
+    on = experiment(f"scores-{{number}}", training=fit, margin=0.5, seeds=5,
+                    arms=[f"low-{{number}}", f"high-{{number}}"])
+
+    def test(arms):
+        assert arms[f"high-{{number}}"] > arms[f"low-{{number}}"]
+
+    says = f"High {{number}} is above low"
+    return claim(f"mine/f/{{number}}", says=says, family=MINE, on=on)(test)
+
+
+for number in range({claims}):
+    globals()[f"test_{{number}}"] = stated(number)
+"""
+
+
+def made(folder: Path, records: int, claims: int) -> None:
+    """Makes a project whose claims' runs are all stored, among many other records."""
+    from embinit.claims.definitions import Claim
+    from embinit.runs.modules import load_modules
+    from embinit.runs.results import RunResult
+    from embinit.runs.session import key_of
+    from embinit.runs.store import _checksum
+
+    (folder / "claims").mkdir(parents=True)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    path = folder / "claims/test_mine.py"
+    path.write_text(CLAIMS.format(claims=claims))
+    load_modules([("test_mine", str(path))])
+    module = sys.modules["test_mine"]
+    draw, root = random.Random(5000), folder / ".embinit/store"
+    for name in ("locks", "sessions", "failures"):
+        (root / name).mkdir(parents=True)
+    (root / "format").write_text("1\n")
+
+    def put(key: str, record: dict[str, object]) -> None:
+        target = root / "runs" / key[:2] / f"{key}.json"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        envelope = {"key": key, "checksum": _checksum(record), "record": record}
+        target.write_text(json.dumps(envelope))
+
+    written, plain = 0, {}
+    for number in range(claims):
+        [on] = Claim.of(getattr(module, f"test_{number}")).experiments("micro")
+        for arm in (f"low-{number}", f"high-{number}"):
+            # Every tenth claim is open at its first looks, so that all of them are taken.
+            is_open = number % 10 == 0
+            for seed in range(20 if is_open else 5):
+                run = on.run(arm, seed)
+                score = draw.random() + (arm.startswith("high") and (0.2 if is_open else 2.0))
+                plain = RunResult(run, {"score": score}).as_record()
+                put(key_of(run, None), json.loads(json.dumps(plain)))
+                written += 1
+    record = json.loads(json.dumps(plain))
+    for _ in range(written, records):
+        put(f"{draw.getrandbits(160):040x}", record)
+
+
+def measured(folder: Path, *command: str) -> dict[str, float]:
+    """Runs a command: its seconds, its processor's seconds, its status and its peak in MiB."""
+    began = time.monotonic()
+    process = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    assert process.stdout is not None
+    output = process.stdout.read()
+    _, code, used = os.wait4(process.pid, 0)
+    status = os.waitstatus_to_exitcode(code)
+    if status not in (0, 1):
+        print(output.decode()[-3000:])
+    return {
+        "seconds": round(time.monotonic() - began, 1),
+        "processor_seconds": round(used.ru_utime + used.ru_stime, 1),
+        "status": status,
+        "peak_mib": round(used.ru_maxrss / 1024),
+    }
+
+
+OPEN = """
+from pathlib import Path
+from embinit.runs.store import Store
+store = Store(Path('.embinit/store'))
+"""
+
+
+def steps(claims: int) -> dict[str, tuple[str, ...]]:
+    """The commands that are measured, by what they do."""
+    python = sys.executable
+    test = (python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly",
+            "-p", "no:playwright", "claims")  # fmt: skip
+    return {
+        "open the store": (python, "-c", OPEN),
+        "count its runs": (python, "-c", OPEN + "print(len([*store]))"),
+        "collect the suite": (*test, "--collect-only"),
+        "plan, judge and report the suite": test,
+        "judge it again without training": (*test, "--embinit-no-train"),
+        "one claim of it": (*test, "--embinit-claim", f"mine/f/{claims - 1}"),
+        "list every run": (python, "-m", "embinit", "runs"),
+        "verify every record": (python, "-m", "embinit", "verify"),
+    }
+
+
+def main() -> int:
+    """Runs the command line; 1 if a step failed."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--records", type=int, default=100_000)
+    parser.add_argument("--claims", type=int, default=1000)
+    parser.add_argument("--json", type=Path, help="write the figures here")
+    parsed = parser.parse_args()
+    figures: dict[str, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory(prefix="embinit-large-") as temporary:
+        folder = Path(temporary) / "mine"
+        began = time.monotonic()
+        made(folder, max(parsed.records, 10 * parsed.claims), parsed.claims)
+        print(f"made in {time.monotonic() - began:.0f} s", flush=True)
+        for name, command in steps(parsed.claims).items():
+            figures[name] = measured(folder, *command)
+            print(f"{name:34} {figures[name]}", flush=True)
+    told = {"records": parsed.records, "claims": parsed.claims, "steps": figures}
+    if parsed.json:
+        parsed.json.write_text(json.dumps(told, indent=1) + "\n")
+    return int(any(each["status"] != 0 for each in figures.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,274 @@
+"""What a session ends with means one thing, and its document says what it lacks."""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from embinit import cli
+from embinit.errors import Status
+from embinit.report import baseline, load_schema
+from embinit.runs.functions import TRAININGS
+
+ROOT = Path(__file__).parents[1]
+CLAIMS = """
+import random
+
+from embinit import Family, claim, experiment, training
+
+
+@training(measures={"score": "points"})
+def fit(seed, arm):
+    return {"low": 1, "high": 9}[arm] + random.Random(f"{arm} {seed}").random()
+
+
+on = experiment("scores", training=fit, arms=["low", "high"], margin=1.0, seeds=5)
+MINE = Family("mine/f", size=9)
+
+
+@claim("mine/f/good", says="High is above low", family=MINE, on=on)
+def test_good(arms):
+    assert arms["high"] > arms["low"]
+
+
+@claim("mine/f/other", says="High is above low, again", family=MINE, on=on)
+def test_other(arms):
+    assert arms["high"] > arms["low"]
+
+
+@claim("mine/f/last", says="High is far above low", family=MINE, on=on)
+def test_last(arms):
+    assert arms["high"] > arms["low"]
+"""
+RAISES = """
+def pytest_runtest_logreport(report):
+    if report.when == "call" and "test_other" in report.nodeid:
+        raise KeyboardInterrupt
+"""
+
+
+@pytest.fixture
+def session(pytester, monkeypatch):
+    """Runs claims in this process: the status, and the document if there is one."""
+    monkeypatch.setattr(TRAININGS, "_entries", {})
+    pytester.mkdir("claims")
+
+    def run(text=CLAIMS, *arguments, report="reports/latest"):
+        (pytester.path / "claims/test_mine.py").write_text(text)
+        done = pytester.runpytest_inprocess(
+            *("claims", "-p", "no:cacheprovider", "-p", "no:randomly", *arguments),
+            no_reraise_ctrlc=True,
+        )
+        path = pytester.path / report / "verdicts.json"
+        document = json.loads(path.read_bytes()) if path.exists() else None
+        if document is not None:
+            jsonschema.validate(document, load_schema())
+        return done, document
+
+    return run
+
+
+def test_each_status_is_documented():
+    """A table in one place, and pytest's own numbers mean what they mean there."""
+    text = (ROOT / "docs/exit-codes.md").read_text()
+    rows = dict(re.findall(r"^\| (\d) \| ([a-z ]+) \|", text, re.M))
+    names = {str(int(each)): each.name.lower().replace("_", " ") for each in Status}
+    assert {number: name.split()[0] for number, name in rows.items()} == {
+        number: name.split()[0] for number, name in names.items()
+    }
+    own = {each.value for each in Status} - {Status.UNWRITABLE}
+    assert own <= {each.value for each in pytest.ExitCode}
+    assert Status.UNWRITABLE not in {each.value for each in pytest.ExitCode}
+
+
+HOLDS = '    assert arms["high"] > arms["low"]'
+MISREAD, REFUTED = (
+    CLAIMS.replace(HOLDS, "    " + text, 2).replace("    " + text, HOLDS, 1)
+    for text in ("assert arms['hihg'] > arms['low']", "assert arms['high'] < arms['low']")
+)
+FAILS = CLAIMS.replace("def fit(seed, arm):", "def fit(seed, arm):\n    raise OSError('gone')")
+
+
+def test_a_refuted_claim_is_status_1_and_a_whole_document(session):
+    done, document = session(REFUTED)
+    assert done.ret == Status.NOT_IN_ORDER
+    assert baseline.unfinished(document) == []
+    assert cli.main(["check", "reports/latest/verdicts.json"]) == Status.IN_ORDER
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "-n 2"])
+def test_a_claim_that_broke_stands_in_the_document_and_is_lost(session, pytester, capsys, workers):
+    """It was absent, so that check and baseline said nothing."""
+    whole, before = session()
+    assert whole.ret == Status.IN_ORDER
+    (pytester.path / "blessed").mkdir()
+    (pytester.path / "blessed/verdicts.json").write_text(json.dumps(before))
+    done, after = session(MISREAD, "--embinit-baseline=blessed/verdicts.json", *workers)
+    assert done.ret == Status.BROKEN
+    assert after == before  # a broken session replaces no whole one
+    told = json.loads((pytester.path / "reports/latest/unfinished/verdicts.json").read_bytes())
+    [error] = told["errors"]
+    assert error["id"] == "mine/f/other[scores]"
+    assert error["nodeid"] == before["claims"][2]["nodeid"]
+    assert "has no arm 'hihg'" in error["reason"]
+    done.stdout.fnmatch_lines(
+        ["LOST: mine/f/other?scores? was SUPPORTED and is ERROR", "ERROR mine/f/other?scores?: *"]
+    )
+    arguments = ["check", "reports/latest/unfinished/verdicts.json"]
+    assert cli.main(arguments) == Status.BROKEN
+    assert "1 ERROR" in capsys.readouterr().out
+    assert cli.main([*arguments, "--baseline", "blessed/verdicts.json"]) == Status.BROKEN
+    assert "other[scores] was SUPPORTED and is ERROR" in capsys.readouterr().out
+    page = (pytester.path / "reports/latest/unfinished/index.html").read_text()
+    assert "This session is not whole." in page
+
+
+def test_a_failed_run_is_broken_and_no_refutation(session):
+    """The claim stands as NOT RUN with the reason, and among the errors."""
+    done, document = session(FAILS)
+    assert done.ret == Status.BROKEN
+    assert {entry["verdict"] for entry in document["claims"]} == {"NOT RUN"}
+    assert len(document["errors"]) == 3
+    assert "OSError: gone (test_mine.py:" in document["errors"][0]["reason"]
+
+
+def test_an_interrupted_session_says_so_and_replaces_nothing(session, pytester, capsys):
+    """13 claims were replaced by 0, and check said 0."""
+    _, whole = session()
+    (pytester.path / "conftest.py").write_text(RAISES)
+    done, kept = session()
+    assert done.ret == Status.INTERRUPTED
+    assert kept == whole
+    done.stdout.fnmatch_lines(["unfinished: it was interrupted from the keyboard"])
+    cut = json.loads((pytester.path / "reports/latest/unfinished/verdicts.json").read_bytes())
+    assert cut["session"]["unfinished"] == "it was interrupted from the keyboard"
+    assert len(cut["claims"]) < 3
+    path = "reports/latest/unfinished/verdicts.json"
+    assert cli.main(["check", path]) == Status.INTERRUPTED
+    assert cli.main(["bless", str(Path(path).parent)]) == Status.UNUSABLE
+    _, replaced = session(CLAIMS, "--embinit-replace-report")
+    assert replaced["session"]["unfinished"] == cut["session"]["unfinished"]
+
+
+def test_a_session_that_stops_at_the_first_failure_is_unfinished(session):
+    done, document = session(REFUTED, "-x")
+    assert done.ret == Status.INTERRUPTED
+    assert "stopping after 1 failures" in document["session"]["unfinished"]
+
+
+def test_a_file_that_cannot_be_collected_is_no_refutation(session, pytester):
+    """Its claims have no verdict; pytest itself would end with 1."""
+    (pytester.path / "claims").joinpath("test_z.py").write_text("import nowhere_at_all")
+    done, document = session(CLAIMS, "--continue-on-collection-errors")
+    assert done.ret == Status.BROKEN
+    [error] = document["errors"]
+    assert error["nodeid"] == "claims/test_z.py"
+    assert "No module named 'nowhere_at_all'" in error["reason"]
+    done, document = session()
+    assert done.ret == Status.INTERRUPTED
+
+
+def test_an_error_in_the_report_is_no_refutation(pytester):
+    """Python ends with 1 where an exception ends it."""
+    (pytester.path / "conftest.py").write_text(
+        "import embinit.report.verdict_table as table\ntable.verdict_lines = lambda *_: 1 / 0\n"
+    )
+    pytester.mkdir("claims").joinpath("test_mine.py").write_text(CLAIMS)
+    done = subprocess.run(command(), capture_output=True, text=True, timeout=240)
+    assert done.returncode == Status.BROKEN, done.stderr
+    assert "ZeroDivisionError" in done.stderr
+
+
+def test_check_refuses_an_earlier_sessions_document(session, capsys):
+    """Else a session that could write nothing would be taken for the one before it."""
+    _, document = session()
+    path = "reports/latest/verdicts.json"
+    assert cli.main(["check", path, "--since", "1000000000"]) == Status.IN_ORDER
+    assert cli.main(["check", path, "--since", "9000000000"]) == Status.UNUSABLE
+    assert "is of an earlier session" in capsys.readouterr().err
+    document["session"]["started"] = "soon"
+    Path(path).write_text(json.dumps(document))
+    assert cli.main(["check", path, "--since", "1"]) == Status.UNUSABLE
+
+
+@pytest.mark.parametrize(
+    "arguments", [["check"], ["frobnicate"], ["check", "a", "--frobnicate"]], ids=" ".join
+)
+def test_a_wrong_command_is_unusable_input(arguments):
+    """argparse would end with 2, which means interrupted."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    assert ended.value.code == Status.UNUSABLE
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "pytest", "claims", "-q", "-p", "no:cacheprovider",
+            "-p", "no:randomly", "-p", "no:playwright", *arguments]  # fmt: skip
+
+
+def small_files() -> None:
+    """No file may grow beyond 2 kB, as though the disk were full there."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+
+def test_a_report_that_cannot_be_written_is_told_and_is_no_refutation(pytester):
+    """The verdicts are told all the same, and the report before it stands."""
+    pytester.mkdir("claims").joinpath("test_mine.py").write_text(CLAIMS)
+    latest = pytester.path / "reports/latest"
+    latest.mkdir(parents=True)
+    (latest / "verdicts.json").write_text("old")
+    done = subprocess.run(
+        command(), capture_output=True, text=True, preexec_fn=small_files, timeout=240
+    )
+    assert done.returncode == Status.UNWRITABLE, done.stdout + done.stderr
+    assert "NOT WRITTEN: the report in" in done.stdout
+    assert "File too large" in done.stdout
+    assert "mine/f/good[scores]" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    assert [path.name for path in latest.iterdir()] == ["verdicts.json"]
+    assert (latest / "verdicts.json").read_text() == "old"
+
+
+def test_a_log_that_cannot_be_written_is_no_refutation(pytester):
+    """pytest itself ends with 1."""
+    pytester.mkdir("claims").joinpath("test_mine.py").write_text(CLAIMS)
+    with (pytester.path / "log.txt").open("w") as log:
+        log.write("." * 1990)
+        log.flush()
+        done = subprocess.run(
+            command("--embinit-store=kept"),
+            stdout=log,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=small_files,
+            timeout=240,
+        )
+    assert done.returncode not in (Status.IN_ORDER, Status.NOT_IN_ORDER), done.stderr
+
+
+def test_a_store_is_judged_from_where_nothing_can_be_written(session, pytester):
+    """A session that trains nothing leaves the store as it is."""
+    session()
+    store = pytester.path / ".embinit/store"
+    before = sorted((path, path.stat().st_mtime_ns) for path in store.rglob("*"))
+    done, document = session(CLAIMS, "--embinit-no-train", "--embinit-report-dir=again",
+                             report="again")  # fmt: skip
+    assert done.ret == Status.IN_ORDER
+    assert document["session"]["runs"]["wanted"] == 10
+    assert sorted((path, path.stat().st_mtime_ns) for path in store.rglob("*")) == before
+
+
+def test_make_claims_goes_by_the_statuses():
+    """Status 1 alone passes on to embinit check, which knows when the session began."""
+    [recipe] = re.findall(r"^claims:.*?\n\n", (ROOT / "Makefile").read_text(), re.M | re.S)
+    assert "|| [ $$? -eq 1 ]; } &&" in recipe
+    assert "--since $$since" in recipe

@@ -1,0 +1,58 @@
+"""Killed sessions, full disks and little memory: few cases here, and many on demand.
+
+``benchmarks/kill.py`` and ``benchmarks/disk.py`` are the commands; their figures are in
+``docs/reliability.md``.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+import disk  # noqa: E402
+import reliability  # noqa: E402
+
+
+def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks" / script), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
+def test_nothing_is_lost_or_wrong_when_sessions_are_killed(tmp_path):
+    """Random signals to random processes, the same in every run of the tests."""
+    done = run("kill.py", "--kills", "4", "--workers", "0", "--json", str(tmp_path / "told.json"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads((tmp_path / "told.json").read_text())
+    assert sum(told["kills"].values()) == 4
+    assert told["faults"] == 0
+
+
+@pytest.mark.skipif(disk.not_allowed() is not None, reason=str(disk.not_allowed()))
+def test_a_full_disk_is_never_green_and_nothing_is_half_written():
+    """A small file system of its own, and as much room as a case leaves."""
+    done = run("disk.py", "--cases", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_little_memory_is_never_green():
+    """Whatever the limit, a session ends with a status of its own, and the store is whole."""
+    done = run("disk.py", "--memory", "--cases", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_page_has_the_figures_of_the_committed_runs():
+    """Figures in prose grow old."""
+    assert (ROOT / "docs/reliability.md").read_text("utf-8") == reliability.page()

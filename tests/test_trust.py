@@ -1,0 +1,145 @@
+"""What docs/trust.md says: claims are code, everything else is data. Each line names its test."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from embinit import cli, registry
+from embinit.errors import InputError, Status
+from embinit.registry import Registry
+from embinit.report import render, write_report
+from embinit.runs.store import Store
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs/trust.md").read_text("utf-8")
+WHOLE = json.loads((ROOT / "reports/reference/verdicts.json").read_bytes())
+
+
+def test_each_line_names_a_test_that_is_there():
+    """A line without one would be a promise that nobody holds."""
+    rows = [line for line in PAGE.splitlines() if line.startswith("| ") and "---" not in line]
+    rows = [line for line in rows if not line.startswith("| what |")]
+    assert len(rows) > 10
+    for row in rows:
+        named = re.findall(r"`(test_\w+)::(test_\w+)`", row)
+        assert named, row
+        for file, test in named:
+            assert f"def {test}(" in (ROOT / f"tests/{file}.py").read_text("utf-8"), (file, test)
+
+
+def test_commands_that_judge_nothing_import_no_claims(tmp_path, monkeypatch, capsys):
+    """Somebody else's report or store is looked at without their code."""
+    monkeypatch.chdir(tmp_path)
+    for folder in (tmp_path, tmp_path / "claims"):
+        folder.mkdir(exist_ok=True)
+        for name in ("conftest.py", "test_mine.py", "claims.py", "embinit_plugin.py"):
+            (folder / name).write_text("open('ran', 'w')\nraise SystemExit\n")
+    write_report(WHOLE, {}, tmp_path / "reports/latest")
+    Store(tmp_path / ".embinit/store")
+    assert cli.main(["check", "reports/latest/verdicts.json"]) == Status.IN_ORDER
+    assert cli.main(["bless"]) == Status.IN_ORDER
+    assert cli.main(["verify"]) == Status.IN_ORDER
+    assert cli.main(["runs"]) == Status.IN_ORDER
+    assert not list(tmp_path.rglob("ran"))
+
+
+@pytest.fixture
+def things(monkeypatch):
+    """A registry whose entry points are those that a test names."""
+
+    def of(*points):
+        made = [metadata.EntryPoint(name, value, "mine.things") for name, value in points]
+        monkeypatch.setattr(registry.metadata, "entry_points", lambda group: made)
+        registry._points.cache_clear()
+        registry._every_point.cache_clear()
+        return Registry("thing", "mine.things")
+
+    yield of
+    registry._points.cache_clear()
+    registry._every_point.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("nowhere.at.all:THING", "ModuleNotFoundError: No module named 'nowhere'"),
+        ("json:NOTHING", "AttributeError"),
+        ("raises_at_import:THING", "ZeroDivisionError"),
+        ("re:_MAXCACHE", "no thing"),
+    ],
+)
+def test_a_package_that_cannot_be_loaded_is_one_error(things, tmp_path, monkeypatch, value, said):
+    """Its name is told, and other names are not touched by it."""
+    (tmp_path / "raises_at_import.py").write_text("1 / 0")
+    monkeypatch.syspath_prepend(tmp_path)
+    known = things(("bad", value), ("good", "json:JSONDecoder"))
+    assert known["good"] is json.JSONDecoder
+    with pytest.raises(InputError, match=re.escape(said)) as told:
+        known["bad"]
+    assert value in str(told.value)
+
+
+def test_a_name_of_two_packages_is_refused(things):
+    """One of them won, and nobody was told; a built-in's name was ignored."""
+    known = things(("a", "json:JSONDecoder"), ("a", "re:Pattern"))
+    with pytest.raises(InputError, match="thing 'a' of json is also named by module re"):
+        known["a"]
+    own = things(("b", "json:JSONDecoder"))
+    own._keep("b", json.JSONEncoder, "embinit.data.sources.text")
+    with pytest.raises(InputError, match="thing 'b' of embinit is also named by module json"):
+        own["b"]
+    own.replace("b", json.JSONEncoder)
+    assert own["b"] is json.JSONEncoder  # --embinit-source says which is meant
+    assert things(("c", "json:loads"), ("c", "json:loads"))["c"] is json.loads
+
+
+def test_an_entry_point_is_loaded_when_its_name_is_asked_for_alone(things, monkeypatch, tmp_path):
+    (tmp_path / "leaves_a_file.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nTHING = []")
+    monkeypatch.syspath_prepend(tmp_path)
+    known = things(("late", "leaves_a_file:THING"), ("other", "json:loads"))
+    assert "late" in known
+    assert [*known] == ["late", "other"]
+    assert known["other"] is json.loads
+    assert not (tmp_path / "ran").exists()
+    assert known["late"] == []
+    assert (tmp_path / "ran").exists()
+
+
+def test_a_page_loads_nothing_and_runs_its_one_script():
+    """No document can add to that: the policy stands before any of its text."""
+    page = render(WHOLE, {})
+    [policy] = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    assert page.index(policy) < page.index("<body")
+    assert "default-src 'none'" in policy
+    assert re.search(r"script-src 'sha256-[^']+'$", policy)
+    assert "unsafe" not in policy.partition("script-src")[2]
+    assert page.count("<script") == 1
+    assert not re.findall(r"""(?:src|href)=["'](?:https?:)?//""", page)
+
+
+def test_what_pytest_prints_of_a_claim_moves_no_terminal(pytester):
+    """A reason of -ra may be anybody's text."""
+    (pytester.mkdir("claims") / "test_mine.py").write_text(
+        """
+from embinit import Family, claim, experiment, training
+
+@training(measures={"score": "points"})
+def fit(seed, arm):
+    return 1.0 + seed
+
+on = experiment("scores", training=fit, arms=["a", "b"], margin=1.0, seeds=3, most_seeds=None)
+
+@claim("mine/a", says="a\\x1b[2J\\u202eb", family=Family("mine/f", size=1), on=on)
+def test_a(arms):
+    assert arms["a"] < arms["b"]
+"""
+    )
+    done = pytester.runpytest_subprocess("claims", "-ra", "-p", "no:randomly", "--color=no")
+    told = done.stdout.str() + done.stderr.str()
+    assert "a\\u001b[2J\\u202eb" in told
+    assert not set(told) & set("\x1b\u202e")
