@@ -6,8 +6,8 @@ came out as it should, and, with a baseline, no claim that was SUPPORTED there i
 or NOT RUN now. ``embinit bless`` makes a suite's report the baseline. ``embinit report`` merges the
 stores of several machines or nights and judges what they hold together. ``embinit noise-floor``
 measures what the seeds alone do to each task, and proposes its margin. ``embinit inspect`` says
-what is wrong with the table of a model or of a file of vectors, and ``embinit extend`` gives a
-model rows for new tokens.
+what is wrong with the table of a model or of a file of vectors, ``embinit extend`` gives a model
+rows for new tokens, and ``embinit compare`` says which start is best on a user's own task.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from embinit import __version__
 from embinit.claims.paired_tests import VERDICTS
-from embinit.commands import add_commands, register, status_of, with_target
+from embinit.commands import add_commands, register, status_of, with_target, write_file
+from embinit.compare_command import add_compare
 from embinit.errors import (
     InputError,
     OutputError,
@@ -121,6 +122,7 @@ def _parser() -> _Parser:
     _add_prepare(commands)
     _add_inspect(commands)
     _add_extend(commands)
+    add_compare(commands)
     _add_verify(commands)
     return parser
 
@@ -440,11 +442,11 @@ def _inspect(parsed: argparse.Namespace) -> int:
     )
     print(as_text(inspection))
     if parsed.json:
-        _write(parsed.json, inspection.as_json())
+        write_file(parsed.json, inspection.as_json())
     if parsed.html:
         from embinit.report.inspection_page import render_inspection
 
-        _write(parsed.html, render_inspection(json.loads(inspection.as_json())))
+        write_file(parsed.html, render_inspection(json.loads(inspection.as_json())))
     return 1 if parsed.fail_on and inspection.at_least(parsed.fail_on) else 0
 
 
@@ -492,15 +494,6 @@ def _extend(parsed: argparse.Namespace) -> int:
     )
     print(as_text(extension))
     return 0
-
-
-def _write(path: Path, content: str) -> None:
-    from embinit.data.files import write_atomically
-
-    try:
-        write_atomically(path, content)
-    except OSError as error:
-        raise OutputError(f"{path} can't be written: {error.strerror or error}") from None
 
 
 def _add_verify(commands: Any) -> None:

@@ -260,6 +260,20 @@ def _failures(store: Store) -> Iterator[tuple[str, str]]:
             yield path.stem, reason
 
 
+def write_file(path: Path, content: str) -> None:
+    """Writes a file that the user asked for.
+
+    Raises:
+        OutputError: It can't be written.
+    """
+    from embinit.data.files import write_atomically
+
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise OutputError(f"{path} can't be written: {error.strerror or error}") from None
+
+
 def _prune(store: Store, days: float) -> int:
     if not days >= 0:
         raise InputError(f"--prune {days}: give a number of days, 0 or more")

@@ -19,6 +19,7 @@ import traceback
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from embinit.code import is_own_file
 from embinit.data.files import write_atomically
@@ -37,6 +38,9 @@ from embinit.runs.results import RunResult
 from embinit.runs.store import Store, run_key
 from embinit.specs import RunSpec
 
+if TYPE_CHECKING:
+    from embinit.data.tasks import Task
+
 WAIT_SECONDS = 0.2
 
 
@@ -49,6 +53,7 @@ class Session:
         device: The device to train on (``cpu``, ``cuda``, ``cuda:0``).
         sources: Sources that are read from a path of their own: their names and paths.
         may_train: Whether runs that the store lacks may be trained.
+        tasks: Tasks that no package registers, of embinit's own classes.
 
     Attributes:
         name: The session's name, which its workers and helpers share.
@@ -64,14 +69,20 @@ class Session:
         device: str,
         sources: Sequence[tuple[str, Path]] = (),
         may_train: bool = True,
+        tasks: Sequence[Task] = (),
     ) -> None:
         self.store, self.data_dir, self.device, self.sources = store, data_dir, device, sources
-        self.may_train = may_train
+        self.may_train, self.tasks = may_train, tasks
         if sources:
             from embinit.data.sources import use_source
 
             for name, path in sources:
                 use_source(name, path)
+        if tasks:
+            from embinit.data.tasks import TASKS
+
+            for task in tasks:
+                TASKS.replace(task.name, task)
         self.name = uuid.uuid4().hex
         self.modules: Sequence[Home] = ()
         self.wanted: list[RunSpec] = []
@@ -198,7 +209,7 @@ class Session:
         """
         context = multiprocessing.get_context("spawn")
         spare = min(len(training_devices(self.device)), len(self._cohorts)) - 1
-        where = (self.store.root, self.data_dir, self.device, self.sources)
+        where = (self.store.root, self.data_dir, self.device, self.sources, self.tasks)
         arguments = (*where, self.wanted, os.getpid(), self.name, self.modules)
         helpers: list[multiprocessing.context.SpawnProcess] = []
         try:
@@ -391,6 +402,7 @@ def _help(
     data_dir: Path | None,
     device: str,
     sources: Sequence[tuple[str, Path]],
+    tasks: Sequence[Task],
     wanted: list[RunSpec],
     parent: int,
     name: str,
@@ -400,7 +412,7 @@ def _help(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     end_with(parent)
     load_modules(modules)
-    session = Session(Store(root), data_dir, device, sources)
+    session = Session(Store(root), data_dir, device, sources, tasks=tasks)
     session.name = name
     session.want(wanted)
     with contextlib.suppress(Exception):

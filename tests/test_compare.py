@@ -1,0 +1,255 @@
+"""``embinit compare``: a user's files in, the best starts out."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from embinit.cli import main
+from embinit.compare import Settings, compare, load_schema
+from embinit.compare.starts import open_vectors, starts_of
+from embinit.compare.terminal import as_text
+from embinit.data.tasks.given import GivenLabels, GivenPairs
+from embinit.errors import InputError
+from embinit.specs import Cut
+
+GOOD = [f"good{number}" for number in range(20)]
+BAD = [f"bad{number}" for number in range(20)]
+OTHER = [f"word{number}" for number in range(10)]
+TINY = Settings(feed_forward=16, epochs=2, batch_size=16, lr=3e-3, tokenizer="whitespace")
+
+
+def sentences(rows: int) -> list[tuple[str, str]]:
+    """Made opinions: which of two classes the first word is of decides the label."""
+    draw = random.Random(0)
+    told = []
+    for number in range(rows):
+        label = "yes" if draw.random() < 0.5 else "no"
+        first = draw.choice(GOOD if label == "yes" else BAD)
+        told.append((f"{first} {draw.choice(OTHER)} {number}", label))
+    return told
+
+
+def task_file(path: Path, rows: Sequence[Sequence[str]]) -> Path:
+    """Writes a row a line, with tabs between its fields."""
+    path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def task(tmp_path):
+    return task_file(tmp_path / "opinions.tsv", sentences(400))
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    """Vectors in which words of a class are near each other."""
+    draw = random.Random(1)
+    lines = []
+    for sign, words in ((1.0, GOOD), (-1.0, BAD), (0.0, OTHER)):
+        for word in words:
+            numbers = [sign + draw.gauss(0, 0.3), *(draw.gauss(0, 0.3) for _ in range(15))]
+            lines.append(" ".join([word, *(f"{number:.4f}" for number in numbers)]))
+    path = tmp_path / "words.txt"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_it_tells_the_starts_apart_and_goes_on_from_its_store(tmp_path, task, vectors):
+    """Vectors that hold the labels win; the same comparison again trains nothing."""
+    told: list[str] = []
+
+    def again(seeds):
+        return compare(
+            GivenLabels(task),
+            [str(vectors)],
+            settings=TINY,
+            store=tmp_path / "store",
+            max_seeds=seeds,
+            helpers=False,
+            tell=told.append,
+        )
+
+    first = again(5)
+    assert first.runs == 15
+    assert first.candidates[0].label == first.use
+    assert {start.init for start in first.starts} == {"xavier", "pretrained", "pretrained_xavier"}
+    assert not next(start for start in first.starts if start.init == "xavier").candidate
+    jsonschema.validate(json.loads(first.as_json()), load_schema())
+    text = as_text(first)
+    assert all(start.label in text for start in first.starts)
+    assert "at most 5 %" in text
+    before = {path.name for path in (tmp_path / "store/runs").glob("*/*.json")}
+    second = again(5)
+    assert [start.scores for start in second.starts] == [start.scores for start in first.starts]
+    assert {path.name for path in (tmp_path / "store/runs").glob("*/*.json")} == before
+
+
+def test_the_command_writes_json_and_a_page(tmp_path, task, vectors, capsys):
+    """Without Python: files in, a table on the terminal, a document and a page beside it."""
+    status = main(
+        [
+            *("compare", "--task", str(task), "--vectors", str(vectors), "--max-seeds", "5"),
+            *("--inits", "xavier", "pretrained@0.05", "--epochs", "1", "--rows", "100"),
+            *("--tokenizer", "whitespace", "--store", str(tmp_path / "store")),
+            *("--json", str(tmp_path / "out.json"), "--html", str(tmp_path / "out.html")),
+        ]
+    )
+    assert status == 0
+    assert "words at sigma 0.05" in capsys.readouterr().out
+    document = json.loads((tmp_path / "out.json").read_text())
+    jsonschema.validate(document, load_schema())
+    assert document["examples"]["train"] == 100
+    page = (tmp_path / "out.html").read_text()
+    assert all(start["label"] in page for start in document["starts"])
+    assert "<script" not in page
+
+
+def test_a_text_is_never_in_two_splits(tmp_path):
+    """Repeated rows would let a model know its test; the order of the rows says nothing."""
+    rows = [(f"text {number % 150}", "ab"[number % 2]) for number in range(600)]
+    forwards = GivenLabels(task_file(tmp_path / "a.tsv", rows)).load(None, Cut())
+    backwards = GivenLabels(task_file(tmp_path / "b.tsv", rows[::-1])).load(None, Cut())
+    splits = [
+        {each.text for each in split}
+        for split in (forwards.train, forwards.validation, forwards.test)
+    ]
+    assert not splits[0] & splits[1]
+    assert not splits[0] & splits[2]
+    assert not splits[1] & splits[2]
+    assert sum(map(len, splits)) == 150
+    assert splits[2] == {each.text for each in backwards.test}
+    other = GivenLabels(task_file(tmp_path / "a.tsv", rows), seed=1)
+    assert splits[2] != {each.text for each in other.load(None, Cut()).test}
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_is_read_as_programs_write_it(tmp_path, ending, mark, packed):
+    """A byte order mark, Windows' line ends and gzip change nothing."""
+    rows = [("label", "sentence"), *((label, text) for text, label in sentences(200))]
+    content = (mark + ending.join("\t".join(row) for row in rows)).encode()
+    path = tmp_path / ("a.tsv.gz" if packed else "a.tsv")
+    path.write_bytes(gzip.compress(content) if packed else content)
+    task = GivenLabels(path)
+    assert task.labels == ("no", "yes")
+    splits = task.load(None, Cut())
+    texts = [e.text for s in (splits.train, splits.validation, splits.test) for e in s]
+    assert sorted(texts) == sorted(text for text, _ in sentences(200))
+
+
+def test_pairs_of_texts_are_read(tmp_path):
+    """Three columns are two texts and a label."""
+    rows = [(f"first {n}", f"second {n}", "ab"[n % 2]) for n in range(300)]
+    splits = GivenLabels(task_file(tmp_path / "a.tsv", rows)).load(None, Cut())
+    assert all(e.pair == e.text.replace("first", "second") for e in splits.train)
+
+
+def test_parallel_files_are_read(tmp_path):
+    """Lines belong together by their number; a pair with a blank side is left out."""
+    source, target = tmp_path / "a.en", tmp_path / "a.de"
+    source.write_text("".join(f"word {n}\n" for n in range(300)))
+    target.write_text("".join(f"Wort {n}\n" if n else "\n" for n in range(300)))
+    splits = GivenPairs(source, target=target, target_language="de").load(None, Cut())
+    every = [*splits.train, *splits.validation, *splits.test]
+    assert len(every) == 299
+    assert all(e.target == e.text.replace("word", "Wort") for e in every)
+
+
+ROWS = [(f"text {number}", "ab"[number % 2]) for number in range(200)]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "is empty"),
+        (b"label\tsentence\n", "a header and no rows"),
+        (b"no tab here\n" * 200, "0 tabs"),
+        (b"".join(b"text %d\ta\n" % n for n in range(200)), "nothing to learn"),
+        (b"".join(b"a\ttext %d\n" % n for n in range(200)), "200 different labels"),
+        (b"".join(b"text %d\t%d\n" % (n, n % 2) for n in range(50)), "50 examples"),
+        (b"text\ta\n" * 50 + b"text\n" + b"text\tb\n" * 50, "a.tsv:51"),
+        (b"text\ta\n\xff\xfe\tb\n", "a.tsv:2: not UTF-8"),
+        (b"text\ta\nte\0xt\tb\n", "zero byte"),
+        (b"same\ta\n" * 100 + b"same\tb\n" * 100, "split has"),
+    ],
+)
+def test_a_bad_task_is_one_clear_error(tmp_path, content, says, capsys):
+    """The error has the file, perhaps the line, and the mend; nothing trains."""
+    path = tmp_path / "a.tsv"
+    path.write_bytes(content)
+    given = ["--inits", "xavier", "normal", "--tokenizer", "whitespace"]
+    status = main(["compare", "--task", str(path), *given, "--store", str(tmp_path / "store")])
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert status == 2
+    assert says in error
+    assert "a.tsv" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--inits", "xavier", "pretrained"], "needs vectors"),
+        (["--inits", "xavier"], "nothing to compare it with"),
+        (["--inits", "xavier", "normal@wide"], "is no sigma"),
+        (["--inits", "xavier", "xaver"], "unknown init"),
+        (["--vectors", "missing.txt"], "doesn't exist"),
+        (["--max-seeds", "3", "--inits", "xavier", "normal"], "--max-seeds 3"),
+        (["--error", "2", "--inits", "xavier", "normal"], "an error of 2"),
+        (["--epochs", "0"], "--epochs 0"),
+        (["--minutes", "-1"], "--minutes"),
+        (["--test-target", "x"], "go with --target"),
+    ],
+)
+def test_bad_options_are_one_clear_error(tmp_path, task, arguments, says, capsys):
+    """Before anything trains."""
+    common = ["--tokenizer", "whitespace", "--store", str(tmp_path / "store")]
+    assert main(["compare", "--task", str(task), *common, *arguments]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_vectors_of_another_language_are_refused(tmp_path, task):
+    """Where hardly any word has a vector, all starts would be noise."""
+    path = tmp_path / "fr.txt"
+    path.write_text("".join(f"mot{n} 1 2 3 {n}\n" for n in range(50)) + "word1 1 2 3 4\n")
+    with pytest.raises(InputError, match=r"vectors for \d+ % of the text's words.*language"):
+        compare(GivenLabels(task), [str(path)], settings=TINY, store=tmp_path / "store")
+
+
+def test_each_width_has_its_own_xavier(tmp_path, task, vectors):
+    """A start without vectors is held against those of its own width and tokenizer."""
+    wide = tmp_path / "wide.txt"
+    wide.write_text("".join(f"{word} " + "0.5 1 " * 16 + "0\n" for word in GOOD + OTHER))
+    given = GivenLabels(task)
+    opened = open_vectors([str(vectors), str(wide)], "en", TINY)
+    starts = starts_of(given, opened, ("xavier", "pretrained"), TINY)
+    assert [(start.label, start.spec.model.dim) for start in starts] == [
+        ("Xavier (16 wide, words)", 16),
+        ("Xavier (33 wide, words)", 33),
+        ("words", 16),
+        ("wide", 33),
+    ]
+
+
+def test_a_budget_of_time_ends_the_looks(tmp_path, task):
+    """The first look is made, and no further one that would pass the minutes."""
+    found = compare(
+        GivenLabels(task),
+        inits=("xavier", "normal"),
+        settings=Settings(
+            feed_forward=16, epochs=1, most_train=60, most_held_out=30, tokenizer="whitespace"
+        ),
+        store=tmp_path / "store",
+        within=0.0,
+        minutes=1e-6,
+        helpers=False,
+    )
+    assert found.looks == 1
+    assert "minutes" in found.stopped
