@@ -82,7 +82,7 @@ def little_memory(
 def try_many(
     cases: int, seed: int, memory: bool, root: Path, minutes: float
 ) -> tuple[Counter[str], list[str]]:
-    """Tries cases, and begins none after so many minutes: how the sessions ended, what was wrong."""
+    """Tries cases, none after so many minutes: how the sessions ended, and what was wrong."""
     import kill
 
     draw, ends, faults = random.Random(seed), Counter[str](), list[str]()
