@@ -316,7 +316,7 @@ def test_a_lock_that_has_no_room_is_unwritable_output(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("filelock.FileLock.acquire", refuse)
-    with pytest.raises(OutputError, match="no room for a lock.*make room"), store.try_lock("a"):
+    with pytest.raises(OutputError, match=r"no room for a lock.*make room"), store.try_lock("a"):
         pass
 
 
