@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import resource
@@ -78,13 +79,17 @@ def little_memory(
     return (lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most))), (lambda: None)
 
 
-def try_many(cases: int, seed: int, memory: bool, root: Path) -> tuple[Counter[str], list[str]]:
-    """Tries cases: how the sessions ended, and what was wrong."""
+def try_many(
+    cases: int, seed: int, memory: bool, root: Path, minutes: float
+) -> tuple[Counter[str], list[str]]:
+    """Tries cases, none after so many minutes: how the sessions ended, and what was wrong."""
     import kill
 
     draw, ends, faults = random.Random(seed), Counter[str](), list[str]()
-    whole = kill.undisturbed(kill.new_folder(root))
+    began, whole = time.monotonic(), kill.undisturbed(kill.new_folder(root))
     for case in range(cases):
+        if time.monotonic() - began > 60 * minutes:
+            break
         folder = kill.new_folder(root)
         before, make_room = (little_memory if memory else small_disk)(folder, draw)
         status, _ = kill.wait(kill.start(folder, (), before))
@@ -118,6 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cases", type=int, default=20)
     parser.add_argument("--seed", type=int, default=5000)
     parser.add_argument("--memory", action="store_true", help="limit memory, not the disk")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no case afterwards")
     parser.add_argument("--json", type=Path, help="write the counts here")
     parsed = parser.parse_args(arguments)
     if not parsed.memory and INSIDE not in os.environ:
@@ -128,9 +134,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return subprocess.run(command, env={**os.environ, INSIDE: "1"}, check=False).returncode
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="embinit-disk-") as root:
-        ends, faults = try_many(parsed.cases, parsed.seed, parsed.memory, Path(root))
+        ends, faults = try_many(
+            parsed.cases, parsed.seed, parsed.memory, Path(root), parsed.minutes
+        )
     told = {
-        "cases": parsed.cases,
+        "cases": sum(ends.values()),
         "ends": dict(sorted(ends.items())),
         "faults": len(faults),
         "seconds": round(time.monotonic() - began),

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import shutil
@@ -281,7 +282,7 @@ def new_folder(root: Path) -> Path:
     return root / "mine"
 
 
-def kill_many(kills: int, seed: int, workers: float, root: Path) -> Counts:
+def kill_many(kills: int, seed: int, workers: float, root: Path, minutes: float) -> Counts:
     """Kills sessions.
 
     Args:
@@ -289,13 +290,14 @@ def kill_many(kills: int, seed: int, workers: float, root: Path) -> Counts:
         seed: Decides moments, signals and victims.
         workers: The share of sessions that have two workers of pytest-xdist.
         root: A folder for projects.
+        minutes: After which no further one is begun.
     """
     draw, counts = random.Random(seed), Counts()
     folder = new_folder(root)
     began = time.monotonic()
     whole, usual = undisturbed(folder), time.monotonic() - began
     left = 0
-    while sum(counts.kills.values()) < kills:
+    while sum(counts.kills.values()) < kills and time.monotonic() - began < 60 * minutes:
         if left == 0:
             folder, left = new_folder(root), draw.randint(1, MOST_KILLS)
         before = contents(folder)
@@ -331,12 +333,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=5000)
     parser.add_argument("--workers", type=float, default=0.1, help="share of sessions with -n 2")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no kill afterwards")
     parser.add_argument("--json", type=Path, help="write the counts here")
     parsed = parser.parse_args(arguments)
     warnings.simplefilter("ignore", DeprecationWarning)  # a fork of a process with threads
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="embinit-kill-") as root:
-        counts = kill_many(parsed.kills, parsed.seed, parsed.workers, Path(root))
+        counts = kill_many(parsed.kills, parsed.seed, parsed.workers, Path(root), parsed.minutes)
     seconds = time.monotonic() - began
     told = {
         "kills": dict(sorted(counts.kills.items())),

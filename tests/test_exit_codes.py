@@ -267,6 +267,30 @@ def test_a_store_is_judged_from_where_nothing_can_be_written(session, pytester):
     assert sorted((path, path.stat().st_mtime_ns) for path in store.rglob("*")) == before
 
 
+BACKWARDS = """
+import time
+
+real = time.time
+
+
+def pytest_runtest_setup(item):
+    time.time = lambda: real() - 86400
+
+
+def pytest_unconfigure(config):
+    time.time = real
+"""
+
+
+def test_a_clock_that_goes_backwards_makes_no_time_negative(session, pytester):
+    """wall_seconds was, and a budget never ended."""
+    (pytester.path / "conftest.py").write_text(BACKWARDS)
+    done, document = session(CLAIMS, "--embinit-budget", "5")
+    assert done.ret == Status.IN_ORDER
+    assert document["session"]["wall_seconds"] >= 0
+    assert document["session"]["runs"]["trained"] == 10
+
+
 def test_make_claims_goes_by_the_statuses():
     """Status 1 alone passes on to embinit check, which knows when the session began."""
     [recipe] = re.findall(r"^claims:.*?\n\n", (ROOT / "Makefile").read_text(), re.M | re.S)

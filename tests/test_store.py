@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from builders import make_experiment, make_result
 from embinit.data import files
 from embinit.data.files import write_atomically
-from embinit.errors import InputError
+from embinit.errors import InputError, OutputError
 from embinit.runs.results import RunResult
 from embinit.runs.store import DamagedRecordWarning, Store, UnknownKindWarning
 
@@ -305,6 +305,18 @@ def test_a_file_system_without_locks_gets_a_clear_word(tmp_path, monkeypatch, co
 
     monkeypatch.setattr("filelock.FileLock.acquire", refuse)
     with pytest.raises(InputError, match=r"can't be locked.*on a local disk"), store.try_lock("a"):
+        pass
+
+
+def test_a_lock_that_has_no_room_is_unwritable_output(tmp_path, monkeypatch):
+    """A disk that fills up is no file system without locks."""
+    store = Store(tmp_path)
+
+    def refuse(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("filelock.FileLock.acquire", refuse)
+    with pytest.raises(OutputError, match=r"no room for a lock.*make room"), store.try_lock("a"):
         pass
 
 

@@ -38,7 +38,7 @@ def test_commands_that_judge_nothing_import_no_claims(tmp_path, monkeypatch, cap
     for folder in (tmp_path, tmp_path / "claims"):
         folder.mkdir(exist_ok=True)
         for name in ("conftest.py", "test_mine.py", "claims.py", "embinit_plugin.py"):
-            (folder / name).write_text("open('ran', 'w')\nraise SystemExit\n")
+            (folder / name).write_text("open('ran', 'w').close()\nraise SystemExit\n")
     write_report(WHOLE, {}, tmp_path / "reports/latest")
     Store(tmp_path / ".embinit/store")
     assert cli.main(["check", "reports/latest/verdicts.json"]) == Status.IN_ORDER
@@ -99,7 +99,8 @@ def test_a_name_of_two_packages_is_refused(things):
 
 
 def test_an_entry_point_is_loaded_when_its_name_is_asked_for_alone(things, monkeypatch, tmp_path):
-    (tmp_path / "leaves_a_file.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nTHING = []")
+    text = f"open({str(tmp_path / 'ran')!r}, 'w').close()\nTHING = []"
+    (tmp_path / "leaves_a_file.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     known = things(("late", "leaves_a_file:THING"), ("other", "json:loads"))
     assert "late" in known
@@ -134,7 +135,7 @@ def fit(seed, arm):
 
 on = experiment("scores", training=fit, arms=["a", "b"], margin=1.0, seeds=3, most_seeds=None)
 
-@claim("mine/a", says="a\\x1b[2J\\u202eb", family=Family("mine/f", size=1), on=on)
+@claim("mine/f/a", says="a\\x1b[2J\\u202eb", family=Family("mine/f", size=1), on=on)
 def test_a(arms):
     assert arms["a"] < arms["b"]
 """

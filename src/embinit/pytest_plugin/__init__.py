@@ -186,8 +186,8 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
     except (BrokenPipeError, pytest.UsageError):
         raise  # pytest answers these itself
     except Exception as error:
-        if not config.pluginmanager.has_plugin(NAME):
-            raise
+        if not config.pluginmanager.has_plugin(NAME) or hasattr(config, "workerinput"):
+            raise  # a worker's controller learns of it
         from embinit.errors import Status, is_unwritable
 
         if not is_unwritable(error):

@@ -13,30 +13,26 @@ from __future__ import annotations
 import contextlib
 import datetime
 import fnmatch
-import functools
 import gc
-import inspect
 import json
 import os
 import time
-import traceback
 import uuid
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from embinit.claims.audit import Audit, Finding, finding_of
-from embinit.claims.comparisons import OTHER_SEEDS, Decider, read_by
-from embinit.claims.definitions import Claim, Family, argument_of
+from embinit.claims.audit import Audit
+from embinit.claims.comparisons import OTHER_SEEDS
+from embinit.claims.definitions import Claim
 from embinit.claims.experiments import Experiment
-from embinit.claims.judging import Case, Judgement, NextLook, broken, judge, next_look, read
+from embinit.claims.judging import Case, Judgement, NextLook, broken, judge, next_look
 from embinit.claims.lock import lock_beside
 from embinit.claims.looks import schedule
-from embinit.claims.paired_tests import Verdict
 from embinit.claims.statements import Statement
 from embinit.data.files import write_atomically
 from embinit.errors import (
@@ -59,13 +55,25 @@ from embinit.pytest_plugin import (
     progress_line,
 )
 from embinit.pytest_plugin.folder import Folder
+from embinit.pytest_plugin.items import (
+    NO_CLAIM,
+    UNREADABLE,
+    Unreadable,
+    argument,
+    cannot_be_read,
+    experiments_name,
+    ids_of,
+    lacks_its_claim,
+    read_item,
+    reason_of,
+)
+from embinit.pytest_plugin.outcomes import AUDIT_PROPERTY, settle, settle_audit
 from embinit.pytest_plugin.registering import Registering
 from embinit.registry import nearest
 from embinit.report import baseline
 from embinit.report.baseline import Change
 from embinit.report.verdicts import (
     add_holm,
-    audit_entry,
     claim_entry,
     locks_of,
     not_beforehand,
@@ -79,7 +87,6 @@ from embinit.runs.store import DamagedWarning, Store
 from embinit.specs import RunSpec
 
 PROPERTY = "embinit.verdict"
-AUDIT_PROPERTY = "embinit.audit"
 CLUSTER_ADDRESS = "embinit.cluster"
 NAMED = "embinit.named"
 FAILED = "embinit.failed"
@@ -93,18 +100,6 @@ OTHER_COHORT = (
 FIRST_WORKER = "gw0"
 """pytest-xdist's name for the worker that tells what the claims can see, as all of them could."""
 CASE: pytest.StashKey[Case] = pytest.StashKey()
-UNREADABLE: pytest.StashKey[str] = pytest.StashKey()
-
-
-@dataclass(frozen=True)
-class Unreadable:
-    """Stands in for the experiments of a claim that could not name them.
-
-    Attributes:
-        error: Why it could not.
-    """
-
-    error: Exception
 
 
 class ClaimSession:
@@ -342,7 +337,7 @@ class ClaimSession:
             return
         seeds = self.option("seeds")
         try:
-            name = _experiments_name(metafunc.function, metafunc.cls)
+            name = experiments_name(metafunc.function, metafunc.cls)
         except InputError:
             return  # it is told when the claim is read
         if any(name in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")):
@@ -396,7 +391,7 @@ class ClaimSession:
         globs: list[str] = self.option("claim")
         if not globs:
             return
-        ids = {item: _ids_of(item) for item in items}
+        ids = {item: ids_of(item) for item in items}
         kept = [
             item
             for item in items
@@ -437,13 +432,13 @@ class ClaimSession:
             if not isinstance(item, pytest.Function):
                 continue
             if Statement.of(item.function) is None:
-                if _lacks_its_claim(item):
-                    _cannot_be_read(item, InputError(NO_CLAIM))
+                if lacks_its_claim(item):
+                    cannot_be_read(item, InputError(NO_CLAIM))
                 continue
             home = (item.module.__name__, str(item.path))
             self._modules[home] = None
             item.user_properties.append((MARK, json.dumps(home)))
-            named = {"nodeid": _argument(item), "id": _ids_of(item)[-1]}
+            named = {"nodeid": argument(item), "id": ids_of(item)[-1]}
             item.user_properties.append((NAMED, json.dumps(named)))
             claim = Claim.of(item.function)
             if claim is None:
@@ -451,9 +446,9 @@ class ClaimSession:
             self._let_it_train(item)
             _check_lock(item)
             try:
-                item.stash[CASE] = _read(item, folder.family(claim, self.tier))
+                item.stash[CASE] = read_item(item, folder.family(claim, self.tier))
             except Exception as error:
-                _cannot_be_read(item, error)
+                cannot_be_read(item, error)
             else:
                 self._check_schedule(item.stash[CASE])
                 self._cases.append(item.stash[CASE])
@@ -583,7 +578,7 @@ class ClaimSession:
         """
         audit = Audit.of(pyfuncitem.function)
         if audit is not None:
-            _settle_audit(pyfuncitem, audit)
+            settle_audit(pyfuncitem, audit)
             return True
         if UNREADABLE in pyfuncitem.stash:
             pytest.fail(printable(pyfuncitem.stash[UNREADABLE]), pytrace=False)
@@ -595,12 +590,12 @@ class ClaimSession:
             )
             return True
         judgement = self._judge(pyfuncitem)
-        entry = claim_entry(judgement, _argument(pyfuncitem), self.session.key, self.session.result)
+        entry = claim_entry(judgement, argument(pyfuncitem), self.session.key, self.session.result)
         pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
         pyfuncitem.user_properties.extend(properties(entry))
         if judgement.failures:
             pyfuncitem.user_properties.append((FAILED, "; ".join(judgement.failures)))
-        _settle(pyfuncitem, judgement, bool(self.config.getini(STRICT)))
+        settle(pyfuncitem, judgement, bool(self.config.getini(STRICT)))
         return True
 
     def _judge(self, item: pytest.Function) -> Judgement:
@@ -728,12 +723,12 @@ class ClaimSession:
         # What fails before or after a claim's own test is no verdict either.
         broke = not entries or report.when != "call"
         if report.failed and (failure or (is_statement and broke) or report.when not in PHASES):
-            self._tell_broken({**named, "reason": failure or _reason(report)})
+            self._tell_broken({**named, "reason": failure or reason_of(report)})
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file that can't be collected may have claims, which then have no verdict."""
         if report.failed and not self._is_worker:
-            self._tell_broken({"nodeid": report.nodeid, "reason": _reason(report)})
+            self._tell_broken({"nodeid": report.nodeid, "reason": reason_of(report)})
 
     def _tell_broken(self, entry: dict[str, str]) -> None:
         if entry["nodeid"] not in [each["nodeid"] for each in self.errors]:
@@ -968,144 +963,3 @@ def _check_device(device: str) -> None:
         raise InputError(
             f"--embinit-device {device} can't be used here ({reason}); try cpu"
         ) from None
-
-
-def _ids_of(item: pytest.Item) -> list[str]:
-    """The id of a test's claim or audit, with and without its experiment; none for other tests."""
-    statement = Statement.of(getattr(item, "function", None))
-    if statement is None or not isinstance(item, pytest.Function):
-        return []
-    given = _parameter(item)
-    full = [f"{statement.id}[{given.name}]"] if isinstance(given, Experiment) else []
-    return [statement.id, *full]
-
-
-def _parameter(item: pytest.Function) -> object:
-    params = getattr(getattr(item, "callspec", None), "params", {})
-    known = (each for each in params.values() if isinstance(each, Experiment | Unreadable))
-    return next(known, None)
-
-
-def _experiments_name(function: Any, cls: type | None) -> str:
-    """The name of the argument that takes a claim's experiment.
-
-    Raises:
-        InputError: The claim takes anything else.
-    """
-    names = list(inspect.signature(function).parameters)
-    if cls is not None and names[:1] == ["self"]:
-        return argument_of(functools.partial(function, None))
-    return argument_of(function)
-
-
-def _read(item: pytest.Function, family: Family) -> Case:
-    """Reads the claim in its experiment; any error that it raises is the claim's."""
-    name, given = _experiments_name(item.function, item.cls), _parameter(item)
-    if isinstance(given, Unreadable):
-        raise given.error
-    others = [each for each in getattr(item, "callspec").params if each != name]  # noqa: B009
-    if not isinstance(given, Experiment) or others:
-        raise InputError(
-            "a claim can't be parametrised: name several experiments, or write several claims"
-        )
-    return read(item.obj, given, family, lock_beside(item.path))
-
-
-NO_CLAIM = "it takes an experiment and is no claim; decorate it: @claim(id, says=…, family=…, on=…)"
-
-
-def _lacks_its_claim(item: pytest.Function) -> bool:
-    """Whether a test beside claims takes an experiment that nothing gives it."""
-    if Claim not in [each for each in vars(item.module).values() if isinstance(each, type)]:
-        return False
-    known = item._fixtureinfo.name2fixturedefs
-    params = getattr(getattr(item, "callspec", None), "params", {})
-    taken = inspect.signature(item.function).parameters
-    return any(
-        name in taken and name not in known and name not in params
-        for name in ("experiment", "arms")
-    )
-
-
-def _cannot_be_read(item: pytest.Function, error: Exception) -> None:
-    """Lets a claim fail with one line when its turn comes."""
-    item.stash[UNREADABLE] = _located(item, error)
-    item.fixturenames.clear()  # it won't be called, and what it asks for may not be there
-
-
-def _located(item: pytest.Function, error: Exception) -> str:
-    """One line for a claim that can't be read: file, line, and what is wrong there."""
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if Path(frame.filename) == item.path]
-    line = lines[-1] if lines else inspect.unwrap(item.function).__code__.co_firstlineno
-    if isinstance(error, ModuleNotFoundError):
-        error = lacking_models(error) or error
-    what = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-    try:
-        path = item.path.relative_to(item.config.rootpath)
-    except ValueError:
-        path = item.path
-    return f"{path}:{line}: {what}"
-
-
-def _settle_audit(item: pytest.Function, audit: Audit) -> None:
-    """Makes an audit; an inconsistent one is an expected failure.
-
-    An inconsistency is the paper's, and nothing here can mend it.
-    """
-    taken = inspect.signature(item.obj).parameters
-    try:
-        checks = item.obj(**{name: item.funcargs[name] for name in taken})
-    except ModuleNotFoundError as error:
-        if (lacking := lacking_models(error)) is None:
-            raise
-        pytest.fail(str(lacking), pytrace=False)
-    finding = finding_of(checks)
-    item.user_properties.append(
-        (AUDIT_PROPERTY, json.dumps(audit_entry(audit, _argument(item), checks)))
-    )
-    if finding is Finding.INCONSISTENT:
-        wrong = "\n".join(f"  {check}" for check in checks if not check.consistent)
-        told = printable(f"{audit.says}: {finding}\n{wrong}")
-        raise pytest.xfail.Exception(told, pytrace=False)
-
-
-def _settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
-    """Turns the verdict into pytest's outcome, with the numbers in the message."""
-    claim, verdict, told = judgement.case.claim, judgement.verdict, printable(str(judgement))
-    if judgement.failures:
-        pytest.fail(f"a run of this claim failed, which decides nothing\n{told}", pytrace=False)
-    if judgement.case.unequal and claim.expects is Verdict.NOT_RUN:
-        return
-    if verdict is Verdict.NOT_RUN:
-        pytest.skip(told)
-    if claim.expects is not None:
-        if not claim.expects_verdict(verdict):
-            pytest.fail(f"a control must come out {claim.expects}\n{told}", pytrace=False)
-        return
-    if verdict is Verdict.UNDECIDED and not strict:
-        raise pytest.xfail.Exception(told, pytrace=False)
-    if verdict is not Verdict.SUPPORTED:
-        pytest.fail(told, pytrace=False)
-    with read_by(Decider(decisions=judgement.decisions)):
-        item.obj(judgement.case.experiment)
-
-
-def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
-    """Why a report failed, in one line."""
-    crash = getattr(report.longrepr, "reprcrash", None)
-    text = report.longreprtext if crash is None else str(crash.message).removeprefix("Failed: ")
-    lines = [line.removeprefix("E ").strip() for line in text.splitlines() if line.strip()]
-    return lines[-1 if crash is None else 0] if lines else "it does not say why"
-
-
-def _argument(item: pytest.Function) -> str:
-    """What names the test on pytest's command line.
-
-    That is its node's id, except for a test of an installed package (``--pyargs``) outside of the
-    root directory: its file's path is cut short there, so its module stands in the file's place.
-    """
-    outside = not item.path.is_relative_to(item.config.rootpath)
-    if not (outside and item.config.option.pyargs):
-        return item.nodeid
-    return f"{item.module.__name__}::{item.nodeid.partition('::')[2]}"

@@ -10,6 +10,7 @@ they end with the process that held them, however it ended.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import math
@@ -299,6 +300,11 @@ class Store:
             yield False
             return
         except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise OutputError(
+                    f"the store {self.root} has no room for a lock ({error.strerror}); make room, "
+                    "or name another directory with --embinit-store"
+                ) from error
             raise InputError(
                 f"the store {self.root} can't be locked ({error.strerror or error}): its file "
                 "system has no locks, or locks/ was changed; name a directory on a local disk with "

@@ -1,0 +1,131 @@
+"""What a session asks of one test: its claim in its experiment, its names, what is wrong in it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from embinit.claims.definitions import Claim, Family, argument_of
+from embinit.claims.experiments import Experiment
+from embinit.claims.judging import Case, read
+from embinit.claims.lock import lock_beside
+from embinit.claims.statements import Statement
+from embinit.errors import InputError, lacking_models
+
+UNREADABLE: pytest.StashKey[str] = pytest.StashKey()
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """Stands in for the experiments of a claim that could not name them.
+
+    Attributes:
+        error: Why it could not.
+    """
+
+    error: Exception
+
+
+def ids_of(item: pytest.Item) -> list[str]:
+    """The id of a test's claim or audit, with and without its experiment; none for other tests."""
+    statement = Statement.of(getattr(item, "function", None))
+    if statement is None or not isinstance(item, pytest.Function):
+        return []
+    given = parameter(item)
+    full = [f"{statement.id}[{given.name}]"] if isinstance(given, Experiment) else []
+    return [statement.id, *full]
+
+
+def parameter(item: pytest.Function) -> object:
+    """What stands for the experiment among a test's parameters; None where there is none."""
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    known = (each for each in params.values() if isinstance(each, Experiment | Unreadable))
+    return next(known, None)
+
+
+def experiments_name(function: Any, cls: type | None) -> str:
+    """The name of the argument that takes a claim's experiment.
+
+    Raises:
+        InputError: The claim takes anything else.
+    """
+    names = list(inspect.signature(function).parameters)
+    if cls is not None and names[:1] == ["self"]:
+        return argument_of(functools.partial(function, None))
+    return argument_of(function)
+
+
+def read_item(item: pytest.Function, family: Family) -> Case:
+    """Reads the claim in its experiment; any error that it raises is the claim's."""
+    name, given = experiments_name(item.function, item.cls), parameter(item)
+    if isinstance(given, Unreadable):
+        raise given.error
+    others = [each for each in getattr(item, "callspec").params if each != name]  # noqa: B009
+    if not isinstance(given, Experiment) or others:
+        raise InputError(
+            "a claim can't be parametrised: name several experiments, or write several claims"
+        )
+    return read(item.obj, given, family, lock_beside(item.path))
+
+
+NO_CLAIM = "it takes an experiment and is no claim; decorate it: @claim(id, says=…, family=…, on=…)"
+
+
+def lacks_its_claim(item: pytest.Function) -> bool:
+    """Whether a test beside claims takes an experiment that nothing gives it."""
+    if Claim not in [each for each in vars(item.module).values() if isinstance(each, type)]:
+        return False
+    known = item._fixtureinfo.name2fixturedefs
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    taken = inspect.signature(item.function).parameters
+    return any(
+        name in taken and name not in known and name not in params
+        for name in ("experiment", "arms")
+    )
+
+
+def cannot_be_read(item: pytest.Function, error: Exception) -> None:
+    """Lets a claim fail with one line when its turn comes."""
+    item.stash[UNREADABLE] = located(item, error)
+    item.fixturenames.clear()  # it won't be called, and what it asks for may not be there
+
+
+def located(item: pytest.Function, error: Exception) -> str:
+    """One line for a claim that can't be read: file, line, and what is wrong there."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename) == item.path]
+    line = lines[-1] if lines else inspect.unwrap(item.function).__code__.co_firstlineno
+    if isinstance(error, ModuleNotFoundError):
+        error = lacking_models(error) or error
+    what = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+    try:
+        path = item.path.relative_to(item.config.rootpath)
+    except ValueError:
+        path = item.path
+    return f"{path}:{line}: {what}"
+
+
+def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """Why a report failed, in one line."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = report.longreprtext if crash is None else str(crash.message).removeprefix("Failed: ")
+    lines = [line.removeprefix("E ").strip() for line in text.splitlines() if line.strip()]
+    return lines[-1 if crash is None else 0] if lines else "it does not say why"
+
+
+def argument(item: pytest.Function) -> str:
+    """What names the test on pytest's command line.
+
+    That is its node's id, except for a test of an installed package (``--pyargs``) outside of the
+    root directory: its file's path is cut short there, so its module stands in the file's place.
+    """
+    outside = not item.path.is_relative_to(item.config.rootpath)
+    if not (outside and item.config.option.pyargs):
+        return item.nodeid
+    return f"{item.module.__name__}::{item.nodeid.partition('::')[2]}"

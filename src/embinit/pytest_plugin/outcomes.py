@@ -1,0 +1,61 @@
+"""How a verdict becomes an outcome of pytest, and what its message says."""
+
+from __future__ import annotations
+
+import inspect
+import json
+
+import pytest
+
+from embinit.claims.audit import Audit, Finding, finding_of
+from embinit.claims.comparisons import Decider, read_by
+from embinit.claims.judging import Judgement
+from embinit.claims.paired_tests import Verdict
+from embinit.errors import lacking_models, printable
+from embinit.pytest_plugin.items import argument
+from embinit.report.verdicts import audit_entry
+
+AUDIT_PROPERTY = "embinit.audit"
+
+
+def settle_audit(item: pytest.Function, audit: Audit) -> None:
+    """Makes an audit; an inconsistent one is an expected failure.
+
+    An inconsistency is the paper's, and nothing here can mend it.
+    """
+    taken = inspect.signature(item.obj).parameters
+    try:
+        checks = item.obj(**{name: item.funcargs[name] for name in taken})
+    except ModuleNotFoundError as error:
+        if (lacking := lacking_models(error)) is None:
+            raise
+        pytest.fail(str(lacking), pytrace=False)
+    finding = finding_of(checks)
+    item.user_properties.append(
+        (AUDIT_PROPERTY, json.dumps(audit_entry(audit, argument(item), checks)))
+    )
+    if finding is Finding.INCONSISTENT:
+        wrong = "\n".join(f"  {check}" for check in checks if not check.consistent)
+        told = printable(f"{audit.says}: {finding}\n{wrong}")
+        raise pytest.xfail.Exception(told, pytrace=False)
+
+
+def settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
+    """Turns the verdict into pytest's outcome, with the numbers in the message."""
+    claim, verdict, told = judgement.case.claim, judgement.verdict, printable(str(judgement))
+    if judgement.failures:
+        pytest.fail(f"a run of this claim failed, which decides nothing\n{told}", pytrace=False)
+    if judgement.case.unequal and claim.expects is Verdict.NOT_RUN:
+        return
+    if verdict is Verdict.NOT_RUN:
+        pytest.skip(told)
+    if claim.expects is not None:
+        if not claim.expects_verdict(verdict):
+            pytest.fail(f"a control must come out {claim.expects}\n{told}", pytrace=False)
+        return
+    if verdict is Verdict.UNDECIDED and not strict:
+        raise pytest.xfail.Exception(told, pytrace=False)
+    if verdict is not Verdict.SUPPORTED:
+        pytest.fail(told, pytrace=False)
+    with read_by(Decider(decisions=judgement.decisions)):
+        item.obj(judgement.case.experiment)
