@@ -298,7 +298,7 @@ def test_a_difference_names_what_changed():
 def test_our_own_claims_stand_as_they_are_registered(paper):
     """A statement, a margin, a family's size or a look that changes is registered anew, in sight.
 
-    Their runs had been seen when they were registered, and every line says so.
+    Those whose runs had been seen by then say so in their lines.
     """
     folder = Path(__file__).parents[1] / "claims" / paper
     lock = Lock(folder / NAME)
@@ -309,9 +309,10 @@ def test_our_own_claims_stand_as_they_are_registered(paper):
         spec.loader.exec_module(module)
         for test in vars(module).values():
             claim = Claim.of(test)
-            for experiment in () if claim is None else claim.experiments("micro"):
-                case = read(test, experiment, lock=lock)
+            for each in () if claim is None else claim.experiments("micro"):
+                case = read(test, each, lock=lock)
                 standing = lock.standing(case, case.looks())
-                assert (standing.state, case.id) == ("afterwards", case.id), standing.differs
+                told = f"{case.id}: {standing.differs}; run embinit register claims --seeds 0"
+                assert standing.state in ("afterwards", "beforehand"), told
                 left.discard(claim_key(case))
     assert left == set()
