@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 import re
 import statistics
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import jsonschema
@@ -15,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embinit import InputError, cli, commands, experiment, training
-from embinit.claims.lock import NAME, Lock, difference, lock_beside
+from embinit.claims import Claim, read
+from embinit.claims.lock import NAME, Lock, claim_key, difference, lock_beside
 from embinit.claims.noise_floor import FIRST_SEED, rounded_up
 from embinit.report import load_schema
 from embinit.runs import session
@@ -294,3 +297,27 @@ def test_a_difference_names_what_changed():
         ({"expects": "REFUTED"}, "it expects REFUTED, registered was none"),
     ]:
         assert said in difference(entry, {**entry, **changed})
+
+
+@pytest.mark.parametrize("paper", ["kim2024", "chung2021"])
+def test_our_own_claims_stand_as_they_are_registered(paper):
+    """A statement, a margin, a family's size or a look that changes is registered anew, in sight.
+
+    Those whose runs had been seen by then say so in their lines.
+    """
+    folder = Path(__file__).parents[1] / "claims" / paper
+    lock = Lock(folder / NAME)
+    left = {key for key in lock.document["claims"] if key.endswith(" on micro")}
+    for path in sorted(folder.glob("test_*.py")):
+        spec = importlib.util.spec_from_file_location(f"claims_of_{paper}_{path.stem}", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for test in vars(module).values():
+            claim = Claim.of(test)
+            for each in () if claim is None else claim.experiments("micro"):
+                case = read(test, each, lock=lock)
+                standing = lock.standing(case, case.looks())
+                told = f"{case.id}: {standing.differs}; run embinit register claims --seeds 0"
+                assert standing.state in ("afterwards", "beforehand"), told
+                left.discard(claim_key(case))
+    assert left == set()

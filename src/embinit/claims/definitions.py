@@ -131,7 +131,7 @@ class Claim(Statement):
             claim is NOT RUN.
     """
 
-    family: Family = field(kw_only=True)
+    family: Family = field(default=None, kw_only=True)  # type: ignore[assignment]
     experiments: Callable[[str], Sequence[Experiment]] = field(default=_missing, kw_only=True)
     on: Callable[[str], Sequence[Experiment]] | Sequence[Any] | None = field(
         default=None, kw_only=True
@@ -147,10 +147,19 @@ class Claim(Statement):
         """
         super().__post_init__()
         if not isinstance(self.family, Family):
-            raise InputError(f"the family of {self.id} is {self.family!r}; give it a Family")
+            raise InputError(
+                f"{self.id} has no family: give it one, as in family=Family('mine/finding-1')"
+                if self.family is None
+                else f"the family of {self.id} is {self.family!r}; give it a Family"
+            )
         if self.on is not None:
             object.__setattr__(self, "experiments", _experiments(self.on))
-        if self.experiments is _missing or not callable(self.experiments):
+        if not callable(self.experiments):
+            raise InputError(
+                f"experiments of {self.id} must be a function of the tier; name experiments "
+                "themselves by on: claim(…, on=[…])"
+            )
+        if self.experiments is _missing:
             raise InputError(
                 f"{self.id} has no experiments to be tested in; name one: claim(…, on=…)"
             )

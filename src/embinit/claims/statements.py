@@ -34,7 +34,9 @@ class Statement:
             InputError: The id does not read ``paper/part/name``.
         """
         if self.id.count("/") < 2 or not all(self.id.split("/")):
-            raise InputError(f"the id {self.id!r} must read paper/part/name")
+            raise InputError(
+                f"the id {self.id!r} must read paper/part/name, as in mine/finding-1/it"
+            )
 
     @property
     def paper(self) -> str:

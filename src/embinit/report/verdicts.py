@@ -219,20 +219,27 @@ def locks_of(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
 
 
 def not_beforehand(claims: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for each claim that stands otherwise than it was registered beforehand.
+    """A line for each claim that stands otherwise than it was registered beforehand, or for many.
 
     Args:
         claims: The claims' entries.
     """
-    lines = []
+    alike: dict[tuple[str, str, str], list[str]] = {}
     for entry in claims:
         known = entry.get("registration")
         if known is not None and known["state"] != BEFOREHAND:
             told = f": {known['differs']}" if known["differs"] else ""
             words = WORDS_OF_STATE[known["state"]]
-            lines.append(f"{words}: {entry['id']}{told} ({known['lock']})")
-    return lines
+            alike.setdefault((words, told, known["lock"]), []).append(entry["id"])
+    return [
+        f"{words}: {each}{told} ({lock})"
+        for (words, told, lock), ids in alike.items()
+        for each in (ids if len(ids) <= NAMED_UP_TO else [f"{len(ids)} claims"])
+    ]
 
+
+NAMED_UP_TO = 5
+"""So many claims that stand alike otherwise than registered are named; of more the number."""
 
 WORDS_OF_STATE = {
     BEFOREHAND: "registered beforehand",
