@@ -7,7 +7,6 @@ import math
 import os
 import shutil
 import struct
-import warnings
 from pathlib import Path
 
 import jsonschema
@@ -33,20 +32,17 @@ from embinit.errors import InputError
 from embinit.tables.inspection import inspect, load_schema
 from embinit.tables.inspection.measures import alike, measure
 from embinit.tables.inspection.terminal import as_text
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    from tiny_models import (
-        ARCHITECTURES,
-        DIM,
-        ROWS,
-        TABLES,
-        TIED,
-        WORDS,
-        change,
-        model_directory,
-        tokenizer,
-    )
+from tiny_models import (
+    ARCHITECTURES,
+    DIM,
+    ROWS,
+    TABLES,
+    TIED,
+    WORDS,
+    change,
+    model_directory,
+    tokenizer,
+)
 
 DATA = os.environ.get("EMBINIT_DATA")
 real = pytest.mark.skipif(not DATA, reason="EMBINIT_DATA names no directory with real vectors")
