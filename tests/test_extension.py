@@ -8,7 +8,6 @@ import json
 import math
 import os
 import shutil
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -28,23 +27,19 @@ from embinit.tables.extension.tokens import aligned, token_vectors
 from embinit.tables.extension.writing import by_rows
 from embinit.tables.inits import xavier_sigma
 from embinit.tables.inspection import inspect
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    import transformers
-
-    from tiny_models import (
-        ARCHITECTURES,
-        DIM,
-        ROWS,
-        TABLES,
-        TIED,
-        WORDS,
-        change,
-        configurations,
-        model_directory,
-        tokenizer,
-    )
+from tiny_models import (
+    ARCHITECTURES,
+    DIM,
+    ROWS,
+    TABLES,
+    TIED,
+    WORDS,
+    change,
+    configurations,
+    model_directory,
+    tokenizer,
+    transformers,
+)
 
 DATA = os.environ.get("EMBINIT_DATA")
 OLD, WIDTH, NEW, SPACE = 60, 12, 7, 9
@@ -844,3 +839,56 @@ def test_minilm_gets_real_words(tmp_path):
         helpers=Helpers(vectors=glove),
     )
     assert report.rows == 30_523
+
+
+def hub_cache(cache: Path, name: str, model: Path) -> None:
+    """Puts a model into a cache as the Hub's client lays it out: blobs, and links to them."""
+    folder = cache / f"models--{name.replace('/', '--')}"
+    snapshot = folder / "snapshots" / ("5" * 40)
+    for made in (folder / "refs", folder / "blobs", snapshot):
+        made.mkdir(parents=True)
+    (folder / "refs/main").write_text("5" * 40)
+    for number, path in enumerate(sorted(model.iterdir())):
+        shutil.copyfile(path, folder / "blobs" / str(number))
+        (snapshot / path.name).symlink_to(Path("../../blobs") / str(number))
+
+
+def test_a_model_on_the_hub_is_extended_from_its_cache(tmp_path, monkeypatch):
+    """An id gives what its directory gives, and the links of the cache become files."""
+    directory = model_directory("gpt2", tmp_path / "gpt2")
+    hub_cache(tmp_path / "hub", "them/gpt2", directory)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("embinit.data.checkpoints.hub_reachable", lambda: False)
+    tokens = tmp_path / "tokens.txt"
+    tokens.write_text("w1w2\nw3w4\n")
+    status = main(
+        [
+            "extend",
+            "them/gpt2",
+            "--tokens",
+            str(tokens),
+            "--to",
+            str(tmp_path / "by-id"),
+            "--method",
+            "mean",
+        ]
+    )
+    assert status == 0
+    extend(directory, tmp_path / "by-path", tokens=tokens, method="mean")
+    for name in ("model.safetensors", "config.json", "tokenizer.json"):
+        assert not (tmp_path / "by-id" / name).is_symlink()
+        assert (tmp_path / "by-id" / name).read_bytes() == (
+            tmp_path / "by-path" / name
+        ).read_bytes()
+
+
+def test_a_model_that_is_nowhere_is_one_clear_error(tmp_path, monkeypatch, capsys):
+    """Neither here nor in the cache: nothing is written."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("embinit.data.checkpoints.hub_reachable", lambda: False)
+    tokens = tmp_path / "tokens.txt"
+    tokens.write_text("w1w2\n")
+    to = tmp_path / "to"
+    assert main(["extend", "them/none", "--tokens", str(tokens), "--to", str(to)]) == 2
+    assert "them/none is no path here and can't be fetched" in capsys.readouterr().err
+    assert not to.exists()

@@ -7,7 +7,6 @@ import math
 import os
 import shutil
 import struct
-import warnings
 from pathlib import Path
 
 import jsonschema
@@ -33,20 +32,17 @@ from embinit.errors import InputError
 from embinit.tables.inspection import inspect, load_schema
 from embinit.tables.inspection.measures import alike, measure
 from embinit.tables.inspection.terminal import as_text
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    from tiny_models import (
-        ARCHITECTURES,
-        DIM,
-        ROWS,
-        TABLES,
-        TIED,
-        WORDS,
-        change,
-        model_directory,
-        tokenizer,
-    )
+from tiny_models import (
+    ARCHITECTURES,
+    DIM,
+    ROWS,
+    TABLES,
+    TIED,
+    WORDS,
+    change,
+    model_directory,
+    tokenizer,
+)
 
 DATA = os.environ.get("EMBINIT_DATA")
 real = pytest.mark.skipif(not DATA, reason="EMBINIT_DATA names no directory with real vectors")
@@ -626,3 +622,29 @@ def test_written_tensors_read_back_bit_for_bit(tmp_path):
     ).read_bytes()
     pieces = torch.cat([block for _, block in blocks(stored["a"], values=6)])
     assert torch.equal(pieces, tensors["a"])
+
+
+def test_tokens_in_rows_that_padded_the_table_are_found(tmp_path):
+    """Added tokens whose rows nobody drew anew are as long as the padding, unlike trained rows."""
+    directory = model_directory("qwen2", tmp_path)
+    trained = 280
+
+    def train(table):
+        table[:trained] *= 3
+        return table
+
+    change(directory, **{TABLES["qwen2"]: train})
+    tokenizer(WORDS[: trained + 5]).save_pretrained(directory)
+    found = inspect(directory).finding("tokens-like-padding")
+    assert found is not None
+    assert found.rows == tuple(range(trained, trained + 5))
+    assert found.severity == "warning"
+    tokenizer(WORDS[:trained]).save_pretrained(directory)
+    assert names(inspect(directory)) == {"rows-without-token"}
+
+
+def test_a_padded_table_as_it_is_drawn_has_no_token_like_padding(tmp_path):
+    """Where all rows are as long as the padding, their length tells nothing."""
+    directory = model_directory("qwen2", tmp_path)
+    tokenizer(WORDS[:285]).save_pretrained(directory)
+    assert names(inspect(directory)) == {"rows-without-token"}

@@ -452,7 +452,7 @@ def _inspect(parsed: argparse.Namespace) -> int:
 
 def _add_extend(commands: Any) -> None:
     extend = commands.add_parser("extend", help="give a model rows for new tokens")
-    extend.add_argument("model", type=Path, help="the model's directory")
+    extend.add_argument("model", help="the model's directory, or its id on the Hub")
     what = extend.add_mutually_exclusive_group(required=True)
     what.add_argument("--tokens", type=Path, help="a file of tokens to add, one a line")
     what.add_argument("--tokenizer", type=Path, help="a tokenizer to take the place of the model's")

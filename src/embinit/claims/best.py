@@ -204,7 +204,7 @@ def seeds_of(look: int) -> int:
     Args:
         look: Its number, from 0.
     """
-    return FIRST_SEEDS * 2**look
+    return FIRST_SEEDS << look
 
 
 @dataclass

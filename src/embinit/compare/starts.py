@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from embinit.data.checkpoints import is_hub_id
-from embinit.data.files import hub_reachable
+from embinit.data.checkpoints import is_hub_id, local_directory
 from embinit.data.sources import SOURCES, open_source
 from embinit.data.sources.base import SourceEntry
 from embinit.data.tasks.given import GivenTask
@@ -169,25 +168,7 @@ def _path(given: str) -> Path:
             f"{given} has rows and no words; name the model's directory, with its config.json and "
             "tokenizer"
         )
-    if is_hub_id(given):
-        return _snapshot(given)
-    return path.absolute()
-
-
-def _snapshot(name: str) -> Path:
-    """The directory of a model on the Hub, in the Hub's cache on this machine."""
-    from huggingface_hub import snapshot_download
-
-    wanted = ["*.json", "*.txt", "*.model", "*.safetensors"]
-    try:
-        local = not hub_reachable()
-        return Path(snapshot_download(name, allow_patterns=wanted, local_files_only=local))
-    except Exception as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(
-            f"{name} is no path here and can't be fetched from the Hub ({reason}); name a file of "
-            "vectors, or a model's directory"
-        ) from error
+    return local_directory(given if is_hub_id(given) else path).absolute()
 
 
 def _title(path: Path) -> str:

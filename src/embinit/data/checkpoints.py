@@ -113,6 +113,42 @@ def open_checkpoint(location: str | Path) -> Checkpoint:
     )
 
 
+HUB_FILES = ("*.json", "*.txt", "*.model", "*.jinja", "*.py", "*.md", "LICENSE*", "*.safetensors")
+"""What is fetched of a model on the Hub: all but weights in other forms."""
+
+
+def local_directory(location: str | Path) -> Path:
+    """A model's directory on this machine; one on the Hub is fetched into the Hub's own cache.
+
+    Without a network the cache alone is looked at.
+
+    Args:
+        location: A path, which is returned as it is, or a model's id on the Hub.
+
+    Raises:
+        InputError: There is no such path, and no model of that name can be fetched.
+    """
+    if not is_hub_id(str(location)):
+        return Path(location)
+    from huggingface_hub import snapshot_download
+
+    name, local = str(location), not hub_reachable()
+    try:
+        directory = Path(
+            snapshot_download(name, allow_patterns=list(HUB_FILES), local_files_only=local)
+        )
+        if not any(directory.glob("*.safetensors")):
+            torch_files = [*HUB_FILES, "pytorch_model*.bin"]
+            snapshot_download(name, allow_patterns=torch_files, local_files_only=local)
+    except Exception as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(
+            f"{name} is no path here and can't be fetched from the Hub ({reason}); name a "
+            "directory with the model's files, or look at the name and the network"
+        ) from error
+    return directory
+
+
 def read_tensors(path: Path) -> dict[str, StoredTensor]:
     """The tensors of a file by name.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from embinit.data.architectures import Layout, layout, text_config
-from embinit.data.checkpoints import Checkpoint, is_quantised, open_checkpoint
+from embinit.data.checkpoints import Checkpoint, is_quantised, local_directory, open_checkpoint
 from embinit.data.stored_tensors import NewTensor, StoredTensor, blocks, is_float
 from embinit.data.token_lists import SPECIAL
 from embinit.errors import InputError
@@ -138,7 +138,7 @@ class Helpers:
         vectors: A file of word vectors.
         new_vectors: Another one, in the new tokens' language; None for the same.
         dictionary: Pairs of words that rotate the second space onto the first.
-        donor: The directory of another model.
+        donor: The directory of another model, or its id on the Hub.
     """
 
     vectors: Path | None = None
@@ -163,10 +163,11 @@ def extend(
     """Writes a model with new rows.
 
     Args:
-        model: The model's directory.
+        model: The model's directory, or its id on the Hub.
         to: The new directory, which may not exist yet.
         tokens: A file of tokens to add, one a line.
-        tokenizer: The directory of a tokenizer to take the place of the model's.
+        tokenizer: The directory of a tokenizer to take the place of the model's, or the id of
+            one on the Hub.
         repair: Makes rows of the input table anew that are zero, nearly zero or not finite, and
             adds none.
         method: The name of a method in ``METHODS``; None for ``subtokens``, and for repair for
@@ -183,10 +184,10 @@ def extend(
         raise InputError("name one of --tokens, --tokenizer and --repair")
     if multiple < 1:
         raise InputError(f"rows in multiples of {multiple}; give 1 or more")
-    checkpoint = open_checkpoint(model)
-    directory = checkpoint.directory
-    if directory is None:
-        raise InputError(f"{model} is no local directory; fetch the model and name its directory")
+    directory = local_directory(model)
+    checkpoint = replace(open_checkpoint(directory), location=str(model))
+    if checkpoint.directory is None:
+        raise InputError(f"{model} is no directory; name a model's directory or its id on the Hub")
     tables = _Tables.of(checkpoint)
     default = "subtokens" if not repair else "covariance" if tables.tied else "repair"
     chosen, given = METHODS[method or default], helpers or Helpers()
@@ -195,7 +196,7 @@ def extend(
     if tokens is not None:
         plan = added_tokens(directory, Path(tokens), old, special, multiple)
     elif tokenizer is not None:
-        plan = replaced_tokenizer(directory, Path(tokenizer), old, multiple)
+        plan = replaced_tokenizer(directory, local_directory(tokenizer), old, multiple)
     else:
         plan = same_tokens(directory, old, _broken(directory, tables))
     if not any(of < 0 for of in plan.sources) and len(plan.sources) == old and not plan.replaced:
@@ -420,8 +421,8 @@ class _Writer:
     def _donor(self) -> Space:
         """Another model's rows of the old tokens and of the new ones."""
         assert self._helpers.donor is not None
-        checkpoint = open_checkpoint(self._helpers.donor)
-        where = Path(self._helpers.donor)
+        where = local_directory(self._helpers.donor)
+        checkpoint = open_checkpoint(where)
         rows = _read(_Tables.of(checkpoint).table).nan_to_num(0.0, 0.0, 0.0)
         tokenizer = load_tokenizer(where)
         known = tokenizer.get_vocab()

@@ -57,6 +57,12 @@ LOW_RANK = 0.1
 FEW_STEPS, MANY_STEPS = 2.0, 10_000.0
 """Steps of Adam in which a value moves by sigma: fewer destroy a table, more leave it as it is."""
 
+LEAST_PADDING = 4
+"""The fewest rows without a token that show how long such rows are."""
+
+PADDING_REACH = 1.1
+"""How many times beyond the padding rows' norms a row is still taken for one of them."""
+
 SHOWN = 4
 """Tokens that are named in a finding's text."""
 
@@ -153,6 +159,10 @@ def _plural(count: int, noun: str = "row") -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
+def _are(count: int) -> str:
+    return _plural(count) + (" is" if count == 1 else " are")
+
+
 def _rows(mask: npt.NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple(int(row) for row in np.flatnonzero(mask))
 
@@ -185,7 +195,7 @@ def zero_rows(evidence: Evidence) -> Iterator[Finding]:
             "zero-rows",
             "warning",
             evidence.side,
-            f"{_plural(len(rows))} are zero: {evidence.named(rows)}",
+            f"{_are(len(rows))} zero: {evidence.named(rows)}",
             "They were reserved or added and never initialised or trained.",
             "A norm after the look-up divides by their length, so their gradient is as large as "
             "its epsilon allows; clipping the gradients then loses whole steps. Quantised and "
@@ -229,7 +239,7 @@ def gaps(evidence: Evidence) -> Iterator[Finding]:
             "near-zero-rows",
             "warning",
             evidence.side,
-            f"{_plural(short)} are at most {ranked[short - 1]:.2g} long where the median is "
+            f"{_are(short)} at most {ranked[short - 1]:.2g} long where the median is "
             f"{median:.3g}, a gap of {gap:.2g} times: {evidence.named(rows)}",
             "These tokens were hardly ever trained; weight decay shrinks rows without gradients.",
             "Through a norm a row k times shorter gets a gradient k times longer. One batch with "
@@ -248,7 +258,7 @@ def gaps(evidence: Evidence) -> Iterator[Finding]:
             "large-rows",
             "warning",
             evidence.side,
-            f"{_plural(long)} are at least {ranked[high]:.3g} long where the median is "
+            f"{_are(long)} at least {ranked[high]:.3g} long where the median is "
             f"{median:.3g}: {evidence.named(rows)}",
             "They were drawn with another scale than the trained rows, such as a normal of "
             "sigma 1, or multiplied twice.",
@@ -406,7 +416,8 @@ def ids_and_rows(evidence: Evidence) -> Iterator[Finding]:
             f"the configuration says {layout.vocabulary:,} tokens, the table has {rows:,} rows",
             "The table was resized or padded without its configuration.",
             "from_pretrained refuses the weights, or draws the table anew.",
-            f"Set vocab_size to {rows} in config.json.",
+            f"Set vocab_size to {rows} in config.json; if rows with tokens were cut off, take the "
+            "checkpoint from before that.",
             (),
             {"configured": layout.vocabulary, "rows": rows},
         )
@@ -476,6 +487,36 @@ def heads(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
+def tokens_like_padding(evidence: Evidence) -> Iterator[Finding]:
+    """Tokens whose rows are those that pad the table: they were added there and never drawn."""
+    stop, norms = evidence.stop, evidence.each.norms
+    if stop is None or len(norms) - stop < LEAST_PADDING:
+        return
+    padding = norms[stop:]
+    mask = ordinary(evidence.each, evidence.skip, stop)[:stop]
+    low, high = padding.min(), padding.max()
+    if mask.sum() < 100 or not low > 0 or not np.isfinite(high):
+        return
+    # Where trained rows are as long as the padding, norms tell nothing.
+    alike = mask & (norms[:stop] >= low / PADDING_REACH) & (norms[:stop] <= high * PADDING_REACH)
+    rows = _rows(alike)
+    if rows and len(rows) <= mask.sum() // 20 and rows[-1] == int(np.flatnonzero(mask)[-1]):
+        yield Finding(
+            "tokens-like-padding",
+            "warning",
+            evidence.side,
+            f"{_are(len(rows))} as long as the {len(padding):,} that pad the table ({low:.3g} to "
+            f"{high:.3g}), unlike 95 % of the others: {evidence.named(rows)}",
+            "These tokens were added into rows that padded the table, which "
+            "resize_token_embeddings leaves as they were drawn.",
+            "They start untrained, on another scale than all other tokens.",
+            "embinit extend the model from before with these tokens: it gives padding rows that "
+            "get a token rows of their own.",
+            rows,
+            {"low": float(low), "high": float(high)},
+        )
+
+
 def first_loss(evidence: Evidence) -> Iterator[Finding]:
     """Logits whose spread alone makes a large loss."""
     loss = excess_loss(evidence)
@@ -526,7 +567,7 @@ def scale(evidence: Evidence) -> Iterator[Finding]:
                 "The rows are multiplied twice (by sqrt(D) in the table and in the model), or come "
                 "from another model.",
                 "The first layers add next to nothing to such rows, and positions are drowned.",
-                f"Divide the table by about {width:.2g}.",
+                f"Divide the table by about {width:,.0f}.",
                 (),
                 {"rms": width, "multiplier": layout.multiplier},
             )
@@ -716,6 +757,7 @@ CHECKS: tuple[Check, ...] = (
     copies,
     off_centre,
     special_tokens,
+    tokens_like_padding,
     first_loss,
     scale,
     positions,
@@ -732,6 +774,7 @@ HEAD_CHECKS: tuple[Check, ...] = (
     copies,
     off_centre,
     special_tokens,
+    tokens_like_padding,
     first_loss,
     shape,
     steps,
