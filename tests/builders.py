@@ -17,6 +17,7 @@ from embinit.runs.results import RunResult
 from embinit.specs import (
     Cut,
     DataSpec,
+    ExtensionSpec,
     FunctionSpec,
     ModelSpec,
     Recipe,
@@ -30,6 +31,14 @@ def make_function_run() -> RunSpec:
     """A run of a user's function."""
     recipe = FunctionSpec("mine.trained", "c0de", '{"arm": "a"}', ("words.txt",))
     return dataclasses.replace(make_experiment().run("xavier", 3), model=None, training=recipe)
+
+
+def make_text_runs() -> tuple[RunSpec, RunSpec]:
+    """A run that trains a language model, and one that extends it."""
+    from embinit.papers.extending import USUAL, experiments
+
+    run = experiments("micro")[0].run(USUAL, 3)
+    return dataclasses.replace(run, training=run.recipe(ExtensionSpec).base), run
 
 
 def make_experiment(**changes: Any) -> Experiment:

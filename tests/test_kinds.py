@@ -11,7 +11,7 @@ from typing import ClassVar
 import pytest
 
 import embinit
-from builders import make_experiment, make_function_run
+from builders import make_experiment, make_function_run, make_text_runs
 from embinit.claims import Family, Verdict, claim, judge
 from embinit.errors import InputError
 from embinit.papers import chung2021
@@ -45,7 +45,8 @@ def test_a_kinds_recipe_leads_back_to_it(name):
         pretrainings("micro")[0],
         probes("micro")[0],
     )
-    runs = (make_function_run(), *(one.run("pretrained", 0) for one in examples))
+    of_text = make_text_runs()
+    runs = (make_function_run(), *of_text, *(one.run("pretrained", 0) for one in examples))
     [run] = [run for run in runs if run.kind == name]
     assert kind_of(run) is kind
     assert run.training is None if kind.recipe is None else type(run.training) is kind.recipe
@@ -57,12 +58,14 @@ def test_a_kind_says_what_its_runs_take(name):
     examples = (make_experiment(), chung2021.experiments("micro")[0])
     others = (pretrainings("micro")[0], probes("micro")[0])
     runs = [one.run("pretrained", 0) for one in (*examples, *others)]
-    [run] = [run for run in (*runs, make_function_run()) if run.kind == name]
+    runs += [make_function_run(), *make_text_runs()]
+    [run] = [run for run in runs if run.kind == name]
     kind = KINDS[name]
     assert kind.cost(run) > 0
     assert kind.stacked(run, "cpu") >= 1
     assert all(kind.describe(run).__dict__.values())
-    assert all(count > 0 for count in kind.parameters(run).values())
+    counted = replace(run, data=replace(run.data, most_words=900))
+    assert all(count > 0 for count in kind.parameters(counted).values())
     assert run.data in kind.reads(run) or name == "function"
     assert hash(kind.check_key(run)) == hash(kind.check_key(replace(run, seed=7)))
 

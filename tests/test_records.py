@@ -15,6 +15,7 @@ from builders import (
     make_function_run,
     make_result,
     make_table,
+    make_text_runs,
     parts_of,
     values_of,
 )
@@ -34,6 +35,7 @@ RUNS = {
         pretrainings("micro")[0].run("pretrained", 3),
         probes("micro")[0].run("pretrained", 3),
         make_function_run(),
+        *make_text_runs(),
     )
 }
 

@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import make_experiment, make_function_run, parts_of, values_of, with_part
+from builders import (
+    make_experiment,
+    make_function_run,
+    make_text_runs,
+    parts_of,
+    values_of,
+    with_part,
+)
 from embinit import specs
 from embinit.papers import chung2021
 from embinit.papers.kim2024.experiments import experiments, pretrainings, probes
@@ -45,7 +52,8 @@ def test_every_class_of_a_spec_is_frozen_and_part_of_a_run():
     met = {type(part) for _, part in parts_of(run)}
     [table] = [one.run("pretrained", 0) for one in pretrainings("micro")][:1]
     met |= {type(part) for _, part in parts_of(table)}
-    met |= {type(part) for _, part in parts_of(make_function_run())}
+    for one in (make_function_run(), *make_text_runs()):
+        met |= {type(part) for _, part in parts_of(one)}
     assert met == set(CLASSES)
     assert all(one.__dataclass_params__.frozen for one in CLASSES)
 

@@ -141,7 +141,8 @@ class Results:
             several = ", ".join(claim["id"] for claim in fitting)
             told = f"fits {several}" if fitting else f"fits none: {nearest(name, ids)}"
             raise InputError(f"claim {name!r} {told}")
-        return fitting[0]
+        claim: Mapping[str, Any] = fitting[0]
+        return claim
 
     def __str__(self) -> str:
         """The table of the verdicts, as a session ends with it."""

@@ -749,13 +749,14 @@ def figure(comparison: Mapping[str, Any]) -> str | None:
 @cache
 def _environment() -> jinja2.Environment:
     environment = environment_of_pages()
-    environment.filters |= {
+    filters: dict[str, Callable[..., Any]] = {
         "symbol": lambda relation: Relation(relation).symbol,
         "uses_margin": lambda relation: Relation(relation).uses_margin,
         "deciding_p": deciding_p,
         "leaning": leaning,
         "registered": lambda state: WORDS_OF_STATE.get(state, state),
     }
+    environment.filters |= filters
     environment.globals["short_list"] = SHORT_LIST
     return environment
 

@@ -58,25 +58,25 @@ REGISTERED = Registration(resources.files("embinit.papers.extending") / "registe
 
 START = Family(
     "extending/start",
-    {"micro": 7, "sample": 7},
+    {"micro": 4, "sample": 4},
     says="The start: what new rows do to the first loss",
     registration=REGISTERED,
 )
 ROWS = Family(
     "extending/rows",
-    {"micro": 8, "sample": 8},
+    {"micro": 5, "sample": 5},
     says="Rows: near-copies stay alike, and averaged rows are too short",
     registration=REGISTERED,
 )
 ZERO = Family(
     "extending/zero",
-    {"micro": 6, "sample": 6},
+    {"micro": 3, "sample": 3},
     says="Zero rows: they cost a step under clipping, and repair removes that",
     registration=REGISTERED,
 )
 LANGUAGE = Family(
     "extending/language",
-    {"micro": 7, "sample": 7},
+    {"micro": 4, "sample": 4},
     says="A related language: rows from word vectors are above random ones",
     registration=REGISTERED,
 )

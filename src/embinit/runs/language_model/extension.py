@@ -43,10 +43,10 @@ from embinit.runs.stacked import Progress, graph_cache, in_parts
 from embinit.specs import DataSpec, ExtensionSpec, RunSpec
 from embinit.tables import start
 from embinit.tables.diagnostics import table_statistics
-from embinit.tables.statistics import TableStatistics
 from embinit.tables.extension.mathematics import procrustes
 from embinit.tables.extension.methods import METHODS, Materials, Space
 from embinit.tables.inits import NORMAL_SIGMA
+from embinit.tables.statistics import TableStatistics
 
 ZERO = "zero"
 """The method that makes no rows: they stay zero."""
