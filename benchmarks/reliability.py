@@ -45,7 +45,7 @@ stacked model, and another cohort adds the same numbers in another order. So a r
 again beside others (its record was damaged, a session was killed between two records, `-k` chose
 less) can differ in the last digits of its measures, which moved an accuracy by up to 0.4 points on
 `micro`. Records tell their cohort in `provenance`, and a session that mixes runs trained now with
-stored ones says so in the terminal, on the page and in `session.runs` of verdicts.json. On one
+stored ones says so in the terminal, on the page and in `session` of verdicts.json. On one
 machine, with one store that nobody disturbs, every session gives the same bits.
 
 ## What was not tried

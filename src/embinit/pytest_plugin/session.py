@@ -836,7 +836,7 @@ class ClaimSession:
             terminalreporter.write_line(f"{each['lock']} {each['digest']}")
         self._tell_changes(terminalreporter)
         counts = about["runs"]
-        if counts["trained"] and counts["stored"] and counts["cohorts"]:
+        if counts["trained"] and counts["stored"] and about["cohorts"]:
             terminalreporter.write_line(OTHER_COHORT.format(**counts))
         for entry in self.errors:
             name = entry.get("id", entry["nodeid"])
@@ -911,8 +911,8 @@ class ClaimSession:
                 "wanted": len(keys),
                 "trained": fresh,
                 "stored": len(keys) - fresh,
-                "cohorts": len(cohorts),
             },
+            "cohorts": len(cohorts),
             "versions": versions(),
             "data_dir_given": self._data_dir is not None,
             **({} if self.unfinished is None else {"unfinished": self.unfinished}),
