@@ -745,13 +745,12 @@ def figure(comparison: Mapping[str, Any]) -> str | None:
 @cache
 def _environment() -> jinja2.Environment:
     environment = environment_of_pages()
+    environment.filters |= {"deciding_p": deciding_p, "leaning": leaning}
     environment.filters |= {
         "symbol": lambda relation: Relation(relation).symbol,
         "uses_margin": lambda relation: Relation(relation).uses_margin,
-        "deciding_p": deciding_p,
-        "leaning": leaning,
-        "registered": lambda state: WORDS_OF_STATE.get(state, state),
     }
+    environment.filters["registered"] = lambda state: WORDS_OF_STATE.get(state, state)
     environment.globals["short_list"] = SHORT_LIST
     return environment
 
