@@ -87,7 +87,7 @@ def test_the_page_of_options_has_them_all():
 
 
 OF_OTHER_TOOLS = {
-    *("--collect-only", "--max-warnings", "--pyargs"),  # pytest
+    *("--collect-only", "--junitxml", "--max-warnings", "--pyargs"),  # pytest
     *("--no-deps", "--head", "--strict"),  # pip, ray start, mkdocs
 }
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from embinit.claims.definitions import Claim
 from embinit.claims.judging import ClaimTest, judge
@@ -30,9 +30,6 @@ from embinit.report.verdicts import add_holm, claim_entry, locks_of
 from embinit.runs.results import device_name, versions
 from embinit.runs.session import Session
 from embinit.runs.store import Store
-
-if TYPE_CHECKING:
-    import pandas
 
 
 @dataclass(frozen=True)
@@ -86,14 +83,14 @@ class Results:
                 )
         return rows
 
-    def data_frame(self) -> pandas.DataFrame:
-        """The rows as a data frame.
+    def data_frame(self) -> Any:
+        """The rows as a data frame of pandas.
 
         Raises:
             InputError: pandas is not installed.
         """
         try:
-            import pandas
+            import pandas  # type: ignore[import-untyped]
         except ModuleNotFoundError:
             raise InputError("a data frame takes pandas: pip install pandas") from None
         return pandas.DataFrame(self.rows())
@@ -132,7 +129,7 @@ class Results:
 
     def _claim(self, name: str) -> Mapping[str, Any]:
         ids = [claim["id"] for claim in self.document["claims"]]
-        fitting = [
+        fitting: list[Mapping[str, Any]] = [
             claim
             for claim in self.document["claims"]
             if name in (claim["id"], claim["id"].partition("[")[0])

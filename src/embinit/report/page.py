@@ -15,7 +15,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -749,14 +749,12 @@ def figure(comparison: Mapping[str, Any]) -> str | None:
 @cache
 def _environment() -> jinja2.Environment:
     environment = environment_of_pages()
-    filters: dict[str, Callable[..., Any]] = {
+    environment.filters |= {"deciding_p": deciding_p, "leaning": leaning}
+    environment.filters |= {
         "symbol": lambda relation: Relation(relation).symbol,
         "uses_margin": lambda relation: Relation(relation).uses_margin,
-        "deciding_p": deciding_p,
-        "leaning": leaning,
-        "registered": lambda state: WORDS_OF_STATE.get(state, state),
     }
-    environment.filters |= filters
+    environment.filters["registered"] = lambda state: WORDS_OF_STATE.get(state, state)
     environment.globals["short_list"] = SHORT_LIST
     return environment
 
