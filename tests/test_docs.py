@@ -15,7 +15,14 @@ from embinit.pytest_plugin import OPTIONS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = sorted((*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"))
+PAGES = sorted(
+    (
+        *DOCS.rglob("*.md"),
+        *(ROOT / "examples").glob("*/README.md"),
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+    )
+)
 FENCE = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 SNIPPET = re.compile(r'--8<-- "(.+)"')
 
@@ -74,9 +81,9 @@ def test_every_example_is_shown():
     """A file that no page includes would be found by nobody."""
     shown = {name for page in PAGES for name in SNIPPET.findall(page.read_text(encoding="utf-8"))}
     folder = ROOT / "examples"
-    files = (*folder.glob("*.py"), *folder.glob("*/claims/*.py"))
+    files = [each for end in ("", "*/claims/", "*/src/*/") for each in folder.glob(f"{end}*.py")]
     examples = {str(path.relative_to(ROOT)) for path in files}
-    assert examples == {name for name in shown if name.startswith("examples/")}
+    assert examples == {name for name in shown if re.fullmatch(r"examples/.*\.py", name)}
 
 
 def test_the_page_of_options_has_them_all():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -29,30 +31,96 @@ def run(*command, cwd=ROOT, **environment):
     )
 
 
+WITHOUT_TORCH = ("scikit_learn", "subprocess")
+NEEDS = {"scikit_learn": ("sklearn",), "trainer": ("transformers", "accelerate")}
+
+SMALL = {
+    "pytorch": ("--embinit-max-seeds=5",),
+    "llm_c_positions": ("--embinit-seeds=2",),
+    "sick": ("--embinit-seeds=2",),
+    "third_paper": ("--embinit-seeds=2",),
+    "trainer": ("--embinit-seeds=2",),
+}
+"""What makes seconds of an example. Two seeds decide too little for its controls to be asked."""
+
+SHORTER = {"llm_c_positions": ("claims/test_positions.py", "steps=250", "steps=5")}
+"""A setting that is changed in the copy of an example."""
+
+
+def described(project):
+    """The project's own table of its pyproject.toml."""
+    text = (EXAMPLES / project / "pyproject.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)["project"]
+
+
+def installed(home):
+    """What pip would install of an example that is a package: its modules and entry points."""
+    if not (home / "src").is_dir():
+        return []
+    project = described(home.name)
+    about = home / "src" / f"{project['name']}-{project['version']}.dist-info"
+    about.mkdir()
+    name = f"Name: {project['name']}\nVersion: {project['version']}\n"
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\n{name}")
+    lines = []
+    for group, points in project["entry-points"].items():
+        lines += [f"[{group}]", *(f"{point} = {where}" for point, where in points.items())]
+    (about / "entry_points.txt").write_text("\n".join(lines))
+    return [str(home / "src")]
+
+
 @pytest.mark.parametrize("project", PROJECTS)
 def test_each_project_of_its_own_is_judged(project, tmp_path):
-    """Two of them where torch can't be loaded; their controls come out as they should."""
-    home = shutil.copytree(EXAMPLES / project, tmp_path / project)
+    """Two of them where torch can't be loaded; controls that could tell come out as they should."""
+    for needed in NEEDS.get(project, ()):
+        pytest.importorskip(needed)
+    ignored = shutil.ignore_patterns(".embinit", "reports")
+    home = shutil.copytree(EXAMPLES / project, tmp_path / project, ignore=ignored)
+    if project in SHORTER:
+        name, long, short = SHORTER[project]
+        text = (home / name).read_text(encoding="utf-8")
+        assert long in text
+        (home / name).write_text(text.replace(long, short), encoding="utf-8")
     without = tmp_path / "without"
     without.mkdir()
-    if project != "pytorch":
+    if project in WITHOUT_TORCH:
         (without / "torch.py").write_text("raise ImportError('there is no torch here')\n")
-    if project == "scikit_learn":
-        pytest.importorskip("sklearn")
-    path = os.pathsep.join([str(without), str(ROOT / "src")])
-    few = ("--embinit-max-seeds=5",) if project == "pytorch" else ()
+    path = os.pathsep.join([str(without), str(ROOT / "src"), *installed(home)])
+    small = SMALL.get(project, ())
     ran = run(
-        *("-m", "embinit", "run", *few, "-p", "no:playwright", "-p", "no:randomly"),
+        *("-m", "embinit", "run", *small, "-p", "no:playwright", "-p", "no:randomly"),
         cwd=home,
         PYTHONPATH=path,
     )
     assert ran.returncode in (0, 1), ran.stdout + ran.stderr
     document = json.loads((home / "reports/latest/verdicts.json").read_text(encoding="utf-8"))
+    assert document["claims"]
     assert all(claim["verdict"] != "NOT RUN" for claim in document["claims"])
-    assert all(claim["as_expected"] is not False for claim in document["claims"])
+    if "--embinit-seeds=2" not in small:
+        assert all(claim["as_expected"] is not False for claim in document["claims"])
     again = run("-m", "embinit", "runs", cwd=home, PYTHONPATH=path)
     assert again.returncode == 0, again.stderr
     assert "failed" not in again.stdout
+
+
+@pytest.mark.parametrize("project", PROJECTS)
+def test_each_project_says_how_to_run_it(project):
+    """Its README fits a page, and installs what its pyproject.toml asks for."""
+    text = (EXAMPLES / project / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 60
+    assert "pytest claims/ -n 2" in text
+    [command] = re.findall(r"^pip install (.*?)(?:  .*)?$", text, flags=re.MULTILINE)
+    own_package = (EXAMPLES / project / "src").is_dir()
+    wanted = ["."] if own_package else described(project)["dependencies"]
+    assert [each.strip('"') for each in command.split()] == wanted
+
+
+def test_the_port_was_registered_before_its_runs():
+    """No line of its lock says that the claim's runs had been seen by then."""
+    path = EXAMPLES / "llm_c_positions/claims/claims.lock"
+    lines = json.loads(path.read_text(encoding="utf-8"))["claims"]
+    assert "llm.c-832/positions/narrow-below-wide[positions] on micro" in lines
+    assert not [line for line in lines.values() if "afterwards" in line]
 
 
 def test_each_file_of_claims_trains_and_is_decided(tmp_path):

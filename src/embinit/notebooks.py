@@ -90,7 +90,7 @@ class Results:
             InputError: pandas is not installed.
         """
         try:
-            import pandas  # type: ignore[import-untyped]
+            import pandas
         except ModuleNotFoundError:
             raise InputError("a data frame takes pandas: pip install pandas") from None
         return pandas.DataFrame(self.rows())

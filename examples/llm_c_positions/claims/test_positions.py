@@ -61,7 +61,7 @@ positions = experiment(
     margin=0.01,  # nats a word: one percent of perplexity
     seeds=10,  # the pull request's
     most_seeds=10,
-    sizes={"tiny": {"steps": 5}, "paper": {"steps": 500}},
+    sizes={"paper": {"steps": 500}},
 )
 PORT = Family("llm.c-832/positions", size=1, says="How position embeddings start")
 
