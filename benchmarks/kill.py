@@ -74,7 +74,7 @@ def test_c(arms):
 def test_d(arms):
     assert arms["mid"] >= arms["low"]
 """
-RUNS, MOST_KILLS, SECONDS = 15, 5, 120.0
+RUNS, MOST_KILLS, SECONDS = 15, 5, 300.0
 BASE = {"low": 1, "mid": 5, "high": 9}
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:playwright")
