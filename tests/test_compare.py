@@ -201,7 +201,7 @@ def test_a_bad_task_is_one_clear_error(tmp_path, content, says, capsys):
         (["--inits", "xavier", "normal@wide"], "is no sigma"),
         (["--inits", "xavier", "xaver"], "unknown init"),
         (["--vectors", "missing.txt"], "doesn't exist"),
-        (["--max-seeds", "3", "--inits", "xavier", "normal"], "--max-seeds 3"),
+        (["--max-seeds", "3", "--inits", "xavier", "normal"], "at most 3 seeds"),
         (["--error", "2", "--inits", "xavier", "normal"], "an error of 2"),
         (["--epochs", "0"], "--epochs 0"),
         (["--minutes", "-1"], "--minutes"),

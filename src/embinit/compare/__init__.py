@@ -111,7 +111,9 @@ def compare(
     results: list[list[RunResult]] = [[] for _ in starts]
     stopped = "every start that is left costs next to nothing"
     if race.seeds > max_seeds:
-        raise InputError(f"--max-seeds {max_seeds}: the first look takes {race.seeds}")
+        raise InputError(
+            f"at most {max_seeds} seeds are too few; the first look takes {race.seeds}"
+        )
     while not race.decided:
         needed = _seconds(starts, race, results, device)
         if race.seeds > max_seeds:
