@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from made import sick_text
 
-from embinit import MEASURES, Experiment, Family, InputError, a_a, claim, falsehood
+from embinit import MEASURES, Experiment, Family, InputError, Verdict, a_a, claim
 from embinit.data.tasks import TASKS, Example, Splits
 from embinit.specs import Cut, DataSpec, ModelSpec, TrainingSpec
 
@@ -21,10 +21,9 @@ LABELS = {"ENTAILMENT": 0, "NEUTRAL": 1, "CONTRADICTION": 2}
 
 @dataclass(frozen=True)
 class Sick:
-    """Three labels of a pair of sentences, or of its second sentence alone."""
+    """Three labels of a pair of sentences."""
 
-    name: str
-    reads_pairs: bool = True
+    name: str = "sick"
     kind: str = "classification"
     classes: int = len(LABELS)
     reports_test: bool = True
@@ -49,17 +48,15 @@ class Sick:
         splits = {"TRAIN": [], "TRIAL": [], "TEST": []}
         for row in rows:
             first, second = row["sentence_A"].lower(), row["sentence_B"].lower()
-            texts = (first, second) if self.reads_pairs else (second, "")
             label = LABELS[row["entailment_label"]]
-            splits[row["SemEval_set"]].append(Example(*texts, label=label))
+            splits[row["SemEval_set"]].append(Example(first, second, label=label))
         train, trial, test = splits.values()
         return Splits(train[: cut.train], trial[: cut.validation], test[: cut.test])
 
 
-TASKS.register("sick", Sick("sick"))
-TASKS.register("sick-second-alone", Sick("sick-second-alone", reads_pairs=False))
+TASKS.register("sick", Sick())
 
-SICK = Family("sick/inits", size=2, says="Findings on SICK's entailment")
+SICK = Family("sick/inits", size=1, says="Findings on SICK's entailment")
 
 
 def entailment(tier):
@@ -93,16 +90,15 @@ def test_a_wide_table_fares_worse(experiment):
 
 
 @claim(
-    "sick/inits/pair-above-second-alone",
-    says="The pair tells more than its second sentence alone",
-    where="own",
+    "sick/inits/control-falsehood",
+    says="Control: a thousandth of the rate fares better",
+    where="control",
     family=SICK,
     experiments=entailment,
+    expects=Verdict.REFUTED,
 )
-def test_the_pair_tells_more(experiment):
-    alone = DataSpec("sick-second-alone", ("whitespace",), Cut(), min_freq=1)
-    assert experiment["xavier"] > experiment.changed("second alone", data=alone)["xavier"]
+def test_hardly_any_training_fares_better(experiment):
+    assert experiment.with_training("at 2e-6", lr=2e-6)["xavier"] > experiment["xavier"]
 
 
 test_a_a = a_a(SICK, on=entailment)
-test_falsehood = falsehood(test_the_pair_tells_more)
