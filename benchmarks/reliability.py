@@ -40,13 +40,9 @@ code and what is data.
 """
 TAIL = """## What a run's last digits depend on
 
-A run depends on its spec alone, but for its last digits: runs of a cohort are trained as one
-stacked model, and another cohort adds the same numbers in another order. So a run that is trained
-again beside others (its record was damaged, a session was killed between two records, `-k` chose
-less) can differ in the last digits of its measures, which moved an accuracy by up to 0.4 points on
-`micro`. Records tell their cohort in `provenance`, and a session that mixes runs trained now with
-stored ones says so in the terminal, on the page and in `session` of verdicts.json. On one
-machine, with one store that nobody disturbs, every session gives the same bits.
+On one machine's CPU a run has the same bits whatever is trained beside it, in any order, session and
+number of workers, and after a kill: `tests/test_bits.py` holds that. Other machines, other versions
+of torch, and GPUs can differ in the last digits.
 
 ## What was not tried
 

@@ -93,10 +93,6 @@ FAILED = "embinit.failed"
 UNWRITTEN = "embinit.unwritten"
 PATHS = "embinit.paths"
 LOOKS_AHEAD = 4
-OTHER_COHORT = (
-    "{trained} runs were trained now and {stored} were stored before: a run that trains in another "
-    "cohort differs in its last digits (docs/reliability.md)"
-)
 FIRST_WORKER = "gw0"
 """pytest-xdist's name for the worker that tells what the claims can see, as all of them could."""
 CASE: pytest.StashKey[Case] = pytest.StashKey()
@@ -835,9 +831,6 @@ class ClaimSession:
         for each in locks_of(self.verdicts):
             terminalreporter.write_line(f"{each['lock']} {each['digest']}")
         self._tell_changes(terminalreporter)
-        counts = about["runs"]
-        if counts["trained"] and counts["stored"] and about["cohorts"]:
-            terminalreporter.write_line(OTHER_COHORT.format(**counts))
         for entry in self.errors:
             name = entry.get("id", entry["nodeid"])
             terminalreporter.write_line(clean(f"ERROR {name}: {entry['reason']}"), red=True)
@@ -895,7 +888,6 @@ class ClaimSession:
         fresh = sum(
             store is not None and store.path(key).stat().st_mtime >= self.started for key in runs
         )
-        cohorts = {run.result.provenance.get("cohort") for run in runs.values()} - {None}
         first = {entry["looks"][0]["seeds"] for entry in self.verdicts}
         locks = locks_of(self.verdicts)
         return {
@@ -912,7 +904,6 @@ class ClaimSession:
                 "trained": fresh,
                 "stored": len(keys) - fresh,
             },
-            "cohorts": len(cohorts),
             "versions": versions(),
             "data_dir_given": self._data_dir is not None,
             **({} if self.unfinished is None else {"unfinished": self.unfinished}),

@@ -9,7 +9,6 @@ and end with the process.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import multiprocessing
 import os
@@ -386,15 +385,7 @@ def results_of(
     """
     sharers = cores() if device == "cpu" else 1
     workplace = Workplace(data_dir, device, progress, sharers)
-    results = kind_of(cohort.runs[0]).make(cohort, workplace)
-    if len(cohort.runs) == 1:
-        return results
-    # The last digits of a run depend on its company, so the record tells which that was.
-    company = f"{len(cohort.runs)} runs, {cohort.digest[:12]}"
-    return [
-        dataclasses.replace(each, provenance={**each.provenance, "cohort": company})
-        for each in results
-    ]
+    return kind_of(cohort.runs[0]).make(cohort, workplace)
 
 
 def _help(

@@ -181,8 +181,7 @@ class Store:
                 moved = f"it was moved to {aside.name}"
         warnings.warn(
             printable(
-                f"run record {path} is damaged ({reason}); {moved} and the run will be trained "
-                "again, in another cohort perhaps, whose last digits differ"
+                f"run record {path} is damaged ({reason}); {moved} and the run will be trained again"
             ),
             DamagedRecordWarning,
             stacklevel=3,
