@@ -40,9 +40,9 @@ code and what is data.
 """
 TAIL = """## What a run's last digits depend on
 
-On one machine's CPU a run has the same bits whatever is trained beside it, in any order, session and
-number of workers, and after a kill: `tests/test_bits.py` holds that. Other machines, other versions
-of torch, and GPUs can differ in the last digits.
+On one machine's CPU a run has the same bits whatever is trained beside it, in any order, session
+and number of workers, and after a kill: `tests/test_bits.py` holds that. Other machines, other
+versions of torch, and GPUs can differ in the last digits.
 
 ## What was not tried
 

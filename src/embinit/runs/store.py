@@ -181,7 +181,8 @@ class Store:
                 moved = f"it was moved to {aside.name}"
         warnings.warn(
             printable(
-                f"run record {path} is damaged ({reason}); {moved} and the run will be trained again"
+                f"run record {path} is damaged ({reason}); {moved} and the run will be trained "
+                "again"
             ),
             DamagedRecordWarning,
             stacklevel=3,
