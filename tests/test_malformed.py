@@ -108,6 +108,8 @@ ZIPPED = archive("v.txt", GOOD)
         ("v.gz", gzip.compress(GOOD, mtime=0)[:-9], r"v\.gz:\d: broken or cut short"),
         ("v.gz", gzip.compress(GOOD, mtime=0) + b"more", r"v\.gz:\d: broken or cut short"),
     ],
+    # An archive has the time in it, and workers must have the same ids.
+    ids=["locked", "other packing", "cut zip", "end of zip", "no gzip", "cut gzip", "more gzip"],
 )
 def test_broken_archives_are_one_error(tmp_path, name, content, message):
     """zipfile has RuntimeError, NotImplementedError and LZMAError beside its own."""
