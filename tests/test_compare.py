@@ -188,7 +188,7 @@ def test_a_bad_task_is_one_clear_error(tmp_path, content, says, capsys):
     given = ["--inits", "xavier", "normal", "--tokenizer", "whitespace"]
     status = main(["compare", "--task", str(path), *given, "--store", str(tmp_path / "store")])
     error = capsys.readouterr().err.splitlines()[-1]
-    assert status == 2
+    assert status == 4
     assert says in error
     assert "a.tsv" in error
 
@@ -211,7 +211,7 @@ def test_a_bad_task_is_one_clear_error(tmp_path, content, says, capsys):
 def test_bad_options_are_one_clear_error(tmp_path, task, arguments, says, capsys):
     """Before anything trains."""
     common = ["--tokenizer", "whitespace", "--store", str(tmp_path / "store")]
-    assert main(["compare", "--task", str(task), *common, *arguments]) == 2
+    assert main(["compare", "--task", str(task), *common, *arguments]) == 4
     assert says in capsys.readouterr().err
 
 

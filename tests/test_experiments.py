@@ -123,6 +123,8 @@ def test_a_setting_that_came_later_leaves_stored_runs_valid():
                 "coupled",
                 "norm_position",
                 "norm",
+                "gated",
+                "bias",
             ),
         ),
         ("training", ("validation_bleu",)),

@@ -889,6 +889,6 @@ def test_a_model_that_is_nowhere_is_one_clear_error(tmp_path, monkeypatch, capsy
     tokens = tmp_path / "tokens.txt"
     tokens.write_text("w1w2\n")
     to = tmp_path / "to"
-    assert main(["extend", "them/none", "--tokens", str(tokens), "--to", str(to)]) == 2
+    assert main(["extend", "them/none", "--tokens", str(tokens), "--to", str(to)]) == 4
     assert "them/none is no path here and can't be fetched" in capsys.readouterr().err
     assert not to.exists()
