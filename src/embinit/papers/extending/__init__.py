@@ -127,8 +127,7 @@ class ExtensionExperiment(Experiment):
     @property
     def recipe(self) -> ExtensionSpec:
         """How its runs are made, but for the arm's methods."""
-        assert isinstance(self.training, ExtensionSpec)
-        return self.training
+        return cast(ExtensionSpec, self.training)
 
     def label(self, arm: str) -> str:
         """The arm's name."""
