@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
+from typing import cast
 
 from embinit.claims.comparisons import Quantity, Term
 from embinit.claims.definitions import Family
