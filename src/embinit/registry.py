@@ -91,7 +91,7 @@ class Registry(Generic[T]):
         """
         if name not in self._entries:
             self._load_entry_point(name)
-        elif is_shipped(self._homes[name]) and name not in self._replaced:
+        elif is_shipped(self._homes.get(name, "")) and name not in self._replaced:
             self._refuse_points(name, self._homes[name])
         try:
             return self._entries[name]
