@@ -41,6 +41,9 @@ NARROW, FEW_RUNS = 128, 5
 Beyond that width a larger stack is no faster (docs/speed.md).
 """
 
+SECOND = 1e9
+"""The cost of about a second on one core, for kinds that count neither tokens nor parameters."""
+
 WHOLE_SPLIT = 30_000
 """The assumed size of a training split that nothing cuts, in examples."""
 
@@ -261,7 +264,7 @@ class TablePretrainingKind(_Kind):
         runs.check(run, data_dir)
 
     def cost(self, run: RunSpec) -> float:
-        return 1.0
+        return 30 * SECOND
 
     def stacked(self, run: RunSpec, device: str) -> int:
         return 1  # its runs are made one after the other, so a cohort of several gains nothing
@@ -378,7 +381,7 @@ class EvaluationKind(_Kind):
         analogies.check(run, data_dir)
 
     def cost(self, run: RunSpec) -> float:
-        return 1.0
+        return SECOND
 
     def describe(self, run: RunSpec) -> Description:
         return Description("the table alone", "nothing is trained")
@@ -409,7 +412,7 @@ class FunctionKind(_Kind):
         return run.recipe(FunctionSpec).function
 
     def cost(self, run: RunSpec) -> float:
-        return 1.0
+        return SECOND
 
     def stacked(self, run: RunSpec, device: str) -> int:
         return 1
