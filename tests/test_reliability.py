@@ -1,4 +1,4 @@
-"""Killed sessions, full disks and little memory: few cases here, and many on demand.
+"""Killed sessions and full disks: few cases here, and many on demand.
 
 ``benchmarks/kill.py`` and ``benchmarks/disk.py`` are the commands; their figures are in
 ``docs/reliability.md``.
@@ -33,23 +33,17 @@ def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
 def test_nothing_is_lost_or_wrong_when_sessions_are_killed(tmp_path):
     """Random signals to random processes, the same in every run of the tests."""
-    done = run("kill.py", "--kills", "4", "--workers", "0", "--json", str(tmp_path / "told.json"))
+    done = run("kill.py", "--kills", "2", "--workers", "0", "--json", str(tmp_path / "told.json"))
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads((tmp_path / "told.json").read_text())
-    assert sum(told["kills"].values()) == 4
+    assert sum(told["kills"].values()) == 2
     assert told["faults"] == 0
 
 
 @pytest.mark.skipif(disk.not_allowed() is not None, reason=str(disk.not_allowed()))
 def test_a_full_disk_is_never_green_and_nothing_is_half_written():
     """A small file system of its own, and as much room as a case leaves."""
-    done = run("disk.py", "--cases", "2")
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_little_memory_is_never_green():
-    """Whatever the limit, a session ends with a status of its own, and the store is whole."""
-    done = run("disk.py", "--memory", "--cases", "2")
+    done = run("disk.py", "--cases", "1")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
