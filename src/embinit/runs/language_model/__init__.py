@@ -7,6 +7,7 @@ at the start and after each epoch.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from embinit.data.preparation import prepare
@@ -104,11 +105,32 @@ def train(
     Raises:
         InputError: Not even one run has room.
     """
-    graph_cache.clear()  # another kind of run may have left its trainer on the GPU
     recipe = cohort.runs[0].recipe(LanguageModelSpec)
+    return train_parts(cohort, recipe, _train, data_dir, device, progress, sharers)
+
+
+Work = Callable[[Cohort, Path | None, str, Progress], list[RunResult]]
+"""Trains a part of a cohort that has room: the part, the data directory, the device, progress."""
+
+
+def train_parts(
+    cohort: Cohort,
+    recipe: LanguageModelSpec,
+    work: Work,
+    data_dir: Path | None,
+    device: str,
+    progress: Progress,
+    sharers: int,
+) -> list[RunResult]:
+    """``work`` on a cohort of language models, as many of its runs at once as have room.
+
+    Raises:
+        InputError: Not even one run has room.
+    """
+    graph_cache.clear()  # another kind of run may have left its trainer on the GPU
     fit = fitting(cohort, recipe, data_dir, device, sharers)
     return in_parts(
-        cohort, fit, lambda part, told: _train(part, data_dir, device, told), device, progress
+        cohort, fit, lambda part, told: work(part, data_dir, device, told), device, progress
     )
 
 

@@ -34,12 +34,12 @@ from embinit.models.causal_language_model import (
 )
 from embinit.models.starting import Start
 from embinit.randomness import stream
-from embinit.runs.language_model import fitting, require_text
+from embinit.runs.language_model import require_text, train_parts
 from embinit.runs.language_model.training import LanguageModelTraining
 from embinit.runs.language_model.vectors import word_vectors
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance
-from embinit.runs.stacked import Progress, graph_cache, in_parts
+from embinit.runs.stacked import Progress
 from embinit.specs import DataSpec, ExtensionSpec, RunSpec
 from embinit.tables import start
 from embinit.tables.diagnostics import table_statistics
@@ -279,12 +279,8 @@ def train(
     Raises:
         InputError: Not even one run has room.
     """
-    graph_cache.clear()  # another kind of run may have left its trainer on the GPU
     base = cohort.runs[0].recipe(ExtensionSpec).base
-    fit = fitting(cohort, base, data_dir, device, sharers)
-    return in_parts(
-        cohort, fit, lambda part, told: _train(part, data_dir, device, told), device, progress
-    )
+    return train_parts(cohort, base, _train, data_dir, device, progress, sharers)
 
 
 def _train(
