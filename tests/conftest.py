@@ -1,5 +1,9 @@
 """One thread a process as in training, checked shapes, no test that a busy machine can fail."""
 
+import sys
+from collections.abc import Iterator
+
+import pytest
 import scipy.stats  # noqa: F401, pytester forgets what a session in it imported first, numpy can't
 import torch
 from hypothesis import Phase, settings
@@ -20,3 +24,27 @@ settings.register_profile(
 settings.load_profile("embinit")
 
 pytest_plugins = ["pytester"]
+
+
+def shipped_homes() -> dict[tuple[str, str], str]:
+    """The modules that registered embinit's own entries, by registry and name."""
+    from embinit.registry import Registry  # after shape_checks.install(), which loads it anew
+
+    modules = [module for name, module in sys.modules.items() if name.startswith("embinit.")]
+    return {
+        (registry._noun, name): home
+        for module in modules
+        for registry in vars(module).values()
+        if isinstance(registry, Registry)
+        for name, home in registry._homes.items()
+    }
+
+
+@pytest.fixture(autouse=True)
+def what_embinit_registers_stays() -> Iterator[None]:
+    """A test that replaces a built-in entry gives later tests' runs other keys: see set_apart."""
+    before = shipped_homes()
+    yield
+    after = shipped_homes()
+    mine = {key: home for key, home in before.items() if home.startswith("embinit.")}
+    assert {key: after.get(key) for key in mine if after.get(key) != mine[key]} == {}

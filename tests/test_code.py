@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from builders import make_experiment
+from builders import make_experiment, set_apart
 from embinit.code import code_digest
 from embinit.data.tasks import TASKS
 from embinit.runs.kinds import own_code
@@ -154,7 +154,7 @@ for known in (INITS, TASKS, KINDS, positions.KINDS, positions.MULTIPLIERS):
 
 def test_an_own_inits_code_is_in_a_runs_key(monkeypatch):
     """Before, a changed init got the old results from the store, without a word."""
-    monkeypatch.setattr(INITS, "_entries", dict(INITS._entries))
+    set_apart(monkeypatch, INITS)
 
     def key(make):
         INITS.replace("own", Init("own", "Own", False, make))
@@ -171,7 +171,7 @@ def test_an_own_inits_code_is_in_a_runs_key(monkeypatch):
 
 def test_an_own_tasks_code_is_in_a_runs_key(monkeypatch):
     """A task's fingerprint is of its files; what it makes of them is its code."""
-    monkeypatch.setattr(TASKS, "_entries", dict(TASKS._entries))
+    set_apart(monkeypatch, TASKS)
     micro = TASKS[run_spec().data.task]
 
     class Mine:

@@ -13,6 +13,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from builders import set_apart
 from embinit import cli
 from embinit.errors import Status
 from embinit.report import baseline, load_schema
@@ -58,7 +59,7 @@ def pytest_runtest_logreport(report):
 @pytest.fixture
 def session(pytester, monkeypatch):
     """Runs claims in this process: the status, and the document if there is one."""
-    monkeypatch.setattr(TRAININGS, "_entries", {})
+    set_apart(monkeypatch, TRAININGS, empty=True)
     pytester.mkdir("claims")
 
     def run(text=CLAIMS, *arguments, report="reports/latest"):

@@ -16,6 +16,7 @@ import pytest
 import torch
 
 import embinit
+from builders import set_apart
 from embinit import (
     Family,
     InputError,
@@ -41,7 +42,7 @@ MINE = Family("mine/f", size=1)
 @pytest.fixture(autouse=True)
 def registry(monkeypatch):
     """Each test has training functions of its own."""
-    monkeypatch.setattr(TRAININGS, "_entries", {})
+    set_apart(monkeypatch, TRAININGS, empty=True)
 
 
 @pytest.fixture

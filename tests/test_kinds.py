@@ -11,7 +11,7 @@ from typing import ClassVar
 import pytest
 
 import embinit
-from builders import make_experiment, make_function_run, make_text_runs
+from builders import make_experiment, make_function_run, make_text_runs, set_apart
 from embinit.claims import Family, Verdict, claim, judge
 from embinit.errors import InputError
 from embinit.papers import chung2021
@@ -29,7 +29,7 @@ ROOT = Path(embinit.__file__).parent
 @pytest.fixture
 def registry(monkeypatch):
     """The kinds; what a test registers is gone after it."""
-    monkeypatch.setattr(KINDS, "_entries", {**KINDS._entries})
+    set_apart(monkeypatch, KINDS)
     return KINDS
 
 

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import set_apart
 from embinit import InputError, cli, commands, experiment, training
 from embinit.claims import Claim, read
 from embinit.claims.lock import NAME, Lock, claim_key, difference, lock_beside
@@ -58,7 +59,7 @@ def project(pytester, monkeypatch):
     pytester.mkdir("claims").joinpath("test_fits.py").write_text(CLAIMS)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setattr(session, "training_devices", lambda device: ["cpu"])
-    monkeypatch.setattr(TRAININGS, "_entries", {})
+    set_apart(monkeypatch, TRAININGS, empty=True)
     return pytester.path
 
 
@@ -257,7 +258,7 @@ def test_a_margin_is_rounded_up_to_two_digits(number):
 
 
 def test_margins_that_cant_be_used_are_refused(monkeypatch):
-    monkeypatch.setattr(TRAININGS, "_entries", {})
+    set_apart(monkeypatch, TRAININGS, empty=True)
     made = training(measures=["score"])(lambda seed, arm: 0.0)
     for margin in (-1, math.inf, math.nan, "noise floor", None):
         with pytest.raises(InputError, match="can't be used; give 0 or more"):

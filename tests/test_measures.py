@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from builders import make_experiment, make_result, make_table
+from builders import make_experiment, make_result, make_table, set_apart
 from embinit.claims.paired_tests import Verdict
 from embinit.errors import InputError
 from embinit.runs.measures import (
@@ -142,7 +142,7 @@ def test_an_unknown_measure_is_told_with_the_nearest():
 @pytest.fixture
 def registry(monkeypatch):
     """The measures; what a test registers is gone after it."""
-    monkeypatch.setattr(MEASURES, "_entries", {**MEASURES._entries})
+    set_apart(monkeypatch, MEASURES)
     return MEASURES
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import embinit
-from builders import make_experiment, make_result, make_table
+from builders import make_experiment, make_result, make_table, set_apart
 from embinit.claims import Family, claim, judge
 from embinit.data.preparation import prepare
 from embinit.data.sources import SOURCES as SOURCE_TABLES
@@ -305,7 +305,7 @@ def judged():
 @pytest.fixture
 def registry(monkeypatch):
     """The papers; what a test registers is gone after it."""
-    monkeypatch.setattr(PAPERS, "_entries", {**PAPERS._entries})
+    set_apart(monkeypatch, PAPERS)
     return PAPERS
 
 

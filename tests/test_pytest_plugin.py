@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
+from builders import set_apart
 from embinit import cli
 from embinit.claims.looks import Look, schedule
 from embinit.claims.paired_tests import Spread, smallest_effect
@@ -472,7 +473,7 @@ test_same_control = stated("same-control", "better", Verdict.SUPPORTED)
 def test_a_control_whose_next_look_another_has_trained_is_looked_at(pytester, monkeypatch):
     """Its runs are stored, so it is in no order of looks; past the budget it stayed open."""
     monkeypatch.setattr(session, "training_devices", lambda device: ["cpu"])
-    monkeypatch.setattr(TRAININGS, "_entries", {})
+    set_apart(monkeypatch, TRAININGS, empty=True)
     pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q -p no:playwright"\n')
     pytester.mkdir("claims").joinpath("test_fits.py").write_text(SHARED_LOOKS)
     pytester.runpytest_inprocess("claims", "--embinit-budget", "0", "-p", "no:randomly")

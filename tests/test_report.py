@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import make_text_runs
+from builders import make_text_runs, set_apart
 from embinit.claims.paired_tests import Relation
 from embinit.data.sources import Coverage
 from embinit.errors import InputError
@@ -1086,7 +1086,7 @@ def cells_of(html: str, task: str) -> list[list[str]]:
 
 def test_what_was_trained_lists_every_kind_of_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those of a second paper, those that train nothing, and those of other packages."""
-    monkeypatch.setattr(KINDS, "_entries", dict(KINDS._entries))
+    set_apart(monkeypatch, KINDS)
     KINDS.register("recall", RecallKind())
     usual = TRANSLATION.run("xavier", 0)
     [table, *_] = pretrainings("micro")
@@ -1148,7 +1148,8 @@ def test_a_paper_of_somebody_elses_shows_what_it_has(monkeypatch: pytest.MonkeyP
         experiments=lambda tier: [],
         figures=told,
     )
-    monkeypatch.setattr(PAPERS, "_entries", {**PAPERS._entries, "mine2030": theirs})
+    set_apart(monkeypatch, PAPERS)
+    PAPERS.register("mine2030", theirs)
     _, runs = make_full()
     claim = make_claim("x", paper="mine2030", family="mine2030/part")
     text = check(render(make_document([claim]), runs)).text

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from builders import set_apart
 from embinit.data.sources import SOURCES
 from embinit.errors import InputError
 from embinit.papers.kim2024.experiments import experiments, pretrainings, probes
@@ -241,7 +242,7 @@ def test_a_session_without_workers_uses_the_other_cores(tmp_path, monkeypatch, s
 def test_the_other_cores_read_the_same_sources(tmp_path, monkeypatch, seeds_apart):
     """A helper that read others would store its runs under other keys, or none."""
     monkeypatch.setattr(sessions, "cores", lambda: 2)
-    monkeypatch.setattr(SOURCES, "_entries", dict(SOURCES._entries))
+    set_apart(monkeypatch, SOURCES)
     (tmp_path / "analogies").mkdir()
     (tmp_path / "analogies/questions-words.txt").write_text(": one\na b c d\n")
     (tmp_path / "mine.txt").write_text("a 1 0 0\nb 1 1 0\nc 1 0 1\nd 1 1 1\n")

@@ -17,6 +17,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders import set_apart
 from embinit.data import files
 from embinit.data.sources import SOURCES, ByLanguage, open_source, use_source
 from embinit.data.sources.arrays import ArrayVectors
@@ -445,7 +446,7 @@ def test_a_path_is_opened_by_what_it_is(data_dir):
 
 def test_a_path_stands_for_a_name(data_dir, monkeypatch):
     """A known name keeps its languages, a new one is English; what is made of it follows."""
-    monkeypatch.setattr(SOURCES, "_entries", dict(SOURCES._entries))
+    set_apart(monkeypatch, SOURCES)
     path = write(data_dir / "mine.txt", b"die 0 0 1\n")
     for name, languages in (("glove-de", {"de"}), ("mbert", {"de", "en"}), ("new", {"en"})):
         use_source(name, path)

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from builders import set_apart
 from embinit.runs.functions import TRAININGS
 
 CLAIMS = """
@@ -37,7 +38,7 @@ def test_other(arms):
 @pytest.fixture
 def judged(pytester, monkeypatch):
     """Runs claims, of which the good one must be decided, and gives what was told."""
-    monkeypatch.setattr(TRAININGS, "_entries", {})
+    set_apart(monkeypatch, TRAININGS, empty=True)
     pytester.mkdir("claims")
 
     def run(text, *arguments, status=3, verdict="SUPPORTED"):
