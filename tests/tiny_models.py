@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import json
 import shutil
@@ -93,6 +94,7 @@ def tokenizer(words=WORDS) -> PreTrainedTokenizerFast:
 @functools.cache
 def _made(architecture: str, seed: int) -> Path:
     directory = Path(tempfile.mkdtemp(prefix=f"embinit-{architecture}-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
     make, config = configurations()[architecture]
     torch.manual_seed(seed)
     make(config).save_pretrained(directory)
