@@ -422,6 +422,7 @@ def probes(name: str) -> list[Experiment]:
             training=None,
             metric=RIGHT,
             seeds=5,
+            most_seeds=40,
             margin=PROBE_MARGIN,
             source_role=setting.role,
             positions=PositionSpec(kind="none", multiplier="one"),
@@ -485,6 +486,7 @@ def pretrainings(name: str) -> list[Experiment]:
             training=training,
             metric=MEASURES["sigma"],
             seeds=5,
+            most_seeds=40,
             margin=0.0,
             source_role=role,
         )
