@@ -84,7 +84,7 @@ class Decoder(nn.Module):
             nn.init.normal_(weights, std=std)
 
     def states(self, ids):
-        """What each layer reads and what the last one writes, (layers + 1) x (batch, time, width)."""
+        """What each layer reads and what the last writes, each of (batch, time, width)."""
         pairs = torch.arange(0, WIDTH // HEADS, 2) / (WIDTH // HEADS)
         angles = torch.arange(ids.shape[1])[:, None] / 10_000**pairs
         states = [self.words(ids)]

@@ -18,7 +18,7 @@ PER_STEP = BATCH * CONTEXT
 
 
 def batches():
-    """The text as batches, in an order that all runs share: held-out ones, and those to train on."""
+    """The text as batches, in an order that all runs share: held-out ones, then the others."""
     ids = ids_of_text()
     pieces = ids[: len(ids) // PER_STEP * PER_STEP].view(-1, BATCH, CONTEXT)
     order = torch.randperm(len(pieces), generator=torch.Generator().manual_seed(0))
@@ -26,7 +26,7 @@ def batches():
 
 
 def growth(model, ids):
-    """How much the gradient changes from a layer to the next: |ln(first / last)| over the layers."""
+    """How much the gradient changes a layer: |ln(first / last)| over the layers."""
     states = model.states(ids[:, :-1])
     loss = model.loss(ids, states)
     gradients = torch.autograd.grad(loss, states)
@@ -72,7 +72,9 @@ starts = experiment(
     most_seeds=20,
 )
 LOSS = Family("olmo2/loss", size=2, says="Which start ends at the lower loss")
-GRADIENTS = Family("olmo2/gradients", size=1, says="Which start keeps gradients alike in all layers")
+GRADIENTS = Family(
+    "olmo2/gradients", size=1, says="Which start keeps gradients alike in all layers"
+)
 
 
 @claim(
