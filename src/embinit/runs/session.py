@@ -29,6 +29,7 @@ from embinit.runs.machine import (
     end_with,
     keep_freed_memory,
     limit_threads,
+    require_room,
     training_devices,
 )
 from embinit.runs.modules import Home, load_modules
@@ -302,6 +303,7 @@ class Session:
     def _make(self, cohort: Cohort, device: str, progress: Callable[[float], None]) -> None:
         """Makes and stores a cohort's runs. One that raises fails alone."""
         try:
+            require_room()
             results = results_of(cohort, self.data_dir, device, progress)
         except Exception as error:
             if len(cohort.runs) == 1:
