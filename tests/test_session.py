@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import re
 import signal
@@ -229,13 +228,14 @@ def test_a_session_without_workers_uses_the_other_cores(tmp_path, monkeypatch, s
     session = Session(Store(tmp_path), None, "cpu")
     session.want(runs)
     with session.helped():
-        [helper] = multiprocessing.active_children()
+        [helper] = session.helpers
         wait_for(lambda: all(session.key(run) in session.store for run in runs))
         assert session.trained == 0
-    assert helper not in multiprocessing.active_children()
+    assert helper.process.poll() is not None
+    assert not session.troubles
     session.want(runs)
     with session.helped():
-        assert not multiprocessing.active_children()
+        assert not session.helpers
 
 
 def test_the_other_cores_read_the_same_sources(tmp_path, monkeypatch, seeds_apart):

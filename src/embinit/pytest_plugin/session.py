@@ -840,6 +840,8 @@ class ClaimSession:
         for entry in self.errors:
             name = entry.get("id", entry["nodeid"])
             terminalreporter.write_line(clean(f"ERROR {name}: {entry['reason']}"), red=True)
+        for trouble in self._session.troubles if self._session is not None else ():
+            terminalreporter.write_line(clean(trouble), yellow=True)
         if self.unfinished is not None:
             terminalreporter.write_line(clean(f"unfinished: {self.unfinished}"), red=True)
         histories = [] if self._baseline is None else [self._baseline.parent / past.NAME]

@@ -7,6 +7,7 @@ import ctypes
 import importlib
 import mmap
 import os
+import signal
 import sys
 import threading
 import time
@@ -93,16 +94,19 @@ def keep_freed_memory() -> None:
         library.mallopt(trim_threshold, MOST_KEPT)
 
 
-def end_with(parent: int) -> None:
+def end_with(parent: int, group: bool = False) -> None:
     """Ends this process once its parent is gone, since nobody would read its results.
 
     Args:
         parent: The parent's process id.
+        group: Whether all that it started ends too. It must lead a group of its own.
     """
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(0.5)
+        if group and os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
