@@ -92,6 +92,32 @@ def test_little_memory_is_never_green_and_nothing_is_half_written():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_eight_workers_come_to_what_one_process_does_and_make_no_run_twice(tmp_path):
+    """More of them than cores, which all want the same runs at once."""
+    verdicts, calls = [], []
+    for workers in ((), ("-p", "xdist", "-n", "8")):
+        folder = kill.new_folder(tmp_path)
+        claims = folder / "claims/test_mine.py"
+        made = f"open({str(folder / 'calls')!r}, 'a').write(f'{{arm}} {{seed}}\\n')\n"
+        claims.write_text(claims.read_text().replace("    for step", f"    {made}    for step"))
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "claims", *kill.OPTIONS, *workers],
+            cwd=folder,
+            env={**os.environ, **kill.PLUGINS, "OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            timeout=500,
+            check=False,
+        )
+        assert done.returncode == 1, done.stdout + done.stderr
+        document = json.loads((folder / "reports/latest/verdicts.json").read_bytes())
+        verdicts.append({each["id"]: kill.essence(each) for each in document["claims"]})
+        calls.append(sorted((folder / "calls").read_text().splitlines()))
+    assert verdicts[0] == verdicts[1]
+    assert calls[0] == calls[1]
+    assert len(calls[0]) == len(set(calls[0])) == kill.RUNS
+
+
 def test_the_page_has_the_figures_of_the_committed_runs():
     """Figures in prose grow old."""
     assert (ROOT / "docs/reliability.md").read_text("utf-8") == reliability.page()

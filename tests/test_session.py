@@ -379,6 +379,20 @@ def test_missing_data_is_a_problem_and_trains_nothing(tmp_path):
     assert session.result(one.run("xavier", 0)) is None
 
 
+def test_a_source_without_the_vocabularys_words_costs_its_own_runs_alone(tmp_path, monkeypatch):
+    """The arms that read no vectors are trained, in whatever cohort they were to be."""
+    monkeypatch.setattr(SOURCES, "_entries", dict(SOURCES._entries))
+    (tmp_path / "other.txt").write_text("zyzzyva " + " ".join(["0.5"] * 64) + "\n")
+    xavier, pretrained = small_runs(seeds=(0,))
+    sources = [(pretrained.table.source, tmp_path / "other.txt")]
+    session = Session(Store(tmp_path), None, "cpu", sources)
+    session.want([xavier, pretrained])
+    session.ensure([xavier, pretrained])
+    assert session.result(xavier) is not None
+    assert session.failure(xavier) is None
+    assert "none of the vocabulary's" in session.failure(pretrained)
+
+
 def test_stores_of_two_machines_make_one_report(pytester):
     """Each has some of the runs; together they decide, and nothing is trained."""
     pytester.makeini("[pytest]\nfilterwarnings = error")
