@@ -75,7 +75,7 @@ def little_memory(
 ) -> tuple[Callable[[], None], Callable[[], None]]:
     """Limits what a session's processes may take beyond what they have at their start."""
     size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    most = size + draw.randrange(0, 200) * 2**20
+    most = size + draw.randrange(0, 800) * 2**20
     return (lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most))), (lambda: None)
 
 
@@ -85,6 +85,7 @@ def try_many(
     """Tries cases, none after so many minutes: how the sessions ended, and what was wrong."""
     import kill
 
+    kill.load(numbers=not memory)  # what is loaded already would need no memory
     draw, ends, faults = random.Random(seed), Counter[str](), list[str]()
     began, whole = time.monotonic(), kill.undisturbed(kill.new_folder(root))
     for case in range(cases):

@@ -2,7 +2,7 @@
 
     python benchmarks/kill.py --kills 1000
 
-A session's runs are functions of a few milliseconds, so that a kill takes about a second. Each
+A session's runs are functions that mostly sleep, so that a kill takes about a second. Each
 kill sends SIGINT, SIGTERM or SIGKILL to a session's first process, to its whole group, or to one of
 its helpers or workers. When all of its processes are gone, the store and the report are looked at:
 
@@ -12,7 +12,8 @@ its helpers or workers. When all of its processes are gone, the store and the re
   every verdict is that of an undisturbed session.
 
 Every few kills a session runs to its end, and must come to the verdicts of the undisturbed one.
-What was lost or wrong is printed, and the status is 1. ``--json`` keeps the counts.
+What was lost or wrong is printed, and the status is 1. ``--json`` keeps the counts, and with
+``--add`` adds them to those that the file has, as several calls can share a day's kills.
 """
 
 from __future__ import annotations
@@ -37,11 +38,10 @@ from typing import Any
 
 import pytest
 
-import embinit.pytest_plugin.session
-import embinit.report.page  # noqa: F401, loaded once, for every session that is forked from here
+import embinit.pytest_plugin.session  # noqa: F401, loaded once, for all that is forked from here
 from embinit.data.files import finish_writing
 from embinit.errors import InputError, Status
-from embinit.report import baseline, past
+from embinit.report import baseline, page, past
 from embinit.runs.store import Store
 
 CLAIMS = """
@@ -51,7 +51,7 @@ from embinit import Family, claim, experiment, training
 @training(measures={"score": "points"})
 def fit(seed, arm, tell):
     for step in range(4):
-        time.sleep(0.004)
+        time.sleep(0.02)
         tell(step / 4)
     return {"low": 1, "mid": 5, "high": 9}[arm] + random.Random(f"{arm} {seed}").random()
 
@@ -77,7 +77,9 @@ def test_d(arms):
 RUNS, MOST_KILLS, SECONDS = 15, 5, 300.0
 BASE = {"low": 1, "mid": 5, "high": 9}
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:playwright")
+PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "embinit.pytest_plugin"}
+"""No other package's plugin is loaded, for a second saved in each session."""
+OPTIONS = ("-q", "-p", "no:cacheprovider")
 
 
 @dataclass
@@ -90,6 +92,8 @@ class Counts:
         records: In how many kills the store was empty, part full or full.
         faults: What was lost or wrong, in words.
         longest: The longest that a killed session's processes took to be gone, in seconds.
+        seconds: How long it all took.
+        seeds: What decided moments, signals and victims.
     """
 
     kills: Counter[str] = field(default_factory=Counter)
@@ -97,6 +101,22 @@ class Counts:
     records: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
     longest: float = 0.0
+    seconds: float = 0.0
+    seeds: list[int] = field(default_factory=list)
+
+    def told(self, earlier: dict[str, Any]) -> dict[str, Any]:
+        """The counts as JSON takes them, added to those of earlier calls."""
+
+        def added(name: str) -> dict[str, int]:
+            return dict(sorted((Counter(earlier.get(name, {})) + getattr(self, name)).items()))
+
+        return {
+            **{name: added(name) for name in ("kills", "ends", "records")},
+            "faults": earlier.get("faults", 0) + len(self.faults),
+            "longest_seconds": max(earlier.get("longest_seconds", 0.0), round(self.longest, 1)),
+            "seconds": earlier.get("seconds", 0) + round(self.seconds),
+            "seeds": [*earlier.get("seeds", []), *self.seeds],
+        }
 
 
 def start(folder: Path, arguments: Sequence[str], before: Callable[[], None] = lambda: None) -> int:
@@ -126,6 +146,23 @@ def start(folder: Path, arguments: Sequence[str], before: Callable[[], None] = l
         traceback.print_exc()
     finally:
         os._exit(status)
+
+
+def load(numbers: bool = True) -> None:
+    """Loads what a session takes longest to load, so that those that are forked have it.
+
+    Args:
+        numbers: Whether it loads scipy and statsmodels too.
+    """
+    if numbers:
+        import scipy.stats  # noqa: F401
+        import statsmodels.stats.multitest
+        import statsmodels.stats.power  # noqa: F401
+
+    os.environ.update(PLUGINS)
+    environment = page._environment()
+    for name in environment.list_templates(extensions=["j2"]):
+        environment.get_template(name)
 
 
 def descendants(process: int) -> list[int]:
@@ -254,8 +291,15 @@ def report_faults(latest: Path, whole: dict[str, Any]) -> list[str]:
 
 
 def essence(claim: dict[str, Any]) -> Any:
-    """What of a claim's entry must not hang on how it came about."""
-    return [claim["verdict"], claim["comparisons"]]
+    """What of a claim's entry must not hang on how it came about.
+
+    Holm's p is over the claims that have a verdict, and an interrupted session has fewer of them.
+    """
+    kept = [
+        {name: value for name, value in comparison.items() if name != "holm_p"}
+        for comparison in claim["comparisons"]
+    ]
+    return [claim["verdict"], kept]
 
 
 def undisturbed(folder: Path) -> dict[str, Any]:
@@ -282,7 +326,14 @@ def new_folder(root: Path) -> Path:
     return root / "mine"
 
 
-def kill_many(kills: int, seed: int, workers: float, root: Path, minutes: float) -> Counts:
+def kill_many(
+    kills: int,
+    seed: int,
+    workers: float,
+    root: Path,
+    minutes: float,
+    keep: Callable[[Counts], None],
+) -> Counts:
     """Kills sessions.
 
     Args:
@@ -291,17 +342,19 @@ def kill_many(kills: int, seed: int, workers: float, root: Path, minutes: float)
         workers: The share of sessions that have two workers of pytest-xdist.
         root: A folder for projects.
         minutes: After which no further one is begun.
+        keep: Is given the counts after each kill.
     """
-    draw, counts = random.Random(seed), Counts()
-    folder = new_folder(root)
+    draw, counts = random.Random(seed), Counts(seeds=[seed])
     began = time.monotonic()
-    whole, usual = undisturbed(folder), time.monotonic() - began
+    undisturbed(new_folder(root))  # the first session takes longer
+    folder, second = new_folder(root), time.monotonic()
+    whole, usual = undisturbed(folder), time.monotonic() - second
     left = 0
     while sum(counts.kills.values()) < kills and time.monotonic() - began < 60 * minutes:
         if left == 0:
             folder, left = new_folder(root), draw.randint(1, MOST_KILLS)
         before = contents(folder)
-        arguments = ("-n", "2") if draw.random() < workers else ()
+        arguments = ("-p", "xdist", "-n", "2") if draw.random() < workers else ()
         leader = start(folder, arguments)
         # Workers and helpers take longer to start than to train.
         time.sleep(draw.random() * usual * (4 if arguments else 1.2))
@@ -324,6 +377,8 @@ def kill_many(kills: int, seed: int, workers: float, root: Path, minutes: float)
         for fault in faults:
             print(f"kill {sum(counts.kills.values())}, {told}: {fault}", flush=True)
         counts.faults += faults
+        counts.seconds = time.monotonic() - began
+        keep(counts)
     return counts
 
 
@@ -335,24 +390,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--workers", type=float, default=0.1, help="share of sessions with -n 2")
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no kill afterwards")
     parser.add_argument("--json", type=Path, help="write the counts here")
+    parser.add_argument("--add", action="store_true", help="add to the counts that --json has")
     parsed = parser.parse_args(arguments)
     warnings.simplefilter("ignore", DeprecationWarning)  # a fork of a process with threads
-    began = time.monotonic()
+    load()
+    earlier: dict[str, Any] = {}
+    if parsed.add and parsed.json and parsed.json.exists():
+        earlier = json.loads(parsed.json.read_bytes())
+
+    def keep(counts: Counts) -> None:
+        if parsed.json:
+            parsed.json.write_text(json.dumps(counts.told(earlier), indent=1) + "\n")
+
     with tempfile.TemporaryDirectory(prefix="embinit-kill-") as root:
-        counts = kill_many(parsed.kills, parsed.seed, parsed.workers, Path(root), parsed.minutes)
-    seconds = time.monotonic() - began
-    told = {
-        "kills": dict(sorted(counts.kills.items())),
-        "ends": dict(sorted(counts.ends.items())),
-        "records": dict(sorted(counts.records.items())),
-        "faults": len(counts.faults),
-        "longest_seconds": round(counts.longest, 1),
-        "seconds": round(seconds),
-        "seed": parsed.seed,
-    }
-    print(json.dumps(told, indent=1))
-    if parsed.json:
-        parsed.json.write_text(json.dumps(told, indent=1) + "\n")
+        given = (parsed.kills, parsed.seed, parsed.workers, Path(root), parsed.minutes)
+        counts = kill_many(*given, keep)
+    keep(counts)
+    print(json.dumps(counts.told(earlier), indent=1))
     return 1 if counts.faults else 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -16,7 +17,10 @@ from _pytest._io import TerminalWriter
 
 from embinit.pytest_plugin import progress_line
 from embinit.pytest_plugin.progress_line import BELOW, ERASE, Line
+from embinit.runs import progress
 from embinit.runs.progress import Mark, Runs, State, alive, marks, sweep
+from embinit.runs.session import Session
+from embinit.runs.store import Store
 
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 NOBODY = 2**22 + 1
@@ -254,6 +258,18 @@ def test_rich_is_imported_where_it_is_used_alone():
     """Not by whoever imports embinit, nor by a pytest that trains nothing."""
     code = "import sys, embinit, embinit.pytest_plugin\nassert 'rich' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_plan_that_has_no_room_costs_the_progress_alone(tmp_path, monkeypatch):
+    """Nobody's runs depend on what is shown of them."""
+
+    def full(path, content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    session = Session(Store(tmp_path), None, "cpu")
+    monkeypatch.setattr(progress, "write_atomically", full)
+    progress.tell_plan(session, os.getpid())
+    assert not list(tmp_path.glob("sessions/plan-*"))
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import disk  # noqa: E402
+import kill  # noqa: E402
 import reliability  # noqa: E402
 
 
@@ -45,6 +47,75 @@ def test_a_full_disk_is_never_green_and_nothing_is_half_written():
     """A small file system of its own, and as much room as a case leaves."""
     done = run("disk.py", "--cases", "1")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+LITTLE = """
+import resource, sys
+from pathlib import Path
+import pytest
+import embinit.pytest_plugin.session
+
+taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+most = taken + 50 * 2**20
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+sys.exit(pytest.main(["claims", "-q", "-p", "no:cacheprovider"]))
+"""
+"""A session that may have 50 MiB more than Python and embinit, which is too little for scipy."""
+
+limits_memory = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="only Linux limits a process's address space"
+)
+
+
+@limits_memory
+def test_a_session_with_too_little_memory_says_so(tmp_path):
+    """OpenBLAS would ask for memory for ever, and nothing but SIGKILL would end the session."""
+    folder = kill.new_folder(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", LITTLE],
+        cwd=folder,
+        env={**os.environ, **kill.PLUGINS, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "can't have 512 MiB of memory more" in done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+@limits_memory
+def test_little_memory_is_never_green_and_nothing_is_half_written():
+    """As much memory as a case leaves."""
+    done = run("disk.py", "--memory", "--cases", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_eight_workers_come_to_what_one_process_does_and_make_no_run_twice(tmp_path):
+    """More of them than cores, which all want the same runs at once."""
+    verdicts, calls = [], []
+    for workers in ((), ("-p", "xdist", "-n", "8")):
+        folder = kill.new_folder(tmp_path)
+        claims = folder / "claims/test_mine.py"
+        made = f"open({str(folder / 'calls')!r}, 'a').write(f'{{arm}} {{seed}}\\n')\n"
+        claims.write_text(claims.read_text().replace("    for step", f"    {made}    for step"))
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "claims", *kill.OPTIONS, *workers],
+            cwd=folder,
+            env={**os.environ, **kill.PLUGINS, "OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            timeout=500,
+            check=False,
+        )
+        assert done.returncode == 1, done.stdout + done.stderr
+        document = json.loads((folder / "reports/latest/verdicts.json").read_bytes())
+        verdicts.append({each["id"]: kill.essence(each) for each in document["claims"]})
+        calls.append(sorted((folder / "calls").read_text().splitlines()))
+    assert verdicts[0] == verdicts[1]
+    assert calls[0] == calls[1]
+    assert len(calls[0]) == len(set(calls[0])) == kill.RUNS
 
 
 def test_the_page_has_the_figures_of_the_committed_runs():

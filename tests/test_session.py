@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import re
 import signal
@@ -230,13 +229,14 @@ def test_a_session_without_workers_uses_the_other_cores(tmp_path, monkeypatch, s
     session = Session(Store(tmp_path), None, "cpu")
     session.want(runs)
     with session.helped():
-        [helper] = multiprocessing.active_children()
+        [helper] = session.helpers
         wait_for(lambda: all(session.key(run) in session.store for run in runs))
         assert session.trained == 0
-    assert helper not in multiprocessing.active_children()
+    assert helper.process.poll() is not None
+    assert not session.troubles
     session.want(runs)
     with session.helped():
-        assert not multiprocessing.active_children()
+        assert not session.helpers
 
 
 def test_the_other_cores_read_the_same_sources(tmp_path, monkeypatch, seeds_apart):
@@ -378,6 +378,20 @@ def test_missing_data_is_a_problem_and_trains_nothing(tmp_path):
     assert problem is not None
     assert "sst2/train.tsv.gz" in problem
     assert session.result(one.run("xavier", 0)) is None
+
+
+def test_a_source_without_the_vocabularys_words_costs_its_own_runs_alone(tmp_path, monkeypatch):
+    """The arms that read no vectors are trained, in whatever cohort they were to be."""
+    monkeypatch.setattr(SOURCES, "_entries", dict(SOURCES._entries))
+    (tmp_path / "other.txt").write_text("zyzzyva " + " ".join(["0.5"] * 64) + "\n")
+    xavier, pretrained = small_runs(seeds=(0,))
+    sources = [(pretrained.table.source, tmp_path / "other.txt")]
+    session = Session(Store(tmp_path), None, "cpu", sources)
+    session.want([xavier, pretrained])
+    session.ensure([xavier, pretrained])
+    assert session.result(xavier) is not None
+    assert session.failure(xavier) is None
+    assert "none of the vocabulary's" in session.failure(pretrained)
 
 
 def test_stores_of_two_machines_make_one_report(pytester):

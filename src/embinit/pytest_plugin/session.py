@@ -80,7 +80,7 @@ from embinit.report.verdicts import (
     properties,
 )
 from embinit.runs import progress
-from embinit.runs.machine import end_with
+from embinit.runs.machine import SESSION_ROOM, end_with, require_room
 from embinit.runs.modules import Home, load_modules
 from embinit.runs.session import Session
 from embinit.runs.store import DamagedWarning, Store
@@ -416,8 +416,13 @@ class ClaimSession:
         claim that can't be read fails when its turn comes; the others are run.
 
         Raises:
-            pytest.UsageError: The schedule of looks is impossible for a claim.
+            pytest.UsageError: The schedule of looks is impossible for a claim, or there is too
+                little memory.
         """
+        try:
+            require_room(SESSION_ROOM)
+        except InputError as error:
+            raise pytest.UsageError(str(error)) from None
         absent = [item for item in items if getattr(item, "function", None) in self._without]
         if absent:
             self._absent = len(absent)
@@ -598,6 +603,7 @@ class ClaimSession:
         """Judges a claim. What goes wrong there is the claim's, and never the session's."""
         case = item.stash[CASE]
         try:
+            require_room()
             return judge(
                 case,
                 session=self.session,
@@ -834,6 +840,8 @@ class ClaimSession:
         for entry in self.errors:
             name = entry.get("id", entry["nodeid"])
             terminalreporter.write_line(clean(f"ERROR {name}: {entry['reason']}"), red=True)
+        for trouble in self._session.troubles if self._session is not None else ():
+            terminalreporter.write_line(clean(trouble), yellow=True)
         if self.unfinished is not None:
             terminalreporter.write_line(clean(f"unfinished: {self.unfinished}"), red=True)
         histories = [] if self._baseline is None else [self._baseline.parent / past.NAME]

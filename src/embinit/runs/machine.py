@@ -1,14 +1,18 @@
-"""The machine that trains: its cores, its GPUs, and processes that end with their parent."""
+"""The machine that trains: its cores, GPUs and memory, and processes that end with their parent."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import importlib
+import mmap
 import os
+import signal
 import sys
 import threading
 import time
+
+from embinit.errors import InputError
 
 
 def cores() -> int:
@@ -45,6 +49,34 @@ def limit_threads(load: bool) -> None:
         torch.set_num_threads(1)
 
 
+SCIPY_ROOM, SESSION_ROOM = 192 * 2**20, 512 * 2**20
+"""Bytes of memory that are mapped at least: when scipy is loaded, and by a session in all."""
+
+
+def require_room(size: int = SCIPY_ROOM) -> None:
+    """Refuses to load scipy into a process that may not have the memory that is mapped for it.
+
+    Its OpenBLAS asks for memory again and again as it is loaded, in a loop of its own that no
+    exception and no Ctrl-C ends. Once it is loaded, nothing is refused.
+
+    Args:
+        size: How much is needed, in bytes.
+
+    Raises:
+        InputError: There is less.
+    """
+    if "scipy.special" in sys.modules:
+        return
+    try:
+        mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE).close()
+    except (OSError, MemoryError):
+        raise InputError(
+            f"process {os.getpid()} can't have {size // 2**20} MiB of memory more, which the "
+            "libraries that judge claims take; raise its limit (ulimit -v), or train in fewer "
+            "processes"
+        ) from None
+
+
 LARGEST_KEPT, MOST_KEPT = 32 * 2**20, 2**30
 """Bytes: the largest block that glibc lets a process keep, and how many it may keep in all."""
 
@@ -62,16 +94,19 @@ def keep_freed_memory() -> None:
         library.mallopt(trim_threshold, MOST_KEPT)
 
 
-def end_with(parent: int) -> None:
+def end_with(parent: int, group: bool = False) -> None:
     """Ends this process once its parent is gone, since nobody would read its results.
 
     Args:
         parent: The parent's process id.
+        group: Whether all that it started ends too. It must lead a group of its own.
     """
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(0.5)
+        if group and os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

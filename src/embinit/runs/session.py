@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
 import os
-import signal
 import time
 import traceback
 import uuid
@@ -23,15 +21,16 @@ from typing import TYPE_CHECKING
 from embinit.code import is_own_file
 from embinit.data.files import write_atomically
 from embinit.errors import InputError, lacking_models
+from embinit.runs.helpers import Helper, Job
 from embinit.runs.kinds import Workplace, kind_of, own_code
 from embinit.runs.machine import (
     cores,
-    end_with,
     keep_freed_memory,
     limit_threads,
+    require_room,
     training_devices,
 )
-from embinit.runs.modules import Home, load_modules
+from embinit.runs.modules import Home
 from embinit.runs.plan import Cohort, plan
 from embinit.runs.results import RunResult
 from embinit.runs.store import Store, run_key
@@ -59,6 +58,8 @@ class Session:
         modules: The modules of its claims, which whoever helps it has to load.
         wanted: The runs of the plan.
         trained: How many runs this worker has trained.
+        helpers: The processes that help it to train now.
+        troubles: Why helpers ended before their work was done.
     """
 
     def __init__(
@@ -86,6 +87,8 @@ class Session:
         self.modules: Sequence[Home] = ()
         self.wanted: list[RunSpec] = []
         self.trained = 0
+        self.helpers: tuple[Helper, ...] = ()
+        self.troubles: list[str] = []
         self._keys: dict[RunSpec, str] = {}
         self._results: dict[str, RunResult] = {}
         self._cohorts: list[Cohort] = []
@@ -206,21 +209,35 @@ class Session:
         Each has a process of its own, which ends with the context. It is for a session without
         workers.
         """
-        context = multiprocessing.get_context("spawn")
         spare = min(len(training_devices(self.device)), len(self._cohorts)) - 1
-        where = (self.store.root, self.data_dir, self.device, self.sources, self.tasks)
-        arguments = (*where, self.wanted, os.getpid(), self.name, self.modules)
-        helpers: list[multiprocessing.context.SpawnProcess] = []
+        job = Job(
+            root=self.store.root,
+            data_dir=self.data_dir,
+            device=self.device,
+            sources=self.sources,
+            tasks=self.tasks,
+            wanted=self.wanted,
+            session=self.name,
+            modules=self.modules,
+            parent=os.getpid(),
+        )
+        helpers: list[Helper] = []
         try:
             for _ in range(spare):
-                helper = context.Process(target=_help, args=arguments, daemon=True)
-                helper.start()
-                helpers.append(helper)
+                try:
+                    helpers.append(Helper(job))
+                except OSError as error:
+                    self.troubles.append(f"no process could be started to help: {error}")
+                    break
+            self.helpers = tuple(helpers)
             yield
         finally:
+            self.helpers = ()
+            self.troubles += filter(None, [helper.trouble() for helper in helpers])
             for helper in helpers:
-                helper.terminate()
-                helper.join()
+                helper.process.terminate()
+            for helper in helpers:
+                helper.end()
 
     def _train_one(self, missing: list[RunSpec]) -> bool:
         """Trains one cohort that nobody trains; False without such a cohort or a free slot."""
@@ -302,6 +319,7 @@ class Session:
     def _make(self, cohort: Cohort, device: str, progress: Callable[[float], None]) -> None:
         """Makes and stores a cohort's runs. One that raises fails alone."""
         try:
+            require_room()
             results = results_of(cohort, self.data_dir, device, progress)
         except Exception as error:
             if len(cohort.runs) == 1:
@@ -386,25 +404,3 @@ def results_of(
     sharers = cores() if device == "cpu" else 1
     workplace = Workplace(data_dir, device, progress, sharers)
     return kind_of(cohort.runs[0]).make(cohort, workplace)
-
-
-def _help(
-    root: Path,
-    data_dir: Path | None,
-    device: str,
-    sources: Sequence[tuple[str, Path]],
-    tasks: Sequence[Task],
-    wanted: list[RunSpec],
-    parent: int,
-    name: str,
-    modules: Sequence[Home],
-) -> None:
-    """Trains the plan beside the parent. An error ends this process; the parent meets it again."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
-    end_with(parent)
-    load_modules(modules)
-    session = Session(Store(root), data_dir, device, sources, tasks=tasks)
-    session.name = name
-    session.want(wanted)
-    with contextlib.suppress(Exception):
-        session.ensure(run for run in wanted if session.problem(run) is None)

@@ -27,11 +27,14 @@ from typing import Any
 from embinit.errors import InputError
 from embinit.runs.functions.definition import Training, fingerprint, training_named
 from embinit.runs.kinds import Workplace
-from embinit.runs.machine import limit_threads
+from embinit.runs.machine import end_with, limit_threads
 from embinit.runs.results import RunResult, provenance
 from embinit.specs import FunctionSpec, RunSpec
 
 POLL_SECONDS = 0.05
+LONGEST_POLL = 1.0
+"""Seconds: where more have passed between two polls, the machine slept or this process stood still,
+and the function most likely with it."""
 MOST_LINES = 8
 """How many lines of a process's output a failure tells."""
 
@@ -149,6 +152,7 @@ def _in_process(
             "device": workplace.device,
             "module": known.home,
             "path": sys.path,
+            "parent": os.getpid(),
         }
         job.write_text(json.dumps(told), encoding="utf-8")
         output = Path(folder) / "output"
@@ -185,12 +189,14 @@ def _environment(device: str) -> dict[str, str]:
 def _wait(
     child: subprocess.Popen[bytes], known: Training, share: Path, workplace: Workplace
 ) -> None:
-    started = time.monotonic()
+    taken, last = 0.0, time.monotonic()
     while child.poll() is None:
         time.sleep(POLL_SECONDS)
+        now = time.monotonic()
+        taken, last = taken + min(now - last, LONGEST_POLL), now
         with contextlib.suppress(OSError, ValueError):
             workplace.progress(float(share.read_text()))
-        if known.timeout is not None and time.monotonic() - started > known.timeout:
+        if known.timeout is not None and taken > known.timeout:
             raise RunFailed(f"{known.name} took longer than its {known.timeout:g} s and was ended")
 
 
@@ -214,6 +220,7 @@ def answer_job(job: Path) -> None:
     from embinit.runs.session import failure_reason
 
     told = json.loads(job.read_text(encoding="utf-8"))
+    end_with(told["parent"], group=True)
     sys.path[:] = told["path"]
     share = job.with_name("share")
 
