@@ -28,7 +28,7 @@ import pytest
 
 from embinit.claims.audit import Audit
 from embinit.claims.comparisons import OTHER_SEEDS
-from embinit.claims.definitions import Claim
+from embinit.claims.definitions import Claim, Misstated
 from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case, Judgement, NextLook, broken, judge, next_look
 from embinit.claims.lock import lock_beside
@@ -48,6 +48,7 @@ from embinit.pytest_plugin import (
     BEGAN,
     CONTROLLER,
     MARK,
+    NAMED,
     PHASES,
     STARTED,
     STRICT,
@@ -69,6 +70,7 @@ from embinit.pytest_plugin.items import (
 )
 from embinit.pytest_plugin.outcomes import AUDIT_PROPERTY, settle, settle_audit
 from embinit.pytest_plugin.registering import Registering
+from embinit.pytest_plugin.unloadable import Unloadable
 from embinit.registry import nearest
 from embinit.report import baseline
 from embinit.report.baseline import Change
@@ -88,7 +90,6 @@ from embinit.specs import RunSpec
 
 PROPERTY = "embinit.verdict"
 CLUSTER_ADDRESS = "embinit.cluster"
-NAMED = "embinit.named"
 FAILED = "embinit.failed"
 UNWRITTEN = "embinit.unwritten"
 PATHS = "embinit.paths"
@@ -133,6 +134,7 @@ class ClaimSession:
         self._ended: set[str] = set()
         self._without: set[object] = set()
         self._absent = 0
+        self._unloadable: list[str] = []
         self._modules: dict[Home, None] = {}
         self._planned_first: list[RunSpec] = []
         self._open = contextlib.ExitStack()
@@ -374,8 +376,12 @@ class ClaimSession:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
         """Counts all claims before any is deselected; reads those that are left at the end."""
         folder = Folder.of(items, self._count)
+        unloadable = [item for item in items if isinstance(item, Unloadable)]
         self._select(items)
         yield
+        # Any selection may ask for a claim that such a module has.
+        items[:0] = [item for item in unloadable if item not in items]
+        self._unloadable = [item.line for item in unloadable]
         self._read_all(items, folder)
 
     def _select(self, items: list[pytest.Item]) -> None:
@@ -391,7 +397,8 @@ class ClaimSession:
         kept = [
             item
             for item in items
-            if any(fnmatch.fnmatchcase(each, glob) for each in ids[item] for glob in globs)
+            if isinstance(item, Unloadable)
+            or any(fnmatch.fnmatchcase(each, glob) for each in ids[item] for glob in globs)
         ]
         if not kept:
             known = sorted({each for every in ids.values() for each in every})
@@ -427,7 +434,8 @@ class ClaimSession:
         for item in items:
             if not isinstance(item, pytest.Function):
                 continue
-            if Statement.of(item.function) is None:
+            stated = Statement.of(item.function)
+            if stated is None:
                 if lacks_its_claim(item):
                     cannot_be_read(item, InputError(NO_CLAIM))
                 continue
@@ -436,6 +444,8 @@ class ClaimSession:
             item.user_properties.append((MARK, json.dumps(home)))
             named = {"nodeid": argument(item), "id": ids_of(item)[-1]}
             item.user_properties.append((NAMED, json.dumps(named)))
+            if isinstance(stated, Misstated):
+                cannot_be_read(item, stated.error)
             claim = Claim.of(item.function)
             if claim is None:
                 continue
@@ -517,9 +527,11 @@ class ClaimSession:
         if self.option("list"):
             return outlook.listing(self._cases)
         verbosity = self.config.get_verbosity()
+        # Told before anything trains, since the test that fails comes in its turn.
+        broken = [f"embinit: its claims are not run: {line}" for line in self._unloadable]
         if verbosity < 0 or self.registering.is_asked_for:
-            return []
-        lines = outlook.session_lines(self._cases, self._most_seeds)
+            return broken
+        lines = [*broken, *outlook.session_lines(self._cases, self._most_seeds)]
         if self._absent:
             lines.insert(
                 0, f"embinit: {self._absent} left out, with no experiment on tier {self.tier}"
