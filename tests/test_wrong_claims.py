@@ -412,15 +412,46 @@ def test_a_report_that_cannot_be_written_is_told_at_the_start(pytester, judged):
     done.stderr.fnmatch_lines(["*--embinit-report-dir */taken/latest: */taken is no folder*"])
 
 
-def test_a_misspelt_source_is_told_before_anything_trains(judged, pytester):
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "-n 2"])
+def test_a_misspelt_source_is_told_before_anything_trains(judged, pytester, workers):
     """It would be registered under a name that nothing reads."""
     (pytester.path / "vectors.txt").write_text("a 1.0 2.0\n")
     (pytester.path / "claims/test_mine.py").write_text(CLAIMS)
     done = pytester.runpytest_subprocess(
-        "claims", "--embinit-source", "golve=vectors.txt", "-p", "no:randomly"
+        "claims", "--embinit-source", "golve=vectors.txt", "-p", "no:randomly", *workers
     )
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["*golve=…: no claim reads a source 'golve': they read none*"])
+    assert not [*(pytester.path / ".embinit/store/runs").rglob("*.json")]
+
+
+SIZED = CLAIMS.replace("def fit(seed, arm):", "def fit(seed, arm, top=9):").replace(
+    "seeds=6)", "seeds=6, sizes={'ci-size': {'top': 8}, 'real-size': {'top': 20}})"
+).replace('"high": 9}', '"high": top}')  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("tier", "effect"), [("ci-size", 7), ("real-size", 19)], ids=["small", "real"]
+)
+def test_a_tier_may_be_an_experiments_own(judged, pytester, tier, effect):
+    """No paper has it. The sizes of a user's experiment are called as the user calls them."""
+    workers = ("-n", "2") if tier == "real-size" else ()
+    _, verdicts = judged(SIZED, "--embinit-tier", tier, *workers, status=0)
+    [entry] = verdicts["mine/f/good"]["comparisons"]
+    assert entry["difference"] == pytest.approx(effect, abs=1)
+    assert verdicts["mine/f/good"]["tier"] == tier
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "-n 2"])
+def test_a_tier_that_nothing_has_is_told_before_anything_trains(judged, pytester, workers):
+    """With the tiers that there are, those of the user's experiments among them."""
+    (pytester.path / "claims/test_mine.py").write_text(SIZED)
+    done = pytester.runpytest_subprocess("claims", "--embinit-tier", "real-sise", *workers)
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    assert "INTERNALERROR" not in done.stdout.str()
+    done.stderr.fnmatch_lines(
+        ["*unknown tier 'real-sise': did you mean 'real-size'? known are micro, *, ci-size, *"]
+    )
     assert not [*(pytester.path / ".embinit/store/runs").rglob("*.json")]
 
 

@@ -30,6 +30,7 @@ NAMED = "embinit.named"
 SHORT_OPTIONS = "embinit_short_options"
 STRICT = "embinit_strict"
 CONTROLLER = "embinit.controller"
+UNUSABLE = "embinit.unusable"
 PHASES = ("setup", "call", "teardown")
 """A worker that crashed has its test reported as failed in none of them, with no properties."""
 STARTED: pytest.StashKey[float] = pytest.StashKey()
@@ -38,7 +39,10 @@ BEGAN: pytest.StashKey[float] = pytest.StashKey()
 """The same on the clock that never goes backwards, which times are measured on."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "tier": {"default": "micro", "help": "size (default: micro)"},
+    "tier": {
+        "default": "micro",
+        "help": "size, of a paper or of an experiment's own sizes (default: micro)",
+    },
     "claim": {
         "action": "append",
         "default": [],
@@ -167,6 +171,8 @@ def pytest_configure(config: pytest.Config) -> None:
         pytest.UsageError: One of the options can't be used.
     """
     config.stash[STARTED], config.stash[BEGAN] = time.time(), time.monotonic()
+    if _distributes(config):
+        config.pluginmanager.register(UnusableInWorkers())
     if _is_asked_for(config):
         claim_session(config)
     elif _distributes(config):
@@ -260,6 +266,30 @@ def pytest_make_collect_report(
             made.sections = report.sections
             return made
     return report
+
+
+class UnusableInWorkers:
+    """Ends a session of pytest-xdist as one process would end it that can't use its options."""
+
+    def __init__(self) -> None:
+        self._told: str | None = None
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Keeps what a worker could not use."""
+        self._told = getattr(node, "workeroutput", {}).get(UNUSABLE, self._told)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, Any, Any]:
+        """Tells it.
+
+        Raises:
+            pytest.UsageError: There is something.
+        """
+        result = yield
+        if self._told is not None:
+            raise pytest.UsageError(self._told)
+        return result
 
 
 class Controller:

@@ -19,7 +19,7 @@ import os
 import time
 import uuid
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ from embinit.errors import (
     lacking_models,
     printable,
 )
-from embinit.papers import arm_labels, paper, papers_of, with_tier
+from embinit.papers import arm_labels, is_tier, paper, papers_of, unknown_tier
 from embinit.pytest_plugin import (
     BEGAN,
     CONTROLLER,
@@ -52,6 +52,7 @@ from embinit.pytest_plugin import (
     PHASES,
     STARTED,
     STRICT,
+    UNUSABLE,
     outlook,
     progress_line,
 )
@@ -221,7 +222,6 @@ class ClaimSession:
         return None if named is None else self._path("baseline")
 
     def _check_options(self) -> None:
-        with_tier(self.tier)
         seeds, most = self.option("seeds"), self.option("max-seeds")
         if seeds is not None and seeds < 2:
             raise InputError(f"--embinit-seeds {seeds}: a paired test needs at least 2; 5 is usual")
@@ -375,14 +375,35 @@ class ClaimSession:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
         """Counts all claims before any is deselected; reads those that are left at the end."""
-        folder = Folder.of(items, self._count)
         unloadable = [item for item in items if isinstance(item, Unloadable)]
-        self._select(items)
+        folders: list[Folder] = []
+
+        def select() -> None:
+            if not is_tier(self.tier):  # experiments may name tiers of their own
+                raise pytest.UsageError(str(unknown_tier(self.tier)))
+            folders.append(Folder.of(items, self._count))
+            self._select(items)
+
+        self._or_unusable(items, select)
         yield
         # Any selection may ask for a claim that such a module has.
-        items[:0] = [item for item in unloadable if item not in items]
+        items[:0] = [item for item in unloadable if folders and item not in items]
         self._unloadable = [item.line for item in unloadable]
-        self._read_all(items, folder)
+        if folders:
+            self._or_unusable(items, lambda: self._read_all(items, folders[0]))
+
+    def _or_unusable(self, items: list[pytest.Item], step: Callable[[], None]) -> None:
+        """Does a step; a worker tells its controller of a usage error there, and runs no test.
+
+        pytest-xdist would take the error for a crash of the worker.
+        """
+        try:
+            step()
+        except pytest.UsageError as error:
+            if not self._is_worker:
+                raise
+            getattr(self.config, "workeroutput")[UNUSABLE] = str(error)  # noqa: B009
+            items.clear()
 
     def _select(self, items: list[pytest.Item]) -> None:
         """Keeps the claims and audits whose ids --embinit-claim asks for, and no other test.
