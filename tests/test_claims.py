@@ -26,7 +26,7 @@ from embinit.claims.comparisons import (
     trend,
     verdict_of,
 )
-from embinit.claims.definitions import Claim, Family, claim, comparisons_of, family_rank
+from embinit.claims.definitions import Claim, Family, comparisons_of, family_rank
 from embinit.claims.paired_tests import Verdict
 from embinit.errors import InputError
 from embinit.papers import PAPERS
@@ -367,7 +367,7 @@ def test_what_a_claim_must_not_do(arms):
     with pytest.raises(InputError, match="belongs in a claim"):
         bool(arms["xavier"] < arms["pretrained"])
     with pytest.raises(InputError, match="paper/part/name"):
-        claim("x", says="", where="", family=Family("x", {}), experiments=lambda tier: [])
+        Claim("x", says="", where="", family=Family("x", {}), experiments=lambda tier: [])
 
 
 def test_a_curve_is_measured_at_an_epoch_and_as_a_whole(arms):

@@ -107,6 +107,35 @@ def test_each_project_of_its_own_is_judged(project, tmp_path):
     assert "failed" not in again.stdout
 
 
+@pytest.mark.parametrize("shipped", [False, True], ids=["checkout", "wheel"])
+def test_a_paper_of_another_package_is_listed_by_its_key(tmp_path, shipped):
+    """In any folder: its claims are in the package, or beside it in a checkout."""
+    ignored = shutil.ignore_patterns(".embinit", "reports")
+    home = shutil.copytree(EXAMPLES / "third_paper", tmp_path / "third_paper", ignore=ignored)
+    path = installed(home)
+    if shipped:
+        (home / "claims").rename(home / "src/takase2023/claims")
+    cwd = tmp_path / "empty"
+    cwd.mkdir()
+    arguments = ("list", "takase2023", "-p", "no:playwright")
+    listed = run(
+        "-m", "embinit", *arguments, cwd=cwd,
+        PYTHONPATH=os.pathsep.join([str(ROOT / "src"), *path]),
+    )  # fmt: skip
+    assert listed.returncode == 0, listed.stdout + listed.stderr
+    assert "takase2023/" in listed.stdout
+    assert "(control)" in listed.stdout
+
+
+def test_a_paper_without_claims_says_where_they_belong(tmp_path):
+    home = shutil.copytree(EXAMPLES / "third_paper", tmp_path / "third_paper")
+    shutil.rmtree(home / "claims")
+    path = os.pathsep.join([str(ROOT / "src"), *installed(home)])
+    listed = run("-m", "embinit", "list", "takase2023", cwd=tmp_path, PYTHONPATH=path)
+    assert listed.returncode == 4
+    assert "takase2023 is a paper of takase2023, which ships no claims; put them" in listed.stderr
+
+
 @pytest.mark.parametrize("project", PROJECTS)
 def test_each_project_says_how_to_run_it(project):
     """Its README fits a page, and installs what its pyproject.toml asks for."""

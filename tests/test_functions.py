@@ -311,6 +311,24 @@ def test_sizes_are_arguments_by_tier():
 
 
 @pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        (["ci"], r"the sizes of 'm' are \['ci'\]; give every arm's arguments by tier, as in"),
+        ({"ci": 3}, r"the sizes of 'm' are \{'ci': 3\}; give"),
+        (
+            {"ci": {"rl": 1}},
+            "the size 'ci' of 'm': with_lr can't be called for the arm 'x'",
+        ),
+    ],
+)
+def test_sizes_that_cannot_be_used_are_told_at_once(sizes, said):
+    """Not only where their tier is asked for, which may be months later."""
+    made = training(measures=["score"])(with_lr)
+    with pytest.raises(InputError, match=said):
+        experiment("m", training=made, arms=["x"], sizes=sizes)
+
+
+@pytest.mark.parametrize(
     ("arms", "settings", "said"),
     [
         ({"a": {"lrr": 1}}, {}, "can't be called for the arm 'a': .*'lrr'.*it takes"),

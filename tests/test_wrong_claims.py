@@ -162,6 +162,116 @@ def test_what_is_no_claims_form_fails_alone(judged, more, said):
     assert not lines or told.startswith(f"claims/test_mine.py:{lines[0]}: ")
 
 
+BODY = "\ndef test_other(arms):\n    assert arms['high'] > arms['low']\n"
+
+
+@pytest.mark.parametrize(
+    ("decorator", "said"),
+    [
+        ("@claim('mine/f/other', says='s', on=on)", "mine/f/other has no family: give it one"),
+        ("@claim('mine/f/other', says='s', family='f', on=on)", "give it a Family"),
+        ("@claim('other', says='s', family=MINE, on=on)", "'other' must read paper/part/name"),
+        ("@claim('mine/f/other', says='s', family=MINE, experiments=[on])", "by on: claim(…, on="),
+        ("@claim('mine/f/other', says='s', family=MINE)", "has no experiments to be tested in"),
+        ("@claim('mine/f/other', says='s', family=MINE, on=5)", "tested on experiments, not on 5"),
+        ("@claim('mine/f/other', family=MINE, on=on)", "states nothing; say it in a sentence"),
+    ],
+)
+def test_a_decorator_that_cannot_be_used_fails_its_own_claim(judged, decorator, said):
+    """And no other of its module: they are decided, as though it weren't there."""
+    workers = ("-n", "2") if "on=5" in decorator else ()  # what they tell is alike for all
+    text = f"{CLAIMS}\n\n{decorator}  # here{BODY}"
+    done, verdicts = judged(text, *workers)
+    done.assert_outcomes(passed=1, failed=1)
+    [line] = [number for number, one in enumerate(text.splitlines(), 1) if "# here" in one]
+    assert said in done.stdout.str()
+    assert f"claims/test_mine.py:{line}: " in done.stdout.str()
+    assert len(verdicts) == 1
+
+
+@pytest.mark.parametrize(
+    ("control", "said"),
+    [
+        ("a_a('mine', on=on)", "the id 'mine/control-a-a' must read paper/part/name"),
+        ("a_a(MINE, on=[])", "a claim is tested on experiments, not on []"),
+        ("falsehood(fit)", "it has no opposite: Training(name='fit'"),
+        ("falsehood(claim('x', says='s')(lambda arms: None))", "it has no opposite: the id 'x'"),
+    ],
+)
+def test_a_control_that_cannot_be_made_fails_alone(judged, control, said):
+    text = f"{CLAIMS}\nfrom embinit import a_a, falsehood\ntest_control = {control}  # here\n"
+    done, _ = judged(text)
+    done.assert_outcomes(passed=1, failed=1)
+    line = len(text.splitlines())
+    assert f"claims/test_mine.py:{line}: {said}" in done.stdout.str()
+
+
+BROKEN_MODULES = {
+    "an experiment without arms": (
+        "experiment('none', training=fit, arms=[])",
+        "the experiment 'none' has no arms; name at least two",
+    ),
+    "a wrong baseline": (
+        "experiment('more', training=fit, arms=['low', 'high'], baseline='hihg')",
+        "the baseline 'hihg' is no arm of 'more': did you mean 'high'?",
+    ),
+    "another error": ("Family(nmae='mine/h')", "TypeError: "),
+    "a name that is nowhere": ("grid(lr=[1, 2])", "NameError: name 'grid' is not defined"),
+    "a package that is nowhere": ("import nowhere_at_all", "ModuleNotFoundError: No module named"),
+    "no Python": ("def :", "SyntaxError: invalid syntax"),
+    "an error in another module": ("import json; json.loads(5)", "TypeError: the JSON object"),
+}
+
+
+@pytest.mark.parametrize(("mistake", "said"), BROKEN_MODULES.values(), ids=[*BROKEN_MODULES])
+def test_a_module_that_raises_is_one_failed_test(judged, pytester, mistake, said):
+    """pytest would end the session before any test, and every claim would be lost."""
+    broken = CLAIMS.replace("mine/f", "mine/z").replace("\n\n@claim", f"\n{mistake}\n\n@claim")
+    (pytester.path / "claims/test_z.py").write_text(broken)
+    done, verdicts = judged(CLAIMS)
+    done.assert_outcomes(passed=1, failed=1)
+    line = broken.splitlines().index(mistake) + 1
+    assert f"embinit: its claims are not run: claims/test_z.py:{line}: {said}" in done.stdout.str()
+    [error] = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())["errors"]
+    assert error["nodeid"] == "claims/test_z.py"
+    assert error["reason"].startswith(f"claims/test_z.py:{line}: {said}")
+    assert verdicts["mine/f/good"]["alpha"] == pytest.approx(0.05 / 9)
+
+
+@pytest.mark.parametrize("selected", [("-n", "2"), ("-k", "good"), ("--embinit-claim", "*/good")])
+def test_a_module_that_raises_is_told_by_workers_and_whatever_is_selected(
+    judged, pytester, selected
+):
+    """Any selection may ask for a claim that it has."""
+    (pytester.path / "claims/test_z.py").write_text(f"{CLAIMS}\nexperiment('none')\n")
+    done, _ = judged(CLAIMS, *selected)
+    done.assert_outcomes(passed=1, failed=1)
+
+
+def test_a_module_that_raises_alone_is_broken_and_listing_it_is_an_error(pytester, monkeypatch):
+    """So ``embinit list`` does not pass over its claims."""
+    monkeypatch.setattr(TRAININGS, "_entries", {})
+    pytester.mkdir("claims").joinpath("test_mine.py").write_text(f"{CLAIMS}\n1 / 0\n")
+    done = pytester.runpytest_inprocess("claims", "-p", "no:randomly")
+    assert done.ret == 3
+    done.stdout.fnmatch_lines(["*report: *index.html"])
+    done = pytester.runpytest_inprocess("claims", "--collect-only", "-p", "no:randomly")
+    assert done.ret == pytest.ExitCode.INTERRUPTED
+
+
+def test_claims_that_cannot_be_read_count_in_families_without_a_size(judged, pytester):
+    """They may be of that family. What is judged beside them keeps within its share of alpha."""
+    text = CLAIMS.replace(", size=9", "")
+    (pytester.path / "claims/test_z.py").write_text(f"{text}\n1 / 0\n")
+    other = "\n\n@claim('mine/f/other', says='s', on=on)" + BODY
+    _, verdicts = judged(text + other)
+    assert verdicts["mine/f/good"]["alpha"] == pytest.approx(0.05 / 3)
+    done = pytester.runpytest_inprocess("claims/test_mine.py", "-p", "no:randomly")
+    done.assert_outcomes(passed=1, failed=1)
+    [claim] = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())["claims"]
+    assert claim["alpha"] == pytest.approx(0.05 / 3)
+
+
 def test_a_method_may_be_a_claim(judged):
     """It takes its experiment alone, beside self."""
     text = CLAIMS + (
@@ -303,15 +413,46 @@ def test_a_report_that_cannot_be_written_is_told_at_the_start(pytester, judged):
     done.stderr.fnmatch_lines(["*--embinit-report-dir */taken/latest: */taken is no folder*"])
 
 
-def test_a_misspelt_source_is_told_before_anything_trains(judged, pytester):
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "-n 2"])
+def test_a_misspelt_source_is_told_before_anything_trains(judged, pytester, workers):
     """It would be registered under a name that nothing reads."""
     (pytester.path / "vectors.txt").write_text("a 1.0 2.0\n")
     (pytester.path / "claims/test_mine.py").write_text(CLAIMS)
     done = pytester.runpytest_subprocess(
-        "claims", "--embinit-source", "golve=vectors.txt", "-p", "no:randomly"
+        "claims", "--embinit-source", "golve=vectors.txt", "-p", "no:randomly", *workers
     )
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["*golve=…: no claim reads a source 'golve': they read none*"])
+    assert not [*(pytester.path / ".embinit/store/runs").rglob("*.json")]
+
+
+SIZED = CLAIMS.replace("def fit(seed, arm):", "def fit(seed, arm, top=9):").replace(
+    "seeds=6)", "seeds=6, sizes={'ci-size': {'top': 8}, 'real-size': {'top': 20}})"
+).replace('"high": 9}', '"high": top}')  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("tier", "effect"), [("ci-size", 7), ("real-size", 19)], ids=["small", "real"]
+)
+def test_a_tier_may_be_an_experiments_own(judged, pytester, tier, effect):
+    """No paper has it. The sizes of a user's experiment are called as the user calls them."""
+    workers = ("-n", "2") if tier == "real-size" else ()
+    _, verdicts = judged(SIZED, "--embinit-tier", tier, *workers, status=0)
+    [entry] = verdicts["mine/f/good"]["comparisons"]
+    assert entry["difference"] == pytest.approx(effect, abs=1)
+    assert verdicts["mine/f/good"]["tier"] == tier
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "-n 2"])
+def test_a_tier_that_nothing_has_is_told_before_anything_trains(judged, pytester, workers):
+    """With the tiers that there are, those of the user's experiments among them."""
+    (pytester.path / "claims/test_mine.py").write_text(SIZED)
+    done = pytester.runpytest_subprocess("claims", "--embinit-tier", "real-sise", *workers)
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    assert "INTERNALERROR" not in done.stdout.str()
+    done.stderr.fnmatch_lines(
+        ["*unknown tier 'real-sise': did you mean 'real-size'? known are micro, *, ci-size, *"]
+    )
     assert not [*(pytester.path / ".embinit/store/runs").rglob("*.json")]
 
 

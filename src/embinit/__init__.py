@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from embinit.runs.session import Session
     from embinit.runs.store import Store
     from embinit.tables.inits import INITS, Init
+    from embinit.tables.put import put_into
 
 __version__ = "0.1.0"
 
@@ -67,6 +68,7 @@ _HOMES = {
     "grid": "claims",
     "judge": "claims",
     "judge_all": "notebooks",
+    "put_into": "tables.put",
     "rank_correlation": "claims",
     "training": "runs.functions",
     "trend": "claims",
@@ -99,6 +101,7 @@ __all__ = [
     "grid",
     "judge",
     "judge_all",
+    "put_into",
     "rank_correlation",
     "training",
     "trend",

@@ -51,7 +51,8 @@ TARGET = "claims"
 def _add_target(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "target",
-        help="first of all: a folder or file of claims, or a paper's short name (default: claims)",
+        help="first of all: a folder or file of claims, or the key of a paper, embinit's or an "
+        "installed package's (default: claims)",
     )
     command.add_argument(
         "--claim",
@@ -83,6 +84,8 @@ def _target(target: str) -> list[str]:
     """
     if Path(target).exists():
         return [target]
+    from embinit.papers import PAPERS
+
     if re.fullmatch(r"\w+", target):
         shipped = f"embinit.papers.{target}.claims"
         with contextlib.suppress(ModuleNotFoundError):
@@ -91,12 +94,51 @@ def _target(target: str) -> list[str]:
         beside = Path(__file__).parents[2] / "claims" / target
         if beside.is_dir():
             return [str(beside)]
-    from embinit.papers import PAPERS
-
+    if (module := PAPERS.module(target)) is not None:
+        if (where := _claims_beside(module, target)) is not None:
+            return where
+        raise InputError(
+            f"{target} is a paper of {module}, which ships no claims; put them into the package "
+            f"{module}.claims, or name their folder"
+        )
     raise InputError(
         f"{target} is no folder of claims here, and no paper: known are {', '.join(PAPERS)}; "
         "embinit new DIR makes a folder of claims"
     )
+
+
+def _claims_beside(module: str, key: str) -> list[str] | None:
+    """The claims of a paper of another package, as pytest takes them; None where there are none.
+
+    They are in the package ``claims`` beside the paper's module or in it, or, where the package is
+    installed from its checkout, in the folder ``claims`` of the project. No module is loaded.
+
+    Args:
+        module: The module that has the paper.
+        key: The paper's key.
+    """
+    top, *below = module.split(".")
+    try:
+        spec = importlib.util.find_spec(top)
+    except ValueError:
+        return None
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    folder = Path(next(iter(spec.submodule_search_locations)))
+    for depth in range(len(below), -1, -1):
+        claims = folder.joinpath(*below[:depth], "claims")
+        if _has_tests(claims):
+            name = ".".join([top, *below[:depth], "claims"])
+            return ["--pyargs", name] if (claims / "__init__.py").exists() else [str(claims)]
+    for root in folder.parents[:2]:
+        for claims in (root / "claims" / key, root / "claims"):
+            if (root / "pyproject.toml").is_file() and _has_tests(claims):
+                return [str(claims)]
+    return None
+
+
+def _has_tests(folder: Path) -> bool:
+    return any(folder.glob("test_*.py"))
 
 
 def _add_list(commands: Any) -> None:

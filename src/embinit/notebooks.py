@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from embinit.claims.definitions import Claim
+from embinit.claims.definitions import claim_of
 from embinit.claims.judging import ClaimTest, judge
 from embinit.errors import InputError
 from embinit.papers import arm_labels, papers_of
@@ -226,12 +226,7 @@ def judge_all(
 
 
 def _experiments(test: ClaimTest, tier: str) -> Sequence[Any]:
-    claim = Claim.of(test)
-    if claim is None:
-        raise InputError(
-            f"{getattr(test, '__name__', test)} is no claim; decorate it: "
-            "@claim(id, says=…, family=…, on=…)"
-        )
+    claim = claim_of(test)
     experiments = claim.experiments(tier)
     if not experiments:
         raise InputError(f"{claim.id} has no experiment on tier {tier}")

@@ -112,6 +112,11 @@ class Registry(Generic[T]):
         """The object that is registered under a name; entry points are not loaded."""
         return self._entries.get(name)
 
+    def module(self, name: str) -> str | None:
+        """The module that an object comes from, which is not loaded; None where none has it."""
+        point = _points(self._group).get(name)
+        return self._homes.get(name) if point is None else point.module
+
     def _load_entry_point(self, name: str) -> None:
         if (point := _points(self._group).get(name)) is None:
             return

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from embinit.claims.comparisons import Comparison
-from embinit.claims.definitions import Claim, Family, comparisons_of
+from embinit.claims.definitions import Family, claim, claim_of, comparisons_of, misstated
 from embinit.claims.experiments import Experiment
 from embinit.claims.paired_tests import Relation, Verdict
 from embinit.errors import InputError
@@ -44,8 +44,8 @@ def a_a(
         ours = arms[arm or arms.baseline]
         assert ours > ours.on_other_seeds()
 
-    return Claim(
-        f"{family.name}/{name}",
+    return claim(
+        f"{getattr(family, 'name', family)}/{name}",
         says=f"Control: {arm or 'the baseline'} differs from itself on other seeds",
         where="control",
         family=family,
@@ -66,18 +66,17 @@ def falsehood(
     Returns:
         The test, to be bound to a name that begins with ``test_``.
 
-    Raises:
-        InputError: The function is no claim.
     """
-    stated = Claim.of(claim_test)
-    if stated is None:
-        raise InputError(f"{claim_test!r} is no claim, so it has no opposite")
 
     def test(arms: Experiment) -> None:
         for comparison in comparisons_of(claim_test, arms):
             assert _opposite(comparison)
 
-    return Claim(
+    try:
+        stated = claim_of(claim_test)
+    except InputError as error:
+        return misstated(name, InputError(f"it has no opposite: {error}"))(test)
+    return claim(
         f"{stated.family.name}/{name}",
         says=f"Control: the opposite of '{stated.says}'",
         where="control",

@@ -14,6 +14,7 @@ decide. A claim never trains, and states its comparisons positively: no ``not``,
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -171,8 +172,86 @@ class Claim(Statement):
         return verdict is self.expects
 
 
-claim = Claim
-"""The decorator's name, as a claim reads."""
+@dataclass(frozen=True)
+class Misstated(Statement):
+    """Stands in for a claim whose decorator can't be used; its test fails with the reason.
+
+    An exception in a decorator would end the import of its module, and so cost all claims there.
+
+    Attributes:
+        error: What is wrong with it.
+        line: The line of its decorator.
+    """
+
+    error: InputError = field(kw_only=True)
+    line: int = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Checks nothing: what is wrong is known."""
+
+
+def misstated(id: str, error: InputError) -> Misstated:
+    """The stand-in for a claim, with the line that states it.
+
+    Args:
+        id: The claim's id, as far as it has one.
+        error: What is wrong with it.
+    """
+    frame = sys._getframe(1)
+    here = f"{__package__}."
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(here):
+        frame = frame.f_back
+    return Misstated(str(id), "", error=error, line=frame.f_lineno)
+
+
+def claim(
+    id: str,
+    says: str | None = None,
+    where: str = "",
+    *,
+    family: Family | None = None,
+    experiments: Callable[[str], Sequence[Experiment]] = _missing,
+    on: Callable[[str], Sequence[Experiment]] | Sequence[Any] | None = None,
+    expects: Verdict | None = None,
+    equal: str | None = None,
+) -> Statement:
+    """A decorator that makes a test a ``Claim``, whose attributes its arguments are.
+
+    What can't be used, such as an id of another form, is the claim's own failure when it is read.
+    Other claims of its module are tested.
+    """
+    try:
+        if says is None:
+            raise InputError(f"{id} states nothing; say it in a sentence: claim(…, says='…')")
+        return Claim(
+            id,
+            says,
+            where,
+            family=family,  # type: ignore[arg-type]
+            experiments=experiments,
+            on=on,
+            expects=expects,
+            equal=equal,
+        )
+    except InputError as error:
+        return misstated(id, error)
+
+
+def claim_of(test: object) -> Claim:
+    """The claim that a function was decorated with.
+
+    Raises:
+        InputError: It has none, or one that can't be used.
+    """
+    stated = Statement.of(test)
+    if isinstance(stated, Misstated):
+        raise stated.error
+    if not isinstance(stated, Claim):
+        raise InputError(
+            f"{getattr(test, '__name__', test)} is no claim; decorate it: "
+            "@claim(id, says=…, family=…, on=…)"
+        )
+    return stated
 
 
 def argument_of(test: Callable[..., Any]) -> str:

@@ -19,6 +19,9 @@ from embinit.specs import Cut, DataSpec, PositionSpec, RunSpec, TableSpec
 SEEDS, MOST_SEEDS = 5, 20
 """The seeds of the first look, and of the last."""
 
+OWN_TIERS: dict[str, None] = {}
+"""The tiers that experiments of this process have sizes for."""
+
 NOISE_FLOOR = "noise-floor"
 """The margin that comes from the baseline's noise floor, which ``claims.lock`` has."""
 
@@ -143,14 +146,15 @@ def experiment(
         baseline: The arm that others are held against; by default the first.
         seeds: How many seeds the first look takes.
         most_seeds: How many the last look takes, for what is still UNDECIDED.
-        sizes: Arguments of every arm by tier, such as ``{"micro": {"epochs": 1}}``; a tier that
-            is not named has the arms as they are.
+        sizes: Arguments of every arm by tier, such as ``{"ci": {"epochs": 1}, "real": {}}``. A
+            tier's name may be any; one that is not named has the arms as they are.
 
     Returns:
         The experiment on each tier.
 
     Raises:
-        InputError: An arm's arguments, the metric, the margin or the baseline can't be used.
+        InputError: An arm's arguments, the metric, the margin, the baseline or the sizes can't be
+            used.
     """
     if not isinstance(training, Training):
         raise InputError(f"{training!r} is no training function; decorate it with @training(…)")
@@ -183,7 +187,26 @@ def experiment(
         arms=known,
         wants_noise_floor=margin == NOISE_FLOOR,
     )
-    return Experiments((made,), {tier: dict(each) for tier, each in (sizes or {}).items()})
+    return Experiments((made,), _sizes(made, {} if sizes is None else sizes))
+
+
+def _sizes(made: FunctionExperiment, given: object) -> dict[str, dict[str, Any]]:
+    """Sizes whose arguments the function takes, and whose tiers a session may ask for."""
+    pairs = given.items() if isinstance(given, Mapping) else [("", given)]
+    sizes: dict[str, dict[str, Any]] = {}
+    for tier, arguments in pairs:
+        if not isinstance(tier, str) or not tier or not isinstance(arguments, Mapping):
+            raise InputError(
+                f"the sizes of {made.name!r} are {given!r}; give every arm's arguments by tier, as "
+                'in {"ci": {"epochs": 1}, "real": {"epochs": 30}}'
+            )
+        try:
+            made.with_arguments(" ", **arguments)
+        except InputError as error:
+            raise InputError(f"the size {tier!r} of {made.name!r}: {error}") from None
+        sizes[tier] = dict(arguments)
+    OWN_TIERS.update(dict.fromkeys(sizes))
+    return sizes
 
 
 def _margin(given: object) -> float:

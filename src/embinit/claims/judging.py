@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from embinit.claims.budgets import unequal
 from embinit.claims.comparisons import Comparison, Decision, verdict_of
-from embinit.claims.definitions import Claim, Family, comparisons_of
+from embinit.claims.definitions import Claim, Family, claim_of, comparisons_of
 from embinit.claims.experiments import Experiment
 from embinit.claims.lock import Lock, command, lock_of, with_margin
 from embinit.claims.looks import Look, look, schedule
@@ -110,9 +110,7 @@ def read(
     Raises:
         InputError: The function is no claim, or compares what can't be compared.
     """
-    claim = Claim.of(test)
-    if claim is None:
-        raise InputError(f"{getattr(test, '__name__', test)} is no claim; decorate it with claim")
+    claim = claim_of(test)
     if family is not None:
         claim = replace(claim, family=family, on=None)
     _ = claim.family.share(experiment.tier)

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from embinit.claims.comparisons import Comparison
 from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
+from embinit.claims.functions import OWN_TIERS
 from embinit.claims.noise_floor import Floor
 from embinit.errors import InputError
-from embinit.registry import Registry
+from embinit.registry import Registry, nearest
 from embinit.runs.measures import Measure, measure
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
@@ -241,9 +242,20 @@ def with_tier(tier: str) -> list[Paper]:
     every = [PAPERS[key] for key in PAPERS]
     having = [known for known in every if tier in known.tiers]
     if not having:
-        names = dict.fromkeys(name for known in every for name in known.tiers)
-        raise InputError(f"unknown tier {tier!r}: known are {', '.join(names)}")
+        raise unknown_tier(tier)
     return having
+
+
+def is_tier(tier: str) -> bool:
+    """Whether a registered paper has a tier, or an experiment that was made has a size for it."""
+    return tier in OWN_TIERS or any(tier in PAPERS[key].tiers for key in PAPERS)
+
+
+def unknown_tier(tier: str) -> InputError:
+    """The error for a tier that nothing has."""
+    names = dict.fromkeys(name for key in PAPERS for name in PAPERS[key].tiers)
+    known = [*names, *(name for name in OWN_TIERS if name not in names)]
+    return InputError(f"unknown tier {tier!r}: {nearest(tier, known)}known are {', '.join(known)}")
 
 
 def arm_labels(papers: Iterable[Paper]) -> Callable[[RunSpec], str]:

@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
 NAME = "embinit-claims"
 MARK = "embinit.statement"
+NAMED = "embinit.named"
 SHORT_OPTIONS = "embinit_short_options"
 STRICT = "embinit_strict"
 CONTROLLER = "embinit.controller"
+UNUSABLE = "embinit.unusable"
 PHASES = ("setup", "call", "teardown")
 """A worker that crashed has its test reported as failed in none of them, with no properties."""
 STARTED: pytest.StashKey[float] = pytest.StashKey()
@@ -37,7 +39,10 @@ BEGAN: pytest.StashKey[float] = pytest.StashKey()
 """The same on the clock that never goes backwards, which times are measured on."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "tier": {"default": "micro", "help": "size (default: micro)"},
+    "tier": {
+        "default": "micro",
+        "help": "size, of a paper or of an experiment's own sizes (default: micro)",
+    },
     "claim": {
         "action": "append",
         "default": [],
@@ -166,6 +171,8 @@ def pytest_configure(config: pytest.Config) -> None:
         pytest.UsageError: One of the options can't be used.
     """
     config.stash[STARTED], config.stash[BEGAN] = time.time(), time.monotonic()
+    if _distributes(config):
+        config.pluginmanager.register(UnusableInWorkers())
     if _is_asked_for(config):
         claim_session(config)
     elif _distributes(config):
@@ -237,6 +244,52 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     statements = sys.modules.get("embinit.claims.statements")
     if statements is not None and statements.Statement.of(metafunc.function) is not None:
         claim_session(metafunc.config).parametrise(metafunc)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Makes a failed test of a module of claims that can't be imported, where claims are run."""
+    report = yield
+    if (
+        report.failed
+        and isinstance(collector, pytest.Module)
+        and not collector.config.option.collectonly
+    ):
+        from embinit.pytest_plugin.unloadable import Unloadable
+
+        failing = Unloadable.of(report, collector)
+        if failing is not None:
+            claim_session(collector.config)
+            made = pytest.CollectReport(report.nodeid, "passed", None, [failing])
+            made.sections = report.sections
+            return made
+    return report
+
+
+class UnusableInWorkers:
+    """Ends a session of pytest-xdist as one process would end it that can't use its options."""
+
+    def __init__(self) -> None:
+        self._told: str | None = None
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Keeps what a worker could not use."""
+        self._told = getattr(node, "workeroutput", {}).get(UNUSABLE, self._told)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, Any, Any]:
+        """Tells it.
+
+        Raises:
+            pytest.UsageError: There is something.
+        """
+        result = yield
+        if self._told is not None:
+            raise pytest.UsageError(self._told)
+        return result
 
 
 class Controller:

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from embinit.claims.definitions import Claim, Family
+from embinit.claims.definitions import Claim, Family, Misstated
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
+from embinit.pytest_plugin.unloadable import Unloadable, decorated
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,12 @@ class Folder:
     Attributes:
         counts: How many claims each family has, controls left out.
         homes: Where each id stands: files and lines.
+        unread: How many claims can't be read, so that nobody knows their families.
     """
 
     counts: dict[str, int]
     homes: dict[str, list[str]]
+    unread: int = 0
 
     @classmethod
     def of(cls, items: Iterable[pytest.Item], count: Callable[[Claim], int]) -> Folder:
@@ -39,12 +42,15 @@ class Folder:
             items: All tests that were collected, before any is deselected.
             count: Gives the number of a claim's experiments.
         """
+        items = list(items)
         functions = [item for item in items if isinstance(item, pytest.Function)]
         claims = [item for item in functions if Claim.of(item.function) is not None]
+        broken = {item.path: item.claims for item in items if isinstance(item, Unloadable)}
+        unread = 0
         counts: dict[str, int] = defaultdict(int)
         homes: dict[str, list[str]] = defaultdict(list)
         met = set()
-        for item in (*functions, *_beside(claims)):
+        for item in (*functions, *_beside(claims, broken)):
             statement = Statement.of(item.function)
             line = item.function.__code__.co_firstlineno
             key = (item.path, item.cls, item.originalname or item.name)
@@ -52,9 +58,11 @@ class Folder:
                 continue
             met.add(key)
             homes[statement.id].append(f"{item.path.name}:{line}")
+            if isinstance(statement, Misstated):
+                unread += 1
             if isinstance(statement, Claim) and statement.expects is None:
                 counts[statement.family.name] += count(statement)
-        return cls(dict(counts), dict(homes))
+        return cls(dict(counts), dict(homes), unread + sum(broken.values()))
 
     def family(self, claim: Claim, tier: str) -> Family:
         """The claim's family with its size.
@@ -71,7 +79,8 @@ class Folder:
         family, counted = claim.family, self.counts.get(claim.family.name, 0)
         size = family.size_on(tier)
         if size is None:
-            return family.counted(max(counted, 1))
+            # A claim that can't be read may be of this family, and takes a share of its alpha.
+            return family.counted(max(counted + self.unread, 1))
         if counted > size:
             raise InputError(
                 f"family {family.name!r} has {counted} claims on tier {tier}, and its size there "
@@ -80,8 +89,16 @@ class Folder:
         return family
 
 
-def _beside(claims: Iterable[pytest.Function]) -> Iterable[pytest.Function]:
-    """The tests of files that lie beside those of claims and were not collected."""
+def _beside(
+    claims: Iterable[pytest.Function], broken: dict[Path, int]
+) -> Iterable[pytest.Function]:
+    """The tests of files that lie beside those of claims and were not collected.
+
+    Args:
+        claims: The claims that were collected.
+        broken: The files that can't be loaded, with how many claims each has; those that are met
+            here are added.
+    """
     modules = {item.path: item.getparent(pytest.Module) for item in claims}
     for folder in dict.fromkeys(path.parent for path in modules):
         known = next(module for path, module in modules.items() if path.parent == folder)
@@ -90,8 +107,8 @@ def _beside(claims: Iterable[pytest.Function]) -> Iterable[pytest.Function]:
         patterns = known.config.getini("python_files")
         for path in sorted(folder.glob("*.py")):
             fits = any(fnmatch.fnmatch(path.name, pattern) for pattern in patterns)
-            if path not in modules and fits and _may_have_claims(path):
-                yield from _collected(known.parent, path)
+            if path not in modules and path not in broken and fits and _may_have_claims(path):
+                yield from _collected(known.parent, path, broken)
 
 
 def _may_have_claims(path: Path) -> bool:
@@ -101,12 +118,15 @@ def _may_have_claims(path: Path) -> bool:
         return False
 
 
-def _collected(parent: pytest.Collector, path: Path) -> list[pytest.Function]:
+def _collected(
+    parent: pytest.Collector, path: Path, broken: dict[Path, int]
+) -> list[pytest.Function]:
     """The functions of a file; none where it can't be loaded, which pytest tells when it is run."""
     try:
         module = pytest.Module.from_parent(parent, path=path)
         return [each for each in module.collect() if isinstance(each, pytest.Function)]
     except Exception:
+        broken[path] = decorated(path.read_text(encoding="utf-8"))
         return []
     except pytest.skip.Exception:
         return []

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from embinit.claims.definitions import Claim, Family, argument_of
+from embinit.claims.definitions import Claim, Family, Misstated, argument_of, claim
 from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case, read
 from embinit.claims.lock import lock_beside
@@ -79,7 +79,7 @@ NO_CLAIM = "it takes an experiment and is no claim; decorate it: @claim(id, says
 
 def lacks_its_claim(item: pytest.Function) -> bool:
     """Whether a test beside claims takes an experiment that nothing gives it."""
-    if Claim not in [each for each in vars(item.module).values() if isinstance(each, type)]:
+    if not any(each is claim or each is Claim for each in vars(item.module).values()):
         return False
     known = item._fixtureinfo.name2fixturedefs
     params = getattr(getattr(item, "callspec", None), "params", {})
@@ -98,16 +98,30 @@ def cannot_be_read(item: pytest.Function, error: Exception) -> None:
 
 def located(item: pytest.Function, error: Exception) -> str:
     """One line for a claim that can't be read: file, line, and what is wrong there."""
+    stated = Statement.of(item.function)
+    line = stated.line if isinstance(stated, Misstated) else line_in(item.path, error)
+    return told(item, line or inspect.unwrap(item.function).__code__.co_firstlineno, error)
+
+
+def line_in(path: Path, error: BaseException) -> int | None:
+    """The line of a file at which an error came about; None where it came about elsewhere."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return error.lineno
     frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if Path(frame.filename) == item.path]
-    line = lines[-1] if lines else inspect.unwrap(item.function).__code__.co_firstlineno
+    lines = [frame.lineno for frame in frames if Path(frame.filename) == path]
+    return lines[-1] if lines else None
+
+
+def told(node: pytest.Item | pytest.Collector, line: int, error: BaseException) -> str:
+    """An error in one line: the node's file, the line, and what is wrong there."""
     if isinstance(error, ModuleNotFoundError):
         error = lacking_models(error) or error
-    what = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    what = text if isinstance(error, InputError) else f"{type(error).__name__}: {text}"
     try:
-        path = item.path.relative_to(item.config.rootpath)
+        path = node.path.relative_to(node.config.rootpath)
     except ValueError:
-        path = item.path
+        path = node.path
     return f"{path}:{line}: {what}"
 
 

@@ -19,7 +19,7 @@ import os
 import time
 import uuid
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ import pytest
 
 from embinit.claims.audit import Audit
 from embinit.claims.comparisons import OTHER_SEEDS
-from embinit.claims.definitions import Claim
+from embinit.claims.definitions import Claim, Misstated
 from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case, Judgement, NextLook, broken, judge, next_look
 from embinit.claims.lock import lock_beside
@@ -43,14 +43,16 @@ from embinit.errors import (
     lacking_models,
     printable,
 )
-from embinit.papers import arm_labels, paper, papers_of, with_tier
+from embinit.papers import arm_labels, is_tier, paper, papers_of, unknown_tier
 from embinit.pytest_plugin import (
     BEGAN,
     CONTROLLER,
     MARK,
+    NAMED,
     PHASES,
     STARTED,
     STRICT,
+    UNUSABLE,
     outlook,
     progress_line,
 )
@@ -69,6 +71,7 @@ from embinit.pytest_plugin.items import (
 )
 from embinit.pytest_plugin.outcomes import AUDIT_PROPERTY, settle, settle_audit
 from embinit.pytest_plugin.registering import Registering
+from embinit.pytest_plugin.unloadable import Unloadable
 from embinit.registry import nearest
 from embinit.report import baseline
 from embinit.report.baseline import Change
@@ -88,7 +91,6 @@ from embinit.specs import RunSpec
 
 PROPERTY = "embinit.verdict"
 CLUSTER_ADDRESS = "embinit.cluster"
-NAMED = "embinit.named"
 FAILED = "embinit.failed"
 UNWRITTEN = "embinit.unwritten"
 PATHS = "embinit.paths"
@@ -133,6 +135,7 @@ class ClaimSession:
         self._ended: set[str] = set()
         self._without: set[object] = set()
         self._absent = 0
+        self._unloadable: list[str] = []
         self._modules: dict[Home, None] = {}
         self._planned_first: list[RunSpec] = []
         self._open = contextlib.ExitStack()
@@ -219,7 +222,6 @@ class ClaimSession:
         return None if named is None else self._path("baseline")
 
     def _check_options(self) -> None:
-        with_tier(self.tier)
         seeds, most = self.option("seeds"), self.option("max-seeds")
         if seeds is not None and seeds < 2:
             raise InputError(f"--embinit-seeds {seeds}: a paired test needs at least 2; 5 is usual")
@@ -373,10 +375,35 @@ class ClaimSession:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
         """Counts all claims before any is deselected; reads those that are left at the end."""
-        folder = Folder.of(items, self._count)
-        self._select(items)
+        unloadable = [item for item in items if isinstance(item, Unloadable)]
+        folders: list[Folder] = []
+
+        def select() -> None:
+            if not is_tier(self.tier):  # experiments may name tiers of their own
+                raise pytest.UsageError(str(unknown_tier(self.tier)))
+            folders.append(Folder.of(items, self._count))
+            self._select(items)
+
+        self._or_unusable(items, select)
         yield
-        self._read_all(items, folder)
+        # Any selection may ask for a claim that such a module has.
+        items[:0] = [item for item in unloadable if folders and item not in items]
+        self._unloadable = [item.line for item in unloadable]
+        if folders:
+            self._or_unusable(items, lambda: self._read_all(items, folders[0]))
+
+    def _or_unusable(self, items: list[pytest.Item], step: Callable[[], None]) -> None:
+        """Does a step; a worker tells its controller of a usage error there, and runs no test.
+
+        pytest-xdist would take the error for a crash of the worker.
+        """
+        try:
+            step()
+        except pytest.UsageError as error:
+            if not self._is_worker:
+                raise
+            getattr(self.config, "workeroutput")[UNUSABLE] = str(error)  # noqa: B009
+            items.clear()
 
     def _select(self, items: list[pytest.Item]) -> None:
         """Keeps the claims and audits whose ids --embinit-claim asks for, and no other test.
@@ -391,7 +418,8 @@ class ClaimSession:
         kept = [
             item
             for item in items
-            if any(fnmatch.fnmatchcase(each, glob) for each in ids[item] for glob in globs)
+            if isinstance(item, Unloadable)
+            or any(fnmatch.fnmatchcase(each, glob) for each in ids[item] for glob in globs)
         ]
         if not kept:
             known = sorted({each for every in ids.values() for each in every})
@@ -432,7 +460,8 @@ class ClaimSession:
         for item in items:
             if not isinstance(item, pytest.Function):
                 continue
-            if Statement.of(item.function) is None:
+            stated = Statement.of(item.function)
+            if stated is None:
                 if lacks_its_claim(item):
                     cannot_be_read(item, InputError(NO_CLAIM))
                 continue
@@ -441,6 +470,8 @@ class ClaimSession:
             item.user_properties.append((MARK, json.dumps(home)))
             named = {"nodeid": argument(item), "id": ids_of(item)[-1]}
             item.user_properties.append((NAMED, json.dumps(named)))
+            if isinstance(stated, Misstated):
+                cannot_be_read(item, stated.error)
             claim = Claim.of(item.function)
             if claim is None:
                 continue
@@ -522,9 +553,11 @@ class ClaimSession:
         if self.option("list"):
             return outlook.listing(self._cases)
         verbosity = self.config.get_verbosity()
+        # Told before anything trains, since the test that fails comes in its turn.
+        broken = [f"embinit: its claims are not run: {line}" for line in self._unloadable]
         if verbosity < 0 or self.registering.is_asked_for:
-            return []
-        lines = outlook.session_lines(self._cases, self._most_seeds)
+            return broken
+        lines = [*broken, *outlook.session_lines(self._cases, self._most_seeds)]
         if self._absent:
             lines.insert(
                 0, f"embinit: {self._absent} left out, with no experiment on tier {self.tier}"

@@ -1,0 +1,87 @@
+"""A module of claims that raises when it is imported: one failed test, and others are run.
+
+pytest itself ends a session that has such a module before any test. Here a mistake costs the claims
+of its own file alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import traceback
+from pathlib import Path
+
+import pytest
+
+from embinit.errors import InputError
+from embinit.pytest_plugin import MARK, NAMED
+from embinit.pytest_plugin.items import line_in, told
+
+_DECORATED = re.compile(r"^[ \t]*@(?:\w+\.)?claim\b", re.MULTILINE)
+
+
+class Unloadable(pytest.Item):
+    """Fails in the place of a module's claims.
+
+    Attributes:
+        line: One line that says what is wrong: file, line and mend.
+        claims: How many claims the module has, by its text.
+    """
+
+    def __init__(self, *, line: str, text: str, claims: int, **given: object) -> None:
+        super().__init__(**given)  # type: ignore[arg-type]
+        self.line, self.claims, self._text = line, claims, text
+        home = (self.path.stem, str(self.path))
+        named = {"nodeid": self.parent.nodeid if self.parent else self.nodeid}
+        self.user_properties += [(MARK, json.dumps(home)), (NAMED, json.dumps(named))]
+
+    @classmethod
+    def of(cls, report: pytest.CollectReport, module: pytest.Module) -> Unloadable | None:
+        """What fails in the place of a module that was collected in vain.
+
+        Args:
+            report: What pytest says of it.
+            module: The module.
+
+        Returns:
+            None where the file has no claims, or can't be read as text.
+        """
+        call: pytest.CallInfo[object] | None = getattr(report, "call", None)
+        error = None if call is None or call.excinfo is None else call.excinfo.value
+        try:
+            source = module.path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+        if error is None or not re.search(r"\bembinit\b", source) or "claim" not in source:
+            return None
+        if isinstance(error, pytest.Collector.CollectError) and error.__cause__ is not None:
+            error = error.__cause__
+        line = told(module, line_in(module.path, error) or 1, error)
+        # The line is not all of an error that comes from elsewhere, so pytest's account is kept.
+        told_whole = isinstance(error, InputError) or _ends_in(module.path, error)
+        text = line if told_whole else f"{line}\n\n{report.longreprtext}"
+        made: Unloadable = cls.from_parent(
+            module, name="module", line=line, text=text, claims=decorated(source)
+        )
+        return made
+
+    def runtest(self) -> None:
+        """Fails with what is wrong."""
+        pytest.fail(self._text, pytrace=False)
+
+    def reportinfo(self) -> tuple[object, int | None, str]:  # type: ignore[override]
+        """The file, for pytest."""
+        return self.path, None, self.nodeid
+
+
+def _ends_in(path: Path, error: BaseException) -> bool:
+    """Whether an error came about in a file itself, and not in what that calls."""
+    if isinstance(error, SyntaxError):
+        return error.filename == str(path)
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and Path(frames[-1].filename) == path
+
+
+def decorated(source: str) -> int:
+    """How many claims a file has, by its text."""
+    return len(_DECORATED.findall(source))
