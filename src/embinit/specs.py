@@ -388,12 +388,15 @@ class TableSpec:
         trained: Whether the tables are trained; else they are frozen.
         sigma: The standard deviation that the init's table is standardised to, with mean zero;
             None keeps the table. It changes the scale and holds the content fixed.
+        rate: What the learning rate is multiplied by for the tables. Adam moves a table by the
+            rate, whatever the table's width.
     """
 
     init: str
     source: str | None
     trained: bool = True
     sigma: float | None = _later(None)
+    rate: float = _later(1.0)
 
 
 @dataclass(frozen=True)
@@ -402,8 +405,10 @@ class PositionSpec:
 
     Attributes:
         kind: The kind of positions, a key of ``tables.positions.KINDS``.
-        multiplier: What the embeddings are multiplied by, such as ``one`` or ``sqrt(D)``.
-        pe_scale: What the positions are multiplied by, such as ``one``.
+        multiplier: What the embeddings are multiplied by: a key of ``tables.positions.MULTIPLIERS``
+            such as ``one`` or ``sqrt(D)``, or a number as text, such as ``8``.
+        pe_scale: What the positions are multiplied by, likewise. Positions that are trained start
+            from the product.
     """
 
     kind: str = "sinusoidal"
