@@ -290,6 +290,8 @@ class LanguageModelSpec(Recipe):
         betas: Adam's betas.
         eps: Adam's epsilon.
         precision: The precision of matrix products.
+        mechanism: Whether the mechanism is measured too: each layer's gradient norm at the first
+            step, and how much of each state is the embedding, before training and after.
     """
 
     batch_size: int
@@ -300,6 +302,7 @@ class LanguageModelSpec(Recipe):
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
     precision: str = "float32"
+    mechanism: bool = _later(False)
 
     kind: ClassVar[str] = "language-model"
 
