@@ -128,7 +128,7 @@ def test_a_setting_that_came_later_leaves_stored_runs_valid():
             ),
         ),
         ("training", ("validation_bleu",)),
-        ("table", ("sigma",)),
+        ("table", ("sigma", "rate")),
     ):
         for name in names:
             del before[part][name]

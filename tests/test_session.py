@@ -382,7 +382,7 @@ def test_missing_data_is_a_problem_and_trains_nothing(tmp_path):
 
 def test_a_source_without_the_vocabularys_words_costs_its_own_runs_alone(tmp_path, monkeypatch):
     """The arms that read no vectors are trained, in whatever cohort they were to be."""
-    monkeypatch.setattr(SOURCES, "_entries", dict(SOURCES._entries))
+    set_apart(monkeypatch, SOURCES)
     (tmp_path / "other.txt").write_text("zyzzyva " + " ".join(["0.5"] * 64) + "\n")
     xavier, pretrained = small_runs(seeds=(0,))
     sources = [(pretrained.table.source, tmp_path / "other.txt")]

@@ -250,7 +250,7 @@ def test_a_module_that_raises_is_told_by_workers_and_whatever_is_selected(
 
 def test_a_module_that_raises_alone_is_broken_and_listing_it_is_an_error(pytester, monkeypatch):
     """So ``embinit list`` does not pass over its claims."""
-    monkeypatch.setattr(TRAININGS, "_entries", {})
+    set_apart(monkeypatch, TRAININGS, empty=True)
     pytester.mkdir("claims").joinpath("test_mine.py").write_text(f"{CLAIMS}\n1 / 0\n")
     done = pytester.runpytest_inprocess("claims", "-p", "no:randomly")
     assert done.ret == 3

@@ -290,6 +290,8 @@ class LanguageModelSpec(Recipe):
         betas: Adam's betas.
         eps: Adam's epsilon.
         precision: The precision of matrix products.
+        mechanism: Whether the mechanism is measured too: each layer's gradient norm at the first
+            step, and how much of each state is the embedding, before training and after.
     """
 
     batch_size: int
@@ -300,6 +302,7 @@ class LanguageModelSpec(Recipe):
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
     precision: str = "float32"
+    mechanism: bool = _later(False)
 
     kind: ClassVar[str] = "language-model"
 
@@ -388,12 +391,15 @@ class TableSpec:
         trained: Whether the tables are trained; else they are frozen.
         sigma: The standard deviation that the init's table is standardised to, with mean zero;
             None keeps the table. It changes the scale and holds the content fixed.
+        rate: What the learning rate is multiplied by for the tables. Adam moves a table by the
+            rate, whatever the table's width.
     """
 
     init: str
     source: str | None
     trained: bool = True
     sigma: float | None = _later(None)
+    rate: float = _later(1.0)
 
 
 @dataclass(frozen=True)
@@ -402,8 +408,10 @@ class PositionSpec:
 
     Attributes:
         kind: The kind of positions, a key of ``tables.positions.KINDS``.
-        multiplier: What the embeddings are multiplied by, such as ``one`` or ``sqrt(D)``.
-        pe_scale: What the positions are multiplied by, such as ``one``.
+        multiplier: What the embeddings are multiplied by: a key of ``tables.positions.MULTIPLIERS``
+            such as ``one`` or ``sqrt(D)``, or a number as text, such as ``8``.
+        pe_scale: What the positions are multiplied by, likewise. Positions that are trained start
+            from the product.
     """
 
     kind: str = "sinusoidal"

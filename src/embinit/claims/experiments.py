@@ -36,6 +36,7 @@ class Experiment:
         positions: What is added to the embeddings.
         trained: Whether the tables are trained.
         sigma: What every arm's table is standardised to; None leaves it as the init makes it.
+        table_rate: What the learning rate is multiplied by for the tables.
         baseline: The init whose noise decides the margin.
         most_seeds: How many replicates an arm has at the most, at the last look; None means that
             the first look, at ``seeds``, is the only one.
@@ -63,6 +64,7 @@ class Experiment:
     changes: str = ""
     most_seeds: int | None = None
     planted: float | None = None
+    table_rate: float = 1.0
 
     def __getitem__(self, init: str) -> Quantity:
         """The arm of an init: its metric, one value a seed.
@@ -106,7 +108,7 @@ class Experiment:
             data=self.data,
             model=self.model,
             training=self.training,
-            table=TableSpec(init, source, self.trained, self.sigma),
+            table=TableSpec(init, source, self.trained, self.sigma, self.table_rate),
             positions=self.positions,
             seed=seed,
         )
@@ -202,6 +204,15 @@ class Experiment:
     def with_sigma(self, sigma: float) -> Experiment:
         """The same experiment with every arm's table standardised to ``sigma``."""
         return self.changed(f"at sigma {sigma:g}", sigma=sigma)
+
+    def with_table_rate(self, times: float) -> Experiment:
+        """The same experiment with tables that learn at ``times`` the rate."""
+        return self.changed(f"at {times:g} × the table's rate", table_rate=times)
+
+    def with_wider_positions(self, times: float) -> Experiment:
+        """The same experiment with positions that are multiplied by ``times``."""
+        positions = replace(self.positions, pe_scale=f"{times:.17g}")
+        return self.changed(f"with PE × {times:g}", positions=positions)
 
     def frozen(self) -> Experiment:
         """The same experiment with tables that are not trained."""

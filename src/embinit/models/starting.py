@@ -132,11 +132,13 @@ def learned_positions(spec: RunSpec, data: DataSpec) -> int:
 def position_table(spec: RunSpec, length: int, table: Table) -> Float[Tensor, "L E"]:
     """A run's positional encodings for one side, whose table is ``table``."""
     assert spec.model is not None
-    if spec.positions.pe_scale != "one":
-        raise InputError(f"PE × {spec.positions.pe_scale} is for probes; a model adds PE as it is")
+    width, pe_scale = spec.model.table_width, spec.positions.pe_scale
+    if pe_scale == positions.OF_PROBES:
+        raise InputError(f"PE × {pe_scale} is for probes; a model takes a number, such as 8")
     generator = stream(spec.seed, "positions")
     rows = ordinary_rows(table.values, table.special)
-    return positions.table(spec.positions.kind, length, spec.model.table_width, generator, rows)
+    made = positions.table(spec.positions.kind, length, width, generator, rows)
+    return made * positions.multiplier(pe_scale, width)
 
 
 def multiplier(spec: RunSpec) -> float:

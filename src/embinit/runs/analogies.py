@@ -105,8 +105,10 @@ def evaluate(run: RunSpec, data_dir: Path | None) -> RunResult:
     position_stream = stream(run.seed, "positions")
     length = run.data.max_length
     pe = positions.table(run.positions.kind, length, dim, position_stream, table)
-    if run.positions.pe_scale == "sigma_p/sigma_x":
+    if run.positions.pe_scale == positions.OF_PROBES:
         pe = pe * (table_statistics(vectors, special).sigma / xavier_sigma(len(words), dim))
+    else:
+        pe = pe * positions.multiplier(run.positions.pe_scale, dim)
     multiplier = positions.multiplier(run.positions.multiplier, dim)
     pe_rows = random_positions(pe, len(words), position_stream)
     read = encoder_input(table, multiplier, pe_rows)

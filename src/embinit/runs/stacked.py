@@ -10,8 +10,8 @@ Shapes: R runs of S seeds, B examples.
 from __future__ import annotations
 
 import functools
-import itertools
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from embinit.data.batching import Buckets, in_order
 from embinit.data.preparation import Split
 from embinit.errors import InputError
+from embinit.models.embedding import Embedding
 from embinit.models.graphs import Replayed, Step, cuda_graphs
 from embinit.models.layers import SeedDropout
 from embinit.models.memory import ran_out
@@ -64,7 +65,8 @@ class StackedTrainer(ABC, Generic[Model]):
         model: The stacked model of all runs.
         curves: What is measured of each epoch.
         learn: Learns a batch: ``step``, on a GPU replayed from CUDA graphs.
-        pieces: Parameters that Adam learns run by run (see ``LANES``), and each run's piece.
+        pieces: Parameters that Adam learns run by run, and each run's piece: those with elements
+            left over (see ``LANES``), and tables that learn at a rate of their own.
     """
 
     def __init__(
@@ -105,11 +107,29 @@ class StackedTrainer(ABC, Generic[Model]):
             spec.dropout,
         )
         learnt = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        self.pieces = {} if self.on_gpu else _pieces(learnt)
-        whole = [parameter for parameter in learnt if parameter not in self.pieces]
+        times = [spec.table.rate for spec in start.specs]
+        tables = set() if set(times) == {1.0} else _tables(model)
+        self.pieces = {
+            parameter: [nn.Parameter(of_run) for of_run in parameter.detach().unbind()]
+            for parameter in learnt
+            if parameter in tables or (parameter[0].numel() % LANES and not self.on_gpu)
+        }
+        groups = defaultdict(list, {1.0: [each for each in learnt if each not in self.pieces]})
+        for parameter, pieces in self.pieces.items():
+            of_runs = times if parameter in tables else [1.0] * self.runs
+            for piece, factor in zip(pieces, of_runs, strict=True):
+                groups[factor].append(piece)
+        # A rate that changes is a tensor, of which every factor has its own.
+        self._rates = (
+            {}
+            if lr is None
+            else {1.0: lr} | {factor: lr * factor for factor in groups if factor != 1.0}
+        )
         self.optimizer = torch.optim.Adam(
-            [*whole, *itertools.chain.from_iterable(self.pieces.values())],
-            lr=settings.lr if lr is None else lr,
+            [
+                {"params": each, "lr": self._rates.get(factor, settings.lr * factor)}
+                for factor, each in groups.items()
+            ],
             betas=settings.betas,
             eps=settings.eps,
             fused=True,
@@ -173,8 +193,15 @@ class StackedTrainer(ABC, Generic[Model]):
             group = self.buckets.groups[batch.group]
             chosen = torch.stack([order[batch.group][batch.low : batch.high] for order in orders])
             self.before_step(number)
+            self._scale_rates()
             self.learn(chosen.to(self.device), group.source, group.target)
         self.curves.train_loss.append((self.total / self.buckets.steps).cpu())
+
+    def _scale_rates(self) -> None:
+        """Let the tables' rates follow one that changes."""
+        for factor, rate in self._rates.items():
+            if factor != 1.0:
+                torch.mul(self._rates[1.0], factor, out=rate)
 
     def step(self, chosen: Int[Tensor, "S B"], source: int, target: int) -> None:
         """Learn the examples ``chosen`` of the training split, cut to so many words."""
@@ -213,13 +240,9 @@ class StackedTrainer(ABC, Generic[Model]):
         return (loss / total).cpu()
 
 
-def _pieces(parameters: Sequence[nn.Parameter]) -> dict[nn.Parameter, list[nn.Parameter]]:
-    """The parameters with left-over elements, and for each its runs' views of it."""
-    return {
-        parameter: [nn.Parameter(of_run) for of_run in parameter.detach().unbind()]
-        for parameter in parameters
-        if parameter[0].numel() % LANES
-    }
+def _tables(model: nn.Module) -> set[nn.Parameter]:
+    """The model's input tables."""
+    return {module.table for module in model.modules() if isinstance(module, Embedding)}
 
 
 class GraphCache:

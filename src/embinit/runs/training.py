@@ -71,12 +71,13 @@ def train(
 def _graph_key(cohort: Cohort, data_dir: Path | None, device: str) -> tuple[object, ...]:
     """Cohorts with equal keys can reuse CUDA graphs.
 
-    They have equal tensor shapes and the same trainable parameters.
+    They have equal tensor shapes, the same trainable parameters, and the same rates of each run.
     """
     seeds = [run.seed for run in cohort.runs]
     trained = {run.table.trained for run in cohort.runs}
     pattern = tuple(sorted(set(seeds)).index(seed) for seed in seeds)
-    return (cohort.runs[0].cohort_key, pattern, frozenset(trained), data_dir, device)
+    rates = tuple(run.table.rate for run in cohort.runs)
+    return (cohort.runs[0].cohort_key, pattern, frozenset(trained), rates, data_dir, device)
 
 
 def _trainer_of(cohort: Cohort, data_dir: Path | None, device: str) -> CohortTraining:

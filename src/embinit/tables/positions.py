@@ -25,6 +25,9 @@ from embinit.specs import LEARNED
 PositionKind = Callable[[int, int, torch.Generator | None, Tensor | None], Tensor]
 """Makes PE (L, D) from length L, width D, and perhaps a generator and the table's rows (N, D)."""
 
+OF_PROBES = "sigma_p/sigma_x"
+"""The scale of positions by which an evaluation widens them as its table was widened."""
+
 APART = 16
 """The number of a table's directions that the kind ``apart`` gives to the positions."""
 
@@ -132,12 +135,22 @@ def table(
 
 
 def multiplier(kind: str, dim: int) -> float:
-    """The factor that a table of width ``dim`` is multiplied by.
+    """The factor that a table of width ``dim``, or its positions, are multiplied by.
+
+    Args:
+        kind: A name in ``MULTIPLIERS``, or a number above 0 as text, such as ``8``.
+        dim: D, the width.
 
     Raises:
         InputError: The kind of multiplier is unknown.
     """
-    return MULTIPLIERS[kind](dim)
+    try:
+        number = float(kind)
+    except ValueError:
+        return MULTIPLIERS[kind](dim)
+    if not (math.isfinite(number) and number > 0):
+        raise InputError(f"can't multiply by {kind}: name a finite number above 0")
+    return number
 
 
 def _waves(length: int, base: float, exponent: Float[Tensor, "D"]) -> Float[Tensor, "{length} D"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -137,8 +138,14 @@ def check(run: RunSpec, data_dir: Path | None) -> None:
     """Reads the run's text and vectors, so that bad input is named before any training.
 
     Raises:
-        InputError: Text or vectors are missing, broken, or do not fit the run.
+        InputError: Text or vectors are missing, broken, or do not fit the run, or the tables'
+            learning rate is not above zero.
     """
+    if not (math.isfinite(run.table.rate) and run.table.rate > 0):
+        raise InputError(
+            f"the tables' rate can't be multiplied by {run.table.rate:g}: name a number above 0, "
+            "or freeze the tables"
+        )
     data = prepare(run.data, data_dir)
     if run.table.source is None:
         return

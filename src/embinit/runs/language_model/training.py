@@ -15,6 +15,7 @@ from embinit.models.graphs import own_stream
 from embinit.models.layers import Dropout, no_dropout
 from embinit.models.losses import NOTHING, cross_entropy
 from embinit.models.starting import Start
+from embinit.models.stream import embedding_shares
 from embinit.models.transformer import StackedTransformer
 from embinit.runs.scoring import cut
 from embinit.runs.stacked import Losses, Progress, StackedTrainer
@@ -23,6 +24,10 @@ from embinit.specs import LanguageModelSpec
 
 Prepare = Callable[[CausalLanguageModel], None]
 """Changes a model before it is trained."""
+
+
+STREAM_SENTENCES = 32
+"""How many validation sentences the stream is measured on."""
 
 
 class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
@@ -70,13 +75,17 @@ class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
         runs = len(start.specs)
         self.steps_done = torch.zeros((), device=device)
         self.first_norm = torch.zeros(runs, device=device)
+        self.layer_norms = torch.zeros(len(stack.encoder_layers), runs, device=device)
+        self.shares: list[Tensor] = []
         super().__init__(start, model, recipe, device, purpose, self.rate)
 
     def run(self, progress: Progress) -> None:
         """Measures the start, then trains all epochs."""
         with own_stream(self.device):
             self.validate()
+            self._measure_stream()
             self.train_epochs(lambda done: progress(done / self.recipe.epochs))
+            self._measure_stream()
 
     def before_step(self, number: int) -> None:
         """Sets the step's learning rate."""
@@ -90,6 +99,16 @@ class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
         ]
         norm = gradient_norms(gradients)
         self.first_norm.copy_(torch.where(self.steps_done == 0, norm, self.first_norm))
+        if self.recipe.mechanism:
+            norms = torch.stack(
+                [
+                    gradient_norms(
+                        [each.grad for each in layer.parameters() if each.grad is not None]
+                    )
+                    for layer in self.model.stack.encoder_layers
+                ]
+            )
+            self.layer_norms.copy_(torch.where(self.steps_done == 0, norms, self.layer_norms))
         self.steps_done += 1
         if self.recipe.clip is None:
             return
@@ -108,6 +127,19 @@ class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
     ) -> tuple[Float[Tensor, "R M D"], Int[Tensor, "S M"]]:
         read, labels = read_and_predicted(ids)
         return self.model(read, dropout), labels
+
+    @torch.inference_mode()
+    def _measure_stream(self) -> None:
+        """Measures how much of each state is the embedding, on the first validation sentences."""
+        if not self.recipe.mechanism:
+            return
+        self.model.eval()
+        split = self.data.validation
+        chosen = torch.arange(min(STREAM_SENTENCES, len(split)), device=self.device)
+        ids = cut(split.inputs, split.lengths, chosen)
+        read, labels = read_and_predicted(ids)
+        states = self.model.stack.states(read)
+        self.shares.append(embedding_shares(states, labels != NOTHING).cpu())
 
     def validate(self) -> None:
         """Measures the validation split: all words, and new and old ones apart."""
@@ -150,11 +182,16 @@ class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
             "new_token_loss": self.new_losses,
             "old_token_loss": self.old_losses,
         }
-        return {
+        curves = {
             name: [float(values[run]) for values in losses]
             for name, losses in series.items()
             if losses
         }
+        if self.recipe.mechanism:
+            curves["layer_gradient_norm"] = self.layer_norms[:, run].tolist()
+            for name, shares in zip(("", "_after"), self.shares, strict=True):
+                curves[f"embedding_share{name}"] = shares[:, run].tolist()
+        return curves
 
     def measures_of(self, run: int) -> dict[str, float]:
         """One run's measures; what is not finite is left out."""
@@ -169,6 +206,10 @@ class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
         }
         if self.recipe.clip is not None and norm > 0:
             measures["kept_gradient"] = 100 * min(1.0, self.recipe.clip / norm)
+        if self.recipe.mechanism:
+            measures["first_layer_gradient_norm"] = curves["layer_gradient_norm"][0]
+            measures["embedding_share"] = curves["embedding_share"][-1]
+            measures["embedding_share_after"] = curves["embedding_share_after"][-1]
         for kind in ("new", "old"):
             if losses := curves.get(f"{kind}_token_loss"):
                 measures[f"{kind}_token_start_loss"] = losses[0]

@@ -1,0 +1,392 @@
+"""Causes: the factorial of the repairs of a wide table, and the score over R, with intervals.
+
+The claims on ``causes`` compare arms, and say which way. This tells how much: from the runs that
+they train (and from others, which it trains where the store lacks them) each arm's mean, each
+factorial contrast with its interval, each cause's share of the whole cost, and two figures.
+
+A share is Shapley's: what a repair gains on the mean over all orders in which the three can be
+made. The three shares sum to what all repairs together gain. An interval is Student's, 95 %, over
+the seeds' own contrasts.
+
+    python benchmarks/causes.py STORE --seeds 3    seeds 0, 1, 2, as the claims' first look
+    python benchmarks/causes.py STORE --from 5000  seeds that no claim uses
+
+It writes ``benchmarks/results/causes.json``, ``docs/causes-repairs.svg`` and
+``docs/causes-ratio.svg``, and the tables of ``docs/papers/causes.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from scipy import stats
+
+from embinit.claims.comparisons import Quantity
+from embinit.papers.causes import (
+    COMBINATIONS,
+    RATIOS,
+    REPAIRS,
+    TIMES,
+    TableExperiment,
+    contrast,
+    experiments,
+)
+from embinit.report.charts import Axis
+from embinit.runs.session import Session
+from embinit.runs.store import Store
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results" / "causes.json"
+DOCS = HERE.parent / "docs"
+PAGE = DOCS / "papers" / "causes.md"
+BEGIN, END = "<!-- benchmarks/causes.py: {} -->", "<!-- end -->"
+
+LEVEL = 0.95
+COLOURS = {"xavier": "#1f6f8b", "glove": "#c0562f"}
+NAMES = {"xavier": "Xavier", "glove": "GloVe"}
+
+Values = Sequence[float]
+
+
+class Estimate(NamedTuple):
+    """A mean over seeds with its interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def told(self, decimals: int = 1) -> str:
+        """The mean, and the interval in brackets."""
+        numbers = (f"{number:.{decimals}f}".replace("-", "−") for number in self)
+        return "{} ({} to {})".format(*numbers)
+
+
+def estimate(values: Values) -> Estimate:
+    """The mean of values, one a seed, and Student's interval."""
+    mean = statistics.fmean(values)
+    if len(values) < 2:
+        return Estimate(mean, -math.inf, math.inf)
+    error = statistics.stdev(values) / math.sqrt(len(values))
+    reach = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)) * error
+    return Estimate(mean, mean - reach, mean + reach)
+
+
+def arms_of(experiment: TableExperiment) -> dict[str, Quantity]:
+    """Every arm of an experiment, by name."""
+    arms = {"registered width": experiment.narrow()}
+    for chosen in COMBINATIONS:
+        arms[" + ".join(chosen) or "nothing"] = experiment.wide(*chosen)
+    for ratio in RATIOS:
+        arms[f"R {ratio:.2g}"] = experiment.at(ratio)
+        arms[f"frozen R {ratio:.2g}"] = experiment.still().at(ratio)
+    return arms
+
+
+EFFECTS = (
+    *((cause,) for cause in REPAIRS),
+    ("scale", "ratio"),
+    ("scale", "step"),
+    ("ratio", "step"),
+    REPAIRS,
+)
+"""The seven contrasts."""
+
+
+def contrasts_of(experiment: TableExperiment) -> dict[str, Quantity]:
+    """The seven contrasts of an experiment, by name."""
+    return {" × ".join(causes): contrast(experiment, *causes) for causes in EFFECTS}
+
+
+def shares(contrasts: Mapping[str, Values]) -> dict[str, Values]:
+    """Each cause's share of what all repairs gain, one a seed (see the module)."""
+    triple = contrasts[" × ".join(REPAIRS)]
+    gains = {
+        cause: [main + three / 3 for main, three in zip(contrasts[cause], triple, strict=True)]
+        for cause in REPAIRS
+    }
+    whole = [sum(of_seed) for of_seed in zip(*gains.values(), strict=True)]
+    return {
+        cause: [100 * gain / total for gain, total in zip(gained, whole, strict=True)]
+        for cause, gained in gains.items()
+    }
+
+
+def measured(session: Session, seeds: Sequence[int]) -> dict[str, Any]:
+    """What every experiment's runs score, arm by arm, and the contrasts, one value a seed."""
+
+    def values(quantity: Quantity) -> list[float] | None:
+        found = [quantity.value(seed, session.result) for seed in seeds]
+        return None if None in found else [round(value, 4) for value in found if value is not None]
+
+    def told(quantities: Mapping[str, Quantity]) -> dict[str, list[float]]:
+        every = {name: values(quantity) for name, quantity in quantities.items()}
+        return {name: found for name, found in every.items() if found is not None}
+
+    return {
+        experiment.name: {
+            "metric": experiment.metric.unit,
+            "arms": told(arms_of(experiment)),
+            "contrasts": told(contrasts_of(experiment)),
+        }
+        for experiment in experiments("micro")
+    }
+
+
+def wanted(roles: Sequence[str]) -> list[Quantity]:
+    """The arms that are trained: the factorial on every task, the widths on those of ``roles``."""
+    return [
+        arm
+        for experiment in experiments("micro")
+        for name, arm in arms_of(experiment).items()
+        if experiment.role in roles or "R " not in name
+    ]
+
+
+def main() -> None:
+    """Train what the store lacks, and write what came of it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("store", type=Path)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
+    parser.add_argument(
+        "--followed",
+        nargs="*",
+        default=["translation"],
+        help="the tasks whose score is followed over R",
+    )
+    options = parser.parse_args()
+    seeds = range(options.first, options.first + options.seeds)
+    session = Session(Store(options.store), None, "cpu")
+    runs = [run for arm in wanted(options.followed) for seed in seeds for run in arm.runs_of(seed)]
+    session.want(runs)
+    session.ensure(runs)
+    results = measured(session, seeds)
+    told = {"seeds": [options.first, options.seeds], "experiments": results}
+    RESULTS.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    write(told)
+
+
+def write(told: Mapping[str, Any]) -> None:
+    """The figures, and the tables of the page."""
+    results = told["experiments"]
+    (DOCS / "causes-repairs.svg").write_text(repairs_figure(results), "utf-8")
+    (DOCS / "causes-ratio.svg").write_text(ratio_figure(results), "utf-8")
+    if PAGE.exists():
+        first, number = told["seeds"]
+        page = PAGE.read_text("utf-8")
+        for name, rows in (
+            ("seeds", [f"Seeds {first} to {first + number - 1}."]),
+            ("arms", arms_table(results)),
+            ("contrasts", contrasts_table(results)),
+            ("shares", shares_table(results)),
+            ("ratio", ratio_table(results)),
+        ):
+            page = replaced(page, name, "\n".join(rows))
+        PAGE.write_text(page, "utf-8")
+
+
+def replaced(page: str, name: str, text: str) -> str:
+    """The page with ``text`` between the marks of ``name``."""
+    begin = BEGIN.format(name)
+    if begin not in page:
+        return page
+    before, rest = page.split(begin, 1)
+    _, after = rest.split(END, 1)
+    return f"{before}{begin}\n\n{text}\n\n{END}{after}"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A Markdown table."""
+    return [
+        "| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *map(list, rows))
+    ]
+
+
+def heading(name: str) -> str:
+    """An experiment's name for people: its table and its task."""
+    made, task = name.split("-", 1)
+    return f"{NAMES[made]}, {task.removeprefix('micro-')}"
+
+
+def arms_table(results: Mapping[str, Any]) -> list[str]:
+    """Mean and standard deviation of each arm of the factorial."""
+
+    def cell(values: Values) -> str:
+        return f"{statistics.fmean(values):.1f} ± {statistics.stdev(values):.1f}"
+
+    names = ["registered width", *(" + ".join(chosen) or "nothing" for chosen in COMBINATIONS)]
+    rows = [[name, *(cell(each["arms"][name]) for each in results.values())] for name in names]
+    return table(["repaired", *map(heading, results)], rows)
+
+
+def contrasts_table(results: Mapping[str, Any]) -> list[str]:
+    """Each contrast with its interval."""
+    rows = [
+        [name, *(estimate(each["contrasts"][name]).told() for each in results.values())]
+        for name in (" × ".join(causes) for causes in EFFECTS)
+    ]
+    return table(["contrast", *map(heading, results)], rows)
+
+
+def shares_table(results: Mapping[str, Any]) -> list[str]:
+    """Each cause's share of the whole cost, in percent."""
+    of_each = [shares(each["contrasts"]) for each in results.values()]
+    rows = [[cause, *(estimate(of_one[cause]).told(0) for of_one in of_each)] for cause in REPAIRS]
+    return table(["share of the cost, %", *map(heading, results)], rows)
+
+
+def ratio_table(results: Mapping[str, Any]) -> list[str]:
+    """The mean over R, trained and frozen, of the experiments that were followed."""
+    rows = []
+    for name, each in results.items():
+        for kind, begin in (("trained", "R"), ("frozen", "frozen R")):
+            found = [each["arms"].get(f"{begin} {ratio:.2g}") for ratio in RATIOS]
+            if all(found):
+                rows.append(
+                    [f"{heading(name)}, {kind}", *(f"{statistics.fmean(v):.1f}" for v in found)]
+                )
+    return table(["R", *(f"{ratio:.2g}" for ratio in RATIOS)], rows)
+
+
+WIDE, HIGH = 940, 330
+
+Draw = Callable[[Mapping[str, Any], float], list[str]]
+
+
+def svg(width: int, height: int, parts: Sequence[str], title: str) -> str:
+    """A figure that stands alone, with a ground of its own for dark pages."""
+    body = "\n".join(parts)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
+        'font-family="sans-serif" font-size="12">\n'
+        f"<title>{title}</title>\n"
+        f'<rect width="{width}" height="{height}" fill="#fff"/>\n{body}\n</svg>\n'
+    )
+
+
+def text(x: float, y: float, words: str, anchor: str = "start", extra: str = "") -> str:
+    """A line of text."""
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="#222" {extra}>{words}</text>'
+    )
+
+
+def legend(x: float, y: float) -> list[str]:
+    """Which colour is which table."""
+    return [
+        part
+        for number, (made, colour) in enumerate(COLOURS.items())
+        for part in (
+            f'<circle cx="{x + 80 * number}" cy="{y - 4}" r="4" fill="{colour}"/>',
+            text(x + 80 * number + 8, y, NAMES[made]),
+        )
+    ]
+
+
+def tasks_of(results: Mapping[str, Any]) -> list[str]:
+    """The tasks, in order."""
+    return list(dict.fromkeys(name.split("-", 1)[1] for name in results))
+
+
+def repairs_figure(results: Mapping[str, Any]) -> str:
+    """A panel a task: each arm of the factorial with its interval, for both tables."""
+    names = ["registered width", *(" + ".join(chosen) or "nothing" for chosen in COMBINATIONS)]
+    parts, left, wide, row = legend(170, 20), 170, 240, 26
+    for number, task in enumerate(tasks_of(results)):
+        of_task = {name.split("-", 1)[0]: each for name, each in results.items() if task in name}
+        unit = next(iter(of_task.values()))["metric"]
+        ends = [
+            end
+            for each in of_task.values()
+            for name in names
+            for end in estimate(each["arms"][name])[1:]
+        ]
+        low, high = max(0.0, min(ends) - 2), min(100.0, max(ends) + 2)
+        x0 = left + number * (wide + 20)
+        axis = Axis(low, high, x0, x0 + wide)
+        parts.append(text(x0 + wide / 2, 42, f"{task.removeprefix('micro-')}, {unit}", "middle"))
+        bottom = 56 + row * len(names)
+        for tick in axis.ticks(4):
+            parts.append(
+                f'<line x1="{tick.at:.1f}" x2="{tick.at:.1f}" y1="50" y2="{bottom}" stroke="#ddd"/>'
+            )
+            parts.append(text(tick.at, bottom + 16, tick.text, "middle"))
+        for index, name in enumerate(names):
+            y = 66 + row * index
+            if not number:
+                parts.append(text(left - 10, y + 4, name, "end"))
+            for offset, (made, each) in zip((-4, 4), of_task.items(), strict=True):
+                mean, start, stop = estimate(each["arms"][name])
+                at = [axis.at(value) for value in (start, stop, mean)]
+                parts.append(
+                    f'<line x1="{at[0]:.1f}" x2="{at[1]:.1f}" y1="{y + offset}" y2="{y + offset}" '
+                    f'stroke="{COLOURS[made]}" stroke-width="2"/>'
+                    f'<circle cx="{at[2]:.1f}" cy="{y + offset}" r="3.5" fill="{COLOURS[made]}"/>'
+                )
+    title = f"Scores of a table {TIMES} times as wide, by what is repaired, with 95 % intervals"
+    return svg(WIDE + 20, 56 + row * len(names) + 26, parts, title)
+
+
+def ratio_figure(results: Mapping[str, Any]) -> str:
+    """A panel a task: the score over R with bands, trained and frozen, for both tables."""
+    followed = {
+        name: each
+        for name, each in results.items()
+        if all(f"R {ratio:.2g}" in each["arms"] for ratio in RATIOS)
+    }
+    parts, left, wide, top, bottom = legend(60, 20), 60, 260, 52, HIGH - 46
+    tasks = tasks_of(followed)
+    for number, task in enumerate(tasks):
+        x0 = left + number * (wide + 40)
+        across = Axis(math.log2(RATIOS[0]), math.log2(RATIOS[-1]), x0, x0 + wide)
+        of_task = {name.split("-", 1)[0]: each for name, each in followed.items() if task in name}
+        unit = next(iter(of_task.values()))["metric"]
+        every = [
+            value
+            for each in of_task.values()
+            for name, values in each["arms"].items()
+            if "R " in name
+            for value in values
+        ]
+        up = Axis(max(0.0, min(every) - 2), min(100.0, max(every) + 2), bottom, top)
+        parts.append(text(x0 + wide / 2, 42, f"{task.removeprefix('micro-')}, {unit}", "middle"))
+        for tick in up.ticks(5):
+            parts.append(
+                f'<line x1="{x0}" x2="{x0 + wide}" y1="{tick.at:.1f}" y2="{tick.at:.1f}" '
+                'stroke="#ddd"/>'
+            )
+            parts.append(text(x0 - 6, tick.at + 4, tick.text, "end"))
+        for ratio in RATIOS:
+            parts.append(text(across.at(math.log2(ratio)), bottom + 18, f"{ratio:.2g}", "middle"))
+        parts.append(text(x0 + wide / 2, bottom + 36, "R = 2 D σ²", "middle"))
+        for made, each in of_task.items():
+            for begin, dashes in (("R", ""), ("frozen R", 'stroke-dasharray="5 4"')):
+                if f"{begin} {RATIOS[0]:.2g}" in each["arms"]:
+                    values = [each["arms"][f"{begin} {ratio:.2g}"] for ratio in RATIOS]
+                    parts += band(across, up, values, COLOURS[made], dashes)
+    parts.append(text(240, 20, "line: trained; dashes: frozen; band: 95 %"))
+    title = "The score over R, the energy of words over that of positions, with bands"
+    return svg(left + len(tasks) * (wide + 40) + 10, HIGH, parts, title)
+
+
+def band(across: Axis, up: Axis, values: Sequence[Values], colour: str, dashes: str) -> list[str]:
+    """A line through means, and the band of their intervals."""
+    places = [across.at(math.log2(ratio)) for ratio in RATIOS]
+    estimates = [Estimate(*(up.at(number) for number in estimate(of_ratio))) for of_ratio in values]
+    line = " ".join(f"{x:.1f},{each.mean:.1f}" for x, each in zip(places, estimates, strict=True))
+    lows = [f"{x:.1f},{each.low:.1f}" for x, each in zip(places, estimates, strict=True)]
+    highs = [f"{x:.1f},{each.high:.1f}" for x, each in zip(places, estimates, strict=True)]
+    return [
+        f'<polygon points="{" ".join([*lows, *reversed(highs)])}" fill="{colour}" opacity="0.15"/>',
+        f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2" {dashes}/>',
+    ]
+
+
+if __name__ == "__main__":
+    main()

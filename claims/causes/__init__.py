@@ -1,0 +1,1 @@
+"""Claims on why wide tables cost; exploratory, of embinit."""

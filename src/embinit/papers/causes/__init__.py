@@ -1,0 +1,265 @@
+"""Causes: why wide tables cost, an exploratory paper of our own.
+
+Kim et al. (2024) name two causes: a wide table saturates what reads it, and it absorbs the
+positions. A third is Adam's step, which moves a table by the learning rate, whatever its width.
+Each cause has a repair of its own:
+
+- ``scale``: a LayerNorm after table + positions;
+- ``ratio``: positions that are as many times wider as the table is;
+- ``step``: the table's learning rate, as many times higher.
+
+With all three a table that is k times as wide is trained as the original is, but for the epsilons
+of norm and Adam (``tests/test_causes.py`` has the identity). The claims take the causes apart: all
+eight combinations of the repairs on a table ``TIMES`` as wide as the registered one.
+
+Widths are told as R = 2 D σ², the energy of the words over that of the sinusoids, where the table
+is multiplied by √D. The registered tables have R = 0.3125, near Xavier's; published GloVe has 82.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+
+from embinit.claims.comparisons import Quantity
+from embinit.claims.definitions import Family
+from embinit.claims.experiments import Experiment
+from embinit.claims.registration import Registration
+from embinit.errors import InputError
+from embinit.registry import nearest
+from embinit.runs.measures import MEASURES
+from embinit.specs import Cut, DataSpec, ModelSpec, TrainingSpec
+
+TIMES = 8
+"""How many times wider the wide table is. A power of two, whose products are exact."""
+
+NARROW = 0.3125
+"""The registered table's R; ``TIMES`` as wide it has 20."""
+
+RATIOS = tuple(NARROW * 4.0**power for power in range(-2, 4))
+"""The R that scores are followed over, each twice as wide as the one before."""
+
+REPAIRS = ("scale", "ratio", "step")
+"""The repairs, in the order of their causes above."""
+
+COMBINATIONS = tuple(
+    chosen for number in range(4) for chosen in itertools.combinations(REPAIRS, number)
+)
+"""All combinations of the repairs: none, single ones, pairs, all three."""
+
+TABLES: Mapping[str, str] = {"xavier": "xavier", "glove": "pretrained"}
+"""Each table's init."""
+
+FOLLOWED = "translation"
+"""The role of the task whose score is followed over R."""
+
+REGISTERED = Registration(resources.files("embinit.papers.causes") / "registered.json")
+"""What was measured for the claims beforehand, on seeds that none of them uses."""
+
+REPAIR = Family(
+    "causes/repair",
+    {"micro": 20},
+    says="Repair: all three causes have to be repaired, and then width costs nothing",
+    registration=REGISTERED,
+)
+EFFECTS = Family(
+    "causes/effects",
+    {"micro": 22},
+    says="Effects: what each cause costs, and which of them go together",
+    registration=REGISTERED,
+)
+RATIO = Family(
+    "causes/ratio",
+    {"micro": 7},
+    says="Ratio: the score over the energy of words to that of positions",
+    registration=REGISTERED,
+)
+
+
+@dataclass(frozen=True)
+class TaskSetting:
+    """One task of a tier: its data, its training, and what decides its claims.
+
+    Attributes:
+        role: What the task is (``translation``, ``sentiment``, ``inference``).
+        task: The data set's name.
+        metric: The measure that arms are compared by.
+        margin: The margin, in the metric's unit.
+        batch_size: How many examples a batch has.
+        epochs: How many epochs a run is trained for.
+        lr: The learning rate.
+        sides: How many tables there are: 2 for translation, else 1.
+        planted: The effect that the sensitivity control plants, in the metric's unit.
+    """
+
+    role: str
+    task: str
+    metric: str
+    margin: float
+    batch_size: int
+    epochs: int
+    lr: float
+    sides: int = 1
+    planted: float | None = None
+
+
+SETTINGS = (
+    # docs/regime.md says how these were chosen, and docs/noise-floor.md what margins rest on.
+    TaskSetting("translation", "micro-translation", "bleu", 5.5, 24, 4, 2e-3, 2, 18.45),
+    TaskSetting("sentiment", "micro-sentiment", "accuracy", 4.0, 16, 2, 1.5e-3),
+    TaskSetting("inference", "micro-inference", "accuracy", 4.0, 24, 2, 1e-3),
+)
+
+MODEL = ModelSpec(64, 2, 1, 128)
+
+
+@dataclass(frozen=True)
+class TableExperiment(Experiment):
+    """An experiment on one table, whose width and repairs are its arms.
+
+    Attributes:
+        repaired: The repairs that its wide table has.
+    """
+
+    repaired: tuple[str, ...] = ()
+
+    def narrow(self) -> Quantity:
+        """The metric with the table at its registered width."""
+        return self[self.baseline]
+
+    def wide(self, *repairs: str) -> Quantity:
+        """The metric with the table ``TIMES`` as wide, and with some repairs.
+
+        Raises:
+            InputError: There is no such repair.
+        """
+        for name in repairs:
+            if name not in REPAIRS:
+                raise InputError(
+                    f"there is no repair {name!r}: {nearest(name, REPAIRS)}"
+                    f"there are {', '.join(REPAIRS)}"
+                )
+        return _repaired(self, tuple(name for name in REPAIRS if name in repairs))[self.baseline]
+
+    def at(self, ratio: float) -> Quantity:
+        """The metric with the table at another R.
+
+        Args:
+            ratio: R = 2 D σ².
+        """
+        return self.changed(f"at R = {ratio:.2g}", sigma=sigma_at(ratio))[self.baseline]
+
+    def still(self) -> TableExperiment:
+        """The same experiment with a table that is not trained."""
+        changed = self.frozen()
+        assert isinstance(changed, TableExperiment)
+        return changed
+
+
+def _repaired(experiment: Experiment, repairs: Sequence[str]) -> Experiment:
+    wide = experiment.changed(f"{TIMES} × as wide", sigma=TIMES * sigma_at(NARROW))
+    if "scale" in repairs:
+        wide = wide.with_model("+ scale", norm_after_sum=True)
+    if "ratio" in repairs:
+        wide = wide.changed("+ ratio", positions=replace(wide.positions, pe_scale=str(TIMES)))
+    if "step" in repairs:
+        wide = wide.changed("+ step", table_rate=float(TIMES))
+    return wide
+
+
+def sigma_at(ratio: float) -> float:
+    """The standard deviation of a table of R = 2 D σ².
+
+    Args:
+        ratio: R.
+    """
+    return math.sqrt(ratio / (2 * MODEL.dim))
+
+
+def contrast(experiment: TableExperiment, *causes: str) -> Quantity:
+    """A factorial contrast over the eight combinations of repairs, one value a seed.
+
+    Of one cause it is the main effect of its repair: the mean gain over the four combinations of
+    the other two. Of several it is their interaction: by how much one's effect is larger where the
+    others are repaired, halved for each of them. All effects are on one scale: the sum of the three
+    main effects and the threefold interaction is what all repairs together gain.
+
+    Args:
+        experiment: The experiment.
+        causes: The causes, at least one.
+
+    Raises:
+        InputError: There is no such cause, or none is named.
+    """
+    if not causes:
+        raise InputError(f"name at least one of the causes {', '.join(REPAIRS)}")
+    first = experiment.wide(*causes)
+    terms = []
+    for combination in COMBINATIONS:
+        sign = math.prod(1 if cause in combination else -1 for cause in causes)
+        terms += [
+            replace(term, weight=sign * term.weight / 4)
+            for term in experiment.wide(*combination).terms
+        ]
+    kind = "effect" if len(causes) == 1 else "interaction"
+    return replace(first, terms=tuple(terms), label=f"{kind} of {' × '.join(causes)}")
+
+
+@cache
+def experiments(tier: str) -> tuple[TableExperiment, ...]:
+    """The tier's experiments: each task with each table.
+
+    Raises:
+        KeyError: The paper has no such tier.
+    """
+    return tuple(
+        TableExperiment(
+            name=f"{table}-{setting.task}",
+            tier=tier,
+            role=setting.role,
+            source="micro-glove",
+            source_label="GloVe",
+            data=DataSpec(setting.task, ("whitespace",) * setting.sides, Cut(), min_freq=1),
+            model=MODEL,
+            training=TrainingSpec(setting.batch_size, setting.epochs, setting.lr),
+            metric=MEASURES[setting.metric],
+            seeds=3,
+            most_seeds=12,
+            margin=setting.margin,
+            source_role=table,
+            sigma=sigma_at(NARROW),
+            baseline=init,
+            planted=setting.planted,
+        )
+        for setting in TIERS[tier]
+        for table, init in TABLES.items()
+    )
+
+
+TIERS: Mapping[str, Sequence[TaskSetting]] = {"micro": SETTINGS}
+
+
+def on(*roles: str) -> Callable[[str], list[Experiment]]:
+    """A function that gives a tier's experiments on the tasks of some roles; none means all."""
+    return lambda tier: [each for each in experiments(tier) if not roles or each.role in roles]
+
+
+def drawn(tier: str) -> list[Experiment]:
+    """The tier's experiment on translation with a drawn table, on which controls are tested."""
+    return [each for each in on(FOLLOWED)(tier) if each.source_role == "xavier"]
+
+
+def given(tier: str) -> list[Experiment]:
+    """The tier's experiment on translation with GloVe's table."""
+    return [each for each in on(FOLLOWED)(tier) if each.source_role == "glove"]
+
+
+def with_glove(experiment: TableExperiment) -> TableExperiment:
+    """The experiment on translation with GloVe's table, over as many seeds."""
+    [other] = given(experiment.tier)
+    assert isinstance(other, TableExperiment)
+    return replace(other, seeds=experiment.seeds)

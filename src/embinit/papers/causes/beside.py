@@ -1,0 +1,92 @@
+"""Tables beside the claims: what each combination of repairs scores, and the score over R."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from embinit.claims.comparisons import OTHER_SEEDS, Quantity
+from embinit.papers import Beside, mean_and_spread
+from embinit.papers.causes import (
+    COMBINATIONS,
+    FOLLOWED,
+    RATIOS,
+    SETTINGS,
+    TIMES,
+    TableExperiment,
+    experiments,
+)
+from embinit.runs.results import RunResult
+from embinit.specs import RunSpec
+
+Arm = Callable[[TableExperiment], Quantity]
+
+
+def _wide(repairs: Sequence[str]) -> Arm:
+    return lambda experiment: experiment.wide(*repairs)
+
+
+def _at(ratio: float) -> Arm:
+    return lambda experiment: experiment.at(ratio)
+
+
+COMBINED: dict[str, Arm] = {
+    "registered width": TableExperiment.narrow,
+    **{" + ".join(chosen) or f"{TIMES} × as wide": _wide(chosen) for chosen in COMBINATIONS},
+}
+"""The arms of the factorial: the registered width, then each combination on a wide table."""
+
+WIDTHS: dict[str, Arm] = {f"R = {ratio:.2g}": _at(ratio) for ratio in RATIOS}
+"""The widths that scores are followed over."""
+
+
+def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
+    """The factorial, and the score over R with trained and frozen tables, with what was run."""
+    every = experiments(tier)
+    followed = [each for each in every if each.role == FOLLOWED]
+    frozen = [each.still() for each in followed]
+    tables = [
+        _table("The repairs of a wide table", every, COMBINED, results),
+        _table("The score over R", followed, WIDTHS, results),
+        _table("The score over R, tables frozen", frozen, WIDTHS, results),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def _table(
+    title: str,
+    every: Sequence[TableExperiment],
+    arms: dict[str, Arm],
+    results: Sequence[RunResult],
+) -> Beside:
+    of_setting: dict[RunSpec, list[RunResult]] = {}
+    for result in results:
+        if result.spec.seed < OTHER_SEEDS:
+            of_setting.setdefault(replace(result.spec, seed=0), []).append(result)
+    rows = []
+    for label, arm in arms.items():
+        cells = []
+        for experiment in every:
+            [run] = arm(experiment).runs_of(0)
+            cells.append(mean_and_spread(of_setting.get(run, ()), experiment.metric))
+        if set(cells) != {"–"}:
+            rows.append((label, *cells))
+    return Beside(title, ("table", *(f"{each.name}, here" for each in every)), tuple(rows))
+
+
+def methods(tier: str) -> list[str]:
+    """How the models are made on a tier, paragraph by paragraph."""
+    assert tier == "micro"
+    return [
+        "The models are those of Kim et al. (2024) on the made language: encoder-decoder or "
+        "encoder-classifier, post-LayerNorm, 64 wide, one layer, the table multiplied by √D, "
+        "sinusoids added to it.",
+        f"Every table, the decoder's too, is standardised: to R = 2 D σ² = 0.31, or {TIMES} times "
+        "as wide. The repairs are a LayerNorm after the sum (scale), positions as many times "
+        "wider (ratio), and the table's learning rate as many times higher (step).",
+        *(
+            f"{setting.task}: {setting.epochs} epochs at {setting.lr:g} in batches of "
+            f"{setting.batch_size}, Adam, a constant rate."
+            for setting in SETTINGS
+        ),
+    ]

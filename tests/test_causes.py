@@ -1,0 +1,203 @@
+"""The exploratory paper on causes: its arms, its contrasts, and what its tables tell."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import make_result
+from embinit.errors import InputError
+from embinit.papers import PAPERS, causes
+from embinit.papers.causes import (
+    COMBINATIONS,
+    NARROW,
+    RATIOS,
+    REPAIRS,
+    TIMES,
+    contrast,
+    experiments,
+    sigma_at,
+)
+from embinit.papers.causes.beside import beside, methods
+from embinit.papers.causes.paper import PAPER
+from embinit.papers.kim2024.experiments import experiments as kims
+from embinit.runs.plan import plan
+from embinit.tables.positions import sinusoidal
+from test_benchmarks import load
+
+EVERY = experiments("micro")
+SCORES = st.lists(st.floats(-100, 100), min_size=8, max_size=8)
+
+
+@pytest.fixture(scope="module")
+def benchmark():
+    return load("causes")
+
+
+def lookup_of(experiment, scores):
+    """Finds what each combination of repairs scored in any seed."""
+    known = {
+        experiment.wide(*chosen).runs_of(0)[0]: score
+        for chosen, score in zip(COMBINATIONS, scores, strict=True)
+    }
+    return lambda run: make_result(run, **{experiment.metric.name: known[run]})
+
+
+def test_r_is_the_energy_of_words_over_that_of_sinusoids():
+    """Of a table of that sigma times the root of D, and of positions far from the first."""
+    dim = causes.MODEL.dim
+    energy = sinusoidal(4000, dim).square().mean().item()
+    assert energy == pytest.approx(0.5, abs=1e-3)
+    for ratio in RATIOS:
+        assert dim * sigma_at(ratio) ** 2 / energy == pytest.approx(ratio, rel=2e-3)
+    assert sigma_at(TIMES**2 * NARROW) == TIMES * sigma_at(NARROW)
+    assert RATIOS[-1] == TIMES**2 * NARROW
+
+
+def test_the_settings_are_those_of_the_first_papers_tasks():
+    """So margins and regime, which were measured there, hold here."""
+    theirs = {each.role: each for each in kims("micro", ("glove",))}
+    for each in EVERY:
+        other = theirs[each.role].changed()
+        assert (each.data, each.model, each.training) == (other.data, other.model, other.training)
+        assert (each.metric, each.margin, each.positions) == (
+            other.metric,
+            other.margin,
+            other.positions,
+        )
+        assert each.planted in (None, other.planted)
+
+
+@pytest.mark.parametrize("experiment", EVERY, ids=lambda each: each.name)
+def test_arms_differ_by_their_repairs_alone(experiment):
+    """Eight combinations are eight runs, in two cohorts: a norm changes the model's shape."""
+    runs = {chosen: experiment.wide(*chosen).runs_of(0)[0] for chosen in COMBINATIONS}
+    [narrow] = experiment.narrow().runs_of(0)
+    assert len({*runs.values(), narrow}) == 9
+    assert len(plan([*runs.values(), narrow])) == 2
+    for chosen, run in runs.items():
+        assert run.table.sigma == TIMES * narrow.table.sigma
+        assert run.model.norm_after_sum == ("scale" in chosen)
+        assert run.positions.pe_scale == (str(TIMES) if "ratio" in chosen else "one")
+        assert run.table.rate == (TIMES if "step" in chosen else 1)
+    # The widths of the curve are the same runs where they are the same tables.
+    assert experiment.at(NARROW).runs_of(0) == [narrow]
+    assert experiment.at(RATIOS[-1]).runs_of(0) == [runs[()]]
+
+
+def test_an_unknown_repair_or_cause_is_named():
+    with pytest.raises(InputError, match="did you mean 'scale'"):
+        EVERY[0].wide("scael")
+    with pytest.raises(InputError, match="there is no repair"):
+        contrast(EVERY[0], "norm")
+    with pytest.raises(InputError, match="name at least one"):
+        contrast(EVERY[0])
+
+
+@given(SCORES)
+def test_contrasts_are_those_of_least_squares(scores):
+    """Against numpy's fit of all products of the factors, coded ±1; an effect is twice that."""
+    experiment = EVERY[0]
+    lookup = lookup_of(experiment, scores)
+    coded = np.array([[1 if r in chosen else -1 for r in REPAIRS] for chosen in COMBINATIONS])
+    named = [c for n in range(4) for c in itertools.combinations(range(3), n)]
+    design = np.array([[math.prod(row[i] for i in c) for c in named] for row in coded])
+    fitted = np.linalg.lstsq(design, np.array(scores), rcond=None)[0]
+    for which, coefficient in zip(named, fitted, strict=True):
+        if which:
+            effect = contrast(experiment, *(REPAIRS[i] for i in which))
+            assert effect.value(0, lookup) == pytest.approx(2 * coefficient, abs=1e-6)
+
+
+@given(SCORES)
+def test_effects_sum_to_what_all_repairs_gain(scores):
+    experiment = EVERY[0]
+    lookup = lookup_of(experiment, scores)
+    effects = [contrast(experiment, *of) for of in (*((each,) for each in REPAIRS), REPAIRS)]
+    gained = scores[-1] - scores[0]
+    assert sum(each.value(0, lookup) for each in effects) == pytest.approx(gained, abs=1e-6)
+
+
+@given(SCORES)
+def test_shares_are_shapleys(benchmark, scores):
+    """Against the mean over all orders in which the repairs are made."""
+    gained = scores[-1] - scores[0]
+    if abs(gained) < 1e-3:
+        return
+    by_set = dict(zip(map(frozenset, COMBINATIONS), scores, strict=True))
+    lookup = lookup_of(EVERY[0], scores)
+    contrasts = {
+        name: [quantity.value(0, lookup)]
+        for name, quantity in benchmark.contrasts_of(EVERY[0]).items()
+    }
+    shares = benchmark.shares(contrasts)
+    for repair in REPAIRS:
+        gains = []
+        for order in itertools.permutations(REPAIRS):
+            before = frozenset(order[: order.index(repair)])
+            gains.append(by_set[before | {repair}] - by_set[before])
+        expected = 100 * statistics.fmean(gains) / gained
+        assert shares[repair][0] == pytest.approx(expected, rel=1e-6, abs=1e-4)
+
+
+@given(st.lists(st.floats(-50, 50), min_size=3, max_size=8, unique=True))
+def test_intervals_are_scipys(benchmark, values):
+    from scipy import stats
+
+    told = benchmark.estimate(values)
+    low, high = stats.t.interval(0.95, len(values) - 1, statistics.fmean(values), stats.sem(values))
+    assert told == pytest.approx((statistics.fmean(values), low, high), rel=1e-6, abs=1e-6)
+
+
+def test_the_page_and_the_figures_tell_what_was_measured(benchmark, tmp_path, monkeypatch):
+    """Tables between their marks, figures that are XML, an arm that was not run left out."""
+    from xml.etree import ElementTree
+
+    arms = {name: [float(n), n + 2.0] for n, name in enumerate(benchmark.arms_of(EVERY[0]))}
+    contrasts = {name: [1.0, 3.0] for name in benchmark.contrasts_of(EVERY[0])}
+    results = {
+        each.name: {"metric": each.metric.unit, "arms": dict(arms), "contrasts": contrasts}
+        for each in EVERY
+    }
+    del results["glove-micro-inference"]["arms"]["R 5"]
+    page = tmp_path / "papers" / "causes.md"
+    page.parent.mkdir()
+    page.write_text("a\n<!-- benchmarks/causes.py: ratio -->\nold\n<!-- end -->\nb\n")
+    monkeypatch.setattr(benchmark, "DOCS", tmp_path)
+    monkeypatch.setattr(benchmark, "PAGE", page)
+    benchmark.write({"seeds": [0, 2], "experiments": results})
+    told = page.read_text()
+    assert told.startswith("a\n")
+    assert told.endswith("b\n")
+    assert "old" not in told
+    assert "| Xavier, translation, trained |" in told
+    assert "| GloVe, inference, trained |" not in told
+    for name in ("causes-repairs.svg", "causes-ratio.svg"):
+        ElementTree.fromstring((tmp_path / name).read_text())
+
+
+def test_the_tables_beside_have_what_was_run():
+    experiment = EVERY[0]
+    runs = [
+        *(run for seed in (0, 1) for run in experiment.narrow().runs_of(seed)),
+        *experiment.wide("scale").runs_of(0),
+        *experiment.wide("scale").on_other_seeds().runs_of(0),
+    ]
+    factorial, widths = beside("micro", [make_result(run, bleu=run.seed) for run in runs])
+    assert [row[0] for row in factorial.rows] == ["registered width", "scale"]
+    assert factorial.rows[0][1] == "0.5 ± 0.7 (2)"
+    assert factorial.rows[1][1] == "0.0"
+    assert [row[0] for row in widths.rows] == ["R = 0.31"]
+    assert beside("micro", []) == []
+    told = " ".join(methods("micro"))
+    assert all(setting.task in told for setting in causes.SETTINGS)
+
+
+def test_it_is_registered():
+    assert PAPERS["causes"] is PAPER

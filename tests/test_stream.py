@@ -1,0 +1,124 @@
+"""How much of the residual stream is the embedding, and each layer's gradient at the first step."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embinit.data.preparation import prepare
+from embinit.models.causal_language_model import CausalTransformer
+from embinit.models.starting import Start
+from embinit.models.stream import embedding_shares
+from embinit.papers.extending import SETTINGS
+from embinit.runs.language_model import train
+from embinit.runs.language_model.training import LanguageModelTraining
+from embinit.runs.plan import Cohort
+from embinit.specs import Cut, LanguageModelSpec, PositionSpec, RunSpec, TableSpec
+
+SETTING = SETTINGS["micro"]
+
+
+def runs(*sigmas: float, mechanism: bool = True, **model) -> tuple[RunSpec, ...]:
+    """Small decoders whose tables are of these widths."""
+    return tuple(
+        RunSpec(
+            replace(SETTING.words, cut=Cut(48, 20, 1)),
+            replace(SETTING.model, coupled=False, **model),
+            LanguageModelSpec(batch_size=16, epochs=1, lr=3e-3, mechanism=mechanism),
+            TableSpec("normal", None, sigma=sigma),
+            PositionSpec("none", "one"),
+            5000,
+        )
+        for sigma in sigmas
+    )
+
+
+@functools.cache
+def results(*wanted: RunSpec):
+    return train(Cohort(wanted))
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.1, 9), st.floats(0, 9)), min_size=1, max_size=5),
+    st.integers(0, 4),
+)
+def test_what_is_added_at_right_angles_leaves_its_share_of_the_energy(lengths, padding):
+    """|e|² / (|e|² + |a|²) on the mean over words; padding is left out."""
+    words = [torch.tensor([[e, 0.0], [e, a]]) for e, a in lengths]
+    words += [torch.tensor([[1.0, 0.0], [0.0, 1.0]])] * padding
+    before, after = torch.stack(words, dim=1)
+    real = torch.arange(len(words))[None] < len(lengths)
+    shares = embedding_shares([before[None], after[None]], real)
+    expected = sum(e**2 / (e**2 + a**2) for e, a in lengths) / len(lengths)
+    assert shares[0].item() == pytest.approx(1.0, abs=1e-5)
+    assert shares[1].item() == pytest.approx(expected, abs=1e-5)
+
+
+def test_each_run_has_the_shares_that_it_has_alone():
+    states = [torch.randn(3, 7, 5) for _ in range(4)]
+    real = torch.rand(3, 7) > 0.3
+    real[:, 0] = True
+    together = embedding_shares(states, real)
+    for run in range(3):
+        alone = embedding_shares([state[run : run + 1] for state in states], real[run : run + 1])
+        assert torch.equal(together[:, run], alone[:, 0])
+
+
+@pytest.mark.parametrize("norm_position", ["pre", "post"])
+def test_it_changes_no_other_number_and_is_the_same_in_any_cohort(norm_position):
+    wanted = runs(0.02, 0.5, norm_position=norm_position)
+    plain = results(*runs(0.02, 0.5, mechanism=False, norm_position=norm_position))
+    for run, (result, without) in enumerate(zip(results(*wanted), plain, strict=True)):
+        kept = {name: result.curves[name] for name in without.curves}
+        assert kept == without.curves
+        new = set(result.measures) - set(without.measures)
+        assert new == {"first_layer_gradient_norm", "embedding_share", "embedding_share_after"}
+        assert {n: result.measures[n] for n in without.measures} == without.measures
+        [alone] = results(wanted[run])
+        assert alone.curves == result.curves
+
+
+def test_a_wide_table_keeps_the_stream_of_a_pre_norm_model_and_starves_its_layers():
+    """The layers read normed states, so what they add is as large whatever the table's width."""
+    narrow, middle, wide = results(*runs(0.2, 1.0, 5.0))
+    shares = [each.curves["embedding_share"] for each in (narrow, middle, wide)]
+    assert all(each[0] == pytest.approx(1.0, abs=1e-5) for each in shares)
+    assert shares[0][-1] < shares[1][-1] < shares[2][-1]
+    norms = [each.measures["first_layer_gradient_norm"] for each in (narrow, middle, wide)]
+    assert norms[0] > norms[1] > norms[2]
+
+
+def test_with_a_norm_after_lookup_the_width_is_no_matter_at_the_start():
+    """But for the epsilon, the first gradients are the same."""
+    narrow, wide = results(*runs(0.2, 2.0, norm_after_sum=True))
+    for name in ("layer_gradient_norm", "embedding_share"):
+        assert wide.curves[name] == pytest.approx(narrow.curves[name], rel=1e-3)
+
+
+def test_layer_norms_are_autograds():
+    """Of the first step's batch: against each layer's own gradients, before they are clipped."""
+    wanted = runs(0.02, 0.5)
+    begun = Start(wanted, prepare(wanted[0].data, None), None)
+    trainer = LanguageModelTraining(
+        begun, begun.model(CausalTransformer), wanted[0].recipe(LanguageModelSpec), "cpu"
+    )
+    seen = []
+    before_update = trainer.before_update
+
+    def noted() -> None:
+        seen.append(
+            [
+                torch.cat([each.grad.flatten(1) for each in layer.parameters()], dim=1).norm(dim=1)
+                for layer in trainer.model.stack.encoder_layers
+            ]
+        )
+        before_update()
+
+    trainer.before_update = noted
+    trainer.train_epoch(0)
+    torch.testing.assert_close(trainer.layer_norms, torch.stack(seen[0]))

@@ -1,0 +1,265 @@
+"""Tables with a learning rate of their own, wider positions, and what all three repairs make equal.
+
+A table k times as wide is trained as the original one is, but k times as wide throughout, if the
+positions are k times as wide, a LayerNorm stands after their sum, and the table's rate is k times
+as high: the norm takes the k away, the table's gradient is a k-th, and Adam's step, which does not
+depend on the gradient's size, is k times as long. Only the epsilons of norm and Adam know the k.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embinit.errors import InputError
+from embinit.models import layers
+from embinit.models.starting import Start, position_table
+from embinit.papers.kim2024.experiments import experiments
+from embinit.runs import training
+from embinit.runs.language_model.training import LanguageModelTraining
+from embinit.runs.plan import Cohort, plan
+from embinit.runs.training import CohortTraining
+from embinit.specs import Cut, LanguageModelSpec, PositionSpec, RunSpec, TableSpec
+from embinit.tables.positions import multiplier, sinusoidal
+from embinit.tables.start import check
+
+REPAIRS = ("scale", "ratio", "step")
+SIGMA = 0.05
+
+
+def base(role: str = "translation", **recipe) -> RunSpec:
+    """A small run, with dropout."""
+    [made] = experiments("micro", ("glove",), (role,))
+    made = made.changed()
+    made = replace(
+        made,
+        model=replace(made.model, feed_forward=16, norm_after_sum=True),
+        data=replace(made.data, cut=Cut(60, 20, 20)),
+        training=replace(made.training, **{"epochs": 1, "batch_size": 16, **recipe}),
+    )
+    return made.with_sigma(SIGMA).run("pretrained", 5000)
+
+
+def widened(run: RunSpec, times: float, *repairs: str) -> RunSpec:
+    """The run with a table ``times`` as wide, and some repairs of it."""
+    assert run.model is not None
+    pe_scale = f"{times}" if "ratio" in repairs else "one"
+    return replace(
+        run,
+        model=replace(run.model, norm_after_sum="scale" in repairs),
+        table=replace(run.table, sigma=times * SIGMA, rate=times if "step" in repairs else 1.0),
+        positions=replace(run.positions, pe_scale=pe_scale),
+    )
+
+
+@pytest.fixture
+def without_epsilons(monkeypatch):
+    """float64 models whose LayerNorm has no epsilon."""
+    made = Start.model
+    exact = functools.partial(layers.F.layer_norm, eps=0.0)
+    monkeypatch.setattr(Start, "model", lambda start, *made_as: made(start, *made_as).double())
+    monkeypatch.setattr(layers.F, "layer_norm", exact)
+
+
+def trained(*runs: RunSpec) -> dict[str, torch.Tensor]:
+    """A cohort's parameters in float64 after an epoch."""
+    trainer = CohortTraining(Cohort(runs), None, "cpu")
+    torch.set_default_dtype(torch.float64)  # masks and sums
+    try:
+        trainer.train_epoch(0)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    return {name: value.detach() for name, value in trainer.model.named_parameters()}
+
+
+def drifts(name: str) -> bool:
+    """Whether a key's bias is in the parameter: its gradient is 0, and Adam steps by its rounding.
+
+    Adding the same to all scores leaves their softmax alone.
+    """
+    return "attention" in name and name.endswith("bias")
+
+
+@pytest.mark.parametrize("role", ["translation", "sentiment"])
+@pytest.mark.parametrize("times", [8.0, 0.25])
+def test_all_three_repairs_make_a_wide_table_train_as_the_original(role, times, without_epsilons):
+    """To the last bit where k is a power of two: its products are exact."""
+    run = base(role, eps=1e-60)
+    original, wide = trained(run), trained(widened(run, times, *REPAIRS))
+    for name, value in original.items():
+        factor = times if name.endswith("embedding.table") else 1.0
+        assert torch.equal(wide[name], factor * value), name
+    start = Start([run], CohortTraining(Cohort((run,)), None, "cpu").start.data, None)
+    moved = original["encoder_embedding.table"][0] - start.tables[0]["encoder"].values
+    assert moved.abs().max() > 1e-3
+
+
+def test_another_factor_is_as_good_to_rounding(without_epsilons):
+    run = base(eps=1e-60)
+    original, wide = trained(run), trained(widened(run, 2.7, *REPAIRS))
+    for name, value in original.items():
+        factor = 2.7 if name.endswith("embedding.table") else 1.0
+        if not drifts(name):
+            torch.testing.assert_close(wide[name], factor * value, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("lacking", REPAIRS)
+def test_no_repair_can_be_left_out(lacking, without_epsilons):
+    run = base(eps=1e-60)
+    two = [repair for repair in REPAIRS if repair != lacking]
+    original, wide = trained(run), trained(widened(run, 8.0, *two))
+    name = "encoder_layers.0.feed_forward.inner.weight"
+    assert (original[name] - wide[name]).abs().max() > 1e-3
+
+
+def test_the_epsilons_cost_little():
+    """As models are: float32, the norm's epsilon 1e-5 and Adam's 1e-9."""
+    run = base("sentiment")
+    curves = [
+        training.train(Cohort((each,)))[0].curves for each in (run, widened(run, 8.0, *REPAIRS))
+    ]
+    assert curves[1]["train_loss"] == pytest.approx(curves[0]["train_loss"], rel=1e-3)
+    assert curves[1]["train_loss"] != curves[0]["train_loss"]
+
+
+def rated(*rates: float, role: str = "sentiment", seeds=(5000,)) -> list[RunSpec]:
+    """Runs that differ in their tables' rates and seeds alone, and a frozen one."""
+    run = base(role, lr=1e-3)
+    frozen = replace(run, table=replace(run.table, trained=False, rate=rates[-1]))
+    learning = [replace(run, table=replace(run.table, rate=rate)) for rate in rates]
+    return [replace(each, seed=seed) for each in (*learning, frozen) for seed in seeds]
+
+
+def test_a_tables_rate_is_that_of_its_own_group_in_torch():
+    """Against torch's Adam, which gets the tables as a group with a rate of their own."""
+    runs = [rated(rate, role="translation")[0] for rate in (0.25, 3.0)]
+    for run, rate in zip(runs, (0.25, 3.0), strict=True):
+        ours, theirs = (CohortTraining(Cohort((run,)), None, "cpu") for _ in range(2))
+        named = dict(theirs.model.named_parameters())
+        tables = {name for name in named if name.endswith("embedding.table")}
+        assert len(tables) == 2
+        theirs.pieces = {}
+        theirs.optimizer = torch.optim.Adam(
+            [
+                {"params": [value for name, value in named.items() if name not in tables]},
+                {"params": [named[name] for name in tables], "lr": 1e-3 * rate},
+            ],
+            lr=1e-3,
+            betas=(0.9, 0.98),
+            eps=1e-9,
+        )
+        for trainer in (ours, theirs):
+            trainer.train_epoch(0)
+        for name, value in ours.model.named_parameters():
+            if not drifts(name):
+                torch.testing.assert_close(value, named[name], rtol=1e-3, atol=1e-5)
+
+
+@settings(max_examples=6)
+@given(data=st.data())
+def test_a_run_has_the_same_bits_beside_any_other_rate(data):
+    """Rates are no part of a cohort's key, so runs of all rates are stacked."""
+    runs = rated(1.0, 8.0, 0.5, seeds=(5000, 5001))
+    assert len(plan(runs)) == len({run.seed for run in runs})
+    chosen = data.draw(st.lists(st.sampled_from(runs), min_size=2, max_size=5, unique=True))
+    for run, result in zip(chosen, training.train(Cohort(tuple(chosen))), strict=True):
+        assert result.curves == curves_alone(run)
+
+
+@functools.cache
+def curves_alone(run: RunSpec):
+    return training.train(Cohort((run,)))[0].curves
+
+
+def language_models(*rates: float) -> list[RunSpec]:
+    """Runs whose learning rate changes from step to step."""
+    from embinit.papers.extending import SETTINGS
+
+    setting = SETTINGS["micro"]
+    recipe = LanguageModelSpec(batch_size=16, epochs=1, lr=3e-3, warm_up=0.3)
+    data = replace(setting.words, cut=Cut(64, 20, 1))
+    model = replace(setting.model, coupled=False)
+    return [
+        RunSpec(
+            data,
+            model,
+            recipe,
+            TableSpec("normal", None, rate=rate),
+            PositionSpec("none", "one"),
+            5000,
+        )
+        for rate in rates
+    ]
+
+
+def test_a_tables_rate_follows_one_that_changes():
+    """The first step of Adam is the rate itself, so it shows."""
+    from embinit.data.preparation import prepare
+    from embinit.models.causal_language_model import CausalTransformer
+
+    runs = language_models(1.0, 4.0)
+    begun = Start(runs, prepare(runs[0].data, None), None)
+    trainer = LanguageModelTraining(
+        begun, begun.model(CausalTransformer), runs[0].recipe(LanguageModelSpec), "cpu"
+    )
+    table = trainer.model.stack.encoder_embedding.table
+    before, steps = table.detach().clone(), []
+
+    def after_step(number: int) -> None:
+        steps.append((table.detach() - before).abs().amax(dim=(1, 2)))
+        LanguageModelTraining.before_step(trainer, number)
+
+    trainer.before_step = after_step
+    trainer.train_epoch(0)
+    first = steps[1]
+    rate = runs[0].training.lr / (0.3 * trainer.buckets.steps)
+    assert first.tolist() == pytest.approx([rate, 4 * rate], rel=1e-3)
+
+
+def test_a_rate_and_a_scale_of_positions_came_later():
+    """At their defaults they are no part of the digest; stored runs keep their key."""
+    run = base()
+    assert replace(run, table=replace(run.table, rate=1.0)).digest() == run.digest()
+    others = [
+        replace(run, table=replace(run.table, rate=8.0)),
+        replace(run, positions=replace(run.positions, pe_scale="8")),
+    ]
+    assert len({run.digest(), *(each.digest() for each in others)}) == 3
+
+
+def test_positions_are_widened_as_they_are_made():
+    run = base()
+    [table] = [
+        tables["encoder"]
+        for tables in Start(
+            [run], CohortTraining(Cohort((run,)), None, "cpu").start.data, None
+        ).tables
+    ]
+    wide = replace(run, positions=replace(run.positions, pe_scale="8"))
+    assert torch.equal(position_table(run, 9, table), sinusoidal(9, 64))
+    assert torch.equal(position_table(wide, 9, table), 8 * sinusoidal(9, 64))
+    probe = replace(run, positions=replace(run.positions, pe_scale="sigma_p/sigma_x"))
+    with pytest.raises(InputError, match="is for probes"):
+        position_table(probe, 9, table)
+
+
+def test_a_factor_is_a_name_or_a_number():
+    assert multiplier("8", 64) == multiplier("sqrt(D)", 64) == 8.0
+    assert multiplier("0.5", 64) == 0.5
+    for wrong in ("0", "-1", "nan", "inf"):
+        with pytest.raises(InputError, match="finite number above 0"):
+            multiplier(wrong, 64)
+    with pytest.raises(InputError, match="unknown multiplier"):
+        multiplier("twice", 64)
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_rate_that_is_none_is_refused(rate):
+    run = base()
+    with pytest.raises(InputError, match="above 0"):
+        check(replace(run, table=replace(run.table, rate=rate)), None)
