@@ -8,8 +8,8 @@ A share is Shapley's: what a repair gains on the mean over all orders in which t
 made. The three shares sum to what all repairs together gain. An interval is Student's, 95 %, over
 the seeds' own contrasts.
 
-    python benchmarks/causes.py STORE --seeds 3    seeds 0, 1, 2, as the claims' first look
-    python benchmarks/causes.py STORE --from 5000  seeds that no claim uses
+    python benchmarks/causes.py STORE --from 5000  seeds 5000 to 5002, which no claim uses
+    python benchmarks/causes.py STORE --seeds 6    seeds 0 to 5, as the claims' second look
 
 It writes ``benchmarks/results/causes.json``, ``docs/causes-repairs.svg`` and
 ``docs/causes-ratio.svg``, and the tables of ``docs/papers/causes.md``.
@@ -21,7 +21,7 @@ import argparse
 import json
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -256,8 +256,6 @@ def ratio_table(results: Mapping[str, Any]) -> list[str]:
 
 WIDE, HIGH = 940, 330
 
-Draw = Callable[[Mapping[str, Any], float], list[str]]
-
 
 def svg(width: int, height: int, parts: Sequence[str], title: str) -> str:
     """A figure that stands alone, with a ground of its own for dark pages."""
@@ -340,8 +338,9 @@ def ratio_figure(results: Mapping[str, Any]) -> str:
         for name, each in results.items()
         if all(f"R {ratio:.2g}" in each["arms"] for ratio in RATIOS)
     }
-    parts, left, wide, top, bottom = legend(60, 20), 60, 260, 52, HIGH - 46
     tasks = tasks_of(followed)
+    wide = 440 if len(tasks) == 1 else 260
+    parts, left, top, bottom = legend(60, 20), 60, 52, HIGH - 46
     for number, task in enumerate(tasks):
         x0 = left + number * (wide + 40)
         across = Axis(math.log2(RATIOS[0]), math.log2(RATIOS[-1]), x0, x0 + wide)
