@@ -257,6 +257,18 @@ def test_a_margin_is_rounded_up_to_two_digits(number):
     assert rounded_up(margin) == margin
 
 
+def test_a_papers_own_spreads_are_in_its_lock_at_once(embinit, project):
+    """They were not: the lock was frozen before them, and all claims stood as changed."""
+    imports = "from pathlib import Path\nfrom embinit.claims.registration import Registration\n"
+    change(project, "import random\n", f"import random\n{imports}")
+    own = 'registration=Registration(Path(__file__).with_name("registered.json"))'
+    change(project, 'Family("mine/fits")', f'Family("mine/fits", {own})')
+    assert embinit("register", "claims", "--seeds", "5").returncode == 0
+    _, _, claims = judged(embinit, project)
+    assert {each["registration"]["state"] for each in claims.values()} == {"beforehand"}
+    assert {"spread" in each["states"][0] for each in lock_of(project)["claims"].values()} == {True}
+
+
 def test_margins_that_cant_be_used_are_refused(monkeypatch):
     set_apart(monkeypatch, TRAININGS, empty=True)
     made = training(measures=["score"])(lambda seed, arm: 0.0)

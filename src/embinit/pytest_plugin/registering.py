@@ -114,18 +114,25 @@ class Registering:
         if self._freeze:
             case = self._freeze_noise_floor(item, case, session)
         if self._freeze != "noise-floors" and self._seeds:
-            self._measure_spreads(item, case, session)
+            case = self._measure_spreads(item, case, session)
         if self._freeze == "claims":
             self._freeze_claim(item, case, session)
         item.user_properties.append((REGISTERED, ""))
 
-    def _measure_spreads(self, item: pytest.Function, case: Case, session: Session) -> None:
-        """Measures the spreads of a claim's differences."""
+    def _measure_spreads(self, item: pytest.Function, case: Case, session: Session) -> Case:
+        """Measures the spreads of a claim's differences.
+
+        Returns:
+            The claim with these spreads, which its line in the lock is to have.
+        """
         registration, lock = case.claim.family.registration, case.lock
+        comparisons = []
         for comparison in case.comparisons:
             spread = measure_spread(comparison, self._seeds or 0, session.result)
             if spread is None:
+                comparisons.append(comparison)
                 continue
+            comparisons.append(replace(comparison, spread=spread))
             entry = {
                 "tier": case.experiment.tier,
                 "experiment": case.experiment.name,
@@ -140,6 +147,7 @@ class Registering:
                 item.user_properties.append((SPREAD_PROPERTY, json.dumps(told)))
             elif lock is not None:
                 _tell_lock(item, lock, "differences", digest, entry)
+        return replace(case, comparisons=tuple(comparisons))
 
     def _freeze_noise_floor(self, item: pytest.Function, case: Case, session: Session) -> Case:
         """Measures the noise floor that the claim's margin comes from.
