@@ -86,7 +86,7 @@ def test_training_needs_neither_text_nor_vectors(ready, monkeypatch):
     monkeypatch.setattr(type(TASKS[one.data.task]), "load", gone)
     monkeypatch.setattr(type(TASKS[one.data.task]), "fingerprint", gone)
     monkeypatch.setattr(preparation, "tokenizer", gone)
-    monkeypatch.setattr(preparation, "SOURCES", {})
+    monkeypatch.setattr(preparation.SOURCES, "_entries", {})
     start.check(run, ready)
     assert run_key(run, start.fingerprint(run, ready)) == key
     [found] = train(Cohort((run,)), ready)
