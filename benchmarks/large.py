@@ -79,7 +79,7 @@ def made(folder: Path, records: int, claims: int) -> None:
             is_open = number % 10 == 0
             for seed in range(20 if is_open else 5):
                 run = on.run(arm, seed)
-                score = draw.random() + (arm.startswith("high") and (0.2 if is_open else 2.0))
+                score = draw.random() + (arm.startswith("high") and (0.2 if is_open else 20.0))
                 plain = RunResult(run, {"score": score}).as_record()
                 put(key_of(run, None), json.loads(json.dumps(plain)))
                 written += 1
@@ -148,10 +148,11 @@ def main() -> int:
         for name, command in steps(parsed.claims).items():
             figures[name] = measured(folder, *command)
             print(f"{name:34} {figures[name]}", flush=True)
-    told = {"records": parsed.records, "claims": parsed.claims, "steps": figures}
-    if parsed.json:
-        parsed.json.write_text(json.dumps(told, indent=1) + "\n")
-    return int(any(each["status"] != 0 for each in figures.values()))
+        told = {"records": parsed.records, "claims": parsed.claims, "steps": figures}
+        if parsed.json:  # before the store is removed, which takes minutes on a busy disk
+            parsed.json.write_text(json.dumps(told, indent=1) + "\n")
+    # Status 1 is of claims without an effect, and nothing broke.
+    return int(any(each["status"] not in (0, 1) for each in figures.values()))
 
 
 if __name__ == "__main__":

@@ -46,11 +46,13 @@ versions of torch, and GPUs can differ in the last digits.
 
 ## What was not tried
 
-Little memory: `python benchmarks/disk.py --memory` limits it, and its one case so far did not end
-within five minutes, which is an open defect. A loss of power, a network file system, and a machine
-that sleeps in the middle of a session. Files
-and folders are synchronised before a record counts as stored, locks belong to the operating system,
-and durations are measured on a clock that never goes backwards.
+A loss of power and a network file system. Files and folders are synchronised before a record counts
+as stored, locks belong to the operating system, and durations are measured on a clock that never
+goes backwards. A machine that sleeps uses up no function's time limit
+(`tests/test_helpers.py::test_a_machine_that_sleeps_ends_no_function`).
+
+A session needs some 512 MiB of address space beyond Python's own, and says so where it may not have
+it. With more than that and less than its models take, runs fail and say why, or Python itself ends.
 """
 
 
@@ -102,9 +104,10 @@ def _kill(told: Mapping[str, Any], command: str) -> str:
         "## Kills\n\n"
         f"`python benchmarks/{command}`: {kills:,} kills of sessions at random moments, "
         f"{told['faults']} of them with anything lost or wrong. The sessions ended {ends} (below "
-        f"0: a signal). Of the runs they left stored: {stores}. The longest that processes were "
-        f"left over was {told['longest_seconds']} s. {told['seconds']:,} s, seed "
-        f"{told['seed']}.\n\n" + table(["signal to", "kills"], rows)
+        "0: a signal; 70: Ctrl-C before pytest answers it). Of the runs they left stored: "
+        f"{stores}. The longest that processes were "
+        f"left over was {told['longest_seconds']} s. {told['seconds']:,} s, seeds "
+        f"{', '.join(map(str, told['seeds']))}.\n\n" + table(["signal to", "kills"], rows)
     )
 
 

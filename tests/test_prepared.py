@@ -27,7 +27,7 @@ from embinit.tables import start
 def forget():
     """Each test opens its own directories."""
     yield
-    for known in (preparation.prepare, preparation.source, start._lookup, open_directory):
+    for known in (preparation._prepared, preparation._opened, start._lookup, open_directory):
         known.cache_clear()
 
 
@@ -78,7 +78,7 @@ def test_training_needs_neither_text_nor_vectors(ready, monkeypatch):
     run = one.run("pretrained", 0)
     key = run_key(run, start.fingerprint(run, None))
     [expected] = train(Cohort((run,)))
-    preparation.source.cache_clear()
+    preparation._opened.cache_clear()
 
     def gone(*_):
         raise InputError("neither text nor vectors are here")
@@ -86,7 +86,7 @@ def test_training_needs_neither_text_nor_vectors(ready, monkeypatch):
     monkeypatch.setattr(type(TASKS[one.data.task]), "load", gone)
     monkeypatch.setattr(type(TASKS[one.data.task]), "fingerprint", gone)
     monkeypatch.setattr(preparation, "tokenizer", gone)
-    monkeypatch.setattr(preparation, "SOURCES", {})
+    monkeypatch.setattr(preparation.SOURCES, "_entries", {})
     start.check(run, ready)
     assert run_key(run, start.fingerprint(run, ready)) == key
     [found] = train(Cohort((run,)), ready)

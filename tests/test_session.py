@@ -24,6 +24,7 @@ from embinit.runs.plan import plan
 from embinit.runs.session import Session
 from embinit.runs.store import DamagedRecordWarning, Store
 from embinit.specs import Cut
+from embinit.tables import start
 
 CLAIMS = """
 from dataclasses import replace
@@ -392,6 +393,22 @@ def test_a_source_without_the_vocabularys_words_costs_its_own_runs_alone(tmp_pat
     assert session.result(xavier) is not None
     assert session.failure(xavier) is None
     assert "none of the vocabulary's" in session.failure(pretrained)
+
+
+def test_a_file_that_changes_within_a_process_is_read_again(tmp_path, monkeypatch):
+    """Else the old vectors would be trained with and kept under the key of the new ones."""
+    monkeypatch.setattr(SOURCES, "_entries", dict(SOURCES._entries))
+    [pretrained] = small_runs(arms=("pretrained",), seeds=(5000,))
+    words = start.prepare(pretrained.data, None).vocabularies["encoder"].words[10:14]
+    path, known = tmp_path / "mine.txt", []
+    for number in (0.5, 2.25):
+        path.write_text("".join(f"{word}{f' {number}' * 64}\n" for word in words))
+        session = Session(Store(tmp_path), None, "cpu", [(pretrained.table.source, path)])
+        vectors = start.look_up(pretrained.table.source, pretrained.data, "encoder", None)
+        known.append((session.key(pretrained), float(vectors.values[vectors.found].max())))
+    (first, smaller), (second, larger) = known
+    assert first != second
+    assert (smaller, larger) == (0.5, 2.25)
 
 
 def test_stores_of_two_machines_make_one_report(pytester):

@@ -419,6 +419,10 @@ class PositionSpec:
     pe_scale: str = "one"
 
 
+_HASH = "_hash"
+"""The attribute in which a spec keeps its hash."""
+
+
 @dataclass(frozen=True)
 class RunSpec:
     """One replicate of one arm: everything that decides its result, and nothing else.
@@ -438,6 +442,18 @@ class RunSpec:
     table: TableSpec
     positions: PositionSpec
     seed: int
+
+    def __hash__(self) -> int:
+        """The hash of all fields, which is kept: a plan asks for it thousands of times."""
+        known: int | None = self.__dict__.get(_HASH)
+        if known is None:
+            known = hash(tuple(getattr(self, each.name) for each in dataclasses.fields(self)))
+            object.__setattr__(self, _HASH, known)
+        return known
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone: another process hashes text otherwise."""
+        return {name: value for name, value in self.__dict__.items() if name != _HASH}
 
     def as_dict(self) -> dict[str, Any]:
         """The spec as a plain nested dict, which the run's record holds."""

@@ -131,21 +131,39 @@ def text_fingerprint(task: str, data_dir: Path | None) -> str:
     return cached or TASKS[task].fingerprint(data_dir)
 
 
-@functools.lru_cache(maxsize=32)
 def source(name: str, data_dir: Path | None) -> Source:
     """The source of a name, from the cache or from its files, opened once a process.
 
     Raises:
         InputError: The name is unknown, or the source's files are missing.
     """
+    return _opened(name, data_dir, _Same(SOURCES.registered(name)))
+
+
+class _Same:
+    """What a name stands for, which can change: equal to itself alone."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self._value is other._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
+
+
+@functools.lru_cache(maxsize=32)
+def _opened(name: str, data_dir: Path | None, opener: _Same) -> Source:
     directory = cache.open_directory(data_dir)
     cached = directory.source(name) if directory else None
     return cached or SOURCES[name](data_dir)
 
 
-@functools.lru_cache(maxsize=16)
 def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:
     """Loads, tokenises, counts and encodes a task's text. The result is kept for the process.
+
+    Text that has changed since is read again: its runs have other keys.
 
     Args:
         spec: The data's settings.
@@ -154,6 +172,12 @@ def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:
     Raises:
         InputError: The text is missing or broken, or no training example is short enough.
     """
+    read = data_fingerprint(spec, data_dir)
+    return _prepared(spec, data_dir, read, _Same(TASKS.registered(spec.task)))
+
+
+@functools.lru_cache(maxsize=16)
+def _prepared(spec: DataSpec, data_dir: Path | None, read: str, kept: _Same) -> PreparedData:
     task, directory = TASKS[spec.task], cache.open_directory(data_dir)
     cached = directory.text_fingerprint(spec.task) if directory else None
     if directory and cached:

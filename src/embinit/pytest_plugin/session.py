@@ -651,9 +651,9 @@ class ClaimSession:
 
     def _ensure(self, runs: list[RunSpec]) -> None:
         """Gets ``runs`` stored; the runs of a later look join the plan first."""
-        if not self.session.want_more(runs):
+        if not (more := self.session.want_more(runs)):
             return self.session.ensure(runs)
-        progress.tell_plan(self.session, self._controller)
+        progress.tell_plan(self.session, self._controller, more)
         with self._helped():
             return self.session.ensure(runs)
 
@@ -669,6 +669,7 @@ class ClaimSession:
         if self.option("no-train"):
             return True  # what the store has was paid for; what it lacks is a problem of its own
         self.session.ensure(self._planned_first)
+        self._planned_first = []
         # What another claim's look has trained costs nothing, and is in no order of looks.
         if all(self.session.key(run) in self.session.store for run in runs):
             return True
@@ -680,8 +681,8 @@ class ClaimSession:
                 return False
             # The next ones join the plan too, for workers that find these runs in training.
             soon = [run for each in order[place : place + LOOKS_AHEAD] for run in each.runs]
-            if self.session.want_more(soon):
-                progress.tell_plan(self.session, self._controller)
+            if more := self.session.want_more(soon):
+                progress.tell_plan(self.session, self._controller, more)
             if other.case.id == case.id:
                 break
             self._ensure(list(other.runs))

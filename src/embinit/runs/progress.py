@@ -11,7 +11,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -257,7 +257,7 @@ def _group(run: RunSpec) -> str:
     return f"{run.kind}/{run.data.task}/{run.precision}/{run.model}"
 
 
-def tell_plan(session: Session, controller: int) -> None:
+def tell_plan(session: Session, controller: int, runs: Sequence[RunSpec] | None = None) -> None:
     """Writes this process's plan, for the progress that ``controller`` shows.
 
     A plan that can't be written, as on a full disk, costs the progress and nothing else.
@@ -265,14 +265,16 @@ def tell_plan(session: Session, controller: int) -> None:
     Args:
         session: The session with its wanted runs.
         controller: The process id of the session's controller.
+        runs: Those that have joined the plan since it was told; None for all.
     """
     if not session.may_train:
         return  # the store may lie where nothing can be written
     costs = {
         str(session.store.path(session.key(run))): (Cohort((run,)).cost, _group(run))
-        for run in session.wanted
+        for run in (session.wanted if runs is None else runs)
         if session.problem(run) is None
     }
-    name = f"plan-{controller}-{os.getpid()}.json"
+    later = "" if runs is None else f"-{len(session.wanted)}"
+    name = f"plan-{controller}-{os.getpid()}{later}.json"
     with contextlib.suppress(OSError):
         write_atomically(session.store.root / "sessions" / name, json.dumps(costs))

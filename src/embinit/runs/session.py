@@ -86,6 +86,7 @@ class Session:
         self.name = uuid.uuid4().hex
         self.modules: Sequence[Home] = ()
         self.wanted: list[RunSpec] = []
+        self._planned: set[RunSpec] = set()
         self.trained = 0
         self.helpers: tuple[Helper, ...] = ()
         self.troubles: list[str] = []
@@ -102,9 +103,13 @@ class Session:
             runs: All runs that this session may need; they replace those of an earlier plan.
         """
         self.wanted = list(dict.fromkeys(runs))
-        possible = [run for run in self.wanted if self.problem(run) is None]
-        missing = [run for run in possible if self.key(run) not in self.store]
-        self._cohorts = plan(missing, self.most)
+        self._planned = set(self.wanted)
+        self._cohorts = plan(self._possible(self.wanted), self.most)
+
+    def _possible(self, runs: Iterable[RunSpec]) -> list[RunSpec]:
+        """The runs that the store lacks, and that can be made here."""
+        possible = [run for run in runs if self.problem(run) is None]
+        return [run for run in possible if self.key(run) not in self.store]
 
     def most(self, run: RunSpec) -> int:
         """The most runs that a cohort of the run's kind has on this device."""
@@ -158,6 +163,8 @@ class Session:
 
     def result(self, run: RunSpec) -> RunResult | None:
         """The run's result, read from the store once; None while it is not stored."""
+        if (known := self._results.get(self._keys.get(run, ""))) is not None:
+            return known
         if self.problem(run) is not None:
             return None
         key = self.key(run)
@@ -168,17 +175,19 @@ class Session:
             self._results[key] = stored
         return self._results[key]
 
-    def want_more(self, runs: Iterable[RunSpec]) -> bool:
+    def want_more(self, runs: Iterable[RunSpec]) -> list[RunSpec]:
         """Lets runs join the plan, such as those of a later look.
 
         Returns:
-            Whether any of them is new to it.
+            Those that are new to it.
         """
-        planned = set(self.wanted)
-        more = [run for run in runs if run not in planned]
+        more = [run for run in dict.fromkeys(runs) if run not in self._planned]
         if more:
-            self.want([*self.wanted, *more])
-        return bool(more)
+            left = [run for cohort in self._cohorts for run in self._left(cohort)]
+            self.wanted += more
+            self._planned.update(more)
+            self._cohorts = plan([*left, *self._possible(more)], self.most)
+        return more
 
     def ensure_planned(self, runs: list[RunSpec]) -> None:
         """Lets runs join the plan, and returns when all are stored."""

@@ -113,7 +113,7 @@ def _table_of_init(
         return Table(init(shape, special, generator), special, None)
     if not covers(run.table.source, data.task, side, data_dir):
         return Table(INITS["xavier"](shape, special, generator), special, None)
-    vectors = _lookup(run.table.source, data.spec, side, data_dir)
+    vectors = look_up(run.table.source, data.spec, side, data_dir)
     _check_width(run.table.source, vectors.values.shape[1], dim)
     missing = stream(run.seed, f"embedding/{side}/missing")
     completed = complete(vectors.values, vectors.found, special, missing)
@@ -160,11 +160,22 @@ def check(run: RunSpec, data_dir: Path | None) -> None:
             run.table.source, source(run.table.source, data_dir).dim, run.model.table_width
         )
     for side in covered:
-        _lookup(run.table.source, run.data, side, data_dir)
+        look_up(run.table.source, run.data, side, data_dir)
+
+
+def look_up(name: str, spec: DataSpec, side: Side, data_dir: Path | None) -> Vectors:
+    """The vectors that a source has for a side's vocabulary, read once for what they are read from.
+
+    A file that has changed since is read again: its run has another key.
+    """
+    read = f"{source(name, data_dir).fingerprint()}/{data_fingerprint(spec, data_dir)}"
+    return _lookup(name, spec, side, data_dir, read)
 
 
 @functools.lru_cache(maxsize=16)
-def _lookup(name: str, spec: DataSpec, side: Side, data_dir: Path | None) -> Vectors:
+def _lookup(
+    name: str, spec: DataSpec, side: Side, data_dir: Path | None, read: str = ""
+) -> Vectors:
     data = prepare(spec, data_dir)
     words, language = data.vocabularies[side].words, data.task.languages[side]
     return source(name, data_dir).lookup(words, language)
