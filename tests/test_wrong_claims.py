@@ -455,6 +455,16 @@ def test_a_tier_that_nothing_has_is_told_before_anything_trains(judged, pytester
     assert not [*(pytester.path / ".embinit/store/runs").rglob("*.json")]
 
 
+def test_a_claim_without_an_experiment_on_the_tier_is_told(pytester, monkeypatch):
+    """pytest alone would say that it was deselected, and not why."""
+    monkeypatch.setattr(TRAININGS, "_entries", {})
+    text = CLAIMS.replace("on=on)", "on=lambda tier: [])")
+    pytester.mkdir("claims").joinpath("test_mine.py").write_text(text)
+    done = pytester.runpytest_inprocess("claims", "-p", "no:cacheprovider")
+    assert done.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    done.stdout.fnmatch_lines(["embinit: 1 left out, with no experiment on tier micro"])
+
+
 def test_a_limit_on_tests_does_not_end_training(judged, pytester):
     """pytest-timeout times a test; within the first claim the runs of all are trained."""
     pytest.importorskip("pytest_timeout")
