@@ -12,6 +12,7 @@ import pytest
 from builders import make_experiment, set_apart
 from embinit.code import code_digest
 from embinit.data.tasks import TASKS
+from embinit.papers.kim2024.experiments import experiments
 from embinit.runs.kinds import own_code
 from embinit.runs.session import key_of
 from embinit.tables.inits import INITS, Init
@@ -158,7 +159,14 @@ def test_an_own_inits_code_is_in_a_runs_key(monkeypatch):
 
     def key(make):
         INITS.replace("own", Init("own", "Own", False, make))
+        assert [key_of(run_spec(init), None) for init in ("xavier", "beside")] == others
         return key_of(run_spec("own"), None)
+
+    def beside(shape, special, generator):
+        return INITS["xavier"](shape, special, generator) * 3
+
+    INITS.replace("beside", Init("beside", "Beside", False, beside))
+    others = [key_of(run_spec(init), None) for init in ("xavier", "beside")]
 
     def first(shape, special, generator):
         return INITS["xavier"](shape, special, generator) * 2
@@ -185,6 +193,12 @@ def test_an_own_tasks_code_is_in_a_runs_key(monkeypatch):
 
     def key(task):
         TASKS.replace(run_spec().data.task, task)
+        assert key_of(elsewhere, None) == other
         return key_of(run_spec(), None)
+
+    [elsewhere] = [
+        each.run("xavier", 0) for each in experiments("micro", ("glove",), ("inference",))
+    ]
+    other = key_of(elsewhere, None)
 
     assert len({key(micro), key(Mine()), key(Other())}) == 3

@@ -456,6 +456,16 @@ def test_a_tier_that_nothing_has_is_told_before_anything_trains(judged, pytester
     assert not [*(pytester.path / ".embinit/store/runs").rglob("*.json")]
 
 
+def test_a_claim_without_an_experiment_on_the_tier_is_told(pytester, monkeypatch):
+    """pytest alone would say that it was deselected, and not why."""
+    monkeypatch.setattr(TRAININGS, "_entries", {})
+    text = CLAIMS.replace("on=on)", "on=lambda tier: [])")
+    pytester.mkdir("claims").joinpath("test_mine.py").write_text(text)
+    done = pytester.runpytest_inprocess("claims", "-p", "no:cacheprovider")
+    assert done.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    done.stdout.fnmatch_lines(["embinit: 1 left out, with no experiment on tier micro"])
+
+
 def test_a_limit_on_tests_does_not_end_training(judged, pytester):
     """pytest-timeout times a test; within the first claim the runs of all are trained."""
     pytest.importorskip("pytest_timeout")
@@ -514,3 +524,20 @@ def test_an_init_of_a_module_of_claims_is_known_to_workers_and_controller(pytest
     done = pytester.runpytest_subprocess("claims", "-n", "2", "-p", "no:cacheprovider")
     assert done.ret == 0, done.stdout.str()
     assert "GloVe_Doubled" in (pytester.path / "reports/latest/index.html").read_text()
+
+
+def test_a_changed_constant_of_an_init_trains_its_own_runs_anew(pytester):
+    """The other arms' runs are in the store; before, the old ones answered for it too."""
+    pytester.mkdir("claims")
+    text = OWN_INIT.replace("v * 2", "v * FACTOR").replace("MINE =", "FACTOR = 2\nMINE =")
+
+    def trained(text):
+        (pytester.path / "claims/test_mine.py").write_text(text)
+        done = pytester.runpytest_subprocess("claims", "-p", "no:cacheprovider")
+        assert done.ret == 0, done.stdout.str()
+        document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
+        runs = document["session"]["runs"]
+        return runs["trained"], runs["wanted"]
+
+    assert trained(text) == (6, 6)
+    assert trained(text.replace("FACTOR = 2", "FACTOR = 3")) == (2, 6)

@@ -30,7 +30,7 @@ from embinit.runs.machine import cores, limit_threads
 from embinit.runs.modules import Home, load_modules
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult
-from embinit.runs.session import WAIT_SECONDS, Session, key_of, results_of
+from embinit.runs.session import REASON, WAIT_SECONDS, Session, failure_reason, key_of, results_of
 from embinit.specs import RunSpec
 
 RETRIES = 5
@@ -148,6 +148,9 @@ def work(
         return results_of(cohort, data_dir, device)
     except InputError as error:
         return InputError(f"node {platform.node()}: {error}")
+    except Exception as error:
+        error.add_note(REASON + failure_reason(error))  # a traceback stays on its node
+        raise
 
 
 @dataclass(frozen=True)
