@@ -23,7 +23,7 @@ from embinit.runs import session as sessions
 from embinit.runs.plan import plan
 from embinit.runs.session import Session
 from embinit.runs.store import DamagedRecordWarning, Store
-from embinit.specs import Cut
+from embinit.specs import Cut, RunSpec
 from embinit.tables import start
 
 CLAIMS = """
@@ -168,6 +168,19 @@ def wait_for(condition, seconds: float = 120) -> None:
         time.sleep(0.02)
 
 
+def wait_for_helpers(session: Session, runs: list[RunSpec]) -> None:
+    """Returns when helpers have stored the runs; fails once all have ended without."""
+
+    def stored() -> bool:
+        ended = all(helper.process.poll() is not None for helper in session.helpers)
+        here = [session.key(run) in session.store for run in runs]
+        told = [helper.trouble() for helper in session.helpers]
+        assert all(here) or not ended, f"helpers ended with {sum(here)} of {len(here)}: {told}"
+        return all(here)
+
+    wait_for(stored)
+
+
 def training(root: Path) -> list[int]:
     """The processes that train just now."""
     marks = (root / ".embinit/store/sessions").glob("[0-9]*.json")
@@ -231,7 +244,7 @@ def test_a_session_without_workers_uses_the_other_cores(tmp_path, monkeypatch, s
     session.want(runs)
     with session.helped():
         [helper] = session.helpers
-        wait_for(lambda: all(session.key(run) in session.store for run in runs))
+        wait_for_helpers(session, runs)
         assert session.trained == 0
     assert helper.process.poll() is not None
     assert not session.troubles
@@ -253,7 +266,7 @@ def test_the_other_cores_read_the_same_sources(tmp_path, monkeypatch, seeds_apar
     session = Session(Store(tmp_path / "store"), tmp_path, "cpu", sources)
     session.want(runs)
     with session.helped():
-        wait_for(lambda: all(session.key(run) in session.store for run in runs))
+        wait_for_helpers(session, runs)
     assert session.trained == 0
 
 
