@@ -247,8 +247,13 @@ def with_tier(tier: str) -> list[Paper]:
 
 
 def is_tier(tier: str) -> bool:
-    """Whether a registered paper has a tier, or an experiment that was made has a size for it."""
-    return tier in OWN_TIERS or any(tier in PAPERS[key].tiers for key in PAPERS)
+    """Whether a registered paper has a tier, or an experiment that was made has a size for it.
+
+    Raises:
+        InputError: A paper can't be loaded.
+    """
+    every = [PAPERS[key] for key in PAPERS]
+    return tier in OWN_TIERS or any(tier in known.tiers for known in every)
 
 
 def unknown_tier(tier: str) -> InputError:

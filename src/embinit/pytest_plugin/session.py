@@ -222,6 +222,7 @@ class ClaimSession:
         return None if named is None else self._path("baseline")
 
     def _check_options(self) -> None:
+        is_tier(self.tier)  # loads every paper; experiments may name tiers when they are collected
         seeds, most = self.option("seeds"), self.option("max-seeds")
         if seeds is not None and seeds < 2:
             raise InputError(f"--embinit-seeds {seeds}: a paired test needs at least 2; 5 is usual")
