@@ -410,7 +410,7 @@ def test_a_source_without_the_vocabularys_words_costs_its_own_runs_alone(tmp_pat
 
 def test_a_file_that_changes_within_a_process_is_read_again(tmp_path, monkeypatch):
     """Else the old vectors would be trained with and kept under the key of the new ones."""
-    monkeypatch.setattr(SOURCES, "_entries", dict(SOURCES._entries))
+    set_apart(monkeypatch, SOURCES)
     [pretrained] = small_runs(arms=("pretrained",), seeds=(5000,))
     words = start.prepare(pretrained.data, None).vocabularies["encoder"].words[10:14]
     path, known = tmp_path / "mine.txt", []
