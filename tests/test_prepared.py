@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from builders import set_apart
 from embinit import cli
 from embinit.data import preparation
 from embinit.data.cache import INDEX, CachedSource, Writer, open_directory, vectors_key
@@ -86,7 +87,7 @@ def test_training_needs_neither_text_nor_vectors(ready, monkeypatch):
     monkeypatch.setattr(type(TASKS[one.data.task]), "load", gone)
     monkeypatch.setattr(type(TASKS[one.data.task]), "fingerprint", gone)
     monkeypatch.setattr(preparation, "tokenizer", gone)
-    monkeypatch.setattr(preparation.SOURCES, "_entries", {})
+    set_apart(monkeypatch, preparation.SOURCES, empty=True)
     start.check(run, ready)
     assert run_key(run, start.fingerprint(run, ready)) == key
     [found] = train(Cohort((run,)), ready)

@@ -458,7 +458,7 @@ def test_a_tier_that_nothing_has_is_told_before_anything_trains(judged, pytester
 
 def test_a_claim_without_an_experiment_on_the_tier_is_told(pytester, monkeypatch):
     """pytest alone would say that it was deselected, and not why."""
-    monkeypatch.setattr(TRAININGS, "_entries", {})
+    set_apart(monkeypatch, TRAININGS, empty=True)
     text = CLAIMS.replace("on=on)", "on=lambda tier: [])")
     pytester.mkdir("claims").joinpath("test_mine.py").write_text(text)
     done = pytester.runpytest_inprocess("claims", "-p", "no:cacheprovider")
