@@ -26,8 +26,8 @@ settings.load_profile("embinit")
 pytest_plugins = ["pytester"]
 
 
-def shipped_homes() -> dict[tuple[str, str], str]:
-    """The modules that registered embinit's own entries, by registry and name."""
+def homes_of_entries() -> dict[tuple[str, str], str]:
+    """The modules that registered what embinit's registries have, by registry and name."""
     from embinit.registry import Registry  # after shape_checks.install(), which loads it anew
 
     modules = [module for name, module in sys.modules.items() if name.startswith("embinit.")]
@@ -43,8 +43,8 @@ def shipped_homes() -> dict[tuple[str, str], str]:
 @pytest.fixture(autouse=True)
 def what_embinit_registers_stays() -> Iterator[None]:
     """A test that replaces a built-in entry gives later tests' runs other keys: see set_apart."""
-    before = shipped_homes()
+    mine = [key for key, home in homes_of_entries().items() if home.startswith("embinit.")]
     yield
-    after = shipped_homes()
-    mine = {key: home for key, home in before.items() if home.startswith("embinit.")}
-    assert {key: after.get(key) for key in mine if after.get(key) != mine[key]} == {}
+    after = homes_of_entries()
+    homes = {key: after.get(key, "") for key in mine}
+    assert {key: home for key, home in homes.items() if not home.startswith("embinit.")} == {}
