@@ -77,6 +77,12 @@ def test_every_snippet_and_every_link_leads_to_a_file():
     assert not lost
 
 
+def test_the_changelog_links_to_no_file():
+    """It is a page of the site too, from where another path would lead to the file."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert not re.findall(r"\]\((?!https?:)[^)]*\)", text)
+
+
 def test_every_example_is_shown():
     """A file that no page includes would be found by nobody."""
     shown = {name for page in PAGES for name in SNIPPET.findall(page.read_text(encoding="utf-8"))}
