@@ -67,19 +67,24 @@ limits_memory = pytest.mark.skipif(
 )
 
 
-@limits_memory
-def test_a_session_with_too_little_memory_says_so(tmp_path):
-    """OpenBLAS would ask for memory for ever, and nothing but SIGKILL would end the session."""
-    folder = kill.new_folder(tmp_path)
-    done = subprocess.run(
-        [sys.executable, "-c", LITTLE],
+def python(folder, *arguments, timeout=500):
+    """A Python of a folder of the killer's, to its end."""
+    return subprocess.run(
+        [sys.executable, *arguments],
         cwd=folder,
         env={**os.environ, **kill.PLUGINS, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=timeout,
         check=False,
     )
+
+
+@limits_memory
+def test_a_session_with_too_little_memory_says_so(tmp_path):
+    """OpenBLAS would ask for memory for ever, and nothing but SIGKILL would end the session."""
+    folder = kill.new_folder(tmp_path)
+    done = python(folder, "-c", LITTLE, timeout=120)
     assert done.returncode == 4, done.stdout + done.stderr
     assert "can't have 512 MiB of memory more" in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
@@ -100,15 +105,7 @@ def test_eight_workers_come_to_what_one_process_does_and_make_no_run_twice(tmp_p
         claims = folder / "claims/test_mine.py"
         made = f"open({str(folder / 'calls')!r}, 'a').write(f'{{arm}} {{seed}}\\n')\n"
         claims.write_text(claims.read_text().replace("    for step", f"    {made}    for step"))
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "claims", *kill.OPTIONS, *workers],
-            cwd=folder,
-            env={**os.environ, **kill.PLUGINS, "OMP_NUM_THREADS": "1"},
-            capture_output=True,
-            text=True,
-            timeout=500,
-            check=False,
-        )
+        done = python(folder, "-m", "pytest", "claims", *kill.OPTIONS, *workers)
         assert done.returncode == 1, done.stdout + done.stderr
         document = json.loads((folder / "reports/latest/verdicts.json").read_bytes())
         verdicts.append({each["id"]: kill.essence(each) for each in document["claims"]})

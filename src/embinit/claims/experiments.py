@@ -205,15 +205,6 @@ class Experiment:
         """The same experiment with every arm's table standardised to ``sigma``."""
         return self.changed(f"at sigma {sigma:g}", sigma=sigma)
 
-    def with_table_rate(self, times: float) -> Experiment:
-        """The same experiment with tables that learn at ``times`` the rate."""
-        return self.changed(f"at {times:g} × the table's rate", table_rate=times)
-
-    def with_wider_positions(self, times: float) -> Experiment:
-        """The same experiment with positions that are multiplied by ``times``."""
-        positions = replace(self.positions, pe_scale=f"{times:.17g}")
-        return self.changed(f"with PE × {times:g}", positions=positions)
-
     def frozen(self) -> Experiment:
         """The same experiment with tables that are not trained."""
         return self.changed("frozen", trained=False)

@@ -2,7 +2,7 @@
 
 A paper names its tiers, experiments and families. It knows what it prints for a comparison, which
 of its tables stand beside the runs, how its models are made, and what its margins rest on. A
-package registers its paper under the entry-point group ``embinit.papers``; embinit's own two do so
+package registers its paper under the entry-point group ``embinit.papers``; embinit's own do so
 too. Claims name their paper by the first part of their id. A claim whose paper nobody registered is
 tested like any other, with nothing beside it.
 """
@@ -233,14 +233,22 @@ def papers_of(keys: Iterable[str]) -> list[Paper]:
     return [found_paper for key in dict.fromkeys(keys) if (found_paper := paper(key)) is not None]
 
 
+def every_paper() -> list[Paper]:
+    """All registered papers, which are loaded for it.
+
+    Raises:
+        InputError: One of them can't be loaded.
+    """
+    return [PAPERS[key] for key in PAPERS]
+
+
 def with_tier(tier: str) -> list[Paper]:
     """The registered papers that have a tier.
 
     Raises:
         InputError: No registered paper has it.
     """
-    every = [PAPERS[key] for key in PAPERS]
-    having = [known for known in every if tier in known.tiers]
+    having = [known for known in every_paper() if tier in known.tiers]
     if not having:
         raise unknown_tier(tier)
     return having
@@ -252,13 +260,12 @@ def is_tier(tier: str) -> bool:
     Raises:
         InputError: A paper can't be loaded.
     """
-    every = [PAPERS[key] for key in PAPERS]
-    return tier in OWN_TIERS or any(tier in known.tiers for known in every)
+    return tier in OWN_TIERS or any(tier in known.tiers for known in every_paper())
 
 
 def unknown_tier(tier: str) -> InputError:
     """The error for a tier that nothing has."""
-    names = dict.fromkeys(name for key in PAPERS for name in PAPERS[key].tiers)
+    names = dict.fromkeys(name for known in every_paper() for name in known.tiers)
     known = [*names, *(name for name in OWN_TIERS if name not in names)]
     return InputError(f"unknown tier {tier!r}: {nearest(tier, known)}known are {', '.join(known)}")
 

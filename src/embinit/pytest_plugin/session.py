@@ -43,7 +43,7 @@ from embinit.errors import (
     lacking_models,
     printable,
 )
-from embinit.papers import arm_labels, is_tier, paper, papers_of, unknown_tier
+from embinit.papers import arm_labels, every_paper, is_tier, paper, papers_of, unknown_tier
 from embinit.pytest_plugin import (
     BEGAN,
     CONTROLLER,
@@ -222,7 +222,7 @@ class ClaimSession:
         return None if named is None else self._path("baseline")
 
     def _check_options(self) -> None:
-        is_tier(self.tier)  # loads every paper; experiments may name tiers when they are collected
+        every_paper()  # one that can't be loaded is told before claims are collected
         seeds, most = self.option("seeds"), self.option("max-seeds")
         if seeds is not None and seeds < 2:
             raise InputError(f"--embinit-seeds {seeds}: a paired test needs at least 2; 5 is usual")

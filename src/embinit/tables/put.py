@@ -20,6 +20,7 @@ from embinit.data.sources.opening import open_source
 from embinit.errors import InputError
 from embinit.randomness import stream
 from embinit.tables.inits import INITS, complete, moments
+from embinit.tables.modules import embeddings, input_table
 
 SPACES = ("\u0120", "\u2581")
 INSIDE = "##"
@@ -129,22 +130,12 @@ def _embedding(model: nn.Module) -> nn.Embedding:
     Raises:
         InputError: There is none, there are several, or its values are no floats.
     """
-    table: object = model if isinstance(model, nn.Embedding) else None
-    says = getattr(model, "get_input_embeddings", None)
-    if table is None and says is not None:
-        try:
-            table = says()
-        except (NotImplementedError, AttributeError):
-            table = None
-    name = type(model).__name__
+    table, name = input_table(model), type(model).__name__
     if table is None:
-        every = {id(each): each for each in model.modules() if isinstance(each, nn.Embedding)}
-        if len(every) != 1:
-            raise InputError(
-                f"{name} has {len(every)} embeddings, so its input table is not known; give the "
-                "embedding itself, as in put_into(model.tokens, …)"
-            )
-        [table] = every.values()
+        raise InputError(
+            f"{name} has {len(embeddings(model))} embeddings, so its input table is not known; "
+            "give the embedding itself, as in put_into(model.tokens, …)"
+        )
     if not isinstance(table, nn.Embedding):
         raise InputError(
             f"the input table of {name} is a {type(table).__name__}; give a model whose table is "

@@ -9,8 +9,8 @@ Each cause has a repair of its own:
 - ``step``: the table's learning rate, as many times higher.
 
 With all three a table that is k times as wide is trained as the original is, but for the epsilons
-of norm and Adam (``tests/test_causes.py`` has the identity). The claims take the causes apart: all
-eight combinations of the repairs on a table ``TIMES`` as wide as the registered one.
+of norm and Adam (``tests/test_table_rates.py`` has the identity). The claims take the causes apart:
+all eight combinations of the repairs on a table ``TIMES`` as wide as the registered one.
 
 Widths are told as R = 2 D σ², the energy of the words over that of the sinusoids, where the table
 is multiplied by √D. The registered tables have R = 0.3125, near Xavier's; published GloVe has 82.
@@ -250,12 +250,16 @@ def on(*roles: str) -> Callable[[str], list[Experiment]]:
 
 def drawn(tier: str) -> list[Experiment]:
     """The tier's experiment on translation with a drawn table, on which controls are tested."""
-    return [each for each in on(FOLLOWED)(tier) if each.source_role == "xavier"]
+    return _followed(tier, "xavier")
 
 
 def given(tier: str) -> list[Experiment]:
     """The tier's experiment on translation with GloVe's table."""
-    return [each for each in on(FOLLOWED)(tier) if each.source_role == "glove"]
+    return _followed(tier, "glove")
+
+
+def _followed(tier: str, table: str) -> list[Experiment]:
+    return [each for each in on(FOLLOWED)(tier) if each.source_role == table]
 
 
 def with_glove(experiment: TableExperiment) -> TableExperiment:

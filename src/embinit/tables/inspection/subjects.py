@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from embinit.data.sources.text import WordVectors
 from embinit.data.stored_tensors import MemoryTensor, StoredTensor, gather, is_float
 from embinit.data.token_lists import TokenList, token_list
 from embinit.errors import InputError
+from embinit.tables.modules import input_table
 
 
 @dataclass(frozen=True)
@@ -154,20 +155,13 @@ def _of_module(module: nn.Module, tensor: str | None) -> Subject:
 
 
 def _input_name(module: nn.Module, tensors: Mapping[str, StoredTensor]) -> str | None:
-    """The name of a module's input table: what it says itself, or its only embedding."""
-    if isinstance(module, nn.Embedding):
-        return "weight"
-    says: Callable[[], Any] | None = getattr(module, "get_input_embeddings", None)
-    if says is not None:
-        try:
-            weight = says().weight
-        except (NotImplementedError, AttributeError):
-            return None
-        for name, each in tensors.items():
-            if isinstance(each, MemoryTensor) and each.values.data_ptr() == weight.data_ptr():
-                return name
-    only = [name for name, each in module.named_modules() if isinstance(each, nn.Embedding)]
-    return f"{only[0]}.weight" if len(only) == 1 else None
+    """The name of a module's input table; None where it is not known."""
+    table = input_table(module)
+    for name, each in module.named_modules():
+        if each is table:
+            named = f"{name}.weight".removeprefix(".")
+            return named if named in tensors else None
+    return None
 
 
 def _of_tensors(name: str, tensors: Mapping[str, StoredTensor], found: Layout) -> Subject:
