@@ -19,6 +19,7 @@ from embinit.models.starting import Start
 from embinit.runs import language_model
 from embinit.runs.kinds import kind_of
 from embinit.runs.language_model import extension
+from embinit.runs.language_model import vectors as closed_form
 from embinit.runs.language_model.training import LanguageModelTraining, area, gradient_norms
 from embinit.runs.language_model.vectors import cooccurrences, word_vectors
 from embinit.runs.plan import Cohort, plan
@@ -242,6 +243,17 @@ def test_words_of_one_context_have_one_vector():
     assert unit[6] @ unit[7] > 0.9
     assert abs(float(unit[6] @ unit[8])) < 0.1
     assert not vectors[20].any()
+
+
+def test_the_leading_directions_of_many_words_are_those_of_the_whole_decomposition(monkeypatch):
+    """But for their signs, which no distance or rotation knows."""
+    frequency = torch.distributions.Categorical(1 / torch.arange(1.0, 301.0))
+    ids = frequency.sample((400, 12)) + 5
+    whole = word_vectors(ids, 305, 20)
+    monkeypatch.setattr(closed_form, "WHOLE", 100)
+    leading = word_vectors(ids, 305, 20)
+    torch.testing.assert_close(leading @ leading.T, whole @ whole.T)
+    assert torch.equal(word_vectors(ids, 305, 20), leading)
 
 
 def test_pieces_make_up_their_word_and_function_words_stay_whole():

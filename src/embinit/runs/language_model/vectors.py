@@ -8,6 +8,7 @@ are smoothed by 0.75 and both sides take the root of the singular values (Levy, 
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -16,6 +17,8 @@ from embinit.data.vocabulary import EOS, PAD
 
 WINDOW = 4
 SMOOTHING = 0.75
+WHOLE = 2000
+"""Up to so many words all singular values are taken; above, the leading ones alone, in seconds."""
 
 
 def cooccurrences(ids: Int[Tensor, "B T"], words: int) -> Float[Tensor, "N N"]:
@@ -50,9 +53,24 @@ def word_vectors(ids: Int[Tensor, "B T"], words: int, width: int) -> Float[Tenso
     of_context *= total / of_context.sum().clamp(min=1e-30)
     expected = of_word[:, None] * of_context[None] / total.clamp(min=1e-30)
     information = torch.where(counts > 0, (counts / expected.clamp(min=1e-30)).log(), 0.0)
-    left, values, _ = torch.linalg.svd(information.clamp(min=0))
     kept = min(width, words)
+    left, values = _leading(information.clamp(min=0), kept)
     vectors = torch.zeros(words, width)
     vectors[:, :kept] = (left[:, :kept] * values[:kept].sqrt()).float()
     vectors[of_word == 0] = 0
     return vectors
+
+
+def _leading(
+    matrix: Float[Tensor, "N N"], number: int
+) -> tuple[Float[Tensor, "N k"], Float[Tensor, " k"]]:
+    """The left singular vectors of the largest singular values, and these, at least ``number``."""
+    if len(matrix) <= WHOLE or number >= len(matrix) - 1:
+        left, values, _ = torch.linalg.svd(matrix)
+        return left, values
+    from scipy.sparse import csr_array
+    from scipy.sparse.linalg import svds
+
+    start = np.full(len(matrix), len(matrix) ** -0.5)  # else it is drawn
+    left, values, _ = svds(csr_array(matrix.numpy()), number, v0=start)
+    return torch.from_numpy(left[:, ::-1].copy()), torch.from_numpy(values[::-1].copy())
