@@ -100,6 +100,34 @@ def test_what_is_no_plain_conjunction_is_refused_with_its_line(judged, body, sai
     assert "mine/f/other" not in verdicts
 
 
+def test_a_misspelt_measure_of_embinits_own_is_told_before_anything_trains(judged, pytester):
+    """With the measures that there are; the claim's models are never trained."""
+    text = CLAIMS + (
+        "\n\nfrom embinit.papers.kim2024.experiments import experiments\n\n\n"
+        "def sentiment(tier):\n    return experiments(tier, ('glove',), ('sentiment',))\n\n\n"
+        "@claim('mine/f/other', says='s', family=MINE, experiments=sentiment)\n"
+        "def test_other(experiment):\n"
+        "    assert experiment['pretrained'].measured_by('acuracy') > 50  # here\n"
+    )
+    done, verdicts = judged(text)
+    [line] = [number for number, one in enumerate(text.splitlines(), 1) if "# here" in one]
+    done.stdout.fnmatch_lines(
+        [f"claims/test_mine.py:{line}: unknown measure 'acuracy': did you mean 'accuracy'?*"]
+    )
+    document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
+    good = {key for one in verdicts["mine/f/good"]["comparisons"] for key in one["runs"]}
+    assert document["session"]["runs"]["trained"] == len(good) > 0
+
+
+def test_a_share_where_the_measure_is_in_percent_shows_its_unit(judged):
+    """It is a valid claim, and its difference of sixty points tells what went wrong."""
+    text = CLAIMS.replace('"score": "points"', '"score": "% accuracy"')
+    text += OTHER + "    assert arms['high'] < 0.6\n"
+    done, verdicts = judged(text, status=1)
+    assert verdicts["mine/f/other"]["verdict"] == "REFUTED"
+    done.stdout.fnmatch_lines(["*high < 0.6*", "*% accuracy*"])
+
+
 PLAIN = """
     for arm in ("low", "high"):
         assert arms[arm] > 0 and arms[arm] < 20
