@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -230,6 +229,47 @@ def test_what_is_lost_with_its_process_or_its_node_is_trained_again(cluster, loc
     assert len(puts(there)) == RUNS
 
 
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "-n 2"])
+def test_a_cluster_that_loses_its_head_is_given_up(tmp_path, workers):
+    """Ray alone would end the session after a minute: without a report, and with status 1.
+
+    What was trained is stored, the report says which claims broke, and the next session, without
+    a cluster, trains the rest alone.
+    """
+    from ray.cluster_utils import Cluster
+
+    there = suite(tmp_path)
+    (there / "conftest.py").write_text(WATCH)
+    node = {"num_cpus": 1, "object_store_memory": ray_engine.OBJECT_BYTES}
+    made = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+    try:
+        made.add_node(**node)
+        address = made.address
+        seeds = ("--embinit-seeds", "8")  # more cohorts than are handed out at once
+        arguments = (*seeds, *workers, *RAY, address)
+        with (
+            (tmp_path / "log").open("w") as log,
+            subprocess.Popen(command(*arguments), cwd=there, stdout=log, stderr=log) as session,
+        ):
+            wait_for(lambda: puts(there))
+            [head] = made.head_node.all_processes["gcs_server"]
+            os.kill(head.process.pid, signal.SIGKILL)
+    finally:
+        made.shutdown()
+    told = (tmp_path / "log").read_text()
+    assert session.returncode == 3, told
+    assert f"the head of the Ray cluster at {address} is lost; what was trained" in told
+    broken = json.loads((there / "reports/latest/verdicts.json").read_text())
+    assert [entry for entry in broken["claims"] if "is lost" in (entry["reason"] or "")]
+    stored = list(Store(there / ".embinit/store"))
+    assert sorted(puts(there)) == stored
+    (there / "conftest.py").unlink()
+    runs = run(there, *seeds)["session"]["runs"]
+    assert runs["wanted"] == 24
+    assert 0 < runs["stored"] == len(stored) < 24
+    assert runs["trained"] == 24 - len(stored)
+
+
 def test_a_cluster_without_a_gpu_is_told(cluster):
     """Tasks that need one would wait for ever."""
     with pytest.raises(InputError, match=r"^--embinit-device cuda: no node .* has a GPU"):
@@ -292,12 +332,15 @@ def marked(root: Path) -> list[str]:
 
 def test_a_session_waits_for_what_it_holds(joined, tmp_path):
     """Others may want those runs: a worker whose own claims are decided still stores them."""
-    runs = small_runs(20, (0, 1, 2))
+    runs = small_runs(60, (0, 1, 2))
     session = session_of(tmp_path, runs)
+    out: set[str] = set()
+
+    def in_training() -> set[str]:
+        return {key for task in list(session._tasks.values()) for key in task.keys}
+
     with session.helped():
-        wait_for(lambda: len(marked(tmp_path)) == 2)
-        out = {key for task in session._tasks.values() for key in task.keys}
-    assert out
+        wait_for(lambda: len(marked(tmp_path)) == 2 and not out.update(in_training()) and out)
     assert out <= set(session.store)
 
 
@@ -310,14 +353,14 @@ def test_a_task_returns_what_its_input_is_at_fault_for(tmp_path):
 
 
 @pytest.mark.parametrize(("share", "places"), [(1.0, 8), (0.5, 16)])
-def test_a_gpu_trains_as_many_cohorts_as_its_shares(tmp_path, monkeypatch, share, places):
+def test_a_gpu_trains_as_many_cohorts_as_its_shares(tmp_path, share, places):
     """Ray keeps to what a task says that it needs."""
-    has = {"CPU": 64.0, "GPU": 8.0}
-    monkeypatch.setattr(ray_engine, "_ray", lambda: SimpleNamespace(cluster_resources=lambda: has))
     session = RaySession(Store(tmp_path), None, "cuda", gpu_share=share)
+    session._resources = {"CPU": 64.0, "GPU": 8.0}
     assert session._slots() == places
     assert session._needs()["num_gpus"] == share
     on_cpu = RaySession(Store(tmp_path), None, "cpu")
+    on_cpu._resources = session._resources
     assert on_cpu._slots() == 64
     assert "num_gpus" not in on_cpu._needs()
 
@@ -327,11 +370,11 @@ def test_a_gpu_trains_as_many_cohorts_as_its_shares(tmp_path, monkeypatch, share
     [
         (
             ("--embinit-ray-address", "127.0.0.1:1"),
-            "--ray-address 127.0.0.1:1: no Ray cluster can be join*",
+            "--embinit-ray-address 127.0.0.1:1: no Ray cluster can be joi*",
         ),
         (
             ("--embinit-ray-address", "nonsense"),
-            "--ray-address nonsense: no Ray cluster can be joined*",
+            "--embinit-ray-address nonsense: no Ray cluster can be join*",
         ),
         (
             ("--embinit-gpu-share", "2"),

@@ -5,7 +5,8 @@ when it trains by itself; only the training happens on other machines. A task ca
 its cohort and the keys under which the session will store the results. Its node reads the data by
 the same paths, checks by the keys that the data is the same, and needs no store. Ray runs a task
 again if it was lost with its node or its process. A task that fails otherwise is recorded as its
-runs' failure.
+runs' failure. A cluster that lost its head is given up: what is stored stays, and the runs that
+are left are recorded as failed.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ import contextlib
 import importlib
 import json
 import logging
+import math
 import os
 import platform
 import socket
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -38,6 +42,15 @@ RETRIES = 5
 
 CONNECT_SECONDS = 10.0
 """How long to wait for an address to answer. Ray itself tries for minutes."""
+
+HEAD_SECONDS = 20.0
+"""How long the cluster's head may be silent before the cluster is given up."""
+
+PATIENCE = ("RAY_gcs_rpc_server_reconnect_timeout_s", "600")
+"""How long Ray lets a process live whose head is silent: longer than embinit takes to tell.
+
+Ray then ends the process where it stands, without a report and with status 1. Its default is 60.
+"""
 
 OBJECT_BYTES = 100 * 2**20
 """Memory for results in transit on a cluster of one machine. Ray's default is a third of it."""
@@ -82,6 +95,7 @@ def disconnect() -> None:
 
 
 def _ray() -> Any:
+    os.environ.setdefault(*PATIENCE)  # Ray reads it when it is imported
     try:
         return importlib.import_module("ray")
     except ImportError:
@@ -178,6 +192,9 @@ class RaySession(Session):
         super().__init__(*where)
         self.gpu_share = gpu_share
         self._turn = threading.Lock()
+        self._resources: dict[str, float] = {}
+        self._answered = -math.inf
+        self._lost: InputError | None = None
         self._tasks: dict[Any, _Task] = {}
         self._failed: dict[str, Exception] = {}
         self._helper: threading.Thread | None = None
@@ -204,6 +221,15 @@ class RaySession(Session):
             yield
             return
         over = threading.Event()
+        self._answered = time.monotonic()
+
+        def ask() -> None:
+            # Ray's own calls wait for a silent head without an end, and this thread with them.
+            with contextlib.suppress(Exception):
+                while not over.is_set():
+                    self._resources = _ray().cluster_resources()
+                    self._answered = time.monotonic()
+                    over.wait(1)
 
         def help_on() -> None:
             # The session meets again any error that ends this.
@@ -212,6 +238,7 @@ class RaySession(Session):
                     if not self._train_one([]):
                         over.wait(WAIT_SECONDS)
 
+        threading.Thread(target=ask, daemon=True).start()
         self._helper = threading.Thread(target=help_on, daemon=True)
         self._helper.start()
         whole = False
@@ -231,19 +258,31 @@ class RaySession(Session):
     def _train_one(self, missing: list[RunSpec]) -> bool:
         """Hands out cohorts and stores results. False if no cohort is in training."""
         with self._turn:
-            self._submit(self._order(missing))
+            silence = time.monotonic() - self._answered
+            if silence > HEAD_SECONDS:
+                self._give_up()
+            elif silence < 2:
+                self._submit(self._order(missing))
             out = self._gather(WAIT_SECONDS)
         for run in missing:
-            if (error := self._failed.get(self.key(run))) is not None:
+            if (error := self._lost or self._failed.get(self.key(run))) is not None:
                 self._fail(run, getattr(error, "cause", None) or error)
         return out
+
+    def _give_up(self) -> None:
+        """Lets go of all tasks: the cluster's head is lost."""
+        address = _ray().get_runtime_context().gcs_address
+        self._lost = InputError(
+            f"the head of the Ray cluster at {address} is lost; what was trained is stored: start "
+            "the cluster again, then the session"
+        )
+        self._let_go()
 
     def _submit(self, cohorts: Iterable[Cohort]) -> None:
         """Hands out cohorts that nobody trains, twice as many as the cluster has slots.
 
         So no slot is idle, and a cluster that grows by demand sees demand.
         """
-        ray = _ray()
         taken = {key for task in self._tasks.values() for key in task.keys} | self._failed.keys()
         slots = self._slots()
         for cohort in cohorts:
@@ -258,9 +297,14 @@ class RaySession(Session):
                     keys = tuple(map(self.key, left))
                     device = "cpu" if self.device == "cpu" else "cuda"  # the task sees its own GPU
                     where = (self.data_dir, device, self.sources, self.modules)
-                    task = ray.remote(**self._needs())(work).remote(Cohort(left), keys, *where)
+                    task = self._work.remote(Cohort(left), keys, *where)
                     self._tasks[task] = _Task(keys, locks.pop_all())
         self._mark(slots)
+
+    @cached_property
+    def _work(self) -> Any:
+        """The task, which the head is told of once: a silent one would be waited for."""
+        return _ray().remote(**self._needs())(work)
 
     def _needs(self) -> dict[str, Any]:
         """The resources that a task takes of its node, and how often it is begun again."""
@@ -269,7 +313,7 @@ class RaySession(Session):
 
     def _slots(self) -> int:
         """How many cohorts the cluster trains at once, as large as it is now."""
-        has = _ray().cluster_resources()
+        has = self._resources
         slots = has.get("CPU", 0) if self.device == "cpu" else has.get("GPU", 0) / self.gpu_share
         return max(1, int(slots))
 
@@ -284,7 +328,7 @@ class RaySession(Session):
             task = self._tasks.pop(reference)
             with task.locks:
                 try:
-                    self._store(task.keys, ray.get(reference))
+                    self._store(task.keys, ray.get(reference, timeout=HEAD_SECONDS))
                 except ray.exceptions.RayTaskError as error:
                     self._failed |= dict.fromkeys(task.keys, error)
                 except ray.exceptions.RayError as error:
@@ -307,8 +351,13 @@ class RaySession(Session):
     def _cancel(self) -> None:
         """Stores what has arrived, and cancels the rest."""
         self._gather(0)
-        for reference, task in self._tasks.items():
+        for reference in self._tasks:
             _ray().cancel(reference, force=True)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Forgets all tasks, so that others may train their runs."""
+        for task in self._tasks.values():
             task.locks.close()
         self._tasks.clear()
         self._mark(0)
