@@ -173,3 +173,75 @@ def test_the_tables_beside_have_what_was_run():
     told = " ".join(methods("micro"))
     assert all(each.label in told for each in ARCHITECTURES.values())
     assert f"{modern.TRAINING.lr:g}" in told
+
+
+def measured(benchmark) -> dict:
+    """What a benchmark that ran would have: each arm's loss is its number, over two seeds."""
+    told = {}
+    for shift, name in enumerate(ARCHITECTURES):
+        arms = {
+            arm: {what: [3 + 0.1 * n + 0.01 * shift, 3.2 + 0.1 * n] for what in MEASURES}
+            for n, arm in enumerate(ARMS)
+        }
+        layers = {arm: {what: [1.0, 0.5, 0.2] for what in benchmark.CURVES} for arm in ARMS}
+        told[name] = {"arms": arms, "layers": layers}
+    return told
+
+
+def test_the_page_and_the_figures_tell_what_was_measured(benchmark, tmp_path, monkeypatch):
+    """Tables between their marks, and figures that are XML."""
+    from xml.etree import ElementTree
+
+    page = tmp_path / "papers" / "modern.md"
+    page.parent.mkdir()
+    marks = ("seeds", "losses", "findings", "less", "mechanism", "search", "best", "positions")
+    page.write_text(
+        "a\n"
+        + "".join(f"<!-- benchmarks/modern.py: {name} -->\nold\n<!-- end -->\n" for name in marks)
+    )
+    monkeypatch.setattr(benchmark, "DOCS", tmp_path)
+    monkeypatch.setattr(benchmark, "PAGE", page)
+    rates = [f"{rate:g}" for rate in benchmark.RATES]
+    search = {
+        name: {arm: {rate: [3.0 + n, 3.0 + n] for n, rate in enumerate(rates)} for arm in ARMS}
+        for name in ARCHITECTURES
+    }
+    benchmark.write({"seeds": [0, 2], "architectures": measured(benchmark)})
+    assert page.read_text().count("old") == 3
+    bare = {name: {arm: [3.6, 3.7] for arm in benchmark.POSITIONLESS} for name in (OLD, "pre-norm")}
+    benchmark.write(
+        {
+            "seeds": [0, 2],
+            "architectures": measured(benchmark),
+            "without positions": bare,
+            "search": {"seeds": [5000, 2], "losses": search},
+        }
+    )
+    told = page.read_text()
+    assert told.startswith("a\n")
+    assert "old" not in told
+    assert "Seeds 0 to 1." in told
+    assert "| what sinusoids gain | post-norm, sinusoids | pre-norm, sinusoids |" in told
+    assert "| Xavier | 0.550 (" in told
+    assert "| Xavier | 3.100 ± 0.141 |" in told
+    assert "| post-norm, sinusoids | Xavier | **3.000** | 4.000 | 5.000 |" in told
+    for name in ("modern-findings.svg", "modern-stream.svg"):
+        ElementTree.fromstring((tmp_path / name).read_text())
+
+
+def test_a_finding_is_the_first_arm_less_the_second(benchmark):
+    results = measured(benchmark)
+    names = list(ARMS)
+    for finding in benchmark.FINDINGS.values():
+        apart = 0.1 * (names.index(finding.first) - names.index(finding.second))
+        assert benchmark.difference(results, OLD, finding) == pytest.approx([apart, apart])
+    [head, _, *rows] = benchmark.less_table(results)
+    assert len(rows) == 2
+    assert all("0.000 (" in row for row in rows)
+    assert head.count("|") == len(ARCHITECTURES) + 1
+
+
+def test_the_search_and_the_claims_share_the_runs_at_the_registered_rate(benchmark):
+    assert modern.TRAINING.lr in benchmark.RATES
+    wanted = benchmark.wanted([0], [modern.TRAINING.lr])
+    assert wanted == [run for e in EVERY for arm in ARMS.values() for run in arm(e).runs_of(0)]
