@@ -67,7 +67,7 @@ FINDINGS: Mapping[str, Finding] = {
     "meaning": Finding("GloVe, shuffled", "GloVe", "what the words' own vectors gain"),
     "meaning, narrow": Finding("Xavier", "GloVe, standardised", "the same at Xavier's width"),
     "step": Finding(WIDE, STEPPED, "what a rate that grows with the width gains"),
-    "left of width": Finding(STEPPED, "Xavier", "what is left of the cost then"),
+    "left of width": Finding(STEPPED, "Xavier", "its cost where the rate grows with it"),
     "wide and learning": Finding(
         "GloVe, standardised", GLOVE_STEPPED, "GloVe's at that rate against standardised"
     ),
@@ -358,7 +358,8 @@ def findings_figure(results: Mapping[str, Any]) -> str:
                 f'stroke-width="2"/><circle cx="{mean}" cy="{y}" r="4" fill="{colour}"/>'
             )
     title = "Differences of losses in nats a word, by architecture, with 95 % intervals"
-    return svg(left + len(PANELS) * (PANEL + 18) + 10, bottom + 28, parts, title)
+    parts.append(text(left, bottom + 36, title))
+    return svg(left + len(PANELS) * (PANEL + 18) + 10, bottom + 48, parts, title)
 
 
 def reaching(of_each: Sequence[Estimate], start: float, end: float) -> Axis:
@@ -385,7 +386,7 @@ def stream_figure(results: Mapping[str, Any]) -> str:
             )
             parts.append(text(x0 - 6, tick.at + 4, tick.text, "end"))
         for tick in across.ticks(2, whole=True):
-            parts.append(text(tick.at, y0 + high + 16, f"layer {tick.text}", "middle"))
+            parts.append(text(tick.at, y0 + high + 16, tick.text, "middle"))
         for arm, colour in COLOURS.items():
             for what, dashes in zip(SHARES, ('stroke-dasharray="5 4"', ""), strict=True):
                 shares = layers[arm][what]
@@ -400,7 +401,7 @@ def stream_figure(results: Mapping[str, Any]) -> str:
     for number, (arm, colour) in enumerate(COLOURS.items()):
         parts.append(f'<circle cx="{left + 90 * number}" cy="{y - 4}" r="4" fill="{colour}"/>')
         parts.append(text(left + 90 * number + 8, y, arm))
-    parts.append(text(left + 200, y, "dashes: before training; line: after"))
+    parts.append(text(left + 200, y, "dashes: before training; line: after. Share over layers"))
     title = "The share of each state that is the embedding, layer by layer"
     return svg(left + 3 * (wide + 50), y + 14, parts, title)
 
