@@ -138,6 +138,10 @@ class Decoder(Experiment):
         """The loss from Xavier's table."""
         return self["xavier"]
 
+    def usual(self) -> Quantity:
+        """The loss from a table of N(0, 0.02), the usual start of today's models."""
+        return self["normal"]
+
     def stretched(self) -> Quantity:
         """The loss from Xavier's table, as wide as GloVe's."""
         return self["xavier_pretrained"]
