@@ -82,9 +82,9 @@ def methods(tier: str) -> list[str]:
         "tenth of the steps and falls to zero, gradients clipped at 1). All arms of a seed share "
         "the order of sentences and every parameter but the table. A table of the output's own "
         "is drawn from N(0, 0.02).",
-        f"Tables: of N(0, 0.02); Xavier's; Xavier's as wide as GloVe's; GloVe's as it is, standardised to "
-        "Xavier's width, and shuffled. GloVe's is 7.7 times as wide as Xavier's. Where the rate "
-        f"grows with the width, the table learns at {RATE:g} times the rate.",
+        "Tables: of N(0, 0.02); Xavier's; Xavier's as wide as GloVe's; GloVe's as it is, "
+        "standardised to Xavier's width, and shuffled. GloVe's is 7.7 times as wide as Xavier's. "
+        f"Where the rate grows with the width, the table learns at {RATE:g} times the rate.",
         "Losses are means over the validation split, in nats a word. A spike is the largest rise "
         "of a step's training loss above the mean of the 16 steps before it.",
     ]
