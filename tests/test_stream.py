@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -16,7 +18,11 @@ from embinit.models.starting import Start
 from embinit.models.stream import embedding_shares
 from embinit.papers.extending import SETTINGS
 from embinit.runs.language_model import train
-from embinit.runs.language_model.training import LanguageModelTraining
+from embinit.runs.language_model.training import (
+    SPIKE_WINDOW,
+    LanguageModelTraining,
+    largest_spike,
+)
 from embinit.runs.plan import Cohort
 from embinit.specs import Cut, LanguageModelSpec, PositionSpec, RunSpec, TableSpec
 
@@ -77,6 +83,7 @@ def test_it_changes_no_other_number_and_is_the_same_in_any_cohort(norm_position)
         kept = {name: result.curves[name] for name in without.curves}
         assert kept == without.curves
         new = set(result.measures) - set(without.measures)
+        # An epoch of three steps is too short for a spike.
         assert new == {"first_layer_gradient_norm", "embedding_share", "embedding_share_after"}
         assert {n: result.measures[n] for n in without.measures} == without.measures
         [alone] = results(wanted[run])
@@ -122,3 +129,47 @@ def test_layer_norms_are_autograds():
     trainer.before_update = noted
     trainer.train_epoch(0)
     torch.testing.assert_close(trainer.layer_norms, torch.stack(seen[0]))
+
+
+@given(st.lists(st.floats(-50, 50), max_size=60), st.floats(-50, 50))
+def test_a_spike_is_measured_from_the_mean_before_it(losses, offset):
+    """Against numpy's sliding windows; what all losses have in common is no spike."""
+    spike = largest_spike(losses)
+    if len(losses) <= SPIKE_WINDOW:
+        assert spike is None
+        return
+    means = np.lib.stride_tricks.sliding_window_view(losses[:-1], SPIKE_WINDOW).mean(axis=1)
+    assert spike == pytest.approx((np.array(losses[SPIKE_WINDOW:]) - means).max(), abs=1e-9)
+    assert largest_spike([loss + offset for loss in losses]) == pytest.approx(spike, abs=1e-9)
+
+
+def test_a_loss_that_falls_has_no_spike_and_one_that_is_no_number_has_none_to_tell():
+    assert largest_spike([1 / step for step in range(1, 40)]) < 0
+    assert largest_spike([1.0] * 20 + [math.nan] + [1.0] * 20) is None
+
+
+def test_each_steps_loss_is_the_one_that_was_learnt():
+    """Two epochs, two runs: against the losses themselves."""
+    wanted = tuple(
+        replace(run, training=replace(run.training, batch_size=4, epochs=2))
+        for run in runs(0.02, 0.5)
+    )
+    begun = Start(wanted, prepare(wanted[0].data, None), None)
+    trainer = LanguageModelTraining(
+        begun, begun.model(CausalTransformer), wanted[0].recipe(LanguageModelSpec), "cpu"
+    )
+    seen, losses = [], trainer.losses
+
+    def noted(*batch):
+        summed, counted = losses(*batch)
+        if torch.is_grad_enabled():
+            seen.append((summed / counted).detach())
+        return summed, counted
+
+    trainer.losses = noted
+    trainer.run(lambda share: None)
+    assert len(seen) > SPIKE_WINDOW
+    for run in range(2):
+        told = trainer.step_losses_of(run)
+        assert told == pytest.approx([float(each[run]) for each in seen], abs=1e-3)
+        assert trainer.measures_of(run)["loss_spike"] == largest_spike(told)

@@ -291,7 +291,8 @@ class LanguageModelSpec(Recipe):
         eps: Adam's epsilon.
         precision: The precision of matrix products.
         mechanism: Whether the mechanism is measured too: each layer's gradient norm at the first
-            step, and how much of each state is the embedding, before training and after.
+            step, how much of each state is the embedding, before training and after, and the
+            largest spike of the training loss.
     """
 
     batch_size: int

@@ -233,6 +233,7 @@ for _measure in (
     Measure("first_layer_gradient_norm", "", "the first layer's gradient norm at step 0"),
     Measure("embedding_share", "share", "the embedding's share of the last state, at the start"),
     Measure("embedding_share_after", "share", "the embedding's share of the last state, trained"),
+    Measure("loss_spike", "nats a word", "the largest rise of a step's training loss", "down"),
     Measure("kept_gradient", "%", "what clipping leaves of the first gradient", "up"),
     Measure("likeness", "cosine", "mean cosine between new rows", "down"),
     Measure("perplexity", "", "perplexity on the validation split", "down", read=_perplexity),

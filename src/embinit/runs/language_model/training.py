@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Float, Int
@@ -28,6 +29,9 @@ Prepare = Callable[[CausalLanguageModel], None]
 
 STREAM_SENTENCES = 32
 """How many validation sentences the stream is measured on."""
+
+SPIKE_WINDOW = 16
+"""How many steps' mean loss a step's loss is held against."""
 
 
 class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
@@ -77,6 +81,7 @@ class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
         self.first_norm = torch.zeros(runs, device=device)
         self.layer_norms = torch.zeros(len(stack.encoder_layers), runs, device=device)
         self.shares: list[Tensor] = []
+        self.totals: list[Tensor] = []
         super().__init__(start, model, recipe, device, purpose, self.rate)
 
     def run(self, progress: Progress) -> None:
@@ -88,7 +93,9 @@ class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
             self._measure_stream()
 
     def before_step(self, number: int) -> None:
-        """Sets the step's learning rate."""
+        """Sets the step's learning rate, and keeps what the epoch's losses sum to so far."""
+        if self.recipe.mechanism:
+            self.totals.append(self.total.clone())
         steps = self.recipe.epochs * self.buckets.steps
         self.rate.fill_(self.recipe.lr * lr_factor(number, steps, self.recipe.warm_up))
 
@@ -193,6 +200,15 @@ class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
                 curves[f"embedding_share{name}"] = shares[:, run].tolist()
         return curves
 
+    def step_losses_of(self, run: int) -> list[float]:
+        """One run's training loss at each step, as the differences of the epochs' sums."""
+        steps, losses = self.buckets.steps, []
+        for epoch, mean in enumerate(self.curves.train_loss):
+            sums = self.totals[epoch * steps : (epoch + 1) * steps]
+            ends = [float(total[run]) for total in sums] + [float(mean[run]) * steps]
+            losses += [after - before for before, after in itertools.pairwise(ends)]
+        return losses
+
     def measures_of(self, run: int) -> dict[str, float]:
         """One run's measures; what is not finite is left out."""
         curves = self.curves_of(run)
@@ -210,6 +226,8 @@ class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
             measures["first_layer_gradient_norm"] = curves["layer_gradient_norm"][0]
             measures["embedding_share"] = curves["embedding_share"][-1]
             measures["embedding_share_after"] = curves["embedding_share_after"][-1]
+            if (spike := largest_spike(self.step_losses_of(run))) is not None:
+                measures["loss_spike"] = spike
         for kind in ("new", "old"):
             if losses := curves.get(f"{kind}_token_loss"):
                 measures[f"{kind}_token_start_loss"] = losses[0]
@@ -238,6 +256,25 @@ def gradient_norms(gradients: list[Tensor]) -> Float[Tensor, " R"]:
         for run in range(runs)
     ]
     return torch.stack(totals).sqrt()
+
+
+def largest_spike(losses: Sequence[float]) -> float | None:
+    """How far a step's loss rises above the mean of those before it, at the most.
+
+    Args:
+        losses: The loss of each step; the mean is of ``SPIKE_WINDOW`` steps.
+
+    Returns:
+        The largest rise, which is below 0 for a loss that only falls; None for too few steps, or
+        where a loss is no number.
+    """
+    if not all(map(math.isfinite, losses)):
+        return None
+    rises = [
+        losses[step] - sum(losses[step - SPIKE_WINDOW : step]) / SPIKE_WINDOW
+        for step in range(SPIKE_WINDOW, len(losses))
+    ]
+    return max(rises, default=None)
 
 
 def area(losses: list[float]) -> float:

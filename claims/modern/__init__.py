@@ -1,0 +1,1 @@
+"""Claims on what holds in today's models; exploratory, of embinit."""

@@ -1,0 +1,90 @@
+"""Tables beside the claims: each arm's loss in each architecture, and what explains it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from embinit.claims.comparisons import OTHER_SEEDS, Quantity
+from embinit.papers import Beside, mean_and_spread
+from embinit.papers.modern import ARCHITECTURES, RATE, TEXT, TRAINING, Decoder, experiments
+from embinit.runs.measures import Measure, measure
+from embinit.runs.results import RunResult
+from embinit.specs import RunSpec
+
+Arm = Callable[[Decoder], Quantity]
+
+ARMS: Mapping[str, Arm] = {
+    "N(0, 0.02)": Decoder.usual,
+    "Xavier": Decoder.drawn,
+    "Xavier, wide": Decoder.stretched,
+    f"Xavier, wide, rate × {RATE:g}": lambda experiment: experiment.stepped().stretched(),
+    "GloVe": Decoder.raw,
+    f"GloVe, rate × {RATE:g}": lambda experiment: experiment.stepped().raw(),
+    "GloVe, standardised": Decoder.standardised,
+    "GloVe, shuffled": Decoder.shuffled,
+    f"Xavier, rate × {RATE:g}": lambda experiment: experiment.stepped().drawn(),
+}
+"""The arms by name."""
+
+MEASURES: Mapping[str, str] = {
+    "validation_loss": "Last loss",
+    "loss_area": "Mean loss while it trains",
+    "start_loss": "First loss",
+    "loss_spike": "Largest spike of the training loss",
+    "first_layer_gradient_norm": "The first layer's gradient norm at step 0",
+    "embedding_share": "The embedding's share of the last state, at the start",
+    "embedding_share_after": "The embedding's share of the last state, trained",
+}
+"""What the tables show, with their titles."""
+
+
+def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
+    """A table a measure: arms by architectures; empty where nothing was run."""
+    of_setting: dict[RunSpec, list[RunResult]] = {}
+    for result in results:
+        if result.spec.seed < OTHER_SEEDS:
+            of_setting.setdefault(replace(result.spec, seed=0), []).append(result)
+    every = experiments(tier)
+    tables = [_table(title, measure(name), every, of_setting) for name, title in MEASURES.items()]
+    return [table for table in tables if table.rows]
+
+
+def _table(
+    title: str,
+    what: Measure,
+    every: Sequence[Decoder],
+    of_setting: Mapping[RunSpec, Sequence[RunResult]],
+) -> Beside:
+    rows = []
+    for label, arm in ARMS.items():
+        runs = [arm(experiment).runs_of(0)[0] for experiment in every]
+        cells = [mean_and_spread(of_setting.get(run, ()), what, 2) for run in runs]
+        if set(cells) != {"–"}:
+            rows.append((label, *cells))
+    head = ("table", *(f"{ARCHITECTURES[each.name].label}, here" for each in every))
+    return Beside(title, head, tuple(rows))
+
+
+def methods(tier: str) -> list[str]:
+    """How the models are made on a tier, paragraph by paragraph."""
+    model = experiments(tier)[0].model
+    assert model is not None
+    return [
+        f"Decoders ({model.dim} wide, {model.layers} layers, {model.heads} heads, feed-forward "
+        f"{model.feed_forward}, no dropout) predict each next word, in "
+        f"{len(ARCHITECTURES)} architectures: "
+        + "; ".join(each.label for each in ARCHITECTURES.values())
+        + ". Llama-like ones have RMSNorm before each sub-layer, rotary positions, SwiGLU and no "
+        "biases. Where sinusoids are added, and in post-norm, the table is multiplied by √D.",
+        f"They read {TEXT.cut.train:,} sentences of {TEXT.task} ({TRAINING.epochs} epochs in "
+        f"batches of {TRAINING.batch_size}, Adam at a rate of {TRAINING.lr:g} that rises over a "
+        "tenth of the steps and falls to zero, gradients clipped at 1). All arms of a seed share "
+        "the order of sentences and every parameter but the table. A table of the output's own "
+        "is drawn from N(0, 0.02).",
+        "Tables: of N(0, 0.02); Xavier's; Xavier's as wide as GloVe's; GloVe's as it is, "
+        "standardised to Xavier's width, and shuffled. GloVe's is 7.7 times as wide as Xavier's. "
+        f"Where the rate grows with the width, the table learns at {RATE:g} times the rate.",
+        "Losses are means over the validation split, in nats a word. A spike is the largest rise "
+        "of a step's training loss above the mean of the 16 steps before it.",
+    ]

@@ -1,0 +1,36 @@
+"""The paper as an object: what embinit asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+
+from embinit.claims.noise_floor import Floor, floors_in
+from embinit.papers import NoiseWanted, Paper, Tier
+from embinit.papers.modern import MEANING, STEP, STREAM, TIERS, WIDTH, experiments
+from embinit.papers.modern.beside import beside, methods
+
+
+def noise(tier: str) -> list[NoiseWanted]:
+    """The basis of a tier's margins: Xavier's arm in every architecture."""
+    return [NoiseWanted(experiment, WIDTH) for experiment in experiments(tier)]
+
+
+def floors() -> Sequence[Floor]:
+    """The noise floors that were measured for the registered margins."""
+    text = resources.files("embinit.papers.modern").joinpath("noise_floor.json").read_text("utf-8")
+    return floors_in(text)
+
+
+PAPER = Paper(
+    key="modern",
+    citation="Modern: what holds in today's models (exploratory, of embinit)",
+    short="Modern (exploratory)",
+    tiers={name: Tier(name, says) for name, says in TIERS.items()},
+    experiments=experiments,
+    families=(WIDTH, STREAM, STEP, MEANING),
+    beside=beside,
+    methods=methods,
+    noise=noise,
+    floors=floors,
+)

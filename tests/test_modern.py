@@ -1,0 +1,247 @@
+"""The exploratory paper on today's models: its architectures, arms and margins, and its page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from builders import make_result
+from embinit.claims.noise_floor import rounded_up
+from embinit.data.preparation import prepare
+from embinit.errors import InputError
+from embinit.models import layers
+from embinit.models.causal_language_model import CausalTransformer
+from embinit.models.starting import Start
+from embinit.papers import PAPERS, modern
+from embinit.papers.kim2024.experiments import experiments as kims
+from embinit.papers.modern import ARCHITECTURES, OLD, RATE, Decoder, experiments, on
+from embinit.papers.modern.beside import ARMS, MEASURES, beside, methods
+from embinit.papers.modern.paper import PAPER, noise
+from embinit.runs.language_model.training import LanguageModelTraining
+from embinit.runs.plan import plan
+from embinit.specs import Cut, LanguageModelSpec, RunSpec
+from embinit.tables.start import start_tables
+from test_benchmarks import load
+
+EVERY = experiments("micro")
+
+
+@pytest.fixture(scope="module")
+def benchmark():
+    return load("modern")
+
+
+def test_it_is_registered():
+    assert PAPERS["modern"] is PAPER
+
+
+@pytest.mark.parametrize("experiment", EVERY, ids=lambda each: each.name)
+def test_arms_differ_by_their_tables_alone(experiment):
+    """So that a seed's arms are one cohort, trained as one model."""
+    runs = [arm(experiment).runs_of(0)[0] for arm in ARMS.values()]
+    assert len(set(runs)) == len(ARMS)
+    assert len(plan(runs)) == 1
+    assert len({replace(run, table=runs[0].table) for run in runs}) == 1
+
+
+def test_the_first_architecture_reads_as_the_papers_models_do():
+    old = EVERY[0]
+    assert old.name == OLD
+    [theirs, *_] = kims("micro", ("glove",))
+    assert old.positions == theirs.positions
+    for what in ("norm_position", "norm", "attention", "activation", "gated", "bias", "coupled"):
+        assert getattr(old.model, what) == getattr(theirs.model, what)
+
+
+def test_neighbours_differ_in_what_their_names_say():
+    by_name = {each.name: each for each in EVERY}
+
+    def changed(first: str, second: str) -> set[str]:
+        a, b = (vars(by_name[name].model) for name in (first, second))
+        return {what for what in a if a[what] != b[what]}
+
+    assert changed(OLD, "post-norm-rotary") == {"attention"}
+    assert changed(OLD, "pre-norm") == {"norm_position"}
+    assert changed("llama", "llama-tied") == {"coupled"}
+    assert changed("llama", "llama-normed") == {"norm_after_sum"}
+    assert {each.positions.kind for each in EVERY[3:]} == {"none"}
+    assert by_name["post-norm-rotary"].positions.multiplier == EVERY[0].positions.multiplier
+    assert len({(each.data, each.training) for each in EVERY}) == 1
+
+
+def test_margins_are_twice_xaviers_deviation():
+    """In nats, to two digits upwards."""
+    floors = {floor.task: floor for floor in PAPER.floors()}
+    assert set(floors) == set(ARCHITECTURES)
+    for each in EVERY:
+        assert each.margin == rounded_up(2 * floors[each.name].sd)
+    assert [wanted.experiment for wanted in noise("micro")] == list(EVERY)
+
+
+def test_a_wide_tables_rate_is_its_width():
+    """GloVe's table is that many times as wide as Xavier's, to a tenth."""
+    first = EVERY[0]
+    data = prepare(first.data, None)
+    raw, standardised = (
+        start_tables(run, data, None)["encoder"].values[1:].double().std()
+        for run in (first.raw().runs_of(0)[0], first.standardised().runs_of(0)[0])
+    )
+    assert raw / standardised == pytest.approx(RATE, rel=0.05)
+    assert first.stepped().raw().runs_of(0)[0].table.rate == RATE
+
+
+def test_an_architecture_that_is_not_there_is_named():
+    with pytest.raises(InputError, match="did you mean 'llama'"):
+        on("lama")
+    with pytest.raises(InputError, match="there are post-norm, "):
+        EVERY[0].with_architecture("mamba")
+
+
+def test_another_architecture_has_as_many_seeds():
+    grown = replace(EVERY[3], seeds=6)
+    other = grown.with_architecture(OLD)
+    assert (other.name, other.seeds) == (OLD, 6)
+    assert isinstance(grown.at_rate(1e-3), Decoder)
+    assert grown.at_rate(1e-3).raw().runs_of(0)[0].training.lr == 1e-3
+
+
+def decoder(times: float, rate: float, *, normed: bool) -> RunSpec:
+    """A small one with Llama's parts, whose table is ``times`` as wide."""
+    [llama] = [each for each in EVERY if each.name == "llama"]
+    run = llama.run("pretrained", 5000)
+    return replace(
+        run,
+        data=replace(run.data, cut=Cut(60, 20, 1)),
+        model=replace(run.model, layers=1, feed_forward=32, norm_after_sum=normed),
+        training=LanguageModelSpec(16, 1, 4e-3, clip=None, eps=1e-60),
+        table=replace(run.table, sigma=0.05 * times, rate=rate),
+    )
+
+
+def trained(run: RunSpec) -> dict[str, torch.Tensor]:
+    """Its parameters in float64 after an epoch."""
+    begun = Start([run], prepare(run.data, None), None)
+    torch.set_default_dtype(torch.float64)
+    try:
+        trainer = LanguageModelTraining(
+            begun, begun.model(CausalTransformer).double(), run.recipe(LanguageModelSpec), "cpu"
+        )
+        trainer.model.double()
+        trainer.train_epoch(0)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    return {name: value.detach() for name, value in trainer.model.named_parameters()}
+
+
+@pytest.mark.parametrize("times", [8.0, 0.25])
+def test_after_a_norm_the_width_sets_the_relative_step_alone(times, monkeypatch):
+    """In float64 without the epsilons of norm and Adam: a table k times as wide, at k times the
+    rate, is trained as the original one is, to the last bit where k is a power of two.
+
+    Without clipping, which sees the table's gradient at a k-th.
+    """
+    monkeypatch.setattr(layers, "RMS_EPSILON", 1e-60)  # 0 would divide the row of padding by 0
+    original, wide = (
+        trained(decoder(1, 1, normed=True)),
+        trained(decoder(times, times, normed=True)),
+    )
+    for name, value in original.items():
+        factor = times if name.endswith("embedding.table") else 1.0
+        assert torch.equal(wide[name], factor * value), name
+    for other in (decoder(times, 1, normed=True), decoder(times, times, normed=False)):
+        name = "stack.encoder_layers.0.feed_forward.inner.weight"
+        assert (trained(other)[name] - original[name]).abs().max() > 1e-3
+
+
+def test_the_tables_beside_have_what_was_run():
+    old, llama = EVERY[0], EVERY[3]
+    runs = [
+        *(run for seed in (0, 1) for run in old.drawn().runs_of(seed)),
+        *llama.raw().runs_of(0),
+        *llama.raw().on_other_seeds().runs_of(0),
+    ]
+    last, first = beside(
+        "micro", [make_result(run, validation_loss=run.seed, start_loss=7.0) for run in runs]
+    )
+    assert (last.title, first.title) == (MEASURES["validation_loss"], MEASURES["start_loss"])
+    assert [row[0] for row in last.rows] == ["Xavier", "GloVe"]
+    assert last.rows[0][1] == "0.50 ± 0.71 (2)"
+    assert last.rows[1][4] == "0.00"
+    assert beside("micro", []) == []
+    told = " ".join(methods("micro"))
+    assert all(each.label in told for each in ARCHITECTURES.values())
+    assert f"{modern.TRAINING.lr:g}" in told
+
+
+def measured(benchmark) -> dict:
+    """What a benchmark that ran would have: each arm's loss is its number, over two seeds."""
+    told = {}
+    for shift, name in enumerate(ARCHITECTURES):
+        arms = {
+            arm: {what: [3 + 0.1 * n + 0.01 * shift, 3.2 + 0.1 * n] for what in MEASURES}
+            for n, arm in enumerate(ARMS)
+        }
+        layers = {arm: {what: [1.0, 0.5, 0.2] for what in benchmark.CURVES} for arm in ARMS}
+        told[name] = {"arms": arms, "layers": layers}
+    return told
+
+
+def test_the_page_and_the_figures_tell_what_was_measured(benchmark, tmp_path, monkeypatch):
+    """Tables between their marks, and figures that are XML."""
+    from xml.etree import ElementTree
+
+    page = tmp_path / "papers" / "modern.md"
+    page.parent.mkdir()
+    marks = ("seeds", "losses", "findings", "less", "mechanism", "search", "best", "positions")
+    page.write_text(
+        "a\n"
+        + "".join(f"<!-- benchmarks/modern.py: {name} -->\nold\n<!-- end -->\n" for name in marks)
+    )
+    monkeypatch.setattr(benchmark, "DOCS", tmp_path)
+    monkeypatch.setattr(benchmark, "PAGE", page)
+    rates = [f"{rate:g}" for rate in benchmark.RATES]
+    search = {
+        name: {arm: {rate: [3.0 + n, 3.0 + n] for n, rate in enumerate(rates)} for arm in ARMS}
+        for name in ARCHITECTURES
+    }
+    benchmark.write({"seeds": [0, 2], "architectures": measured(benchmark)})
+    assert page.read_text().count("old") == 3
+    bare = {name: {arm: [3.6, 3.7] for arm in benchmark.POSITIONLESS} for name in (OLD, "pre-norm")}
+    benchmark.write(
+        {
+            "seeds": [0, 2],
+            "architectures": measured(benchmark),
+            "without positions": bare,
+            "search": {"seeds": [5000, 2], "losses": search},
+        }
+    )
+    told = page.read_text()
+    assert told.startswith("a\n")
+    assert "old" not in told
+    assert "Seeds 0 to 1." in told
+    assert "| what sinusoids gain | post-norm, sinusoids | pre-norm, sinusoids |" in told
+    assert "| Xavier | 0.450 (" in told
+    assert f"| {next(iter(ARMS))} | 3.100 ± 0.141 |" in told
+    assert "| post-norm, sinusoids | Xavier | **3.000** | 4.000 | 5.000 |" in told
+    for name in ("modern-findings.svg", "modern-stream.svg"):
+        ElementTree.fromstring((tmp_path / name).read_text())
+
+
+def test_a_finding_is_the_first_arm_less_the_second(benchmark):
+    results = measured(benchmark)
+    names = list(ARMS)
+    for finding in benchmark.FINDINGS.values():
+        apart = 0.1 * (names.index(finding.first) - names.index(finding.second))
+        assert benchmark.difference(results, OLD, finding) == pytest.approx([apart, apart])
+    [head, _, *rows] = benchmark.less_table(results)
+    assert len(rows) == 2
+    assert all("0.000 (" in row for row in rows)
+    assert head.count("|") == len(ARCHITECTURES) + 1
+
+
+def test_the_search_and_the_claims_share_the_runs_at_the_registered_rate(benchmark):
+    assert modern.TRAINING.lr in benchmark.RATES
+    wanted = benchmark.wanted([0], [modern.TRAINING.lr])
+    assert wanted == [run for e in EVERY for arm in ARMS.values() for run in arm(e).runs_of(0)]
