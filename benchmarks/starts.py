@@ -6,8 +6,8 @@ costs against the best of its task (Hsu's multiple comparisons with the best, ``
 a figure. Starts are ranked twice: on seeds from 5000 on, which were explored, and on the claims'
 own. What a start does to words and positions before any training needs no seeds but one.
 
-    python benchmarks/starts.py STORE --from 5000 --seeds 5   seeds that no claim uses
-    python benchmarks/starts.py STORE --seeds 5               the claims' own
+    python benchmarks/starts.py STORE --from 5000   seeds that no claim uses
+    python benchmarks/starts.py STORE               the claims' own
 
 It writes ``benchmarks/results/starts.json``, ``docs/starts.svg``, and the tables of
 ``docs/papers/starts.md`` and ``docs/which-start.md``.
@@ -24,14 +24,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
+from torch.nn import functional as F
 
 from causes import estimate, svg, table, text
 from embinit.claims.best import Scores, compare_with_best
 from embinit.claims.comparisons import Quantity
 from embinit.claims.noise_floor import FIRST_SEED
-from embinit.data.microcosm import synonym_groups
+from embinit.data.microcosm import antonym_group, lexicon, synonym_groups
 from embinit.data.preparation import prepare
 from embinit.data.tasks.microcosm import MicrocosmTask, judge
+from embinit.data.vocabulary import Vocabulary
 from embinit.models.starting import multiplier, position_table
 from embinit.papers.starts import BASELINE, STARTS, StartExperiment, experiments
 from embinit.randomness import stream
@@ -123,8 +126,33 @@ def sums_of(experiment: StartExperiment) -> dict[str, dict[str, float]]:
             "position": read.position,
             "word": read.word,
             "kind": read.kind,
+            **adjectives(start.values, vocabulary),
         }
     return {name: {key: round(v, 4) for key, v in of.items()} for name, of in told.items()}
+
+
+def adjectives(table_of: Tensor, vocabulary: Vocabulary) -> dict[str, float]:
+    """The mean cosines of a table's adjectives with their synonyms and with their antonyms.
+
+    Rows are centred by the mean of the words.
+    """
+    known = [
+        (vocabulary.ids[word], group)
+        for group, words in enumerate(lexicon().source["adjective"])
+        for word in words
+        if word in vocabulary.ids
+    ]
+    rows = table_of.double()
+    centred = rows - rows[~vocabulary.special].mean(dim=0)
+    units = F.normalize(centred[[row for row, _ in known]], dim=1)
+    groups = torch.tensor([group for _, group in known])
+    cosines, other = units @ units.T, ~torch.eye(len(known), dtype=torch.bool)
+    opposite = torch.tensor([antonym_group(group) for _, group in known])
+    pairs = {
+        "synonyms": (groups[:, None] == groups) & other,
+        "antonyms": opposite[:, None] == groups,
+    }
+    return {name: cosines[chosen].mean().item() for name, chosen in pairs.items()}
 
 
 def measured(session: Session, seeds: Mapping[str, Sequence[int]]) -> dict[str, Any]:
@@ -157,7 +185,7 @@ def main() -> None:
     """Train what the store lacks, and write what came of it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("store", type=Path)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
     parser.add_argument("--only-stored", action="store_true", help="train nothing")
     options = parser.parse_args()
@@ -180,12 +208,12 @@ def main() -> None:
         session.want(runs)
         session.ensure(runs)
     told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
-    told["sums"] = {each.role: sums_of(each) for each in experiments("micro")}
     told[HALVES[not explored]] = {
         "seeds": list(seeds["trained"]),
         "scores": measured(session, seeds),
     }
     if explored:
+        told["sums"] = {each.role: sums_of(each) for each in experiments("micro")}
         told["further"] = measured(session, further)
     RESULTS.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
     write(told)
@@ -234,11 +262,12 @@ def over_all(scores: Mapping[str, Mapping[str, Mapping[str, Values]]], kind: str
 
 def write(told: Mapping[str, Any]) -> None:
     """The figure, and the tables of the pages."""
-    tables = {"sums": sums_table(told["sums"])}
+    tables = {"sums": sums_table(told["sums"])} if "sums" in told else {}
     half = next((told[each] for each in reversed(HALVES) if each in told), None)
     if half is not None:
         (DOCS / "starts.svg").write_text(figure(half["scores"]), "utf-8")
         tables["seeds"] = [seeds_line(told)]
+        tables["answer"] = answer_table(half["scores"])
         tables["scores trained"] = scores_table(half["scores"], "trained")
         tables["scores frozen"] = scores_table(half["scores"], "frozen")
     for kind in COLOURS:
@@ -291,11 +320,15 @@ def sums_table(told: Mapping[str, Any]) -> list[str]:
             f"{mean(name, 'R a word'):.2f}",
             f"{mean(name, 'R a token'):.2f}",
             *(f"{100 * mean(name, key):.0f}" for key in ("relations", "position", "word", "kind")),
+            *(
+                f"{told['sentiment'][name][key]:.2f}".replace("-", "−")
+                for key in ("synonyms", "antonyms")
+            ),
         ]
         for name in STARTS
     ]
     head = ["start", "R a word", "R a token", "relations kept", "position read", "word read"]
-    return table([*head, "meaning read"], rows)
+    return table([*head, "meaning read", "synonyms", "antonyms"], rows)
 
 
 def scores_table(scores: Mapping[str, Any], kind: str) -> list[str]:
@@ -307,6 +340,28 @@ def scores_table(scores: Mapping[str, Any], kind: str) -> list[str]:
             cells = [f"{statistics.fmean(v):.1f} ± {statistics.stdev(v):.1f}" for v in found]
             rows.append([label(name), *cells])
     return table(["start", *scores], rows)
+
+
+TWICE = {"xavier": "xavier-both", "standardised": "both", "bert": "bert-both"}
+"""Starts with added positions, and the same with positions in attention too."""
+
+
+def answer_table(scores: Mapping[str, Any]) -> list[str]:
+    """What positions in attention add to those in the sum, with intervals."""
+    rows = []
+    for name, twice in TWICE.items():
+        cells = []
+        for kind in COLOURS:
+            for of in scores.values():
+                before, after = of[kind].get(name), of[kind].get(twice)
+                if before is None or after is None:
+                    cells.append("–")
+                    continue
+                gains = [b - a for a, b in zip(before, after, strict=True)]
+                cells.append(f"{statistics.fmean(before):.0f}, {estimate(gains).told(0)}")
+        rows.append([label(name), *cells])
+    head = [f"{role}, {kind}" for kind in COLOURS for role in scores]
+    return table(["positions added alone, and what attention adds", *head], rows)
 
 
 def ranking_table(told: Mapping[str, Any], kind: str) -> list[str]:

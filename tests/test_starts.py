@@ -119,6 +119,7 @@ def test_the_pages_and_the_figure_tell_what_was_measured(benchmark, tmp_path, mo
     }
     further["sentiment"] |= dict.fromkeys(["more seeds", "longer", "more"], values)
     keys = ("R a word", "R a token", "relations", "position", "word", "kind")
+    keys = (*keys, "synonyms", "antonyms")
     told = {
         "sums": {each.role: {name: dict.fromkeys(keys, 0.5) for name in STARTS} for each in EVERY},
         "explored": {"seeds": [5000, 5002], "scores": scores},
@@ -126,7 +127,7 @@ def test_the_pages_and_the_figure_tell_what_was_measured(benchmark, tmp_path, mo
         "further": further,
     }
     names = ("sums", "seeds", "scores trained", "scores frozen", "ranking trained")
-    names = (*names, "ranking frozen", "rates", "sentiment")
+    names = (*names, "ranking frozen", "rates", "sentiment", "answer")
     page = tmp_path / "starts.md"
     marks = [f"{benchmark.BEGIN.format(name)}\nold\n{benchmark.END}" for name in names]
     page.write_text("\n".join(["a", *marks, "b\n"]))

@@ -62,14 +62,16 @@ def relations_kept(
 def _cosines(rows: Float[Tensor, "n D"]) -> Float[Tensor, "pairs"]:
     units = F.normalize(rows.double(), dim=1)
     above = torch.triu_indices(len(rows), len(rows), 1)
-    return (units @ units.T)[above[0], above[1]]
+    cosines: Tensor = (units @ units.T)[above[0], above[1]]
+    return cosines
 
 
 def _ranks(values: Float[Tensor, "pairs"]) -> Float[Tensor, "pairs"]:
     """Ranks from 0; equal values share their mean rank."""
     _, group, counts = values.unique(return_inverse=True, return_counts=True)
     last = counts.cumsum(0).double() - 1
-    return (last - (counts.double() - 1) / 2)[group]
+    ranks: Tensor = (last - (counts.double() - 1) / 2)[group]
+    return ranks
 
 
 @dataclass(frozen=True)
@@ -139,4 +141,5 @@ def _probe(
     gram = known.T @ known + penalty * torch.eye(known.shape[1], dtype=torch.float64)
     weights = torch.linalg.solve(gram, known.T @ (wanted - wanted.mean(dim=0)))
     guessed = (read[~seen] @ weights + wanted.mean(dim=0)).argmax(dim=1)
-    return (guessed == targets[~seen]).double().mean().item()
+    right: float = (guessed == targets[~seen]).double().mean().item()
+    return right
