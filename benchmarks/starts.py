@@ -233,6 +233,10 @@ class Cost(NamedTuple):
     high: float
 
 
+ALONE = Cost(True, 0.0, 0.0)
+"""The cost of a start that is left alone."""
+
+
 def ranking(scores: Mapping[str, Values]) -> dict[str, Cost]:
     """What each start costs against the best; all bounds of a ranking hold at once."""
     bounds = compare_with_best([Scores.of(each) for each in scores.values()], ERROR)
@@ -365,28 +369,44 @@ def answer_table(scores: Mapping[str, Any]) -> list[str]:
 
 
 def ranking_table(told: Mapping[str, Any], kind: str) -> list[str]:
-    """For each task and over all: who may be the best, explored and confirmed, and the costs."""
-    halves = [half for half in HALVES if half in told]
-    columns = []
-    for half in halves:
+    """For each task and over all: who may be the best, chosen on one half, and tried on the other.
+
+    Starts that the explored half rules out are no longer compared in the confirmed one.
+    """
+    left: dict[str, dict[str, Cost]] = {}
+    for half in HALVES:
+        if half not in told:
+            continue
         scores = told[half]["scores"]
         every = {role: of[kind] for role, of in scores.items()} | {
             "over all, margins": over_all(scores, kind)
         }
-        columns.append({role: ranking(of) for role, of in every.items() if len(of) > 1})
+        for role, of in every.items():
+            known = left.get(role)
+            chosen = {
+                name: values
+                for name, values in of.items()
+                if known is None or (name in known and known[name].candidate)
+            }
+            if len(chosen) > 1:
+                left[role] = ranking(chosen)
+            elif chosen:
+                left[role] = dict.fromkeys(chosen, ALONE)
     rows = []
     for name in STARTS:
-        cells = []
-        for role in columns[-1] if columns else ():
-            of = [each.get(role, {}).get(name) for each in columns]
-            if of[-1] is None:
-                cells.append("–")
-                continue
-            stars = "".join("★" if each and each.candidate else "·" for each in of)
-            cells.append(f"{stars} {of[-1].low:.1f} to {of[-1].high:.1f}")
-        if set(cells) - {"–"}:
-            rows.append([label(name), *cells])
-    return table(["start", *(columns[-1] if columns else ())], rows)
+        costs = [of.get(name) for of in left.values()]
+        if any(costs):
+            rows.append([label(name), *map(cost_cell, costs)])
+    return table(["start", *left], rows)
+
+
+def cost_cell(cost: Cost | None) -> str:
+    """A start's cost in a table; a star for one that may be the best."""
+    if cost is None:
+        return "–"
+    if cost == ALONE:
+        return "★ alone"
+    return f"{'★ ' if cost.candidate else ''}{cost.low:.1f} to {cost.high:.1f}"
 
 
 def rates_table(scores: Mapping[str, Any]) -> list[str]:

@@ -104,6 +104,18 @@ def test_the_ranking_is_hsus(benchmark, scores):
     assert tuple(each.high for each in told.values()) == bounds.high
 
 
+def test_what_one_half_rules_out_is_not_compared_in_the_other(benchmark):
+    """And a start that is left alone costs nothing."""
+    explored = {"xavier": [1.0, 2.0, 3.0], "raw": [90.0, 91.0, 92.0]}
+    confirmed = {"xavier": [90.0, 91.0, 92.0], "raw": [1.0, 2.0, 3.0]}
+    told = {
+        half: {"scores": {each.role: {"trained": of} for each in EVERY}}
+        for half, of in (("explored", explored), ("confirmed", confirmed))
+    }
+    rows = benchmark.ranking_table(told, "trained")[2:]
+    assert rows == [f"| {STARTS['raw'].label} |" + " ★ alone |" * 4]
+
+
 def test_over_all_is_the_mean_over_tasks_in_margins(benchmark):
     scores = {each.role: {"trained": {"xavier": [2 * each.margin, 0.0]}} for each in EVERY}
     assert benchmark.over_all(scores, "trained") == {"xavier": [2.0, 0.0]}
@@ -139,8 +151,8 @@ def test_the_pages_and_the_figure_tell_what_was_measured(benchmark, tmp_path, mo
     assert text.endswith("b\n")
     assert "old" not in text
     assert "Explored: seeds 5000 to 5002; confirmed: seeds 0 to 2." in text
-    assert text.count("| GloVe as it is |") == 3  # before training, its scores, its rank
-    assert "★★ 0.0 to" in text
+    assert text.count("| GloVe as it is |") == 2  # before training, and its scores
+    assert "★ 0.0 to" in text
     ElementTree.fromstring((tmp_path / "starts.svg").read_text())
 
 
