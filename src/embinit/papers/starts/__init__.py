@@ -15,7 +15,7 @@ loud they are (the paper ``causes`` has what loudness does).
 
 What was explored, on seeds from 5000 on: with one way to tell positions, geometry hardly matters
 where tables are trained. Rotary positions beside the added ones did: with them meaning and order
-are both kept, and the start that has both was the best of each task.
+are both kept, and a start that has both was the best over all tasks, or next to it.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ STARTS: Mapping[str, Start] = {
 """The starts, by name."""
 
 BEST = "bert-both"
-"""The start with the best mean on the explored seeds: of each task, trained and frozen."""
+"""The start with the best mean over the tasks on the explored seeds, trained and frozen."""
 
 RIVALS = ("both", "bert", "bert-equal-rows", "standardised")
 """The starts that came next to it on the explored seeds."""
