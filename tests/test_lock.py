@@ -312,7 +312,9 @@ def test_a_difference_names_what_changed():
         assert said in difference(entry, {**entry, **changed})
 
 
-@pytest.mark.parametrize("paper", ["kim2024", "chung2021", "extending", "causes", "modern"])
+@pytest.mark.parametrize(
+    "paper", ["kim2024", "chung2021", "extending", "causes", "modern", "starts"]
+)
 def test_our_own_claims_stand_as_they_are_registered(paper):
     """A statement, a margin, a family's size or a look that changes is registered anew, in sight.
 

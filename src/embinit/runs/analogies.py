@@ -41,7 +41,7 @@ from embinit.tables.diagnostics import (
     read_questions,
     table_statistics,
 )
-from embinit.tables.inits import INITS, standardise, xavier_sigma
+from embinit.tables.inits import INITS, xavier_sigma
 
 MOST_WORDS = 50_000
 QUESTIONS = "analogies/questions-words.txt"
@@ -98,9 +98,10 @@ def evaluate(run: RunSpec, data_dir: Path | None) -> RunResult:
     words, vectors = _table(run.data.task, name, data_dir)
     special = torch.zeros(len(words), dtype=torch.bool)
     generator = stream(run.seed, "embedding/encoder")
-    table = INITS[run.table.init]((len(words), vectors.shape[1]), special, generator, vectors)
+    init = INITS[run.table.init]
+    table = init((len(words), vectors.shape[1]), special, generator, vectors)
     if run.table.sigma is not None:
-        table = standardise(table, special, 0.0, run.table.sigma)
+        table = init.at_sigma(table, special, run.table.sigma)
     dim = table.shape[1]
     position_stream = stream(run.seed, "positions")
     length = run.data.max_length

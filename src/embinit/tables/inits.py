@@ -5,7 +5,8 @@ After *On Initializing Transformers with Pre-trained Embeddings* (Kim et al. 202
 vectors standardised to Xavier's sigma (equation 1), the vectors shuffled, and Xavier given the
 vectors' mean and sigma (equation 4). The separate shuffles of rows, columns and values are ours:
 they tell apart which word a vector belongs to, which dimension a value belongs to, and the bare
-distribution of the values.
+distribution of the values. The last ones, from ``pretrained_centred`` on, change the rows' geometry
+(``tables.geometry``) in search of a start that keeps both meaning and position.
 
 Throughout, a table is (N, D) float32 and ``special`` is (N,) bool: rows (the pad row) that stay
 zero and are left out of all statistics. What an init draws depends on its generator and on the
@@ -17,7 +18,7 @@ a standardised table's are exact to float32.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.registry import Registry
+from embinit.tables import geometry
 
 Shape = tuple[int, int]
 
@@ -224,6 +226,56 @@ def xavier_pretrained(
     )
 
 
+def scale(
+    table: Float[Tensor, "N D"], special: Bool[Tensor, "N"], sigma: float
+) -> Float[Tensor, "N D"]:
+    """Multiplies a table so that its values have the mean square ``sigma`` squared.
+
+    Nothing is shifted, so the rows keep their directions and the ratios of their lengths.
+
+    Raises:
+        InputError: The table is zero or not finite, or ``sigma`` is not positive.
+    """
+    values = ordinary_rows(table, special).double()
+    own = values.square().mean().sqrt().item() if values.numel() else 0.0
+    if not (math.isfinite(own) and own > 0 and math.isfinite(sigma) and sigma > 0):
+        raise InputError(
+            f"can't scale a table of shape {tuple(table.shape)} and mean square {own:g}² to "
+            f"{sigma:g}²; both must be finite and above zero: check the vectors"
+        )
+    return _with_special_rows((values * (sigma / own)).float(), special)
+
+
+def xavier_norms(
+    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Draws a Xavier table and gives each row the norm of its word's standardised vector.
+
+    Frequent words of pre-trained tables have norms of their own. What this start does and Xavier
+    does not, the norms do.
+    """
+    sigma = xavier_sigma(*vectors.shape)
+    norms = standardise(vectors, special, 0.0, sigma).norm(dim=1, keepdim=True)
+    drawn = xavier((vectors.shape[0], vectors.shape[1]), special, generator)
+    return scale(torch.nn.functional.normalize(drawn, dim=1) * norms, special, sigma)
+
+
+def _of_geometry(change: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
+    """An init that changes the vectors' geometry, at Xavier's sigma. Nothing is drawn."""
+
+    def make(
+        vectors: Float[Tensor, "N D"],
+        special: Bool[Tensor, "N"],
+        generator: torch.Generator,
+        counts: Float[Tensor, "N"],
+    ) -> Float[Tensor, "N D"]:
+        rows = change(ordinary_rows(vectors, special), ordinary_rows(counts, special))
+        table = _with_special_rows(rows.float(), special)
+        return scale(table, special, xavier_sigma(*vectors.shape))
+
+    return make
+
+
 def complete(
     vectors: Float[Tensor, "N D"],
     found: Bool[Tensor, "N"],
@@ -275,12 +327,17 @@ class Init:
         needs_source: Whether the recipe reads pre-trained vectors.
         make: Makes the table. It is called with (vectors, special, generator) where the init needs
             a source, else with (shape, special, generator).
+        needs_counts: Whether ``make`` is called with the words' counts too, (N,) float64.
+        centred: Whether the recipe has centred the rows in its own way. Then another sigma is the
+            root of the mean square, and nothing is shifted.
     """
 
     name: str
     label: str
     needs_source: bool
     make: Callable[..., Tensor]
+    needs_counts: bool = False
+    centred: bool = False
 
     def __call__(
         self,
@@ -288,6 +345,7 @@ class Init:
         special: Tensor,
         generator: torch.Generator,
         vectors: Tensor | None = None,
+        counts: Sequence[int] | None = None,
     ) -> Tensor:
         """Makes a table.
 
@@ -296,6 +354,8 @@ class Init:
             special: (N,) bool, true in the rows that stay zero.
             generator: Where the table is drawn from.
             vectors: (N, D), complete for the vocabulary. An init without a source ignores them.
+            counts: How often each of N words occurs in the training text. None counts all words
+                alike.
 
         Returns:
             The table, (N, D) float32.
@@ -318,13 +378,40 @@ class Init:
                     "give it a source of that width, completed for the whole vocabulary"
                 )
             start = vectors
-        table = self.make(start, special, generator)
+        weights = (self._weights(shape[0], counts),) if self.needs_counts else ()
+        table = self.make(start, special, generator, *weights)
         if tuple(table.shape) != tuple(shape) or table.dtype != torch.float32:
             raise InputError(
                 f"init {self.name!r} made {table.dtype} of shape {tuple(table.shape)} instead of "
                 f"float32 of shape {tuple(shape)}; mend the init"
             )
         return table
+
+    def _weights(self, words: int, counts: Sequence[int] | None) -> Float[Tensor, "{words}"]:
+        if counts is None:
+            return torch.ones(words, dtype=torch.float64)
+        if len(counts) != words:
+            raise InputError(
+                f"init {self.name!r} got {len(counts)} counts for {words} words; give each one"
+            )
+        return torch.tensor(counts, dtype=torch.float64)
+
+    def at_sigma(
+        self, table: Float[Tensor, "N D"], special: Bool[Tensor, "N"], sigma: float
+    ) -> Float[Tensor, "N D"]:
+        """A table of this init at another sigma, with mean zero unless the recipe centres it.
+
+        Args:
+            table: What the init made.
+            special: True in the rows that stay zero.
+            sigma: The sigma.
+
+        Raises:
+            InputError: The table has no width, or the sigma is none.
+        """
+        if self.centred:
+            return scale(table, special, sigma)
+        return standardise(table, special, 0.0, sigma)
 
 
 INITS: Registry[Init] = Registry("init", "embinit.inits")
@@ -346,5 +433,23 @@ for _init in (
         "pretrained_shuffled_values", "{source}_Shuffled_Values", True, pretrained_shuffled_values
     ),
     Init("xavier_pretrained", "Xavier_{source}", True, xavier_pretrained),
+    Init("xavier_norms", "Xavier_{source}_Norms", True, xavier_norms, centred=True),
+    *(
+        Init(
+            f"pretrained_{change.__name__}",
+            "{source}_" + change.__name__.title(),
+            True,
+            _of_geometry(change),
+            needs_counts=True,
+            centred=True,
+        )
+        for change in (
+            geometry.centred,
+            geometry.equal_rows,
+            geometry.all_but_the_top,
+            geometry.whitened,
+            geometry.spared,
+        )
+    ),
 ):
     INITS.register(_init.name, _init)

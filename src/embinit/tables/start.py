@@ -18,7 +18,7 @@ from embinit.data.vocabulary import Vocabulary
 from embinit.errors import InputError
 from embinit.randomness import stream
 from embinit.specs import DataSpec, RunSpec
-from embinit.tables.inits import INITS, complete, standardise
+from embinit.tables.inits import INITS, Init, complete
 
 
 def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
@@ -93,13 +93,20 @@ def start_table(
     Raises:
         InputError: The source is missing, broken, or not ``dim`` wide.
     """
-    table = _table_of_init(run, side, vocabulary, data, dim, data_dir)
+    given = run.table.source
+    covered = given is not None and covers(given, data.task, side, data_dir)
+    init = INITS[run.table.init if covered or given is None else "xavier"]
+    table = _table_of_init(
+        init, given if covered else None, run, side, vocabulary, data, dim, data_dir
+    )
     if run.table.sigma is None:
         return table
-    return replace(table, values=standardise(table.values, table.special, 0.0, run.table.sigma))
+    return replace(table, values=init.at_sigma(table.values, table.special, run.table.sigma))
 
 
 def _table_of_init(
+    init: Init,
+    given: str | None,
     run: RunSpec,
     side: Side,
     vocabulary: Vocabulary,
@@ -107,17 +114,15 @@ def _table_of_init(
     dim: int,
     data_dir: Path | None,
 ) -> Table:
-    init, shape, special = INITS[run.table.init], (len(vocabulary.words), dim), vocabulary.special
+    shape, special = (len(vocabulary.words), dim), vocabulary.special
     generator = stream(run.seed, f"embedding/{side}")
-    if run.table.source is None:
+    if given is None:
         return Table(init(shape, special, generator), special, None)
-    if not covers(run.table.source, data.task, side, data_dir):
-        return Table(INITS["xavier"](shape, special, generator), special, None)
-    vectors = look_up(run.table.source, data.spec, side, data_dir)
-    _check_width(run.table.source, vectors.values.shape[1], dim)
+    vectors = look_up(given, data.spec, side, data_dir)
+    _check_width(given, vectors.values.shape[1], dim)
     missing = stream(run.seed, f"embedding/{side}/missing")
     completed = complete(vectors.values, vectors.found, special, missing)
-    values = init(shape, special, generator, completed)
+    values = init(shape, special, generator, completed, vocabulary.counts)
     return Table(values, special, vectors.coverage(vocabulary.counts))
 
 

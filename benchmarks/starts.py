@@ -1,0 +1,499 @@
+"""Starts: what each keeps of words and positions, what it scores, and which may be the best.
+
+The claims on ``starts`` compare arms, and say which way. This tells how much: from the runs that
+they train (and from others, which it trains where the store lacks them) each start's mean, what it
+costs against the best of its task (Hsu's multiple comparisons with the best, ``claims.best``), and
+a figure. Starts are ranked twice: on seeds from 5000 on, which were explored, and on the claims'
+own. What a start does to words and positions before any training needs no seeds but one.
+
+    python benchmarks/starts.py STORE --from 5000   seeds that no claim uses
+    python benchmarks/starts.py STORE               the claims' own
+
+It writes ``benchmarks/results/starts.json``, ``docs/starts.svg``, and the tables of
+``docs/papers/starts.md`` and ``docs/which-start.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from causes import estimate, svg, table, text
+from embinit.claims.best import Scores, compare_with_best
+from embinit.claims.comparisons import Quantity
+from embinit.claims.noise_floor import FIRST_SEED
+from embinit.data.microcosm import antonym_group, lexicon, synonym_groups
+from embinit.data.preparation import prepare
+from embinit.data.tasks.microcosm import MicrocosmTask, judge
+from embinit.data.vocabulary import Vocabulary
+from embinit.models.starting import multiplier, position_table
+from embinit.papers.starts import BASELINE, STARTS, StartExperiment, experiments
+from embinit.randomness import stream
+from embinit.report.charts import Axis
+from embinit.runs.session import Session
+from embinit.runs.store import Store
+from embinit.tables.start import start_tables
+from embinit.tables.sums import read_off, relations_kept
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results" / "starts.json"
+DOCS = HERE.parent / "docs"
+PAGES = (DOCS / "papers" / "starts.md", DOCS / "which-start.md")
+BEGIN, END = "<!-- benchmarks/starts.py: {} -->", "<!-- end -->"
+
+ERROR = 0.05
+"""The error of each ranking."""
+
+HALVES = ("explored", "confirmed")
+"""Seeds from 5000 on, and the claims' own."""
+
+COLOURS = {"trained": "#1f6f8b", "frozen": "#c0562f"}
+
+RATES = (0.5, 1.0, 2.0)
+"""The learning rates that are searched, over the registered one."""
+
+SEARCHED = ("xavier", "standardised", "equal-rows", "all-but-the-top", "whitened")
+"""The starts whose rates are searched."""
+
+LONGER = 4
+"""How many times as long a run is trained to see what time alone does."""
+
+MORE = MicrocosmTask("micro-sentiment-four-times", "classification", 2, judge, (9600, 2000, 400))
+"""Sentiment with four times as many sentences."""
+
+ON_SENTIMENT = ("xavier", "standardised", "centred", "equal-rows", "shuffled", "norms")
+"""The starts that explain what happens on sentiment."""
+
+FURTHER = {**{f"rate {times:g}": 3 for times in RATES}, "more seeds": 12, "longer": 5, "more": 5}
+"""Arms on explored seeds alone, and how many seeds they have."""
+
+Values = Sequence[float]
+
+
+def arms_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]:
+    """Every start of an experiment, trained and frozen."""
+    still = experiment.still()
+    return {
+        "trained": {name: experiment.start(name) for name in STARTS},
+        "frozen": {name: still.start(name) for name in STARTS},
+    }
+
+
+def further_arms_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]:
+    """Arms on explored seeds alone: other rates, and on sentiment more seeds and epochs."""
+    further = {
+        f"rate {times:g}": {name: experiment.at_rate(times).start(name) for name in SEARCHED}
+        for times in RATES
+    }
+    if experiment.role == "sentiment":
+        long = experiment.for_epochs(LONGER)
+        further["more seeds"] = {name: experiment.start(name) for name in ON_SENTIMENT}
+        further["longer"] = {name: long.start(name) for name in ON_SENTIMENT}
+        more = replace(experiment, data=replace(experiment.data, task=MORE.name))
+        further["more"] = {name: more.start(name) for name in ON_SENTIMENT}
+    return further
+
+
+def sums_of(experiment: StartExperiment) -> dict[str, dict[str, float]]:
+    """What each start's encoder table tells before training, for the first explored seed."""
+    data = prepare(experiment.data, None)
+    vocabulary = data.vocabularies["encoder"]
+    groups = synonym_groups()
+    kinds = torch.tensor([groups.get(word, -1) for word in vocabulary.words])
+    counts = torch.tensor(vocabulary.counts, dtype=torch.float64)
+    told = {}
+    for name in STARTS:
+        [run] = experiment.start(name).runs_of(FIRST_SEED)
+        start = start_tables(run, data, None)["encoder"]
+        ordinary = ~start.special
+        positions = position_table(run, int(data.train.lengths.max()), start)
+        words = start.values[ordinary] * multiplier(run)
+        energy = words.double().square().sum(dim=1) / (words.shape[1] / 2)
+        read = read_off(words, positions, kinds[ordinary], stream(run.seed, "probe"))
+        told[name] = {
+            "R a word": energy.mean().item(),
+            "R a token": (energy @ counts[ordinary] / counts.sum()).item(),
+            "relations": relations_kept(words, positions, stream(run.seed, "relations")),
+            "position": read.position,
+            "word": read.word,
+            "kind": read.kind,
+            **adjectives(start.values, vocabulary),
+        }
+    return {name: {key: round(v, 4) for key, v in of.items()} for name, of in told.items()}
+
+
+def adjectives(table_of: Tensor, vocabulary: Vocabulary) -> dict[str, float]:
+    """The mean cosines of a table's adjectives with their synonyms and with their antonyms.
+
+    Rows are centred by the mean of the words.
+    """
+    known = [
+        (vocabulary.ids[word], group)
+        for group, words in enumerate(lexicon().source["adjective"])
+        for word in words
+        if word in vocabulary.ids
+    ]
+    rows = table_of.double()
+    centred = rows - rows[~vocabulary.special].mean(dim=0)
+    units = F.normalize(centred[[row for row, _ in known]], dim=1)
+    groups = torch.tensor([group for _, group in known])
+    cosines, other = units @ units.T, ~torch.eye(len(known), dtype=torch.bool)
+    opposite = torch.tensor([antonym_group(group) for _, group in known])
+    pairs = {
+        "synonyms": (groups[:, None] == groups) & other,
+        "antonyms": opposite[:, None] == groups,
+    }
+    return {name: cosines[chosen].mean().item() for name, chosen in pairs.items()}
+
+
+def measured(session: Session, seeds: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+    """What each start scores on each task, one value a seed; arms that were not run are left out.
+
+    Args:
+        session: Has the results.
+        seeds: The seeds of each kind of arms.
+    """
+
+    def values(quantity: Quantity, of: Sequence[int]) -> list[float] | None:
+        found = [quantity.value(seed, session.result) for seed in of]
+        return None if None in found else [round(value, 4) for value in found if value is not None]
+
+    return {
+        experiment.role: {
+            kind: {
+                name: found
+                for name, arm in arms.items()
+                if (found := values(arm, seeds[kind])) is not None
+            }
+            for kind, arms in (arms_of(experiment) | further_arms_of(experiment)).items()
+            if kind in seeds
+        }
+        for experiment in experiments("micro")
+    }
+
+
+def main() -> None:
+    """Train what the store lacks, and write what came of it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("store", type=Path)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
+    parser.add_argument("--only-stored", action="store_true", help="train nothing")
+    options = parser.parse_args()
+    explored = options.first >= FIRST_SEED
+    seeds = {kind: range(options.first, options.first + options.seeds) for kind in COLOURS}
+    further = {kind: range(FIRST_SEED, FIRST_SEED + of) for kind, of in FURTHER.items()}
+    session = Session(
+        Store(options.store), None, "cpu", may_train=not options.only_stored, tasks=[MORE]
+    )
+    if not options.only_stored:
+        wanted = seeds | (further if explored else {})
+        runs = [
+            run
+            for experiment in experiments("micro")
+            for kind, arms in (arms_of(experiment) | further_arms_of(experiment)).items()
+            for arm in arms.values()
+            for seed in wanted.get(kind, ())
+            for run in arm.runs_of(seed)
+        ]
+        session.want(runs)
+        session.ensure(runs)
+    told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    told[HALVES[not explored]] = {
+        "seeds": list(seeds["trained"]),
+        "scores": measured(session, seeds),
+    }
+    if explored:
+        told["sums"] = {each.role: sums_of(each) for each in experiments("micro")}
+        told["further"] = measured(session, further)
+    RESULTS.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    write(told)
+
+
+class Cost(NamedTuple):
+    """What a start costs against the best.
+
+    Attributes:
+        candidate: Whether it may be the best.
+        low: The least that it costs.
+        high: The most that it costs.
+    """
+
+    candidate: bool
+    low: float
+    high: float
+
+
+ALONE = Cost(True, 0.0, 0.0)
+"""The cost of a start that is left alone."""
+
+
+def ranking(scores: Mapping[str, Values]) -> dict[str, Cost]:
+    """What each start costs against the best; all bounds of a ranking hold at once."""
+    bounds = compare_with_best([Scores.of(each) for each in scores.values()], ERROR)
+    return {
+        name: Cost(candidate, low, high)
+        for name, candidate, low, high in zip(
+            scores, bounds.candidates, bounds.low, bounds.high, strict=True
+        )
+    }
+
+
+def over_all(scores: Mapping[str, Mapping[str, Mapping[str, Values]]], kind: str) -> dict[str, Any]:
+    """Each start's mean over the tasks, seed by seed, in margins of the task."""
+    margins = {each.role: each.margin for each in experiments("micro")}
+    names = [name for name in STARTS if all(name in of_task[kind] for of_task in scores.values())]
+    return {
+        name: [
+            statistics.fmean(of_seed)
+            for of_seed in zip(
+                *([v / margins[role] for v in of[kind][name]] for role, of in scores.items()),
+                strict=True,
+            )
+        ]
+        for name in names
+    }
+
+
+def write(told: Mapping[str, Any]) -> None:
+    """The figure, and the tables of the pages."""
+    tables = {"sums": sums_table(told["sums"])} if "sums" in told else {}
+    half = next((told[each] for each in reversed(HALVES) if each in told), None)
+    if half is not None:
+        (DOCS / "starts.svg").write_text(figure(half["scores"]), "utf-8")
+        tables["seeds"] = [seeds_line(told)]
+        tables["answer"] = answer_table(half["scores"])
+        tables["scores trained"] = scores_table(half["scores"], "trained")
+        tables["scores frozen"] = scores_table(half["scores"], "frozen")
+    for kind in COLOURS:
+        tables[f"ranking {kind}"] = ranking_table(told, kind)
+    if "further" in told:
+        tables["rates"] = rates_table(told["further"])
+        tables["sentiment"] = sentiment_table(told)
+    for path in PAGES:
+        if path.exists():
+            page = path.read_text("utf-8")
+            for name, rows in tables.items():
+                page = replaced(page, name, "\n".join(rows))
+            path.write_text(page, "utf-8")
+
+
+def replaced(page: str, name: str, words: str) -> str:
+    """The page with ``words`` between the marks of ``name``."""
+    begin = BEGIN.format(name)
+    if begin not in page:
+        return page
+    before, rest = page.split(begin, 1)
+    _, after = rest.split(END, 1)
+    return f"{before}{begin}\n\n{words}\n\n{END}{after}"
+
+
+def seeds_line(told: Mapping[str, Any]) -> str:
+    """Which seeds there are."""
+    words = [
+        f"{half}: seeds {told[half]['seeds'][0]} to {told[half]['seeds'][-1]}"
+        for half in HALVES
+        if half in told
+    ]
+    return f"{'; '.join(words).capitalize()}."
+
+
+def label(name: str) -> str:
+    """A start's name for people."""
+    return STARTS[name].label
+
+
+def sums_table(told: Mapping[str, Any]) -> list[str]:
+    """What each start tells before training, the mean over the tasks."""
+
+    def mean(name: str, key: str) -> float:
+        return statistics.fmean(of_task[name][key] for of_task in told.values())
+
+    rows = [
+        [
+            label(name),
+            f"{mean(name, 'R a word'):.2f}",
+            f"{mean(name, 'R a token'):.2f}",
+            *(f"{100 * mean(name, key):.0f}" for key in ("relations", "position", "word", "kind")),
+            *(
+                f"{told['sentiment'][name][key]:.2f}".replace("-", "−")
+                for key in ("synonyms", "antonyms")
+            ),
+        ]
+        for name in STARTS
+    ]
+    head = ["start", "R a word", "R a token", "relations kept", "position read", "word read"]
+    return table([*head, "meaning read", "synonyms", "antonyms"], rows)
+
+
+def scores_table(scores: Mapping[str, Any], kind: str) -> list[str]:
+    """Mean and standard deviation of each start on each task."""
+    rows = []
+    for name in STARTS:
+        found = [of_task[kind].get(name) for of_task in scores.values()]
+        if all(found):
+            cells = [f"{statistics.fmean(v):.1f} ± {statistics.stdev(v):.1f}" for v in found]
+            rows.append([label(name), *cells])
+    return table(["start", *scores], rows)
+
+
+TWICE = {"xavier": "xavier-both", "standardised": "both", "bert": "bert-both"}
+"""Starts with added positions, and the same with positions in attention too."""
+
+
+def answer_table(scores: Mapping[str, Any]) -> list[str]:
+    """What positions in attention add to those in the sum, with intervals."""
+    rows = []
+    for name, twice in TWICE.items():
+        cells = []
+        for kind in COLOURS:
+            for of in scores.values():
+                before, after = of[kind].get(name), of[kind].get(twice)
+                if before is None or after is None:
+                    cells.append("–")
+                    continue
+                gains = [b - a for a, b in zip(before, after, strict=True)]
+                cells.append(f"{statistics.fmean(before):.0f}, {estimate(gains).told(0)}")
+        rows.append([label(name), *cells])
+    head = [f"{role}, {kind}" for kind in COLOURS for role in scores]
+    return table(["positions added alone, and what attention adds", *head], rows)
+
+
+def ranking_table(told: Mapping[str, Any], kind: str) -> list[str]:
+    """For each task and over all: who may be the best, chosen on one half, and tried on the other.
+
+    Starts that the explored half rules out are no longer compared in the confirmed one.
+    """
+    left: dict[str, dict[str, Cost]] = {}
+    for half in HALVES:
+        if half not in told:
+            continue
+        scores = told[half]["scores"]
+        every = {role: of[kind] for role, of in scores.items()} | {
+            "over all, margins": over_all(scores, kind)
+        }
+        for role, of in every.items():
+            known = left.get(role)
+            chosen = {
+                name: values
+                for name, values in of.items()
+                if known is None or (name in known and known[name].candidate)
+            }
+            if len(chosen) > 1:
+                left[role] = ranking(chosen)
+            elif chosen:
+                left[role] = dict.fromkeys(chosen, ALONE)
+    rows = []
+    for name in STARTS:
+        costs = [of.get(name) for of in left.values()]
+        if any(costs):
+            rows.append([label(name), *map(cost_cell, costs)])
+    return table(["start", *left], rows)
+
+
+def cost_cell(cost: Cost | None) -> str:
+    """A start's cost in a table; a star for one that may be the best."""
+    if cost is None:
+        return "–"
+    if cost == ALONE:
+        return "★ alone"
+    return f"{'★ ' if cost.candidate else ''}{cost.low:.1f} to {cost.high:.1f}"
+
+
+def rates_table(scores: Mapping[str, Any]) -> list[str]:
+    """The mean at each rate, on the same explored seeds for each start."""
+    kinds = [(f"rate {times:g}", f"{times:g} ×") for times in RATES]
+    head = ["start", *(f"{role}, {short}" for role in scores for _, short in kinds)]
+    rows = []
+    for name in SEARCHED:
+        cells = [
+            f"{statistics.fmean(of[kind][name]):.1f}" if name in of.get(kind, {}) else "–"
+            for of in scores.values()
+            for kind, _ in kinds
+        ]
+        rows.append([label(name), *cells])
+    return table(head, rows)
+
+
+def sentiment_table(told: Mapping[str, Any]) -> list[str]:
+    """How far each start ends from Xavier on sentiment, with intervals; and trained for longer."""
+    further = told["further"]["sentiment"]
+
+    def against(of: Mapping[str, Values], name: str) -> str:
+        if name not in of or BASELINE not in of or name == BASELINE:
+            return "–"
+        gaps = [a - b for a, b in zip(of[name], of[BASELINE], strict=True)]
+        return estimate(gaps).told()
+
+    halves = [half for half in HALVES if half in told]
+    rows = [
+        [
+            label(name),
+            against(further.get("more seeds", {}), name),
+            *(against(told[half]["scores"]["sentiment"]["trained"], name) for half in halves[1:]),
+            against(further.get("longer", {}), name),
+            against(further.get("more", {}), name),
+        ]
+        for name in ON_SENTIMENT
+        if name != BASELINE
+    ]
+    head = ["against Xavier", f"{FURTHER['more seeds']} explored seeds", *halves[1:]]
+    longer = f"{LONGER} × the epochs, {FURTHER['longer']} explored seeds"
+    return table([*head, longer, f"4 × the sentences, {FURTHER['more']} explored seeds"], rows)
+
+
+def figure(scores: Mapping[str, Any]) -> str:
+    """A panel a task: each start with its interval, trained and frozen."""
+    names = [name for name in STARTS if all(name in of["trained"] for of in scores.values())]
+    parts, left, wide, row, top = [], 250, 210, 24, 56
+    for number, (kind, colour) in enumerate(COLOURS.items()):
+        parts.append(f'<circle cx="{left + 80 * number}" cy="16" r="4" fill="{colour}"/>')
+        parts.append(text(left + 80 * number + 8, 20, kind))
+    bottom = top + row * len(names)
+    for number, (role, of) in enumerate(scores.items()):
+        every = {
+            (kind, name): estimate(of[kind][name])
+            for kind in COLOURS
+            for name in names
+            if name in of[kind]
+        }
+        low = max(0.0, min(each.low for each in every.values()) - 2)
+        high = min(100.0, max(each.high for each in every.values()) + 2)
+        x0 = left + number * (wide + 20)
+        axis = Axis(low, high, x0, x0 + wide)
+        unit = "BLEU" if role == "translation" else "% accuracy"
+        parts.append(text(x0 + wide / 2, 42, f"{role}, {unit}", "middle"))
+        for tick in axis.ticks(4):
+            parts.append(
+                f'<line x1="{tick.at:.1f}" x2="{tick.at:.1f}" y1="50" y2="{bottom}" stroke="#ddd"/>'
+            )
+            parts.append(text(tick.at, bottom + 16, tick.text, "middle"))
+        for index, name in enumerate(names):
+            y = top + 10 + row * index
+            if not number:
+                parts.append(text(left - 10, y + 4, label(name), "end"))
+            for offset, (kind, colour) in zip((-4, 4), COLOURS.items(), strict=True):
+                if (kind, name) in every:
+                    mean, start, stop = every[kind, name]
+                    ends = [min(max(value, low), high) for value in (start, stop)]
+                    at = [axis.at(value) for value in (*ends, mean)]
+                    parts.append(
+                        f'<line x1="{at[0]:.1f}" x2="{at[1]:.1f}" y1="{y + offset}" '
+                        f'y2="{y + offset}" stroke="{colour}" stroke-width="2"/>'
+                        f'<circle cx="{at[2]:.1f}" cy="{y + offset}" r="3.5" fill="{colour}"/>'
+                    )
+    title = "Scores by start, trained and frozen, with 95 % intervals"
+    return svg(left + 3 * (wide + 20), bottom + 26, parts, title)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Claims on starts that may keep both meaning and position; exploratory, of embinit."""

@@ -1,0 +1,282 @@
+"""Starts: is there a start that keeps both meaning and position? Exploratory, of embinit's own.
+
+Kim et al. (2024) end with: 'The optimal case would be to find a method to retain both position and
+semantic similarity information without compromising either one.' Here each proposal is an arm, a
+``Start``, at one energy: R = 2 D σ², the energy of the words over that of the positions, is the
+same for all but the table as it is. So the starts differ in what their rows say, and not in how
+loud they are (the paper ``causes`` has what loudness does).
+
+- Trained tables have R = 0.3125, which is Xavier's. Frozen ones have 1.25: by ``causes`` trained
+  tables are as good as they get at the former, frozen ones at the latter.
+- Most starts are ``micro``'s GloVe in another geometry (``tables.geometry``). Others put the
+  positions somewhere else: into directions of their own, or into the attention, where nothing is
+  summed.
+- Controls: Xavier, the vectors of other words, and Xavier's rows with the vectors' norms.
+
+What was explored, on seeds from 5000 on: with one way to tell positions, geometry hardly matters
+where tables are trained. Rotary positions beside the added ones did: with them meaning and order
+are both kept, and a start that has both was the best over all tasks, or next to it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+
+from embinit.claims.comparisons import Quantity
+from embinit.claims.definitions import Family
+from embinit.claims.experiments import Experiment
+from embinit.claims.registration import Registration
+from embinit.errors import InputError
+from embinit.registry import nearest
+from embinit.runs.measures import MEASURES
+from embinit.specs import Cut, DataSpec, ModelSpec, PositionSpec, TrainingSpec
+
+TRAINED_RATIO = 0.3125
+"""R of the tables that are trained."""
+
+FROZEN_RATIO = 1.25
+"""R of the tables that are not."""
+
+BASELINE = "xavier"
+"""The start that every other is held against, and that needs no vectors."""
+
+
+REGISTERED = Registration(resources.files("embinit.papers.starts") / "registered.json")
+"""What was measured for the claims beforehand, on seeds that none of them uses."""
+
+MEANING = Family(
+    "starts/meaning",
+    {"micro": 5},
+    says="Meaning: what of a start its words' meaning does",
+    registration=REGISTERED,
+)
+GEOMETRY = Family(
+    "starts/geometry",
+    {"micro": 9},
+    says="Geometry: what the rows' lengths and directions do at one energy",
+    registration=REGISTERED,
+)
+POSITIONS = Family(
+    "starts/positions",
+    {"micro": 17},
+    says="Positions: what it does to add them, to put them into attention, or both",
+    registration=REGISTERED,
+)
+
+
+@dataclass(frozen=True)
+class Start:
+    """One way to start the tables and to tell the positions.
+
+    Attributes:
+        label: What people call it.
+        init: The init's name.
+        source: The vectors that it is made of, where the init needs some.
+        apart: Whether the positions have the directions that the table uses least, at the strength
+            that sinusoids have in all directions.
+        attention: The positions inside attention (``ModelSpec.attention``).
+        added: Whether positions are added to the words.
+        as_it_is: Whether the table keeps its own width.
+    """
+
+    label: str
+    init: str
+    source: str = "micro-glove"
+    apart: bool = False
+    attention: str = "plain"
+    added: bool = True
+    as_it_is: bool = False
+
+
+STARTS: Mapping[str, Start] = {
+    "xavier": Start("Xavier", "xavier"),
+    "raw": Start("GloVe as it is", "pretrained", as_it_is=True),
+    "standardised": Start("GloVe, standardised", "pretrained"),
+    "centred": Start("GloVe, centred by frequency", "pretrained_centred"),
+    "equal-rows": Start("GloVe, rows of equal energy", "pretrained_equal_rows"),
+    "all-but-the-top": Start("GloVe, all but the top", "pretrained_all_but_the_top"),
+    "whitened": Start("GloVe, Zipfian whitening", "pretrained_whitened"),
+    "apart": Start("GloVe, positions apart", "pretrained", apart=True),
+    "orthogonal": Start("GloVe, words and positions orthogonal", "pretrained_spared", apart=True),
+    "rotary": Start(
+        "GloVe, positions in attention alone", "pretrained", attention="rotary", added=False
+    ),
+    "xavier-rotary": Start(
+        "Xavier, positions in attention alone", "xavier", attention="rotary", added=False
+    ),
+    "both": Start("GloVe, positions added and in attention", "pretrained", attention="rotary"),
+    "xavier-both": Start("Xavier, positions added and in attention", "xavier", attention="rotary"),
+    "shuffled": Start("GloVe, rows of other words", "pretrained_shuffled_rows"),
+    "norms": Start("Xavier with GloVe's norms", "xavier_norms"),
+    "bert": Start("BERT, standardised", "pretrained", "micro-bert"),
+    "bert-equal-rows": Start("BERT, rows of equal energy", "pretrained_equal_rows", "micro-bert"),
+    "bert-both": Start(
+        "BERT, positions added and in attention", "pretrained", "micro-bert", attention="rotary"
+    ),
+}
+"""The starts, by name."""
+
+BEST = "bert-both"
+"""The start with the best mean over the tasks on the explored seeds, trained and frozen."""
+
+RIVALS = ("both", "bert", "bert-equal-rows", "standardised")
+"""The starts that came next to it on the explored seeds."""
+
+POSITIONS_APART = PositionSpec("apart", pe_scale="2")
+"""Sinusoids of 16 directions, twice as strong: as much energy as those of all 64."""
+
+
+@dataclass(frozen=True)
+class TaskSetting:
+    """One task of a tier: its data, its training, and what decides its claims.
+
+    Attributes:
+        role: What the task is (``translation``, ``sentiment``, ``inference``).
+        task: The data set's name.
+        metric: The measure that arms are compared by.
+        margin: The margin, in the metric's unit.
+        batch_size: How many examples a batch has.
+        epochs: How many epochs a run is trained for.
+        lr: The learning rate.
+        sides: How many tables there are: 2 for translation, else 1.
+        planted: The effect that the sensitivity control plants, in the metric's unit.
+    """
+
+    role: str
+    task: str
+    metric: str
+    margin: float
+    batch_size: int
+    epochs: int
+    lr: float
+    sides: int = 1
+    planted: float | None = None
+
+
+SETTINGS = (
+    # docs/regime.md says how these were chosen, and docs/noise-floor.md what margins rest on.
+    TaskSetting("translation", "micro-translation", "bleu", 5.5, 24, 4, 2e-3, 2, 18.45),
+    TaskSetting("sentiment", "micro-sentiment", "accuracy", 4.0, 16, 2, 1.5e-3),
+    TaskSetting("inference", "micro-inference", "accuracy", 4.0, 24, 2, 1e-3),
+)
+
+TIERS: Mapping[str, Sequence[TaskSetting]] = {"micro": SETTINGS}
+
+MODEL = ModelSpec(64, 2, 1, 128)
+
+
+@dataclass(frozen=True)
+class StartExperiment(Experiment):
+    """A task, on which starts are arms."""
+
+    def start(self, name: str) -> Quantity:
+        """The metric from a start.
+
+        Args:
+            name: A key of ``STARTS``.
+
+        Raises:
+            InputError: There is no such start.
+        """
+        if name not in STARTS:
+            raise InputError(
+                f"there is no start {name!r}: {nearest(name, STARTS)}there are {', '.join(STARTS)}"
+            )
+        start, setting = STARTS[name], self._with_changes(name)
+        return replace(setting[start.init], label=f"{start.label} {self.changes}".rstrip())
+
+    def _with_changes(self, name: str) -> Experiment:
+        start = STARTS[name]
+        setting: Experiment = self
+        if start.source != self.source:
+            setting = setting.changed(source=start.source)
+        if start.as_it_is:
+            setting = setting.changed(sigma=None)
+        if start.apart:
+            setting = setting.changed(positions=POSITIONS_APART)
+        if not start.added:
+            setting = setting.changed(positions=PositionSpec("none"))
+        if start.attention != "plain":
+            setting = setting.with_model(attention=start.attention)
+        return setting
+
+    def still(self) -> StartExperiment:
+        """The same experiment with tables that are not trained, at the R that suits them."""
+        return self._changed("frozen", trained=False, sigma=sigma_at(FROZEN_RATIO))
+
+    def at_rate(self, times: float) -> StartExperiment:
+        """The same experiment, trained at another learning rate.
+
+        Args:
+            times: The rate, over the registered one.
+        """
+        assert isinstance(self.training, TrainingSpec)
+        training = replace(self.training, lr=self.training.lr * times)
+        return self._changed(f"at {times:g} × the rate", training=training)
+
+    def for_epochs(self, times: int) -> StartExperiment:
+        """The same experiment, trained for longer.
+
+        Args:
+            times: The number of epochs, over the registered one.
+        """
+        assert isinstance(self.training, TrainingSpec)
+        training = replace(self.training, epochs=self.training.epochs * times)
+        return self._changed(f"for {times} × the epochs", training=training)
+
+    def _changed(self, says: str, **changes: object) -> StartExperiment:
+        changed = self.changed(says, **changes)
+        assert isinstance(changed, StartExperiment)
+        return changed
+
+
+def sigma_at(ratio: float) -> float:
+    """The standard deviation of a table of R = 2 D σ².
+
+    Args:
+        ratio: R.
+    """
+    return math.sqrt(ratio / (2 * MODEL.dim))
+
+
+@cache
+def experiments(tier: str) -> tuple[StartExperiment, ...]:
+    """The tier's experiments, one a task.
+
+    Raises:
+        KeyError: The paper has no such tier.
+    """
+    return tuple(
+        StartExperiment(
+            name=setting.task,
+            tier=tier,
+            role=setting.role,
+            source="micro-glove",
+            source_label="GloVe",
+            data=DataSpec(setting.task, ("whitespace",) * setting.sides, Cut(), min_freq=1),
+            model=MODEL,
+            training=TrainingSpec(setting.batch_size, setting.epochs, setting.lr),
+            metric=MEASURES[setting.metric],
+            seeds=3,
+            most_seeds=12,
+            margin=setting.margin,
+            sigma=sigma_at(TRAINED_RATIO),
+            baseline=BASELINE,
+            planted=setting.planted,
+        )
+        for setting in TIERS[tier]
+    )
+
+
+def on(*roles: str) -> Callable[[str], list[Experiment]]:
+    """A function that gives a tier's experiments on the tasks of some roles; none means all."""
+    return lambda tier: [each for each in experiments(tier) if not roles or each.role in roles]
+
+
+def controls(tier: str) -> list[Experiment]:
+    """The tier's experiment on translation, on which controls are tested."""
+    return on("translation")(tier)

@@ -1,0 +1,175 @@
+"""The exploratory paper on starts: its arms, its rankings, and what its tables tell."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import make_result
+from embinit.claims.best import Scores, compare_with_best
+from embinit.data.preparation import prepare
+from embinit.errors import InputError
+from embinit.papers import PAPERS, starts
+from embinit.papers.causes import experiments as causes
+from embinit.papers.starts import FROZEN_RATIO, STARTS, TRAINED_RATIO, experiments
+from embinit.papers.starts.beside import beside, methods
+from embinit.papers.starts.paper import PAPER
+from embinit.runs.plan import plan
+from embinit.tables.start import start_tables
+from test_benchmarks import load
+
+EVERY = experiments("micro")
+SUMMED = [name for name, start in STARTS.items() if start.attention == "plain"]
+
+
+@pytest.fixture(scope="module")
+def benchmark():
+    return load("starts")
+
+
+def run_of(quantity):
+    [run] = quantity.runs_of(0)
+    return run
+
+
+def test_the_settings_are_those_of_causes():
+    """So margins and regime hold here, and the arms that both have are the same runs."""
+    theirs = {(each.role, each.source_role): each for each in causes("micro")}
+    for each in EVERY:
+        other = theirs[each.role, "xavier"]
+        assert (each.data, each.model, each.training) == (other.data, other.model, other.training)
+        assert (each.metric, each.margin, each.planted, each.sigma) == (
+            other.metric,
+            other.margin,
+            other.planted,
+            other.sigma,
+        )
+        assert run_of(each.start("xavier")) == run_of(other.narrow())
+        glove = theirs[each.role, "glove"]
+        assert run_of(each.start("standardised")) == run_of(glove.narrow())
+        assert run_of(each.still().start("standardised")) == run_of(glove.still().at(FROZEN_RATIO))
+
+
+@pytest.mark.parametrize("experiment", EVERY, ids=lambda each: each.name)
+def test_starts_are_runs_of_their_own_in_two_cohorts(experiment):
+    """Positions in attention are another model; all else is one shape, and trained together."""
+    runs = {name: run_of(experiment.start(name)) for name in STARTS}
+    assert len(set(runs.values())) == len(STARTS)
+    assert len(plan([runs[name] for name in SUMMED])) == 1
+    assert len(plan([runs[name] for name in STARTS if name not in SUMMED])) == 1
+    for name, run in runs.items():
+        start = STARTS[name]
+        assert run.table.sigma == (None if start.as_it_is else starts.sigma_at(TRAINED_RATIO))
+        assert (run.positions.kind == "none") == (not start.added)
+    assert not run_of(experiment.still().start("xavier")).table.trained
+    assert run_of(experiment.at_rate(2).start("xavier")).training.lr == 2 * experiment.training.lr
+    longer = run_of(experiment.for_epochs(4).start("xavier"))
+    assert longer.training.epochs == 4 * experiment.training.epochs
+
+
+def test_an_unknown_start_is_named():
+    with pytest.raises(InputError, match="did you mean 'whitened'"):
+        EVERY[0].start("whiten")
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_starts_have_equal_energy_and_leave_the_decoders_table_alone(name):
+    """R is the same for all but the table as it is; the other language starts from Xavier."""
+    data = prepare(EVERY[0].data, None)
+    tables, xavier = (
+        start_tables(run_of(EVERY[0].start(each)), data, None) for each in (name, "xavier")
+    )
+    values = tables["encoder"].values[~tables["encoder"].special].double()
+    ratio = 2 * values.shape[1] * values.square().mean().item()
+    if name == "raw":
+        assert ratio > 50 * TRAINED_RATIO
+    else:
+        assert ratio == pytest.approx(TRAINED_RATIO, rel=1e-3)
+        assert tables["decoder"].values.equal(xavier["decoder"].values)
+
+
+SCORES = st.lists(st.floats(0, 100), min_size=3, max_size=3)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(SCORES, min_size=3, max_size=4))
+def test_the_ranking_is_hsus(benchmark, scores):
+    named = dict(zip(STARTS, scores, strict=False))
+    bounds = compare_with_best([Scores.of(each) for each in scores], 0.05)
+    told = benchmark.ranking(named)
+    assert tuple(each.candidate for each in told.values()) == bounds.candidates
+    assert tuple(each.high for each in told.values()) == bounds.high
+
+
+def test_what_one_half_rules_out_is_not_compared_in_the_other(benchmark):
+    """And a start that is left alone costs nothing."""
+    explored = {"xavier": [1.0, 2.0, 3.0], "raw": [90.0, 91.0, 92.0]}
+    confirmed = {"xavier": [90.0, 91.0, 92.0], "raw": [1.0, 2.0, 3.0]}
+    told = {
+        half: {"scores": {each.role: {"trained": of} for each in EVERY}}
+        for half, of in (("explored", explored), ("confirmed", confirmed))
+    }
+    rows = benchmark.ranking_table(told, "trained")[2:]
+    assert rows == [f"| {STARTS['raw'].label} |" + " ★ alone |" * 4]
+
+
+def test_over_all_is_the_mean_over_tasks_in_margins(benchmark):
+    scores = {each.role: {"trained": {"xavier": [2 * each.margin, 0.0]}} for each in EVERY}
+    assert benchmark.over_all(scores, "trained") == {"xavier": [2.0, 0.0]}
+
+
+def test_the_pages_and_the_figure_tell_what_was_measured(benchmark, tmp_path, monkeypatch):
+    """Tables between their marks, a figure that is XML, a start that was not run left out."""
+    values = {name: [float(n), n + 1.0, n + 3.0] for n, name in enumerate(STARTS)}
+    some = {name: of for name, of in values.items() if name != "raw"}
+    scores = {each.role: {"trained": values, "frozen": some} for each in EVERY}
+    further = {
+        each.role: {f"rate {times:g}": values for times in benchmark.RATES} for each in EVERY
+    }
+    further["sentiment"] |= dict.fromkeys(["more seeds", "longer", "more"], values)
+    keys = ("R a word", "R a token", "relations", "position", "word", "kind")
+    keys = (*keys, "synonyms", "antonyms")
+    told = {
+        "sums": {each.role: {name: dict.fromkeys(keys, 0.5) for name in STARTS} for each in EVERY},
+        "explored": {"seeds": [5000, 5002], "scores": scores},
+        "confirmed": {"seeds": [0, 2], "scores": scores},
+        "further": further,
+    }
+    names = ("sums", "seeds", "scores trained", "scores frozen", "ranking trained")
+    names = (*names, "ranking frozen", "rates", "sentiment", "answer")
+    page = tmp_path / "starts.md"
+    marks = [f"{benchmark.BEGIN.format(name)}\nold\n{benchmark.END}" for name in names]
+    page.write_text("\n".join(["a", *marks, "b\n"]))
+    monkeypatch.setattr(benchmark, "DOCS", tmp_path)
+    monkeypatch.setattr(benchmark, "PAGES", (page, tmp_path / "absent.md"))
+    benchmark.write(told)
+    text = page.read_text()
+    assert text.startswith("a\n")
+    assert text.endswith("b\n")
+    assert "old" not in text
+    assert "Explored: seeds 5000 to 5002; confirmed: seeds 0 to 2." in text
+    assert text.count("| GloVe as it is |") == 2  # before training, and its scores
+    assert "★ 0.0 to" in text
+    ElementTree.fromstring((tmp_path / "starts.svg").read_text())
+
+
+def test_the_tables_beside_have_what_was_run():
+    experiment = EVERY[0]
+    runs = [
+        *(run for seed in (0, 1) for run in experiment.start("whitened").runs_of(seed)),
+        *experiment.start("whitened").on_other_seeds().runs_of(0),
+        *experiment.still().start("raw").runs_of(0),
+    ]
+    trained, frozen = beside("micro", [make_result(run, bleu=run.seed) for run in runs])
+    assert trained.rows == ((STARTS["whitened"].label, "0.5 ± 0.7 (2)", "–", "–"),)
+    assert frozen.rows == ((STARTS["raw"].label, "0.0", "–", "–"),)
+    assert beside("micro", []) == []
+    told = " ".join(methods("micro"))
+    assert all(setting.task in told for setting in starts.SETTINGS)
+
+
+def test_it_is_registered():
+    assert PAPERS["starts"] is PAPER
