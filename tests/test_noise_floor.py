@@ -112,12 +112,13 @@ def test_the_command_measures_proposes_and_writes(monkeypatch, tmp_path, capsys)
     path = tmp_path / "floor.json"
     assert cli.main(["noise-floor", "--effect", "8", "--json", str(path)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 3 + 4 + 3
+    assert len(lines) == 4 + 3 + 3 + 6
     assert all("margin 4; a difference of 8 takes at most" in line for line in lines)
     assert as_json(floors_in(path.read_text())) == path.read_text()
     tasks = [entry["task"] for entry in json.loads(path.read_text())]
     made = ["micro-translation", "micro-sentiment", "micro-inference"]
-    assert tasks == 4 * ["micro-two-languages"] + 3 * ["micro-text"] + made
+    text = ["micro-text"]
+    assert tasks == 4 * ["micro-two-languages"] + 3 * text + made + 6 * text
     metrics = [entry["metric"] for entry in json.loads(path.read_text())][:4]
     assert metrics == [f"{role}_{what}" for what in ("accuracy", "test") for role in ROLES]
     assert cli.main(["noise-floor", "--task", "chess"]) == 4
