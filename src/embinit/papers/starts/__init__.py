@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
+from typing import cast
 
 from embinit.claims.comparisons import Quantity
 from embinit.claims.definitions import Family
@@ -204,6 +205,11 @@ class StartExperiment(Experiment):
             setting = setting.with_model(attention=start.attention)
         return setting
 
+    @property
+    def recipe(self) -> TrainingSpec:
+        """How its runs are trained."""
+        return cast(TrainingSpec, self.training)
+
     def still(self) -> StartExperiment:
         """The same experiment with tables that are not trained, at the R that suits them."""
         return self._changed("frozen", trained=False, sigma=sigma_at(FROZEN_RATIO))
@@ -214,8 +220,7 @@ class StartExperiment(Experiment):
         Args:
             times: The rate, over the registered one.
         """
-        assert isinstance(self.training, TrainingSpec)
-        training = replace(self.training, lr=self.training.lr * times)
+        training = replace(self.recipe, lr=self.recipe.lr * times)
         return self._changed(f"at {times:g} × the rate", training=training)
 
     def for_epochs(self, times: int) -> StartExperiment:
@@ -224,8 +229,7 @@ class StartExperiment(Experiment):
         Args:
             times: The number of epochs, over the registered one.
         """
-        assert isinstance(self.training, TrainingSpec)
-        training = replace(self.training, epochs=self.training.epochs * times)
+        training = replace(self.recipe, epochs=self.recipe.epochs * times)
         return self._changed(f"for {times} × the epochs", training=training)
 
     def _changed(self, says: str, **changes: object) -> StartExperiment:
