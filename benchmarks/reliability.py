@@ -44,6 +44,15 @@ On one machine's CPU a run has the same bits whatever is trained beside it, in a
 and number of workers, and after a kill: `tests/test_bits.py` holds that. Other machines, other
 versions of torch, and GPUs can differ in the last digits.
 
+## A cluster that loses machines
+
+With `--embinit-engine ray` a task that was lost with its process or its node is begun again, up to
+five times, and the verdicts are those of one machine. A cluster whose head is silent for 20 seconds
+is given up. Results that had arrived are stored, the report says which claims lack runs (status 3),
+and the next session trains those alone, on a cluster or without one. Ray itself would end the
+process after a minute, without a report. `tests/test_ray_engine.py` kills workers, a node and a
+head.
+
 ## What was not tried
 
 A loss of power and a network file system. Files and folders are synchronised before a record counts

@@ -6,9 +6,12 @@ can't be taken at their word.
 
 from __future__ import annotations
 
-import importlib.util
-
+# ruff: noqa: E402
 import pytest
+
+torch = pytest.importorskip(
+    "torch", reason="embinit's own models need torch: pip install 'embinit[models]'"
+)
 
 from embinit.claims.audit import (
     Check,
@@ -21,14 +24,12 @@ from embinit.claims.audit import (
     root,
 )
 from embinit.data.tasks import TASKS as DATA_SETS
+from embinit.models.transformer import ModelShape
 from embinit.papers.kim2024 import TASKS, of_paper
 from embinit.papers.kim2024.experiments import LABELS, SOURCES
 from embinit.papers.kim2024.printed import numbers
-
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("torch") is None,  # which collecting need not load
-    reason="embinit's own models need torch: pip install 'embinit[models]'",
-)
+from embinit.tables.inits import INITS
+from embinit.tables.positions import table
 
 ENDS = ("min", "max")
 
@@ -51,8 +52,6 @@ def _model(source, task):
 
 def label(init, source):
     """An arm as the paper writes it."""
-    from embinit.tables.inits import INITS
-
     return INITS[init].label.format(source=LABELS[source])
 
 
@@ -223,10 +222,6 @@ def test_the_position_encodings_are_those_of_equation_2(paper):
 
 
 def _best_length(paper, kind):
-    import torch
-
-    from embinit.tables.positions import table
-
     row = paper["table_6"]["rows"]["position_encoding"]
     places = table(kind, 6000, 300).double()
     counts = torch.arange(1, 6001, dtype=torch.float64) * 300
@@ -321,8 +316,6 @@ def test_positions_that_change_nothing_are_small(paper):
 )
 def test_parameter_counts_are_the_models(paper):
     """Feed-forward 512 and an untied output: the paper leaves both out."""
-    from embinit.models.transformer import ModelShape
-
     checks = []
     for source, task, size in cells(paper["table_5"]):
         model = _model(source, task)
