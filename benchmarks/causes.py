@@ -23,9 +23,9 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from scipy import stats
+from pages import Estimate, Values, estimate, spread, svg, table, text, write_parts
 
 from embinit.claims.comparisons import Quantity
 from embinit.papers.causes import (
@@ -45,36 +45,9 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "causes.json"
 DOCS = HERE.parent / "docs"
 PAGE = DOCS / "papers" / "causes.md"
-BEGIN, END = "<!-- benchmarks/causes.py: {} -->", "<!-- end -->"
 
-LEVEL = 0.95
 COLOURS = {"xavier": "#1f6f8b", "glove": "#c0562f"}
 NAMES = {"xavier": "Xavier", "glove": "GloVe"}
-
-Values = Sequence[float]
-
-
-class Estimate(NamedTuple):
-    """A mean over seeds with its interval."""
-
-    mean: float
-    low: float
-    high: float
-
-    def told(self, decimals: int = 1) -> str:
-        """The mean, and the interval in brackets."""
-        numbers = (f"{number:.{decimals}f}".replace("-", "−") for number in self)
-        return "{} ({} to {})".format(*numbers)
-
-
-def estimate(values: Values) -> Estimate:
-    """The mean of values, one a seed, and Student's interval."""
-    mean = statistics.fmean(values)
-    if len(values) < 2:
-        return Estimate(mean, -math.inf, math.inf)
-    error = statistics.stdev(values) / math.sqrt(len(values))
-    reach = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)) * error
-    return Estimate(mean, mean - reach, mean + reach)
 
 
 def arms_of(experiment: TableExperiment) -> dict[str, Quantity]:
@@ -177,35 +150,15 @@ def write(told: Mapping[str, Any]) -> None:
     results = told["experiments"]
     (DOCS / "causes-repairs.svg").write_text(repairs_figure(results), "utf-8")
     (DOCS / "causes-ratio.svg").write_text(ratio_figure(results), "utf-8")
-    if PAGE.exists():
-        first, number = told["seeds"]
-        page = PAGE.read_text("utf-8")
-        for name, rows in (
-            ("seeds", [f"Seeds {first} to {first + number - 1}."]),
-            ("arms", arms_table(results)),
-            ("contrasts", contrasts_table(results)),
-            ("shares", shares_table(results)),
-            ("ratio", ratio_table(results)),
-        ):
-            page = replaced(page, name, "\n".join(rows))
-        PAGE.write_text(page, "utf-8")
-
-
-def replaced(page: str, name: str, text: str) -> str:
-    """The page with ``text`` between the marks of ``name``."""
-    begin = BEGIN.format(name)
-    if begin not in page:
-        return page
-    before, rest = page.split(begin, 1)
-    _, after = rest.split(END, 1)
-    return f"{before}{begin}\n\n{text}\n\n{END}{after}"
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A Markdown table."""
-    return [
-        "| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *map(list, rows))
-    ]
+    first, number = told["seeds"]
+    parts = {
+        "seeds": [f"Seeds {first} to {first + number - 1}."],
+        "arms": arms_table(results),
+        "contrasts": contrasts_table(results),
+        "shares": shares_table(results),
+        "ratio": ratio_table(results),
+    }
+    write_parts(PAGE, Path(__file__).name, parts)
 
 
 def heading(name: str) -> str:
@@ -216,12 +169,8 @@ def heading(name: str) -> str:
 
 def arms_table(results: Mapping[str, Any]) -> list[str]:
     """Mean and standard deviation of each arm of the factorial."""
-
-    def cell(values: Values) -> str:
-        return f"{statistics.fmean(values):.1f} ± {statistics.stdev(values):.1f}"
-
     names = ["registered width", *(" + ".join(chosen) or "nothing" for chosen in COMBINATIONS)]
-    rows = [[name, *(cell(each["arms"][name]) for each in results.values())] for name in names]
+    rows = [[name, *(spread(each["arms"][name]) for each in results.values())] for name in names]
     return table(["repaired", *map(heading, results)], rows)
 
 
@@ -255,24 +204,6 @@ def ratio_table(results: Mapping[str, Any]) -> list[str]:
 
 
 WIDE, HIGH = 940, 330
-
-
-def svg(width: int, height: int, parts: Sequence[str], title: str) -> str:
-    """A figure that stands alone, with a ground of its own for dark pages."""
-    body = "\n".join(parts)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
-        'font-family="sans-serif" font-size="12">\n'
-        f"<title>{title}</title>\n"
-        f'<rect width="{width}" height="{height}" fill="#fff"/>\n{body}\n</svg>\n'
-    )
-
-
-def text(x: float, y: float, words: str, anchor: str = "start", extra: str = "") -> str:
-    """A line of text."""
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="#222" {extra}>{words}</text>'
-    )
 
 
 def legend(x: float, y: float) -> list[str]:

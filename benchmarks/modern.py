@@ -22,7 +22,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from causes import Estimate, Values, estimate, svg, table, text
+from pages import Estimate, estimate, spread, svg, table, text, write_parts
+
 from embinit.claims.comparisons import Quantity
 from embinit.claims.noise_floor import FIRST_SEED
 from embinit.papers.modern import ARCHITECTURES, OLD, RATE, TRAINING, Decoder, experiments
@@ -36,7 +37,6 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "modern.json"
 DOCS = HERE.parent / "docs"
 PAGE = DOCS / "papers" / "modern.md"
-BEGIN, END = "<!-- benchmarks/modern.py: {} -->", "<!-- end -->"
 
 RATES = (2e-3, 4e-3, 8e-3)
 """The rates that every arm was searched over."""
@@ -199,21 +199,7 @@ def write(told: Mapping[str, Any]) -> None:
     if "search" in told:
         tables["search"] = search_table(told["search"]["losses"])
         tables["best"] = best_table(told["search"]["losses"])
-    if PAGE.exists():
-        page = PAGE.read_text("utf-8")
-        for name, rows in tables.items():
-            page = replaced(page, name, "\n".join(rows))
-        PAGE.write_text(page, "utf-8")
-
-
-def replaced(page: str, name: str, told: str) -> str:
-    """The page with ``told`` between the marks of ``name``."""
-    begin = BEGIN.format(name)
-    if begin not in page:
-        return page
-    before, rest = page.split(begin, 1)
-    _, after = rest.split(END, 1)
-    return f"{before}{begin}\n\n{told}\n\n{END}{after}"
+    write_parts(PAGE, Path(__file__).name, tables)
 
 
 def labels() -> list[str]:
@@ -237,11 +223,9 @@ def difference(results: Mapping[str, Any], name: str, finding: Finding) -> list[
 
 def losses_table(results: Mapping[str, Any]) -> list[str]:
     """Each arm's mean loss and standard deviation."""
-
-    def cell(values: Values) -> str:
-        return f"{statistics.fmean(values):.3f} ± {statistics.stdev(values):.3f}"
-
-    rows = [[arm, *(cell(losses(results, name, arm)) for name in ARCHITECTURES)] for arm in ARMS]
+    rows = [
+        [arm, *(spread(losses(results, name, arm), 3) for name in ARCHITECTURES)] for arm in ARMS
+    ]
     return table(["table", *labels()], rows)
 
 

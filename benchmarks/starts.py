@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from pages import Values, estimate, spread, svg, table, text, write_parts
 from torch import Tensor
 from torch.nn import functional as F
 
-from causes import estimate, svg, table, text
 from embinit.claims.best import Scores, compare_with_best
 from embinit.claims.comparisons import Quantity
 from embinit.claims.noise_floor import FIRST_SEED
@@ -48,7 +48,6 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "starts.json"
 DOCS = HERE.parent / "docs"
 PAGES = (DOCS / "papers" / "starts.md", DOCS / "which-start.md")
-BEGIN, END = "<!-- benchmarks/starts.py: {} -->", "<!-- end -->"
 
 ERROR = 0.05
 """The error of each ranking."""
@@ -75,8 +74,6 @@ ON_SENTIMENT = ("xavier", "standardised", "centred", "equal-rows", "shuffled", "
 
 FURTHER = {**{f"rate {times:g}": 3 for times in RATES}, "more seeds": 12, "longer": 5, "more": 5}
 """Arms on explored seeds alone, and how many seeds they have."""
-
-Values = Sequence[float]
 
 
 def arms_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]:
@@ -279,22 +276,8 @@ def write(told: Mapping[str, Any]) -> None:
     if "further" in told:
         tables["rates"] = rates_table(told["further"])
         tables["sentiment"] = sentiment_table(told)
-    for path in PAGES:
-        if path.exists():
-            page = path.read_text("utf-8")
-            for name, rows in tables.items():
-                page = replaced(page, name, "\n".join(rows))
-            path.write_text(page, "utf-8")
-
-
-def replaced(page: str, name: str, words: str) -> str:
-    """The page with ``words`` between the marks of ``name``."""
-    begin = BEGIN.format(name)
-    if begin not in page:
-        return page
-    before, rest = page.split(begin, 1)
-    _, after = rest.split(END, 1)
-    return f"{before}{begin}\n\n{words}\n\n{END}{after}"
+    for page in PAGES:
+        write_parts(page, Path(__file__).name, tables)
 
 
 def seeds_line(told: Mapping[str, Any]) -> str:
@@ -341,8 +324,7 @@ def scores_table(scores: Mapping[str, Any], kind: str) -> list[str]:
     for name in STARTS:
         found = [of_task[kind].get(name) for of_task in scores.values()]
         if all(found):
-            cells = [f"{statistics.fmean(v):.1f} ± {statistics.stdev(v):.1f}" for v in found]
-            rows.append([label(name), *cells])
+            rows.append([label(name), *map(spread, found)])
     return table(["start", *scores], rows)
 
 

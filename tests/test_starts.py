@@ -141,7 +141,7 @@ def test_the_pages_and_the_figure_tell_what_was_measured(benchmark, tmp_path, mo
     names = ("sums", "seeds", "scores trained", "scores frozen", "ranking trained")
     names = (*names, "ranking frozen", "rates", "sentiment", "answer")
     page = tmp_path / "starts.md"
-    marks = [f"{benchmark.BEGIN.format(name)}\nold\n{benchmark.END}" for name in names]
+    marks = [f"<!-- benchmarks/starts.py: {name} -->\nold\n<!-- end -->" for name in names]
     page.write_text("\n".join(["a", *marks, "b\n"]))
     monkeypatch.setattr(benchmark, "DOCS", tmp_path)
     monkeypatch.setattr(benchmark, "PAGES", (page, tmp_path / "absent.md"))
