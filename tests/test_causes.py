@@ -22,11 +22,11 @@ from embinit.papers.causes import (
     TIMES,
     contrast,
     experiments,
-    sigma_at,
 )
 from embinit.papers.causes.beside import beside, methods
 from embinit.papers.causes.paper import PAPER
 from embinit.papers.kim2024.experiments import experiments as kims
+from embinit.papers.settings import sigma_at
 from embinit.runs.plan import plan
 from embinit.tables.positions import sinusoidal
 from test_benchmarks import load
@@ -51,12 +51,12 @@ def lookup_of(experiment, scores):
 
 def test_r_is_the_energy_of_words_over_that_of_sinusoids():
     """Of a table of that sigma times the root of D, and of positions far from the first."""
-    dim = causes.MODEL.dim
+    dim = causes.DIM
     energy = sinusoidal(4000, dim).square().mean().item()
     assert energy == pytest.approx(0.5, abs=1e-3)
     for ratio in RATIOS:
-        assert dim * sigma_at(ratio) ** 2 / energy == pytest.approx(ratio, rel=2e-3)
-    assert sigma_at(TIMES**2 * NARROW) == TIMES * sigma_at(NARROW)
+        assert dim * sigma_at(ratio, dim) ** 2 / energy == pytest.approx(ratio, rel=2e-3)
+    assert sigma_at(TIMES**2 * NARROW, dim) == TIMES * sigma_at(NARROW, dim)
     assert RATIOS[-1] == TIMES**2 * NARROW
 
 
@@ -196,7 +196,7 @@ def test_the_tables_beside_have_what_was_run():
     assert [row[0] for row in widths.rows] == ["R = 0.31"]
     assert beside("micro", []) == []
     told = " ".join(methods("micro"))
-    assert all(setting.task in told for setting in causes.SETTINGS)
+    assert all(setting.task in told for setting in causes.TIERS["micro"])
 
 
 def test_it_is_registered():

@@ -14,7 +14,8 @@ from embinit.data.preparation import prepare
 from embinit.errors import InputError
 from embinit.papers import PAPERS, starts
 from embinit.papers.causes import experiments as causes
-from embinit.papers.starts import FROZEN_RATIO, STARTS, TRAINED_RATIO, experiments
+from embinit.papers.settings import sigma_at
+from embinit.papers.starts import DIM, FROZEN_RATIO, STARTS, TRAINED_RATIO, experiments
 from embinit.papers.starts.beside import beside, methods
 from embinit.papers.starts.paper import PAPER
 from embinit.runs.plan import plan
@@ -62,7 +63,7 @@ def test_starts_are_runs_of_their_own_in_two_cohorts(experiment):
     assert len(plan([runs[name] for name in STARTS if name not in SUMMED])) == 1
     for name, run in runs.items():
         start = STARTS[name]
-        assert run.table.sigma == (None if start.as_it_is else starts.sigma_at(TRAINED_RATIO))
+        assert run.table.sigma == (None if start.as_it_is else sigma_at(TRAINED_RATIO, DIM))
         assert (run.positions.kind == "none") == (not start.added)
     assert not run_of(experiment.still().start("xavier")).table.trained
     assert run_of(experiment.at_rate(2).start("xavier")).training.lr == 2 * experiment.training.lr
@@ -168,7 +169,7 @@ def test_the_tables_beside_have_what_was_run():
     assert frozen.rows == ((STARTS["raw"].label, "0.0", "–", "–"),)
     assert beside("micro", []) == []
     told = " ".join(methods("micro"))
-    assert all(setting.task in told for setting in starts.SETTINGS)
+    assert all(setting.task in told for setting in starts.TIERS["micro"])
 
 
 def test_it_is_registered():

@@ -9,12 +9,13 @@ tested like any other, with nothing beside it.
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from embinit.claims.comparisons import Comparison
+from embinit.claims.comparisons import OTHER_SEEDS, Comparison
 from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import OWN_TIERS
@@ -285,6 +286,52 @@ def arm_labels(papers: Iterable[Paper]) -> Callable[[RunSpec], str]:
         return INITS[run.table.init].label.format(source=labels.get(source or "", source))
 
     return label
+
+
+def by_arm(results: Iterable[RunResult]) -> dict[RunSpec, list[RunResult]]:
+    """Sorts results by arm. The second halves of A/A controls are left out.
+
+    Args:
+        results: The results of runs, of any arms.
+
+    Returns:
+        Each arm's results in the order of their seeds, by the spec that it has at seed 0.
+    """
+    arms: dict[RunSpec, list[RunResult]] = {}
+    for result in sorted(results, key=lambda result: result.spec.seed):
+        if result.spec.seed < OTHER_SEEDS:
+            arms.setdefault(replace(result.spec, seed=0), []).append(result)
+    return arms
+
+
+def table_of_arms(
+    title: str,
+    head: Sequence[str],
+    arms: Mapping[str, Sequence[RunSpec]],
+    results: Mapping[RunSpec, Sequence[RunResult]],
+    what: Sequence[str | Measure],
+    decimals: int = 1,
+) -> Beside:
+    """A table of what arms measured; those that measured none of it have no row.
+
+    Args:
+        title: The table's title.
+        head: The columns' names, first the one of the arms' labels.
+        arms: For each label its specs at seed 0, one a column.
+        results: The results by arm (see ``by_arm``).
+        what: The measure of each column.
+        decimals: How many decimals the numbers have.
+
+    Raises:
+        InputError: No measure of that name is registered.
+    """
+    rows = []
+    for label, runs in arms.items():
+        of_arms = [results.get(run, ()) for run in runs]
+        cells = tuple(map(mean_and_spread, of_arms, what, itertools.repeat(decimals)))
+        if set(cells) != {"–"}:
+            rows.append((label, *cells))
+    return Beside(title, tuple(head), tuple(rows))
 
 
 def mean_and_spread(results: Iterable[RunResult], what: str | Measure, decimals: int = 1) -> str:

@@ -30,9 +30,9 @@ from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
 from embinit.errors import InputError
+from embinit.papers.settings import MICRO_SHORT, TaskSetting, sigma_at
 from embinit.registry import nearest
 from embinit.runs.measures import MEASURES
-from embinit.specs import Cut, DataSpec, ModelSpec, TrainingSpec
 
 TIMES = 8
 """How many times wider the wide table is. A power of two, whose products are exact."""
@@ -80,41 +80,11 @@ RATIO = Family(
 )
 
 
-@dataclass(frozen=True)
-class TaskSetting:
-    """One task of a tier: its data, its training, and what decides its claims.
+TIERS: Mapping[str, Sequence[TaskSetting]] = {"micro": MICRO_SHORT}
+"""The tasks of each tier."""
 
-    Attributes:
-        role: What the task is (``translation``, ``sentiment``, ``inference``).
-        task: The data set's name.
-        metric: The measure that arms are compared by.
-        margin: The margin, in the metric's unit.
-        batch_size: How many examples a batch has.
-        epochs: How many epochs a run is trained for.
-        lr: The learning rate.
-        sides: How many tables there are: 2 for translation, else 1.
-        planted: The effect that the sensitivity control plants, in the metric's unit.
-    """
-
-    role: str
-    task: str
-    metric: str
-    margin: float
-    batch_size: int
-    epochs: int
-    lr: float
-    sides: int = 1
-    planted: float | None = None
-
-
-SETTINGS = (
-    # docs/regime.md says how these were chosen, and docs/noise-floor.md what margins rest on.
-    TaskSetting("translation", "micro-translation", "bleu", 5.5, 24, 4, 2e-3, 2, 18.45),
-    TaskSetting("sentiment", "micro-sentiment", "accuracy", 4.0, 16, 2, 1.5e-3),
-    TaskSetting("inference", "micro-inference", "accuracy", 4.0, 24, 2, 1e-3),
-)
-
-MODEL = ModelSpec(64, 2, 1, 128)
+DIM, HEADS = 64, 2
+"""The models' width, which is that of the tables of ``micro``, and their attention heads."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +121,7 @@ class TableExperiment(Experiment):
         Args:
             ratio: R = 2 D σ².
         """
-        return self.changed(f"at R = {ratio:.2g}", sigma=sigma_at(ratio))[self.baseline]
+        return self.changed(f"at R = {ratio:.2g}", sigma=sigma_at(ratio, DIM))[self.baseline]
 
     def still(self) -> TableExperiment:
         """The same experiment with a table that is not trained."""
@@ -161,7 +131,7 @@ class TableExperiment(Experiment):
 
 
 def _repaired(experiment: Experiment, repairs: Sequence[str]) -> Experiment:
-    wide = experiment.changed(f"{TIMES} × as wide", sigma=TIMES * sigma_at(NARROW))
+    wide = experiment.changed(f"{TIMES} × as wide", sigma=TIMES * sigma_at(NARROW, DIM))
     if "scale" in repairs:
         wide = wide.with_model("+ scale", norm_after_sum=True)
     if "ratio" in repairs:
@@ -169,15 +139,6 @@ def _repaired(experiment: Experiment, repairs: Sequence[str]) -> Experiment:
     if "step" in repairs:
         wide = wide.changed("+ step", table_rate=float(TIMES))
     return wide
-
-
-def sigma_at(ratio: float) -> float:
-    """The standard deviation of a table of R = 2 D σ².
-
-    Args:
-        ratio: R.
-    """
-    return math.sqrt(ratio / (2 * MODEL.dim))
 
 
 def contrast(experiment: TableExperiment, *causes: str) -> Quantity:
@@ -223,24 +184,21 @@ def experiments(tier: str) -> tuple[TableExperiment, ...]:
             role=setting.role,
             source="micro-glove",
             source_label="GloVe",
-            data=DataSpec(setting.task, ("whitespace",) * setting.sides, Cut(), min_freq=1),
-            model=MODEL,
-            training=TrainingSpec(setting.batch_size, setting.epochs, setting.lr),
+            data=setting.data(*("whitespace",) * setting.sides),
+            model=setting.model(DIM, HEADS),
+            training=setting.training,
             metric=MEASURES[setting.metric],
-            seeds=3,
-            most_seeds=12,
+            seeds=setting.seeds,
+            most_seeds=setting.most_seeds,
             margin=setting.margin,
             source_role=table,
-            sigma=sigma_at(NARROW),
+            sigma=sigma_at(NARROW, DIM),
             baseline=init,
             planted=setting.planted,
         )
         for setting in TIERS[tier]
         for table, init in TABLES.items()
     )
-
-
-TIERS: Mapping[str, Sequence[TaskSetting]] = {"micro": SETTINGS}
 
 
 def on(*roles: str) -> Callable[[str], list[Experiment]]:

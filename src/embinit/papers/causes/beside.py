@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 
-from embinit.claims.comparisons import OTHER_SEEDS, Quantity
-from embinit.papers import Beside, mean_and_spread
+from embinit.claims.comparisons import Quantity
+from embinit.papers import Beside, by_arm, table_of_arms
 from embinit.papers.causes import (
     COMBINATIONS,
     FOLLOWED,
     RATIOS,
-    SETTINGS,
+    TIERS,
     TIMES,
     TableExperiment,
     experiments,
@@ -45,10 +44,11 @@ def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
     every = experiments(tier)
     followed = [each for each in every if each.role == FOLLOWED]
     frozen = [each.still() for each in followed]
+    of_arms = by_arm(results)
     tables = [
-        _table("The repairs of a wide table", every, COMBINED, results),
-        _table("The score over R", followed, WIDTHS, results),
-        _table("The score over R, tables frozen", frozen, WIDTHS, results),
+        _table("The repairs of a wide table", every, COMBINED, of_arms),
+        _table("The score over R", followed, WIDTHS, of_arms),
+        _table("The score over R, tables frozen", frozen, WIDTHS, of_arms),
     ]
     return [table for table in tables if table.rows]
 
@@ -56,22 +56,15 @@ def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
 def _table(
     title: str,
     every: Sequence[TableExperiment],
-    arms: dict[str, Arm],
-    results: Sequence[RunResult],
+    arms: Mapping[str, Arm],
+    results: Mapping[RunSpec, Sequence[RunResult]],
 ) -> Beside:
-    of_setting: dict[RunSpec, list[RunResult]] = {}
-    for result in results:
-        if result.spec.seed < OTHER_SEEDS:
-            of_setting.setdefault(replace(result.spec, seed=0), []).append(result)
-    rows = []
-    for label, arm in arms.items():
-        cells = []
-        for experiment in every:
-            [run] = arm(experiment).runs_of(0)
-            cells.append(mean_and_spread(of_setting.get(run, ()), experiment.metric))
-        if set(cells) != {"–"}:
-            rows.append((label, *cells))
-    return Beside(title, ("table", *(f"{each.name}, here" for each in every)), tuple(rows))
+    runs = {
+        label: [arm(experiment).runs_of(0)[0] for experiment in every]
+        for label, arm in arms.items()
+    }
+    head = ("table", *(f"{each.name}, here" for each in every))
+    return table_of_arms(title, head, runs, results, [each.metric for each in every])
 
 
 def methods(tier: str) -> list[str]:
@@ -87,6 +80,6 @@ def methods(tier: str) -> list[str]:
         *(
             f"{setting.task}: {setting.epochs} epochs at {setting.lr:g} in batches of "
             f"{setting.batch_size}, Adam, a constant rate."
-            for setting in SETTINGS
+            for setting in TIERS[tier]
         ),
     ]

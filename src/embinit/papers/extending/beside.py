@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from embinit.claims.comparisons import OTHER_SEEDS
-from embinit.papers import Beside, mean_and_spread
+from embinit.papers import Beside, by_arm, table_of_arms
 from embinit.papers.extending import ARMS, SETTINGS, experiments
 from embinit.runs.results import RunResult
 
@@ -22,19 +21,20 @@ COLUMNS = {
 
 def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
     """Each experiment's arms with their losses, in nats a word; empty if nothing was run."""
-    tables = []
-    for experiment in experiments(tier):
-        rows = []
-        for arm in ARMS:
-            wanted = {experiment.run(arm, seed) for seed in range(OTHER_SEEDS)}
-            of_arm = [result for result in results if result.spec in wanted]
-            if of_arm:
-                cells = (mean_and_spread(of_arm, what, 2) for what in COLUMNS.values())
-                rows.append((arm, *cells))
-        if rows:
-            head = ("arm", *(f"{title}, here" for title in COLUMNS))
-            tables.append(Beside(f"New tokens: {experiment.name}", head, tuple(rows)))
-    return tables
+    of_arms = by_arm(results)
+    head = ("arm", *(f"{title}, here" for title in COLUMNS))
+    tables = [
+        table_of_arms(
+            f"New tokens: {experiment.name}",
+            head,
+            {arm: [experiment.run(arm, 0)] * len(COLUMNS) for arm in ARMS},
+            of_arms,
+            tuple(COLUMNS.values()),
+            decimals=2,
+        )
+        for experiment in experiments(tier)
+    ]
+    return [table for table in tables if table.rows]
 
 
 def methods(tier: str) -> list[str]:

@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from embinit.claims.comparisons import OTHER_SEEDS
 from embinit.claims.experiments import Experiment
-from embinit.papers import Beside, mean_and_spread
+from embinit.papers import Beside, by_arm, mean_and_spread
 from embinit.papers.kim2024 import TASKS, scaled, stands_for, with_sinusoidal_positions
 from embinit.papers.kim2024.experiments import LABELS, SOURCES, experiments, probes
 from embinit.papers.kim2024.printed import TITLES, numbers
@@ -47,30 +46,22 @@ class Runs:
 
     def __init__(self, results: Iterable[RunResult]) -> None:
         """Sorts ``results``."""
-        self._arms: dict[RunSpec, dict[int, RunResult]] = {}
-        for result in results:
-            if result.spec.seed < OTHER_SEEDS:
-                self._arms.setdefault(_arm(result.spec), {})[result.spec.seed] = result
+        self._arms = by_arm(results)
 
     def __call__(self, run: RunSpec) -> RunResult | None:
         """The result of a run; None for a run that was not made."""
-        return self._arms.get(_arm(run), {}).get(run.seed)
+        arm = self._arms.get(replace(run, seed=0), ())
+        return next((result for result in arm if result.spec.seed == run.seed), None)
 
     def of(self, experiment: Experiment, init: str) -> list[RunResult]:
         """An arm's results in the order of their seeds."""
-        arm = self._arms.get(_arm(experiment.run(init, 0)), {})
-        return [arm[seed] for seed in sorted(arm)]
+        return self._arms.get(experiment.run(init, 0), [])
 
     def measured(
         self, experiment: Experiment, init: str, what: str | Measure, decimals: int = 1
     ) -> str:
         """Mean, standard deviation and number of an arm's runs (see ``mean_and_spread``)."""
         return mean_and_spread(self.of(experiment, init), what, decimals)
-
-
-def _arm(run: RunSpec) -> RunSpec:
-    """Equal for runs that differ in the seed alone."""
-    return replace(run, seed=0)
 
 
 def _tasks(experiment: Experiment) -> list[str]:

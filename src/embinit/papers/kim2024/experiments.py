@@ -1,17 +1,14 @@
 """The experiments: the same claims at three sizes, and the margins they are judged by.
 
 - ``micro``: the made language, no downloads, minutes on a CPU; its tables are embinit's own.
-- ``sample``: real text and real vectors from the data directory, cut to what two CPU cores can
-  train: SST-2 to 4,000 training phrases and the whole validation split, 3 epochs at 5e-4, 1 layer;
-  Multi30k to 3,000 training pairs, 300 for validation and 300 for test, 4 epochs at 7e-4, 1 + 1
-  layers; MNLI to 9,000 training pairs and 1,000 for validation, 3 epochs at 5e-4, 1 layer;
-  IWSLT2017 to 5,000 training pairs, less those of over 30 tokens, 300 for validation and 300 for
-  test, trained as Multi30k. Products are bfloat16. Batches are small, since that learns as much in
-  fewer epochs. Widths are the vectors' own. English vectors go to the English side, the encoder;
-  MiniLM plays BERT's part.
+- ``sample``: real text and real vectors from the data directory: SST-2 and Multi30k, and as they
+  are trained MNLI (9,000 training pairs and 1,000 for validation) and IWSLT2017 (5,000 training
+  pairs, less those of over 30 tokens, 300 for validation and 300 for test). Widths are the vectors'
+  own. English vectors go to the English side, the encoder; MiniLM plays BERT's part.
 - ``paper``: the paper's twelve experiments (Tables 1 and 5, A.2), for a GPU.
 
-Margins stand here, before any run that they judge; ``noise_floor.json`` says where they come from.
+The settings of ``papers.settings`` are shared with papers that train the same models. Margins stand
+there and here, before any run that they judge; ``noise_floor.json`` says where they come from.
 """
 
 from __future__ import annotations
@@ -22,14 +19,14 @@ from dataclasses import dataclass, replace
 from embinit.claims.experiments import Experiment
 from embinit.errors import InputError
 from embinit.papers import Tier
+from embinit.papers.settings import MICRO as MICRO_TASKS
+from embinit.papers.settings import SAMPLE_MULTI30K, SAMPLE_SST2, TaskSetting
 from embinit.runs.measures import MEASURES
 from embinit.specs import (
     Cut,
     DataSpec,
-    ModelSpec,
     PositionSpec,
     TablePretrainingSpec,
-    TrainingSpec,
 )
 
 SOURCES = ("glove", "bert", "t5")
@@ -48,52 +45,6 @@ LABELS = {
     "fasttext": "fastText",
     "elmo": "ELMo",
 }
-
-
-@dataclass(frozen=True)
-class TaskSetting:
-    """One task of a tier: its data, model and training. The model's width is the source's.
-
-    Attributes:
-        role: What the task stands for (``translation``, ``sentiment``, ``inference``).
-        task: The data set's name.
-        metric: The name of the measure that arms are compared by.
-        margin: The margin, in the metric's unit.
-        cut: How much of the data set is used.
-        layers: How many layers the encoder has, and the decoder where there is one.
-        feed_forward: The width of the feed-forward layers.
-        batch_size: How many examples a batch has.
-        epochs: How many epochs a run is trained for.
-        lr: The learning rate.
-        sides: How many tokenizers the task takes: 2 for translation, else 1.
-        min_freq: How often a word must occur to be in the vocabulary.
-        max_length: The longest example, in tokens.
-        precision: The precision of matrix products.
-        seeds: How many replicates an arm has at the first look.
-        most_seeds: How many it has at the last; None means that there is no other.
-        validation_bleu: Whether BLEU on the validation split is followed epoch by epoch.
-        planted: The effect that sensitivity controls plant, in the metric's unit: the share of what
-            Xavier learns, above guessing, that the paper's largest effect on the task is.
-    """
-
-    role: str
-    task: str
-    metric: str
-    margin: float
-    cut: Cut
-    layers: int
-    feed_forward: int
-    batch_size: int
-    epochs: int
-    lr: float
-    sides: int = 1
-    min_freq: int = 2
-    max_length: int = 64
-    precision: str = "float32"
-    seeds: int = 5
-    most_seeds: int | None = None
-    validation_bleu: bool = False
-    planted: float | None = None
 
 
 @dataclass(frozen=True)
@@ -130,88 +81,17 @@ class Settings(Tier):
     settings: tuple[tuple[TaskSetting, SourceSetting], ...] = ()
 
 
-# docs/regime.md says how these were chosen.
-_MICRO_SENTIMENT = TaskSetting(
-    role="sentiment",
-    task="micro-sentiment",
-    metric="accuracy",
-    margin=4.0,
-    cut=Cut(),
-    layers=1,
-    feed_forward=128,
-    batch_size=16,
-    epochs=2,
-    lr=1.5e-3,
-    min_freq=1,
-    seeds=3,
-    most_seeds=20,
-    planted=3.25,
-)
-_MICRO_INFERENCE = replace(
-    _MICRO_SENTIMENT,
-    role="inference",
-    task="micro-inference",
-    margin=4.0,
-    planted=16.23,
-    batch_size=24,
-    lr=1e-3,
-)
-_MICRO_TRANSLATION = replace(
-    _MICRO_SENTIMENT,
-    role="translation",
-    task="micro-translation",
-    metric="bleu",
-    margin=5.5,
-    planted=18.45,
-    batch_size=24,
-    epochs=4,
-    lr=2e-3,
-    sides=2,
-    validation_bleu=True,
-)
-
 MICRO = Settings(
     "micro",
     settings=tuple(
         (task, SourceSetting(role, f"micro-{role}", LABELS[role], 64, 2, *_WORDS))
         for role in (*SOURCES, *OTHER_SOURCES)
-        for task in (_MICRO_TRANSLATION, _MICRO_SENTIMENT, _MICRO_INFERENCE)
+        for task in MICRO_TASKS
     ),
     says="a miniature: text of a language that code makes from a seed, with its translation into "
     "another, and small models. The tables called GloVe, BERT, T5, word2vec, fastText and ELMo "
     "here are 64 wide and were trained on that text by those methods' objectives; they are not the "
     "published ones.",
-)
-
-_SAMPLE_SST2 = TaskSetting(
-    role="sentiment",
-    task="sst2",
-    metric="accuracy",
-    margin=2.0,
-    planted=2.84,
-    cut=Cut(train=4000),
-    layers=1,
-    feed_forward=512,
-    batch_size=64,
-    epochs=3,
-    lr=5e-4,
-    precision="bfloat16",
-)
-_SAMPLE_MULTI30K = TaskSetting(
-    role="translation",
-    task="multi30k-en-de",
-    metric="bleu",
-    margin=2.0,
-    planted=4.16,
-    cut=Cut(train=3000, validation=300, test=300),
-    layers=1,
-    feed_forward=512,
-    batch_size=16,
-    epochs=4,
-    lr=7e-4,
-    precision="bfloat16",
-    sides=2,
-    max_length=40,
 )
 
 SAMPLE = Settings(
@@ -232,10 +112,10 @@ SAMPLE = Settings(
             ),
         )
         for task in (
-            _SAMPLE_SST2,
-            _SAMPLE_MULTI30K,
+            SAMPLE_SST2,
+            SAMPLE_MULTI30K,
             replace(
-                _SAMPLE_SST2,
+                SAMPLE_SST2,
                 role="inference",
                 task="mnli",
                 margin=4.0,
@@ -245,7 +125,7 @@ SAMPLE = Settings(
                 epochs=3,
             ),
             replace(
-                _SAMPLE_MULTI30K,
+                SAMPLE_MULTI30K,
                 task="iwslt2017-en-de",
                 margin=2.0,
                 planted=2.7,
@@ -373,15 +253,9 @@ def _experiment(tier: str, task: TaskSetting, source: SourceSetting) -> Experime
         role=task.role,
         source=source.source,
         source_label=source.label,
-        data=DataSpec(task.task, tokenizers, task.cut, task.min_freq, task.max_length),
-        model=ModelSpec(source.dim, source.heads, task.layers, task.feed_forward),
-        training=TrainingSpec(
-            task.batch_size,
-            task.epochs,
-            task.lr,
-            precision=task.precision,
-            validation_bleu=task.validation_bleu,
-        ),
+        data=task.data(*tokenizers),
+        model=task.model(source.dim, source.heads),
+        training=task.training,
         metric=MEASURES[task.metric],
         seeds=task.seeds,
         margin=task.margin,

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
-from embinit.claims.comparisons import OTHER_SEEDS, Quantity
-from embinit.papers import Beside, mean_and_spread
+from embinit.claims.comparisons import Quantity
+from embinit.papers import Beside, by_arm, table_of_arms
 from embinit.papers.modern import ARCHITECTURES, RATE, TEXT, TRAINING, Decoder, experiments
-from embinit.runs.measures import Measure, measure
 from embinit.runs.results import RunResult
-from embinit.specs import RunSpec
 
 Arm = Callable[[Decoder], Quantity]
 
@@ -41,29 +38,18 @@ MEASURES: Mapping[str, str] = {
 
 def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
     """A table a measure: arms by architectures; empty where nothing was run."""
-    of_setting: dict[RunSpec, list[RunResult]] = {}
-    for result in results:
-        if result.spec.seed < OTHER_SEEDS:
-            of_setting.setdefault(replace(result.spec, seed=0), []).append(result)
     every = experiments(tier)
-    tables = [_table(title, measure(name), every, of_setting) for name, title in MEASURES.items()]
-    return [table for table in tables if table.rows]
-
-
-def _table(
-    title: str,
-    what: Measure,
-    every: Sequence[Decoder],
-    of_setting: Mapping[RunSpec, Sequence[RunResult]],
-) -> Beside:
-    rows = []
-    for label, arm in ARMS.items():
-        runs = [arm(experiment).runs_of(0)[0] for experiment in every]
-        cells = [mean_and_spread(of_setting.get(run, ()), what, 2) for run in runs]
-        if set(cells) != {"–"}:
-            rows.append((label, *cells))
+    of_arms = by_arm(results)
+    runs = {
+        label: [arm(experiment).runs_of(0)[0] for experiment in every]
+        for label, arm in ARMS.items()
+    }
     head = ("table", *(f"{ARCHITECTURES[each.name].label}, here" for each in every))
-    return Beside(title, head, tuple(rows))
+    tables = [
+        table_of_arms(title, head, runs, of_arms, [name] * len(every), decimals=2)
+        for name, title in MEASURES.items()
+    ]
+    return [table for table in tables if table.rows]
 
 
 def methods(tier: str) -> list[str]:

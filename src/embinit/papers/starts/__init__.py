@@ -20,7 +20,6 @@ are both kept, and a start that has both was the best over all tasks, or next to
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -32,9 +31,10 @@ from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
 from embinit.errors import InputError
+from embinit.papers.settings import MICRO_SHORT, TaskSetting, sigma_at
 from embinit.registry import nearest
 from embinit.runs.measures import MEASURES
-from embinit.specs import Cut, DataSpec, ModelSpec, PositionSpec, TrainingSpec
+from embinit.specs import PositionSpec, TrainingSpec
 
 TRAINED_RATIO = 0.3125
 """R of the tables that are trained."""
@@ -131,43 +131,11 @@ POSITIONS_APART = PositionSpec("apart", pe_scale="2")
 """Sinusoids of 16 directions, twice as strong: as much energy as those of all 64."""
 
 
-@dataclass(frozen=True)
-class TaskSetting:
-    """One task of a tier: its data, its training, and what decides its claims.
+TIERS: Mapping[str, Sequence[TaskSetting]] = {"micro": MICRO_SHORT}
+"""The tasks of each tier."""
 
-    Attributes:
-        role: What the task is (``translation``, ``sentiment``, ``inference``).
-        task: The data set's name.
-        metric: The measure that arms are compared by.
-        margin: The margin, in the metric's unit.
-        batch_size: How many examples a batch has.
-        epochs: How many epochs a run is trained for.
-        lr: The learning rate.
-        sides: How many tables there are: 2 for translation, else 1.
-        planted: The effect that the sensitivity control plants, in the metric's unit.
-    """
-
-    role: str
-    task: str
-    metric: str
-    margin: float
-    batch_size: int
-    epochs: int
-    lr: float
-    sides: int = 1
-    planted: float | None = None
-
-
-SETTINGS = (
-    # docs/regime.md says how these were chosen, and docs/noise-floor.md what margins rest on.
-    TaskSetting("translation", "micro-translation", "bleu", 5.5, 24, 4, 2e-3, 2, 18.45),
-    TaskSetting("sentiment", "micro-sentiment", "accuracy", 4.0, 16, 2, 1.5e-3),
-    TaskSetting("inference", "micro-inference", "accuracy", 4.0, 24, 2, 1e-3),
-)
-
-TIERS: Mapping[str, Sequence[TaskSetting]] = {"micro": SETTINGS}
-
-MODEL = ModelSpec(64, 2, 1, 128)
+DIM, HEADS = 64, 2
+"""The models' width, which is that of the tables of ``micro``, and their attention heads."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +180,7 @@ class StartExperiment(Experiment):
 
     def still(self) -> StartExperiment:
         """The same experiment with tables that are not trained, at the R that suits them."""
-        return self._changed("frozen", trained=False, sigma=sigma_at(FROZEN_RATIO))
+        return self._changed("frozen", trained=False, sigma=sigma_at(FROZEN_RATIO, DIM))
 
     def at_rate(self, times: float) -> StartExperiment:
         """The same experiment, trained at another learning rate.
@@ -238,15 +206,6 @@ class StartExperiment(Experiment):
         return changed
 
 
-def sigma_at(ratio: float) -> float:
-    """The standard deviation of a table of R = 2 D σ².
-
-    Args:
-        ratio: R.
-    """
-    return math.sqrt(ratio / (2 * MODEL.dim))
-
-
 @cache
 def experiments(tier: str) -> tuple[StartExperiment, ...]:
     """The tier's experiments, one a task.
@@ -261,14 +220,14 @@ def experiments(tier: str) -> tuple[StartExperiment, ...]:
             role=setting.role,
             source="micro-glove",
             source_label="GloVe",
-            data=DataSpec(setting.task, ("whitespace",) * setting.sides, Cut(), min_freq=1),
-            model=MODEL,
-            training=TrainingSpec(setting.batch_size, setting.epochs, setting.lr),
+            data=setting.data(*("whitespace",) * setting.sides),
+            model=setting.model(DIM, HEADS),
+            training=setting.training,
             metric=MEASURES[setting.metric],
-            seeds=3,
-            most_seeds=12,
+            seeds=setting.seeds,
+            most_seeds=setting.most_seeds,
             margin=setting.margin,
-            sigma=sigma_at(TRAINED_RATIO),
+            sigma=sigma_at(TRAINED_RATIO, DIM),
             baseline=BASELINE,
             planted=setting.planted,
         )

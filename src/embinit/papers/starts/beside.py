@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
-from embinit.claims.comparisons import OTHER_SEEDS
-from embinit.papers import Beside, mean_and_spread
+from embinit.papers import Beside, by_arm, table_of_arms
 from embinit.papers.starts import (
     FROZEN_RATIO,
-    SETTINGS,
     STARTS,
+    TIERS,
     TRAINED_RATIO,
     StartExperiment,
     experiments,
@@ -22,27 +20,25 @@ from embinit.specs import RunSpec
 def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
     """What each start scores on each task, with trained tables and with frozen ones."""
     every = experiments(tier)
+    of_arms = by_arm(results)
     tables = [
-        _table("Starts, tables trained", every, results),
-        _table("Starts, tables frozen", [each.still() for each in every], results),
+        _table("Starts, tables trained", every, of_arms),
+        _table("Starts, tables frozen", [each.still() for each in every], of_arms),
     ]
     return [table for table in tables if table.rows]
 
 
-def _table(title: str, every: Sequence[StartExperiment], results: Sequence[RunResult]) -> Beside:
-    of_setting: dict[RunSpec, list[RunResult]] = {}
-    for result in results:
-        if result.spec.seed < OTHER_SEEDS:
-            of_setting.setdefault(replace(result.spec, seed=0), []).append(result)
-    rows = []
-    for name, start in STARTS.items():
-        cells = []
-        for experiment in every:
-            [run] = experiment.start(name).runs_of(0)
-            cells.append(mean_and_spread(of_setting.get(run, ()), experiment.metric))
-        if set(cells) != {"–"}:
-            rows.append((start.label, *cells))
-    return Beside(title, ("start", *(f"{each.name}, here" for each in every)), tuple(rows))
+def _table(
+    title: str,
+    every: Sequence[StartExperiment],
+    results: Mapping[RunSpec, Sequence[RunResult]],
+) -> Beside:
+    runs = {
+        start.label: [each.start(name).runs_of(0)[0] for each in every]
+        for name, start in STARTS.items()
+    }
+    head = ("start", *(f"{each.name}, here" for each in every))
+    return table_of_arms(title, head, runs, results, [each.metric for each in every])
 
 
 def methods(tier: str) -> list[str]:
@@ -59,6 +55,6 @@ def methods(tier: str) -> list[str]:
         *(
             f"{setting.task}: {setting.epochs} epochs at {setting.lr:g} in batches of "
             f"{setting.batch_size}, Adam, a constant rate."
-            for setting in SETTINGS
+            for setting in TIERS[tier]
         ),
     ]
