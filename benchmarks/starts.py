@@ -36,13 +36,13 @@ from embinit.data.preparation import prepare
 from embinit.data.tasks.microcosm import MicrocosmTask, judge
 from embinit.data.vocabulary import Vocabulary
 from embinit.models.starting import multiplier, position_table
+from embinit.models.sums import read_off, relations_kept
 from embinit.papers.starts import BASELINE, STARTS, StartExperiment, experiments
 from embinit.randomness import stream
 from embinit.report.charts import Axis
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.tables.start import start_tables
-from embinit.tables.sums import read_off, relations_kept
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "starts.json"
@@ -306,7 +306,8 @@ def sums_table(told: Mapping[str, Any]) -> list[str]:
             label(name),
             f"{mean(name, 'R a word'):.2f}",
             f"{mean(name, 'R a token'):.2f}",
-            *(f"{100 * mean(name, key):.0f}" for key in ("relations", "position", "word", "kind")),
+            f"{100 * mean(name, 'relations'):.0f}",
+            *(f"{mean(name, key):.0f}" for key in ("position", "word", "kind")),
             *(
                 f"{told['sentiment'][name][key]:.2f}".replace("-", "−")
                 for key in ("synonyms", "antonyms")

@@ -5,8 +5,8 @@ are asked of a start before any training:
 
 - ``relations_kept``: do words that are alike stay alike? Spearman's correlation between the
   cosines of all pairs of words before the sum and after it.
-- ``read_off``: can both be read off it? Linear probes by ridge regression, in closed form, on
-  words (or pairs of word and position) that were held out.
+- ``read_off``: can both be read off it? Linear probes (``layer_probes``) are asked of words, or of
+  pairs of word and position, that they have not seen.
 
 Cosines between the sums are those that attention starts from; probes tell what it can learn.
 """
@@ -21,9 +21,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from embinit.errors import InputError
-
-RIDGE = 1e-3
-"""The ridge penalty, over the sums' mean variance by column."""
+from embinit.models.layer_probes import probe_accuracy
 
 
 def relations_kept(
@@ -50,12 +48,14 @@ def relations_kept(
     """
     if len(words) < 3:
         raise InputError(f"{len(words)} words have no relations to compare; give three or more")
-    before = _ranks(_cosines(words))
+    from scipy.stats import spearmanr
+
+    before = _cosines(words)
     kept = []
     for _ in range(draws):
         drawn = torch.randint(len(positions), (len(words),), generator=generator)
-        after = _ranks(_cosines(words.double() + positions.double()[drawn]))
-        kept.append(torch.corrcoef(torch.stack([before, after]))[0, 1].item())
+        after = _cosines(words.double() + positions.double()[drawn])
+        kept.append(float(spearmanr(before, after).statistic))
     return sum(kept) / draws
 
 
@@ -66,17 +66,9 @@ def _cosines(rows: Float[Tensor, "n D"]) -> Float[Tensor, "pairs"]:
     return cosines
 
 
-def _ranks(values: Float[Tensor, "pairs"]) -> Float[Tensor, "pairs"]:
-    """Ranks from 0; equal values share their mean rank."""
-    _, group, counts = values.unique(return_inverse=True, return_counts=True)
-    last = counts.cumsum(0).double() - 1
-    ranks: Tensor = (last - (counts.double() - 1) / 2)[group]
-    return ranks
-
-
 @dataclass(frozen=True)
 class ReadOff:
-    """What linear probes read off sums of words and positions, each as a share from 0 to 1.
+    """What linear probes read off sums of words and positions, in percent.
 
     Attributes:
         position: Right positions, of words that the probe has not seen.
@@ -95,7 +87,7 @@ def read_off(
     kinds: Int[Tensor, "n"],
     generator: torch.Generator,
 ) -> ReadOff:
-    """Reads position, word and kind of word off sums, by ridge regression on one-hot targets.
+    """Reads position, word and kind of word off sums, by linear probes.
 
     Every word stands at every position. Half of the words are held out for position and kind; half
     of all pairs of word and position for the word.
@@ -129,17 +121,6 @@ def read_off(
     )
 
 
-def _probe(
-    inputs: Float[Tensor, "m D"], targets: Int[Tensor, "m"], seen: Bool[Tensor, "m"]
-) -> float:
-    """The share of unseen inputs whose target a ridge regression on the seen ones tells."""
+def _probe(sums: Float[Tensor, "m D"], targets: Int[Tensor, "m"], seen: Bool[Tensor, "m"]) -> float:
     classes = int(targets.max()) + 1
-    mean = inputs[seen].mean(dim=0)
-    read = inputs - mean
-    known, wanted = read[seen], F.one_hot(targets[seen], classes).double()
-    penalty = RIDGE * known.square().mean() * len(known)
-    gram = known.T @ known + penalty * torch.eye(known.shape[1], dtype=torch.float64)
-    weights = torch.linalg.solve(gram, known.T @ (wanted - wanted.mean(dim=0)))
-    guessed = (read[~seen] @ weights + wanted.mean(dim=0)).argmax(dim=1)
-    right: float = (guessed == targets[~seen]).double().mean().item()
-    return right
+    return probe_accuracy(sums[seen], targets[seen], sums[~seen], targets[~seen], classes).item()
