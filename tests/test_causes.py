@@ -51,7 +51,7 @@ def lookup_of(experiment, scores):
 
 def test_r_is_the_energy_of_words_over_that_of_sinusoids():
     """Of a table of that sigma times the root of D, and of positions far from the first."""
-    dim = causes.DIM
+    dim = causes.GLOVE.dim
     energy = sinusoidal(4000, dim).square().mean().item()
     assert energy == pytest.approx(0.5, abs=1e-3)
     for ratio in RATIOS:

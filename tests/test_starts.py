@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -14,8 +15,9 @@ from embinit.data.preparation import prepare
 from embinit.errors import InputError
 from embinit.papers import PAPERS, starts
 from embinit.papers.causes import experiments as causes
+from embinit.papers.kim2024.experiments import experiments as kims
 from embinit.papers.settings import sigma_at
-from embinit.papers.starts import DIM, FROZEN_RATIO, STARTS, TRAINED_RATIO, experiments
+from embinit.papers.starts import FROZEN_RATIO, STARTS, TRAINED_RATIO, experiments
 from embinit.papers.starts.beside import beside, methods
 from embinit.papers.starts.paper import PAPER
 from embinit.runs.plan import plan
@@ -63,12 +65,29 @@ def test_starts_are_runs_of_their_own_in_two_cohorts(experiment):
     assert len(plan([runs[name] for name in STARTS if name not in SUMMED])) == 1
     for name, run in runs.items():
         start = STARTS[name]
-        assert run.table.sigma == (None if start.as_it_is else sigma_at(TRAINED_RATIO, DIM))
+        assert run.table.sigma == (
+            None if start.as_it_is else sigma_at(TRAINED_RATIO, experiment.dim)
+        )
         assert (run.positions.kind == "none") == (not start.added)
     assert not run_of(experiment.still().start("xavier")).table.trained
     assert run_of(experiment.at_rate(2).start("xavier")).training.lr == 2 * experiment.training.lr
     longer = run_of(experiment.for_epochs(4).start("xavier"))
     assert longer.training.epochs == 4 * experiment.training.epochs
+
+
+@pytest.mark.parametrize("experiment", experiments("sample"), ids=lambda each: each.name)
+def test_on_real_text_starts_are_the_first_papers_arms_and_theirs_with_rotary_positions(experiment):
+    """Positions stay added, and the runs that both papers have are the same."""
+    theirs = {each.name: each for each in kims("sample")}[experiment.name]
+    alone = {"xavier": theirs["xavier"], "standardised": theirs["pretrained_xavier"]}
+    both = {"xavier-both": alone["xavier"], "both": alone["standardised"]}
+    assert {*alone, *both} == set(experiment.starts)
+    for name, arm in alone.items():
+        assert run_of(experiment.start(name)) == run_of(arm)
+    for name, arm in both.items():
+        run = run_of(arm)
+        rotary = replace(run, model=replace(run.model, attention="rotary"))
+        assert run_of(experiment.start(name)) == rotary
 
 
 def test_an_unknown_start_is_named():
@@ -170,6 +189,7 @@ def test_the_tables_beside_have_what_was_run():
     assert beside("micro", []) == []
     told = " ".join(methods("micro"))
     assert all(setting.task in told for setting in starts.TIERS["micro"])
+    assert "Xavier's" in " ".join(methods("sample"))
 
 
 def test_it_is_registered():

@@ -30,7 +30,7 @@ from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
 from embinit.errors import InputError
-from embinit.papers.settings import MICRO_SHORT, TaskSetting, sigma_at
+from embinit.papers.settings import MICRO_SHORT, TaskSetting, micro_source, sigma_at
 from embinit.registry import nearest
 from embinit.runs.measures import MEASURES
 
@@ -83,8 +83,8 @@ RATIO = Family(
 TIERS: Mapping[str, Sequence[TaskSetting]] = {"micro": MICRO_SHORT}
 """The tasks of each tier."""
 
-DIM, HEADS = 64, 2
-"""The models' width, which is that of the tables of ``micro``, and their attention heads."""
+GLOVE = micro_source("glove", "GloVe")
+"""The vectors of ``micro``, whose width all tables have."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class TableExperiment(Experiment):
         Args:
             ratio: R = 2 D σ².
         """
-        return self.changed(f"at R = {ratio:.2g}", sigma=sigma_at(ratio, DIM))[self.baseline]
+        return self.changed(f"at R = {ratio:.2g}", sigma=sigma_at(ratio, GLOVE.dim))[self.baseline]
 
     def still(self) -> TableExperiment:
         """The same experiment with a table that is not trained."""
@@ -131,7 +131,7 @@ class TableExperiment(Experiment):
 
 
 def _repaired(experiment: Experiment, repairs: Sequence[str]) -> Experiment:
-    wide = experiment.changed(f"{TIMES} × as wide", sigma=TIMES * sigma_at(NARROW, DIM))
+    wide = experiment.changed(f"{TIMES} × as wide", sigma=TIMES * sigma_at(NARROW, GLOVE.dim))
     if "scale" in repairs:
         wide = wide.with_model("+ scale", norm_after_sum=True)
     if "ratio" in repairs:
@@ -182,17 +182,17 @@ def experiments(tier: str) -> tuple[TableExperiment, ...]:
             name=f"{table}-{setting.task}",
             tier=tier,
             role=setting.role,
-            source="micro-glove",
-            source_label="GloVe",
-            data=setting.data(*("whitespace",) * setting.sides),
-            model=setting.model(DIM, HEADS),
+            source=GLOVE.source,
+            source_label=GLOVE.label,
+            data=setting.data(GLOVE),
+            model=setting.model(GLOVE),
             training=setting.training,
             metric=MEASURES[setting.metric],
             seeds=setting.seeds,
             most_seeds=setting.most_seeds,
             margin=setting.margin,
             source_role=table,
-            sigma=sigma_at(NARROW, DIM),
+            sigma=sigma_at(NARROW, GLOVE.dim),
             baseline=init,
             planted=setting.planted,
         )

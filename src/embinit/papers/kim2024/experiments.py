@@ -20,7 +20,14 @@ from embinit.claims.experiments import Experiment
 from embinit.errors import InputError
 from embinit.papers import Tier
 from embinit.papers.settings import MICRO as MICRO_TASKS
-from embinit.papers.settings import SAMPLE_MULTI30K, SAMPLE_SST2, TaskSetting
+from embinit.papers.settings import (
+    SAMPLE_MULTI30K,
+    SAMPLE_SOURCES,
+    SAMPLE_SST2,
+    SourceSetting,
+    TaskSetting,
+    micro_source,
+)
 from embinit.runs.measures import MEASURES
 from embinit.specs import (
     Cut,
@@ -31,8 +38,6 @@ from embinit.specs import (
 
 SOURCES = ("glove", "bert", "t5")
 """The roles of the paper's three sources; a tier says which source stands for each."""
-
-_WORDS = ("whitespace", "whitespace")
 
 OTHER_SOURCES = ("word2vec", "fasttext", "elmo")
 """The roles of the sources that the paper names for later checks, and has no numbers of."""
@@ -45,29 +50,6 @@ LABELS = {
     "fasttext": "fastText",
     "elmo": "ELMo",
 }
-
-
-@dataclass(frozen=True)
-class SourceSetting:
-    """A source of a tier, and what a model of its width takes.
-
-    Attributes:
-        role: The paper's source that this one stands for, in ``SOURCES`` or ``OTHER_SOURCES``.
-        source: The source's name.
-        label: The source's name for people.
-        dim: The width of its vectors, and so of the model.
-        heads: How many attention heads the model has.
-        tokenizer: The encoder's tokenizer.
-        decoder_tokenizer: The decoder's tokenizer.
-    """
-
-    role: str
-    source: str
-    label: str
-    dim: int
-    heads: int
-    tokenizer: str
-    decoder_tokenizer: str
 
 
 @dataclass(frozen=True)
@@ -84,7 +66,7 @@ class Settings(Tier):
 MICRO = Settings(
     "micro",
     settings=tuple(
-        (task, SourceSetting(role, f"micro-{role}", LABELS[role], 64, 2, *_WORDS))
+        (task, micro_source(role, LABELS[role]))
         for role in (*SOURCES, *OTHER_SOURCES)
         for task in MICRO_TASKS
     ),
@@ -99,8 +81,7 @@ SAMPLE = Settings(
     settings=tuple(
         (task, source)
         for source in (
-            SourceSetting("glove", "glove", "GloVe", 300, 10, "spacy", "spacy"),
-            SourceSetting("bert", "minilm", "MiniLM", 384, 8, "hf:minilm", "spacy"),
+            *SAMPLE_SOURCES,
             SourceSetting("t5", "t5", "T5", 512, 8, "hf:t5", "spacy"),
             *(
                 SourceSetting(role, role, LABELS[role], dim, heads, "spacy", "spacy")
@@ -123,6 +104,8 @@ SAMPLE = Settings(
                 cut=Cut(train=9000, validation=1000),
                 batch_size=32,
                 epochs=3,
+                seeds=5,
+                most_seeds=None,
             ),
             replace(
                 SAMPLE_MULTI30K,
@@ -131,6 +114,8 @@ SAMPLE = Settings(
                 planted=2.7,
                 cut=Cut(train=5000, validation=300, test=300),
                 max_length=30,
+                seeds=5,
+                most_seeds=None,
             ),
         )
     ),
@@ -246,15 +231,14 @@ def experiments(
 
 
 def _experiment(tier: str, task: TaskSetting, source: SourceSetting) -> Experiment:
-    tokenizers = (source.tokenizer, source.decoder_tokenizer)[: task.sides]
     return Experiment(
         name=f"{source.role}-{task.task}",
         tier=tier,
         role=task.role,
         source=source.source,
         source_label=source.label,
-        data=task.data(*tokenizers),
-        model=task.model(source.dim, source.heads),
+        data=task.data(source),
+        model=task.model(source),
         training=task.training,
         metric=MEASURES[task.metric],
         seeds=task.seeds,

@@ -13,6 +13,9 @@ loud they are (the paper ``causes`` has what loudness does).
   summed.
 - Controls: Xavier, the vectors of other words, and Xavier's rows with the vectors' norms.
 
+On ``sample`` the best of them are tested on real text, with tables of Xavier's own width, as the
+first paper has them: published GloVe's and MiniLM's, on SST-2 and Multi30k.
+
 What was explored, on seeds from 5000 on: with one way to tell positions, geometry hardly matters
 where tables are trained. Rotary positions beside the added ones did: with them meaning and order
 are both kept, and a start that has both was the best over all tasks, or next to it.
@@ -31,7 +34,15 @@ from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
 from embinit.errors import InputError
-from embinit.papers.settings import MICRO_SHORT, TaskSetting, sigma_at
+from embinit.papers.settings import (
+    MICRO_SHORT,
+    SAMPLE,
+    SAMPLE_SOURCES,
+    SourceSetting,
+    TaskSetting,
+    micro_source,
+    sigma_at,
+)
 from embinit.registry import nearest
 from embinit.runs.measures import MEASURES
 from embinit.specs import PositionSpec, TrainingSpec
@@ -67,6 +78,12 @@ POSITIONS = Family(
     says="Positions: what it does to add them, to put them into attention, or both",
     registration=REGISTERED,
 )
+REAL_TEXT = Family(
+    "starts/real-text",
+    {"sample": 0},
+    says="Real text: positions added and in attention, where nothing was made by code",
+    registration=REGISTERED,
+)
 
 
 @dataclass(frozen=True)
@@ -74,9 +91,9 @@ class Start:
     """One way to start the tables and to tell the positions.
 
     Attributes:
-        label: What people call it.
+        label: What people call it; ``{source}`` stands for the experiment's source.
         init: The init's name.
-        source: The vectors that it is made of, where the init needs some.
+        source: The vectors that it is made of; empty for those of the experiment.
         apart: Whether the positions have the directions that the table uses least, at the strength
             that sinusoids have in all directions.
         attention: The positions inside attention (``ModelSpec.attention``).
@@ -86,7 +103,7 @@ class Start:
 
     label: str
     init: str
-    source: str = "micro-glove"
+    source: str = ""
     apart: bool = False
     attention: str = "plain"
     added: bool = True
@@ -121,6 +138,16 @@ STARTS: Mapping[str, Start] = {
 }
 """The starts, by name."""
 
+REAL_STARTS: Mapping[str, Start] = {
+    "xavier": STARTS["xavier"],
+    "standardised": Start("{source}, standardised", "pretrained_xavier"),
+    "both": Start(
+        "{source}, positions added and in attention", "pretrained_xavier", attention="rotary"
+    ),
+    "xavier-both": STARTS["xavier-both"],
+}
+"""The starts on real text, by name: tables of Xavier's width."""
+
 BEST = "bert-both"
 """The start with the best mean over the tasks on the explored seeds, trained and frozen."""
 
@@ -131,37 +158,48 @@ POSITIONS_APART = PositionSpec("apart", pe_scale="2")
 """Sinusoids of 16 directions, twice as strong: as much energy as those of all 64."""
 
 
-TIERS: Mapping[str, Sequence[TaskSetting]] = {"micro": MICRO_SHORT}
+TIERS: Mapping[str, Sequence[TaskSetting]] = {"micro": MICRO_SHORT, "sample": SAMPLE}
 """The tasks of each tier."""
 
-DIM, HEADS = 64, 2
-"""The models' width, which is that of the tables of ``micro``, and their attention heads."""
+SOURCES: Mapping[str, Sequence[SourceSetting]] = {
+    "micro": (micro_source("glove", "GloVe"),),
+    "sample": SAMPLE_SOURCES,
+}
+"""The vectors of each tier. On ``micro`` BERT's are arms of the same experiments."""
 
 
 @dataclass(frozen=True)
 class StartExperiment(Experiment):
-    """A task, on which starts are arms."""
+    """A task and vectors, on which starts are arms."""
+
+    @property
+    def starts(self) -> Mapping[str, Start]:
+        """The starts by name."""
+        return STARTS if self.tier == "micro" else REAL_STARTS
 
     def start(self, name: str) -> Quantity:
         """The metric from a start.
 
         Args:
-            name: A key of ``STARTS``.
+            name: A key of ``starts``.
 
         Raises:
             InputError: There is no such start.
         """
-        if name not in STARTS:
+        known = self.starts
+        if name not in known:
             raise InputError(
-                f"there is no start {name!r}: {nearest(name, STARTS)}there are {', '.join(STARTS)}"
+                f"there is no start {name!r}: {nearest(name, known)}there are {', '.join(known)}"
             )
-        start, setting = STARTS[name], self._with_changes(name)
-        return replace(setting[start.init], label=f"{start.label} {self.changes}".rstrip())
+        start = known[name]
+        label = start.label.format(source=self.source_label)
+        return replace(
+            self._with_changes(start)[start.init], label=f"{label} {self.changes}".rstrip()
+        )
 
-    def _with_changes(self, name: str) -> Experiment:
-        start = STARTS[name]
+    def _with_changes(self, start: Start) -> Experiment:
         setting: Experiment = self
-        if start.source != self.source:
+        if start.source:
             setting = setting.changed(source=start.source)
         if start.as_it_is:
             setting = setting.changed(sigma=None)
@@ -174,13 +212,20 @@ class StartExperiment(Experiment):
         return setting
 
     @property
+    def dim(self) -> int:
+        """How wide its tables are."""
+        assert self.model is not None
+        return self.model.dim
+
+    @property
     def recipe(self) -> TrainingSpec:
         """How its runs are trained."""
         return cast(TrainingSpec, self.training)
 
     def still(self) -> StartExperiment:
         """The same experiment with tables that are not trained, at the R that suits them."""
-        return self._changed("frozen", trained=False, sigma=sigma_at(FROZEN_RATIO, DIM))
+        sigma = sigma_at(FROZEN_RATIO, self.dim)
+        return self._changed("frozen", trained=False, sigma=sigma)
 
     def at_rate(self, times: float) -> StartExperiment:
         """The same experiment, trained at another learning rate.
@@ -208,38 +253,66 @@ class StartExperiment(Experiment):
 
 @cache
 def experiments(tier: str) -> tuple[StartExperiment, ...]:
-    """The tier's experiments, one a task.
+    """The tier's experiments: each task with each source.
 
     Raises:
         KeyError: The paper has no such tier.
     """
     return tuple(
         StartExperiment(
-            name=setting.task,
+            name=setting.task if tier == "micro" else f"{source.role}-{setting.task}",
             tier=tier,
             role=setting.role,
-            source="micro-glove",
-            source_label="GloVe",
-            data=setting.data(*("whitespace",) * setting.sides),
-            model=setting.model(DIM, HEADS),
+            source=source.source,
+            source_label=source.label,
+            data=setting.data(source),
+            model=setting.model(source),
             training=setting.training,
             metric=MEASURES[setting.metric],
             seeds=setting.seeds,
             most_seeds=setting.most_seeds,
             margin=setting.margin,
-            sigma=sigma_at(TRAINED_RATIO, DIM),
+            source_role=source.role,
+            sigma=sigma_at(TRAINED_RATIO, source.dim) if tier == "micro" else None,
             baseline=BASELINE,
             planted=setting.planted,
         )
+        for source in SOURCES[tier]
         for setting in TIERS[tier]
     )
 
 
 def on(*roles: str) -> Callable[[str], list[Experiment]]:
-    """A function that gives a tier's experiments on the tasks of some roles; none means all."""
-    return lambda tier: [each for each in experiments(tier) if not roles or each.role in roles]
+    """A function that gives the experiments of ``micro`` on tasks of some roles; none means all."""
+
+    def chosen(tier: str) -> list[Experiment]:
+        if tier != "micro":
+            return []
+        return [each for each in experiments(tier) if not roles or each.role in roles]
+
+    return chosen
 
 
 def controls(tier: str) -> list[Experiment]:
-    """The tier's experiment on translation, on which controls are tested."""
+    """The experiment of ``micro`` on translation, on which controls are tested."""
     return on("translation")(tier)
+
+
+def on_real_text(*roles: str, source: str = "") -> Callable[[str], list[Experiment]]:
+    """A function that gives the experiments on real text; none on ``micro``.
+
+    Args:
+        roles: The tasks' roles; none means all.
+        source: The source's role; all if it is empty.
+    """
+
+    def chosen(tier: str) -> list[Experiment]:
+        if tier == "micro":
+            return []
+        return [
+            each
+            for each in experiments(tier)
+            if (not roles or each.role in roles) and source in ("", each.source_role)
+        ]
+
+    return chosen

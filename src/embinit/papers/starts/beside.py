@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from embinit.papers import Beside, by_arm, table_of_arms
 from embinit.papers.starts import (
     FROZEN_RATIO,
-    STARTS,
     TIERS,
     TRAINED_RATIO,
     StartExperiment,
@@ -34,8 +33,8 @@ def _table(
     results: Mapping[RunSpec, Sequence[RunResult]],
 ) -> Beside:
     runs = {
-        start.label: [each.start(name).runs_of(0)[0] for each in every]
-        for name, start in STARTS.items()
+        start.label.format(source="vectors"): [each.start(name).runs_of(0)[0] for each in every]
+        for name, start in every[0].starts.items()
     }
     head = ("start", *(f"{each.name}, here" for each in every))
     return table_of_arms(title, head, runs, results, [each.metric for each in every])
@@ -43,15 +42,22 @@ def _table(
 
 def methods(tier: str) -> list[str]:
     """How the models are made on a tier, paragraph by paragraph."""
-    assert tier == "micro"
-    return [
-        "The models are those of Kim et al. (2024) on the made language: encoder-decoder or "
-        "encoder-classifier, post-LayerNorm, 64 wide, one layer, the table multiplied by √D, "
-        "sinusoids added to it.",
+    models = (
+        "The models are those of Kim et al. (2024): encoder-decoder or encoder-classifier, "
+        "post-LayerNorm, one layer, as wide as the vectors, the table multiplied by √D, sinusoids "
+        "added to it. Positions in attention are rotary."
+    )
+    energy = (
         f"Every start has the same energy, R = 2 D σ² = {TRAINED_RATIO:g} where the table is "
         f"trained and {FROZEN_RATIO:g} where it is frozen, but for the table as it is. "
         "Positions apart have 16 directions of their own and as much energy as sinusoids of all "
-        "64; positions in attention are rotary, and none are added.",
+        "64; where positions are said to be in attention alone, none are added."
+        if tier == "micro"
+        else "Every table has the standard deviation of Xavier's."
+    )
+    return [
+        models,
+        energy,
         *(
             f"{setting.task}: {setting.epochs} epochs at {setting.lr:g} in batches of "
             f"{setting.batch_size}, Adam, a constant rate."
