@@ -15,6 +15,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # decided, or has its last seeds. First looks, and those of controls, are always taken.
 BUDGET ?=
 
+# What is tested: folders or files of claims.
+CLAIMS ?= claims/
+
 # The reference is of the micro tier, and guards no other.
 BASELINE := $(if $(findstring --tier,$(ARGS)),,$(patsubst %,--baseline %,$(wildcard reports/reference/verdicts.json)))
 
@@ -24,7 +27,7 @@ claims: $(VENV)/installed
 	@# Status 1 says that a claim was refuted, which is a result; embinit check knows a fault.
 	@# Any other ends it (docs/exit-codes.md), and so does a report that an earlier session wrote.
 	since=$$(date +%s) && \
-	{ $(BIN)/python -m pytest claims/ -n auto $(addprefix --budget ,$(BUDGET)) $(ARGS) $(BASELINE) --report-dir reports/latest || [ $$? -eq 1 ]; } && \
+	{ $(BIN)/python -m pytest $(CLAIMS) -n auto $(addprefix --budget ,$(BUDGET)) $(ARGS) $(BASELINE) --report-dir reports/latest || [ $$? -eq 1 ]; } && \
 	$(BIN)/embinit check reports/latest/verdicts.json $(BASELINE) --since $$since
 
 test: $(VENV)/installed
