@@ -6,6 +6,7 @@ import gzip
 import json
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -236,6 +237,20 @@ def test_each_width_has_its_own_xavier(tmp_path, task, vectors):
         ("words", 16),
         ("wide", 33),
     ]
+
+
+def test_every_start_has_the_attention_that_was_asked_for(task, vectors):
+    """And nothing else of its run is another one."""
+    given = GivenLabels(task)
+    opened = open_vectors([str(vectors)], "en", TINY)
+    inits = ("xavier", "pretrained")
+    for start, rotary in zip(
+        starts_of(given, opened, inits, TINY),
+        starts_of(given, opened, inits, replace(TINY, attention="rotary")),
+        strict=True,
+    ):
+        model = replace(start.spec.model, attention="rotary")
+        assert rotary.spec == replace(start.spec, model=model) != start.spec
 
 
 def test_a_budget_of_time_ends_the_looks(tmp_path, task):

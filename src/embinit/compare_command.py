@@ -70,7 +70,15 @@ def add_compare(commands: Any) -> None:
         ("lr", float, 5e-4),
     ):
         model.add_argument(f"--{name}", type=kind, default=default, help=f"(default: {default:g})")
-    model.add_argument("--positions", default="sinusoidal", help="(default: sinusoidal)")
+    model.add_argument(
+        "--positions", default="sinusoidal", help="added to the rows (default: sinusoidal)"
+    )
+    model.add_argument(
+        "--attention",
+        choices=("plain", "rotary", "relative"),
+        default="plain",
+        help="positions in attention, beside the added ones (default: plain, which is none)",
+    )
     model.add_argument(
         "--multiplier", default="sqrt(D)", help="of the looked-up rows (default: sqrt(D))"
     )
@@ -103,6 +111,7 @@ def _compare(parsed: argparse.Namespace) -> int:
         most_train=parsed.rows,
         most_held_out=parsed.test_rows,
         positions=parsed.positions,
+        attention=parsed.attention,
         multiplier=parsed.multiplier,
         tokenizer=parsed.tokenizer,
     )

@@ -53,7 +53,8 @@ class Settings:
         most_train: The most training examples; others are left out by a fixed sample.
         most_held_out: The most examples of the validation and of the test split.
         max_length: The longest example, in tokens.
-        positions: The kind of positions.
+        positions: The kind of positions that are added to the rows.
+        attention: How attention knows positions: ``plain``, not at all; ``rotary``, beside them.
         multiplier: What the table's rows are multiplied by after the look-up.
         tokenizer: The tokenizer of word vectors; None for spaCy's where it is installed.
     """
@@ -67,6 +68,7 @@ class Settings:
     most_held_out: int = 1000
     max_length: int = 64
     positions: str = "sinusoidal"
+    attention: str = "plain"
     multiplier: str = "sqrt(D)"
     tokenizer: str | None = None
 
@@ -250,7 +252,9 @@ def _spec(task: GivenTask, words: str, dim: int, table: TableSpec, settings: Set
         cut=Cut(settings.most_train, settings.most_held_out, settings.most_held_out),
         max_length=settings.max_length,
     )
-    model = ModelSpec(dim, _heads(dim), settings.layers, settings.feed_forward)
+    model = ModelSpec(
+        dim, _heads(dim), settings.layers, settings.feed_forward, attention=settings.attention
+    )
     training = TrainingSpec(settings.batch_size, settings.epochs, settings.lr)
     positions = PositionSpec(settings.positions, settings.multiplier)
     return RunSpec(data, model, training, table, positions, seed=0)

@@ -47,7 +47,10 @@ def rotated(x: Float[Tensor, "... T E"], start: int = 0) -> Float[Tensor, "... T
     """
     length, width = x.shape[-2:]
     if width % 2:
-        raise InputError(f"rotary positions need an even width per head, not {width}")
+        raise InputError(
+            f"rotary positions need an even width per head, not {width}; "
+            "use other heads, or plain attention"
+        )
     rate = 10_000 ** (-torch.arange(0, width, 2, device=x.device) / width)
     angle = torch.arange(start, start + length, device=x.device).unsqueeze(1) * rate
     first, second = x.chunk(2, dim=-1)

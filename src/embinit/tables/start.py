@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from jaxtyping import Bool, Float
@@ -18,7 +18,7 @@ from embinit.data.vocabulary import Vocabulary
 from embinit.errors import InputError
 from embinit.randomness import stream
 from embinit.specs import DataSpec, RunSpec
-from embinit.tables.inits import INITS, Init, complete
+from embinit.tables.inits import INITS, complete
 
 
 def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
@@ -93,37 +93,24 @@ def start_table(
     Raises:
         InputError: The source is missing, broken, or not ``dim`` wide.
     """
-    given = run.table.source
-    covered = given is not None and covers(given, data.task, side, data_dir)
-    init = INITS[run.table.init if covered or given is None else "xavier"]
-    table = _table_of_init(
-        init, given if covered else None, run, side, vocabulary, data, dim, data_dir
-    )
-    if run.table.sigma is None:
-        return table
-    return replace(table, values=init.at_sigma(table.values, table.special, run.table.sigma))
-
-
-def _table_of_init(
-    init: Init,
-    given: str | None,
-    run: RunSpec,
-    side: Side,
-    vocabulary: Vocabulary,
-    data: PreparedData,
-    dim: int,
-    data_dir: Path | None,
-) -> Table:
+    given, name = run.table.source, run.table.init
+    if given is not None and not covers(given, data.task, side, data_dir):
+        given, name = None, "xavier"
+    init = INITS[name]
     shape, special = (len(vocabulary.words), dim), vocabulary.special
     generator = stream(run.seed, f"embedding/{side}")
     if given is None:
-        return Table(init(shape, special, generator), special, None)
-    vectors = look_up(given, data.spec, side, data_dir)
-    _check_width(given, vectors.values.shape[1], dim)
-    missing = stream(run.seed, f"embedding/{side}/missing")
-    completed = complete(vectors.values, vectors.found, special, missing)
-    values = init(shape, special, generator, completed, vocabulary.counts)
-    return Table(values, special, vectors.coverage(vocabulary.counts))
+        values, coverage = init(shape, special, generator), None
+    else:
+        vectors = look_up(given, data.spec, side, data_dir)
+        _check_width(given, vectors.values.shape[1], dim)
+        missing = stream(run.seed, f"embedding/{side}/missing")
+        completed = complete(vectors.values, vectors.found, special, missing)
+        values = init(shape, special, generator, completed, vocabulary.counts)
+        coverage = vectors.coverage(vocabulary.counts)
+    if run.table.sigma is not None:
+        values = init.at_sigma(values, special, run.table.sigma)
+    return Table(values, special, coverage)
 
 
 def _check_width(name: str, width: int, dim: int) -> None:
