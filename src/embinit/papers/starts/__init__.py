@@ -80,7 +80,7 @@ POSITIONS = Family(
 )
 REAL_TEXT = Family(
     "starts/real-text",
-    {"sample": 0},
+    {"sample": 14},
     says="Real text: positions added and in attention, where nothing was made by code",
     registration=REGISTERED,
 )
