@@ -159,7 +159,7 @@ SAMPLE_SST2 = TaskSetting(
     task="sst2",
     metric="accuracy",
     margin=2.0,
-    planted=3.7,
+    planted=3.69,
     cut=Cut(train=30_000),
     layers=1,
     feed_forward=512,
