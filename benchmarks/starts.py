@@ -8,6 +8,7 @@ own. What a start does to words and positions before any training needs no seeds
 
     python benchmarks/starts.py STORE --from 5000   seeds that no claim uses
     python benchmarks/starts.py STORE               the claims' own
+    python benchmarks/starts.py STORE --data-dir DIR [--from 5000]   real text alone
 
 It writes ``benchmarks/results/starts.json``, ``docs/starts.svg``, and the tables of
 ``docs/papers/starts.md`` and ``docs/which-start.md``.
@@ -74,6 +75,23 @@ ON_SENTIMENT = ("xavier", "standardised", "centred", "equal-rows", "shuffled", "
 
 FURTHER = {**{f"rate {times:g}": 3 for times in RATES}, "more seeds": 12, "longer": 5, "more": 5}
 """Arms on explored seeds alone, and how many seeds they have."""
+
+REAL_LABELS = {
+    "xavier": "Xavier",
+    "standardised": "vectors, standardised",
+    "xavier-both": "Xavier, both",
+    "both": "vectors, both",
+}
+"""The starts on real text, as the page calls them; both: positions added and in attention."""
+
+REAL_GAPS = (
+    ("both", "standardised"),
+    ("xavier-both", "xavier"),
+    ("standardised", "xavier"),
+    ("both", "xavier-both"),
+    ("both", "xavier"),
+)
+"""The starts that are held against each other on real text."""
 
 
 def arms_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]:
@@ -178,6 +196,17 @@ def measured(session: Session, seeds: Mapping[str, Sequence[int]]) -> dict[str, 
     }
 
 
+def measured_on_real_text(session: Session, seeds: Sequence[int]) -> dict[str, Any]:
+    """What each start scores on each task and with each source of real text, one value a seed."""
+    return {
+        experiment.name: {
+            name: [round(experiment.start(name).value(seed, session.result), 4) for seed in seeds]
+            for name in experiment.starts
+        }
+        for experiment in experiments("sample")
+    }
+
+
 def main() -> None:
     """Train what the store lacks, and write what came of it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -185,13 +214,22 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
     parser.add_argument("--only-stored", action="store_true", help="train nothing")
+    parser.add_argument("--data-dir", type=Path, help="real text and vectors; nothing else is told")
     options = parser.parse_args()
     explored = options.first >= FIRST_SEED
     seeds = {kind: range(options.first, options.first + options.seeds) for kind in COLOURS}
     further = {kind: range(FIRST_SEED, FIRST_SEED + of) for kind, of in FURTHER.items()}
     session = Session(
-        Store(options.store), None, "cpu", may_train=not options.only_stored, tasks=[MORE]
+        Store(options.store),
+        options.data_dir,
+        "cpu",
+        may_train=not options.only_stored,
+        tasks=[MORE],
     )
+    told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    if options.data_dir is not None:
+        tell_real_text(told, session, HALVES[not explored], list(seeds["trained"]))
+        return
     if not options.only_stored:
         wanted = seeds | (further if explored else {})
         runs = [
@@ -204,7 +242,6 @@ def main() -> None:
         ]
         session.want(runs)
         session.ensure(runs)
-    told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     told[HALVES[not explored]] = {
         "seeds": list(seeds["trained"]),
         "scores": measured(session, seeds),
@@ -212,6 +249,28 @@ def main() -> None:
     if explored:
         told["sums"] = {each.role: sums_of(each) for each in experiments("micro")}
         told["further"] = measured(session, further)
+    save(told)
+
+
+def tell_real_text(told: dict[str, Any], session: Session, half: str, seeds: Sequence[int]) -> None:
+    """Trains what the store lacks of real text, unless it may not, and writes what came of it."""
+    if session.may_train:
+        runs = [
+            run
+            for experiment in experiments("sample")
+            for name in experiment.starts
+            for seed in seeds
+            for run in experiment.start(name).runs_of(seed)
+        ]
+        session.want(runs)
+        session.ensure(runs)
+    scores = measured_on_real_text(session, seeds)
+    told.setdefault("real text", {})[half] = {"seeds": seeds, "scores": scores}
+    save(told)
+
+
+def save(told: Mapping[str, Any]) -> None:
+    """Keeps what was measured, and writes the pages."""
     RESULTS.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
     write(told)
 
@@ -273,6 +332,9 @@ def write(told: Mapping[str, Any]) -> None:
         tables["scores frozen"] = scores_table(half["scores"], "frozen")
     for kind in COLOURS:
         tables[f"ranking {kind}"] = ranking_table(told, kind)
+    if "real text" in told:
+        tables["real text"] = real_table(told["real text"])
+        tables["real gaps"] = real_gaps_table(told["real text"])
     if "further" in told:
         tables["rates"] = rates_table(told["further"])
         tables["sentiment"] = sentiment_table(told)
@@ -404,6 +466,42 @@ def rates_table(scores: Mapping[str, Any]) -> list[str]:
             for kind, _ in kinds
         ]
         rows.append([label(name), *cells])
+    return table(head, rows)
+
+
+def real_table(told: Mapping[str, Any]) -> list[str]:
+    """What each start scores on real text, on explored seeds and on confirmed ones."""
+    halves = [half for half in HALVES if half in told]
+    head = ["task and vectors", "seeds", *REAL_LABELS.values()]
+    rows = [
+        [
+            experiment,
+            half,
+            *(spread(told[half]["scores"][experiment][name]) for name in REAL_LABELS),
+        ]
+        for experiment in told[halves[0]]["scores"]
+        for half in halves
+    ]
+    return table(head, rows)
+
+
+def real_gaps_table(told: Mapping[str, Any]) -> list[str]:
+    """Differences of starts on real text, with intervals over a half's seeds."""
+    halves = [half for half in HALVES if half in told]
+    head = ["difference", "seeds", *told[halves[0]]["scores"]]
+
+    def gap(of: Mapping[str, Values], left: str, right: str) -> str:
+        return estimate([a - b for a, b in zip(of[left], of[right], strict=True)]).told()
+
+    rows = [
+        [
+            f"{REAL_LABELS[left]} − {REAL_LABELS[right]}",
+            half,
+            *(gap(of, left, right) for of in told[half]["scores"].values()),
+        ]
+        for left, right in REAL_GAPS
+        for half in halves
+    ]
     return table(head, rows)
 
 
