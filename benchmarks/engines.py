@@ -92,9 +92,9 @@ def setting(size: str, epochs: int | None, train: int | None) -> Experiment:
     return one
 
 
-def stacked(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -> Outcome:
+def stacked(one: Experiment, data_dir: Path | None, runs: int, seeds: range) -> Outcome:
     """embinit with ``runs`` runs a cohort: Xavier, and other arms of its seed to fill it up."""
-    groups = [[one.run("xavier", seed)] for seed in range(seeds)]
+    groups = [[one.run("xavier", seed)] for seed in seeds]
     # Sigma is part of a run alone, not of its shape, so these fill the cohort without more work.
     for seed, group in enumerate(groups):
         group += [
@@ -186,10 +186,10 @@ class Plain(nn.Module):
         return total, (following != PAD).sum()
 
 
-def plain(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -> Outcome:
+def plain(one: Experiment, data_dir: Path | None, runs: int, seeds: range) -> Outcome:
     """A loop over batches of similar length."""
     data, seconds, losses, scores = prepare(one.data, data_dir), 0.0, [], []
-    for seed in range(seeds):
+    for seed in seeds:
         model = Plain(one, data, seed)
         setup = one.training
         optimizer = torch.optim.Adam(
@@ -216,7 +216,7 @@ def plain(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -> Outc
         model.load_state_dict(kept)
         losses.append(best)
         scores.append(_bleu(data, lambda source, m=model: _greedy(m, source, data)))
-    return Outcome(seconds / seeds, losses, scores)
+    return Outcome(seconds / len(seeds), losses, scores)
 
 
 @torch.inference_mode()
@@ -253,7 +253,7 @@ def _bleu(data: PreparedData, translate: Callable[[Tensor], Tensor]) -> float:
     return float(metric.corpus_score(outputs, [list(split.references)]).score)
 
 
-def huggingface(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -> Outcome:
+def huggingface(one: Experiment, data_dir: Path | None, runs: int, seeds: range) -> Outcome:
     """``Seq2SeqTrainer`` on a Marian model, which has the same layers and sinusoids."""
     import transformers
     from transformers import MarianConfig, MarianMTModel, Seq2SeqTrainer, Seq2SeqTrainingArguments
@@ -262,7 +262,7 @@ def huggingface(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -
     data, seconds, losses, scores = prepare(one.data, data_dir), 0.0, [], []
     words = {side: len(vocabulary.words) for side, vocabulary in data.vocabularies.items()}
     shape, setup = one.model, one.training
-    for seed in range(seeds):
+    for seed in seeds:
         torch.manual_seed(seed)
         config = MarianConfig(
             vocab_size=words["encoder"],
@@ -343,7 +343,7 @@ def huggingface(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -
             return found[:, 1:]
 
         scores.append(_bleu(data, translate))
-    return Outcome(seconds / seeds, losses, scores)
+    return Outcome(seconds / len(seeds), losses, scores)
 
 
 class _Rows(torch.utils.data.Dataset):
@@ -373,7 +373,7 @@ def _collate(rows: list[dict[str, Any]]) -> dict[str, Tensor]:
     return {"input_ids": inputs, "attention_mask": (inputs != PAD).long(), "labels": labels}
 
 
-def joeynmt(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -> Outcome:
+def joeynmt(one: Experiment, data_dir: Path | None, runs: int, seeds: range) -> Outcome:
     """JoeyNMT's ``TrainManager``, built as its own ``train`` does.
 
     What its settings lack is set in its objects: dropout after sub-layers alone, and Adam's eps.
@@ -381,7 +381,7 @@ def joeynmt(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -> Ou
     fused, a validation encodes twice, and the seconds include the checkpoints and logs it writes.
     """
     data, seconds, losses, scores = prepare(one.data, data_dir), 0.0, [], []
-    for seed in range(seeds):
+    for seed in seeds:
         # It logs each step of its set-up and draws progress bars, all on stderr.
         silence = contextlib.redirect_stderr(io.StringIO())
         with tempfile.TemporaryDirectory() as directory, silence:
@@ -414,7 +414,7 @@ def joeynmt(one: Experiment, data_dir: Path | None, runs: int, seeds: int) -> Ou
             return _joeynmt_ids(found)
 
         scores.append(_bleu(data, translate))
-    return Outcome(seconds / seeds, losses, scores)
+    return Outcome(seconds / len(seeds), losses, scores)
 
 
 def _joeynmt_ids(ids: Tensor) -> Tensor:
@@ -477,7 +477,7 @@ def _joeynmt_settings(one: Experiment, data: PreparedData, to: Path, seed: int) 
     }
 
 
-ENGINES: dict[str, Callable[[Experiment, Path | None, int, int], Outcome]] = {
+ENGINES: dict[str, Callable[[Experiment, Path | None, int, range], Outcome]] = {
     "stacked": stacked,
     "single": lambda one, data_dir, runs, seeds: stacked(one, data_dir, 1, seeds),
     "plain": plain,
@@ -499,6 +499,7 @@ def main() -> None:
     parser.add_argument("--engines", default=usual, help=f"default: {usual}; also joeynmt")
     parser.add_argument("--cohort", type=int, default=15, help="runs at once (default: 15)")
     parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--epochs", type=int, help="default: the size's own")
     parser.add_argument("--train", type=int, help="training pairs at multi30k (default: 2000)")
     parser.add_argument("--data-dir", type=Path, default=os.environ.get("EMBINIT_DATA"))
@@ -512,8 +513,9 @@ def main() -> None:
     data = prepare(one.data, arguments.data_dir)
     read = tokens(data) * one.training.epochs
     rows = {}
+    seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     for name in names:
-        outcome = ENGINES[name](one, arguments.data_dir, arguments.cohort, arguments.seeds)
+        outcome = ENGINES[name](one, arguments.data_dir, arguments.cohort, seeds)
         rows[name] = {
             "runs_at_once": outcome.runs_at_once,
             "seconds_a_run": round(outcome.seconds, 2),

@@ -45,8 +45,8 @@ def small(engines):
 def test_a_cohort_learns_what_its_runs_learn_alone(engines):
     """Runs that fill a cohort up change nothing of those that are compared."""
     one = small(engines)
-    together = engines.stacked(one, None, 4, 2)
-    alone = engines.stacked(one, None, 1, 2)
+    together = engines.stacked(one, None, 4, range(2))
+    alone = engines.stacked(one, None, 1, range(2))
     assert together.loss == pytest.approx(alone.loss, rel=2e-3)
     assert (together.runs_at_once, alone.runs_at_once) == (4, 1)
     assert len(together.bleu) == len(alone.bleu) == 2
@@ -61,7 +61,7 @@ def test_the_plain_loop_trains_the_same_model(engines):
     ours = engines.CohortTraining(engines.Cohort((one.run("xavier", 0),)), None, "cpu").model
     assert sum(p.numel() for p in plain.parameters()) == ours.shape.parameters
     assert [table.weight.shape[0] for table in plain.tables] == words
-    trained = engines.plain(one, None, 1, 1)
+    trained = engines.plain(one, None, 1, range(1))
     assert len(trained.loss) == len(trained.bleu) == 1
 
 
@@ -140,8 +140,8 @@ def test_joeynmt_trains_the_same_model(engines):
     """After the same work about the same loss as the plain loop has."""
     pytest.importorskip("joeynmt", reason="docs/speed.md says how to install JoeyNMT")
     one = small(engines)
-    trained = engines.joeynmt(one, None, 1, 2)
-    assert trained.loss == pytest.approx(engines.plain(one, None, 1, 2).loss, rel=0.1)
+    trained = engines.joeynmt(one, None, 1, range(2))
+    assert trained.loss == pytest.approx(engines.plain(one, None, 1, range(2)).loss, rel=0.1)
     assert len(trained.bleu) == 2
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from embinit.claims.budgets import TOLERANCE, unequal
+from embinit.models.sizes import parameters_of
 from embinit.papers.chung2021 import (
     SETTINGS,
     USUAL,
@@ -15,7 +16,6 @@ from embinit.papers.chung2021 import (
     reinvested,
     wider,
 )
-from embinit.runs.transfer import parameters_of
 
 
 @pytest.fixture(params=sorted(SETTINGS))

@@ -15,7 +15,9 @@ from embinit.data.tasks import TASKS
 from embinit.papers.kim2024.experiments import experiments
 from embinit.runs.kinds import own_code
 from embinit.runs.session import key_of
+from embinit.tables import inits
 from embinit.tables.inits import INITS, Init
+from embinit.tables.recipes import Shipped
 
 
 def run_spec(init="xavier"):
@@ -151,6 +153,15 @@ for known in (INITS, TASKS, KINDS, positions.KINDS, positions.MULTIPLIERS):
 """
     subprocess.run([sys.executable, "-c", code], check=True)
     assert own_code(run_spec()) == ""
+
+
+def test_code_that_names_an_init_has_the_digest_of_its_function():
+    """So it has not changed since functions are loaded when a table is made."""
+    shipped = [name for name in INITS if isinstance(INITS[name].make, Shipped)]
+    assert {"xavier", "pretrained_xavier", "pretrained_spared"} <= {*shipped}
+    for name in shipped:
+        assert code_digest(INITS[name].make) == code_digest(getattr(inits, name))
+    assert Init.__module__ == inits.__name__
 
 
 def test_an_own_inits_code_is_in_a_runs_key(monkeypatch):

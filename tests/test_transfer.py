@@ -24,13 +24,9 @@ from embinit.models.layer_probes import (
     sentence_vectors,
 )
 from embinit.models.losses import NOTHING
-from embinit.models.masked_language_model import (
-    MaskedLanguageModel,
-    count_parameters,
-    output_width,
-    reinvested,
-)
+from embinit.models.masked_language_model import MaskedLanguageModel, built_parameters
 from embinit.models.masking import mask_tokens
+from embinit.models.sizes import count_parameters, output_width, parameters_of, reinvested
 from embinit.models.starting import Start, carry, without_output
 from embinit.models.transformer import ModelShape, StackedTransformer
 from embinit.runs.plan import Cohort, plan
@@ -38,7 +34,7 @@ from embinit.runs.scoring import Curves
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.runs.training import CohortTraining
-from embinit.runs.transfer import check, fingerprint, parameters_of, train
+from embinit.runs.transfer import check, fingerprint, train
 from embinit.runs.transfer.pretraining import Pretraining, lr_factor
 from embinit.specs import (
     Cut,
@@ -191,6 +187,43 @@ def test_parameters_are_counted_as_theirs_are(input_width, output):
     assert counts.pretraining == theirs.num_parameters() - 2 * input_width
     body = theirs.base_model
     assert counts.finetuning == sum(p.numel() for p in body.parameters()) - 2 * input_width
+
+
+@given(
+    model=st.builds(
+        ModelSpec,
+        dim=st.sampled_from([8, 12]),
+        heads=st.sampled_from([1, 4]),
+        layers=st.integers(1, 3),
+        feed_forward=st.integers(1, 9),
+        norm_after_sum=st.booleans(),
+        attention=st.sampled_from(["plain", "relative", "rotary"]),
+        input_width=st.none() | st.integers(1, 12),
+        output_width=st.none() | st.integers(1, 12),
+        coupled=st.just(False),
+        norm_position=st.sampled_from(["post", "pre"]),
+        norm=st.sampled_from(["layer", "rms"]),
+        gated=st.booleans(),
+        bias=st.booleans(),
+    ),
+    coupled=st.booleans(),
+    words=st.integers(1, 20),
+    length=st.integers(0, 9),
+)
+def test_parameters_are_counted_as_in_a_model_that_is_built(model, coupled, words, length):
+    """The arithmetic loads no torch; the model itself is its oracle."""
+    if coupled:
+        model = replace(model, coupled=True, output_width=None)
+    built = built_parameters(model, words, length)
+    assert count_parameters(model, words, length) == built
+
+
+def test_a_model_that_can_not_be_built_is_not_counted():
+    """It is refused in the words of the model."""
+    with pytest.raises(InputError, match="not a multiple of 3 heads"):
+        count_parameters(ModelSpec(16, 3, 1, 8), 20, 0)
+    with pytest.raises(InputError, match="leave output_width out"):
+        count_parameters(ModelSpec(16, 4, 1, 8, coupled=True, output_width=8), 20, 0)
 
 
 @given(

@@ -6,12 +6,7 @@ can't be taken at their word.
 
 from __future__ import annotations
 
-# ruff: noqa: E402
 import pytest
-
-torch = pytest.importorskip(
-    "torch", reason="embinit's own models need torch: pip install 'embinit[models]'"
-)
 
 from embinit.claims.audit import (
     Check,
@@ -23,15 +18,19 @@ from embinit.claims.audit import (
     printed,
     root,
 )
-from embinit.data.tasks import TASKS as DATA_SETS
-from embinit.models.transformer import ModelShape
 from embinit.papers.kim2024 import TASKS, of_paper
 from embinit.papers.kim2024.experiments import LABELS, SOURCES
 from embinit.papers.kim2024.printed import numbers
-from embinit.tables.inits import INITS
-from embinit.tables.positions import table
+from embinit.tables.recipes import INITS
 
 ENDS = ("min", "max")
+
+
+def _with_torch():
+    """Torch, which few of these audits need; so it is not loaded where claims are listed."""
+    return pytest.importorskip(
+        "torch", reason="embinit's own models need torch: pip install 'embinit[models]'"
+    )
 
 
 @pytest.fixture
@@ -222,6 +221,9 @@ def test_the_position_encodings_are_those_of_equation_2(paper):
 
 
 def _best_length(paper, kind):
+    torch = _with_torch()
+    from embinit.tables.positions import table
+
     row = paper["table_6"]["rows"]["position_encoding"]
     places = table(kind, 6000, 300).double()
     counts = torch.arange(1, 6001, dtype=torch.float64) * 300
@@ -316,6 +318,10 @@ def test_positions_that_change_nothing_are_small(paper):
 )
 def test_parameter_counts_are_the_models(paper):
     """Feed-forward 512 and an untied output: the paper leaves both out."""
+    _with_torch()
+    from embinit.data.tasks import TASKS as DATA_SETS
+    from embinit.models.transformer import ModelShape
+
     checks = []
     for source, task, size in cells(paper["table_5"]):
         model = _model(source, task)

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from embinit.runs.measures import MEASURES, Measure
     from embinit.runs.session import Session
     from embinit.runs.store import Store
-    from embinit.tables.inits import INITS, Init
     from embinit.tables.put import put_into
+    from embinit.tables.recipes import INITS, Init
 
 __version__ = "0.1.0"
 
@@ -45,8 +45,8 @@ _HOMES = {
     "Claim": "claims",
     "Experiment": "claims",
     "Family": "claims",
-    "INITS": "tables.inits",
-    "Init": "tables.inits",
+    "INITS": "tables.recipes",
+    "Init": "tables.recipes",
     "InputError": "errors",
     "Judgement": "claims",
     "KINDS": "runs.kinds",

@@ -14,6 +14,7 @@ from embinit.errors import InputError
 from embinit.runs import measures
 from embinit.runs.measures import Measure
 from embinit.specs import DataSpec, ModelSpec, PositionSpec, Recipe, RunSpec, TableSpec
+from embinit.tables.recipes import INITS
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,6 @@ class Experiment:
         Raises:
             InputError: No init of that name is registered.
         """
-        from embinit.tables.inits import INITS
-
         source = self.source if INITS[init].needs_source else None
         return RunSpec(
             data=self.data,
@@ -123,8 +122,6 @@ class Experiment:
 
     def label(self, init: str) -> str:
         """The arm's name as the paper writes it (``GloVe_Xavier``)."""
-        from embinit.tables.inits import INITS
-
         return INITS[init].label.format(source=self.source_label)
 
     def changed(self, says: str = "", **changes: Any) -> Experiment:

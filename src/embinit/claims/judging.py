@@ -11,6 +11,7 @@ What the store lacks is trained first.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from embinit.claims.comparisons import Comparison, Decision, verdict_of
 from embinit.claims.definitions import Claim, Family, claim_of, comparisons_of
 from embinit.claims.experiments import Experiment
 from embinit.claims.lock import Lock, command, lock_of, with_margin
-from embinit.claims.looks import Look, look, schedule
+from embinit.claims.looks import Look, look, schedule, seeds_of_looks
 from embinit.claims.paired_tests import Verdict, chance_to_decide, smallest_effect
 from embinit.errors import InputError
 from embinit.runs.kinds import kind_of
@@ -40,8 +41,6 @@ class Case:
         experiment: The experiment that it is tested in.
         comparisons: The comparisons that it makes, in its order.
         unequal: How its arms' budgets differ though they must not; None where they don't.
-        too_small: Why its setting can't tell, whatever comes out; None where it can, as far as that
-            is known.
         unmeasured: Which noise floor its margin still lacks; None where it has its margin.
         lock: The file of what was registered of its folder's claims; None without a folder.
     """
@@ -50,9 +49,16 @@ class Case:
     experiment: Experiment
     comparisons: tuple[Comparison, ...]
     unequal: str | None
-    too_small: str | None = None
     unmeasured: str | None = None
     lock: Lock | None = None
+
+    @functools.cached_property
+    def too_small(self) -> str | None:
+        """Why its setting can't tell, whatever comes out; None where it can, as far as is known.
+
+        It is worked out when it is first asked for, since that loads scipy.
+        """
+        return _too_small(self.claim, self.experiment, self.comparisons)
 
     @property
     def obstacle(self) -> str | None:
@@ -74,6 +80,14 @@ class Case:
             InputError: ``most`` is less than the first look takes.
         """
         return schedule(self.experiment.seeds, most or self.experiment.most_seeds, self.alpha)
+
+    def seeds_of_looks(self, most: int | None = None) -> tuple[int, ...]:
+        """How many seeds each look has, in order; see ``looks``.
+
+        Raises:
+            InputError: ``most`` is less than the first look takes.
+        """
+        return seeds_of_looks(self.experiment.seeds, most or self.experiment.most_seeds)
 
     def settled(self, verdict: Verdict) -> bool:
         """Whether a claim with this verdict needs no further look."""
@@ -130,7 +144,6 @@ def read(
         experiment,
         comparisons,
         unequal(comparisons, claim.equal) if claim.equal else None,
-        _too_small(claim, experiment, comparisons),
         f"its margin is the noise floor of {experiment.name}, which is not measured yet: run "
         f"{command(experiment, lock)}"
         if unmeasured

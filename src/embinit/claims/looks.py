@@ -47,12 +47,26 @@ def schedule(first: int, most: int | None = None, alpha: float = 0.05) -> tuple[
     Raises:
         InputError: ``most`` is less than ``first``.
     """
+    counts = seeds_of_looks(first, most)
+    return tuple(map(Look, counts, _shares(counts, alpha)))
+
+
+def seeds_of_looks(first: int, most: int | None = None) -> tuple[int, ...]:
+    """How many seeds each look at a claim has, in order: twice as many each time, up to the most.
+
+    Args:
+        first: How many seeds the first look has.
+        most: How many seeds the last look has; None means that the first is the only one.
+
+    Raises:
+        InputError: ``most`` is less than ``first``.
+    """
     if most is not None and most < first:
         raise InputError(f"at most {most} seeds, but the first look takes {first}; allow as many")
     counts = [first]
     while most is not None and counts[-1] < most:
         counts.append(min(2 * counts[-1], most))
-    return tuple(map(Look, counts, _shares(tuple(counts), alpha)))
+    return tuple(counts)
 
 
 @lru_cache

@@ -25,7 +25,7 @@ from embinit.specs import (
     TableSpec,
     TrainingSpec,
 )
-from embinit.tables.inits import INITS
+from embinit.tables.recipes import INITS
 
 DEFAULT_INITS = ("xavier", "pretrained", "pretrained_xavier")
 HEAD_WIDTH = 48

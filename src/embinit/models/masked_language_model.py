@@ -9,15 +9,13 @@ Shapes are those of ``transformer``; K masked positions a sentence, O the output
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embinit.errors import InputError
 from embinit.models.layers import (
     PRECISIONS,
     Dropout,
@@ -28,6 +26,7 @@ from embinit.models.layers import (
     stacked_norm,
 )
 from embinit.models.losses import OutputLayer
+from embinit.models.sizes import Parameters, output_width
 from embinit.models.transformer import ModelShape, StackedTransformer
 from embinit.randomness import stream
 from embinit.specs import ModelSpec
@@ -104,62 +103,9 @@ class MaskedModelShape(ModelShape):
         return count(MaskedLanguageModel.empty(self))
 
 
-def output_width(model: ModelSpec) -> int | None:
-    """E_out of a decoupled model, None of a coupled one; InputError if that is given a width."""
-    if not model.coupled:
-        return model.dim if model.output_width is None else model.output_width
-    if model.output_width is not None:
-        raise InputError(
-            f"a coupled model's output table is its input table, {model.table_width} wide: "
-            "leave output_width out"
-        )
-    return None
-
-
-class Parameters(NamedTuple):
-    """How many parameters one model has while it is pre-trained, and when it is fine-tuned.
-
-    Fine-tuning has neither the output table nor the layers that lead to it; a task's own output
-    layer, the same in all arms of a width, is counted in neither.
-    """
-
-    pretraining: int
-    finetuning: int
-
-
-def count_parameters(model: ModelSpec, words: int, length: int) -> Parameters:
-    """The counts for a vocabulary of ``words`` words.
-
-    ``length`` is how many learned positions there are; 0 where positions are fixed.
-    """
+def built_parameters(model: ModelSpec, words: int, length: int) -> Parameters:
+    """What ``count_parameters`` gives, counted in models that are built without values."""
     return Parameters(
         MaskedModelShape(model, words, learned_positions=length).parameters,
         ModelShape(model, words, learned_positions=length).parameters,
     )
-
-
-def reinvested(model: ModelSpec, words: int, length: int, input_width: int) -> ModelSpec:
-    """A decoupled model with a narrower input table and what that frees in layers.
-
-    As many whole layers as fit, and what is left over in all layers' feed-forward widths: at
-    fine-tuning it has as many parameters as ``model`` to within one step of that width, which is
-    2 D + 1 in each layer. InputError where not even one layer is freed.
-    """
-    narrow = replace(model, input_width=input_width, coupled=False)
-    budget = count_parameters(model, words, length).finetuning
-
-    def cost(layers: int, feed_forward: int) -> int:
-        sized = replace(narrow, layers=layers, feed_forward=feed_forward)
-        return count_parameters(sized, words, length).finetuning
-
-    of_layer = cost(model.layers + 1, model.feed_forward) - cost(model.layers, model.feed_forward)
-    freed = budget - cost(model.layers, model.feed_forward)
-    layers = model.layers + freed // of_layer
-    if layers <= model.layers:
-        raise InputError(
-            f"an input table {input_width} wide frees {freed:,} parameters, and a layer has "
-            f"{of_layer:,}: choose a narrower table, or smaller layers"
-        )
-    step = layers * (2 * model.dim + 1)
-    wider = round((budget - cost(layers, model.feed_forward)) / step)
-    return replace(narrow, layers=layers, feed_forward=model.feed_forward + wider)

@@ -13,9 +13,10 @@ from embinit.data.preparation import PreparedData
 from embinit.data.tasks.base import Side
 from embinit.errors import InputError
 from embinit.models.embedding import Embedding
+from embinit.models.sizes import learned_positions
 from embinit.models.transformer import ModelShape, StackedTransformer
 from embinit.randomness import stream
-from embinit.specs import LEARNED, DataSpec, RunSpec
+from embinit.specs import RunSpec
 from embinit.tables import positions
 from embinit.tables.diagnostics import pe_share, table_statistics
 from embinit.tables.inits import ordinary_rows
@@ -118,15 +119,6 @@ def model_shape(spec: RunSpec, data: PreparedData) -> ModelShape:
         precision=spec.precision,
         learned_positions=learned_positions(spec, data.spec),
     )
-
-
-def learned_positions(spec: RunSpec, data: DataSpec) -> int:
-    """How many positions each side's table has if they are trained; 0 where they are fixed.
-
-    Learned positions are carried from task to task, so every task needs a table of the same
-    length.
-    """
-    return data.max_length + 1 if spec.positions.kind == LEARNED else 0
 
 
 def position_table(spec: RunSpec, length: int, table: Table) -> Float[Tensor, "L E"]:

@@ -25,6 +25,7 @@ from embinit.registry import Registry, nearest
 from embinit.runs.measures import Measure, measure
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
+from embinit.tables.recipes import INITS
 
 
 @dataclass(frozen=True)
@@ -280,8 +281,6 @@ def arm_labels(papers: Iterable[Paper]) -> Callable[[RunSpec], str]:
     def label(run: RunSpec) -> str:
         if run.training is not None and run.training.label:
             return run.training.label
-        from embinit.tables.inits import INITS
-
         source = run.table.source
         return INITS[run.table.init].label.format(source=labels.get(source or "", source))
 

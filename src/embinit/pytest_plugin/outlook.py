@@ -20,7 +20,7 @@ def session_lines(cases: Sequence[Case], most: int | None) -> list[str]:
     """
     if not cases:
         return []
-    schedules = Counter(tuple(each.seeds for each in case.looks(most)) for case in cases)
+    schedules = Counter(case.seeds_of_looks(most) for case in cases)
     told = "; ".join(
         f"{_schedule(seeds)}{f' ({count})' if len(schedules) > 1 else ''}"
         for seeds, count in schedules.most_common()

@@ -32,7 +32,7 @@ from embinit.claims.definitions import Claim, Misstated
 from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case, Judgement, NextLook, broken, judge, next_look
 from embinit.claims.lock import lock_beside
-from embinit.claims.looks import schedule
+from embinit.claims.looks import seeds_of_looks
 from embinit.claims.statements import Statement
 from embinit.data.files import write_atomically
 from embinit.errors import (
@@ -485,9 +485,10 @@ class ClaimSession:
             else:
                 self._check_schedule(item.stash[CASE])
                 self._cases.append(item.stash[CASE])
-                wanted.append(self._first_runs(item.stash[CASE]))
+                if not self.config.option.collectonly:
+                    wanted.append(self._first_runs(item.stash[CASE]))
         self._check_sources()
-        if any(wanted) and not self.config.option.collectonly:
+        if any(wanted):
             self._refuse_broken_sources(run for runs in wanted for run in runs)
             # A claim that lacks one run can't be decided, so its other runs would be no use.
             possible = [runs for runs in wanted if not any(map(self.session.problem, runs))]
@@ -594,7 +595,7 @@ class ClaimSession:
 
     def _check_schedule(self, case: Case) -> None:
         try:
-            case.looks(self._most_seeds)
+            case.seeds_of_looks(self._most_seeds)
         except InputError as error:
             raise pytest.UsageError(f"--embinit-max-seeds: {error}") from None
 
@@ -972,7 +973,7 @@ def _check_lock(item: pytest.Function) -> None:
 
 def _check_looks(seeds: int, most: int) -> None:
     try:
-        schedule(seeds, most)
+        seeds_of_looks(seeds, most)
     except InputError as error:
         raise InputError(f"--embinit-max-seeds: {error}") from None
 

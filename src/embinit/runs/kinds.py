@@ -226,9 +226,9 @@ class TransferKind(_Kind):
         return 5 * (of_text + width * sum(tuning))
 
     def parameters(self, run: RunSpec) -> Mapping[str, int]:
-        from embinit.runs import transfer
+        from embinit.models.sizes import parameters_of
 
-        return transfer.parameters_of(run)._asdict()
+        return parameters_of(run)._asdict()
 
     def describe(self, run: RunSpec) -> Description:
         recipe = run.recipe(TransferSpec)

@@ -13,13 +13,14 @@ zero and are left out of all statistics. What an init draws depends on its gener
 table's shape alone, never on the vectors or on which rows are special. The sigma of a table is the
 sample sigma (n - 1) over all values of its ordinary rows; statistics are taken in float64, so that
 a standardised table's are exact to float32.
+
+The inits' names, labels and needs are in ``tables.recipes``, which loads without torch.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -27,10 +28,10 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from embinit.errors import InputError
-from embinit.registry import Registry
 from embinit.tables import geometry
-
-Shape = tuple[int, int]
+from embinit.tables.recipes import INITS as INITS
+from embinit.tables.recipes import Init as Init
+from embinit.tables.recipes import Shape
 
 
 class Moments(NamedTuple):
@@ -276,6 +277,13 @@ def _of_geometry(change: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Te
     return make
 
 
+pretrained_centred = _of_geometry(geometry.centred)
+pretrained_equal_rows = _of_geometry(geometry.equal_rows)
+pretrained_all_but_the_top = _of_geometry(geometry.all_but_the_top)
+pretrained_whitened = _of_geometry(geometry.whitened)
+pretrained_spared = _of_geometry(geometry.spared)
+
+
 def complete(
     vectors: Float[Tensor, "N D"],
     found: Bool[Tensor, "N"],
@@ -317,139 +325,48 @@ def _with_special_rows(
     return table
 
 
-@dataclass(frozen=True)
-class Init:
-    """A named recipe for a table.
+def make_table(
+    init: Init,
+    shape: Shape,
+    special: Tensor,
+    generator: torch.Generator,
+    vectors: Tensor | None,
+    counts: Sequence[int] | None,
+) -> Tensor:
+    """Makes an init's table; see ``Init.__call__``.
 
-    Attributes:
-        name: The name in specs and on the command line.
-        label: The arm's name as the paper writes it, with ``{source}`` for the source's label.
-        needs_source: Whether the recipe reads pre-trained vectors.
-        make: Makes the table. It is called with (vectors, special, generator) where the init needs
-            a source, else with (shape, special, generator).
-        needs_counts: Whether ``make`` is called with the words' counts too, (N,) float64.
-        centred: Whether the recipe has centred the rows in its own way. Then another sigma is the
-            root of the mean square, and nothing is shifted.
+    Raises:
+        InputError: What the init needs is missing or does not fit, or its table does not.
     """
-
-    name: str
-    label: str
-    needs_source: bool
-    make: Callable[..., Tensor]
-    needs_counts: bool = False
-    centred: bool = False
-
-    def __call__(
-        self,
-        shape: Shape,
-        special: Tensor,
-        generator: torch.Generator,
-        vectors: Tensor | None = None,
-        counts: Sequence[int] | None = None,
-    ) -> Tensor:
-        """Makes a table.
-
-        Args:
-            shape: N and D.
-            special: (N,) bool, true in the rows that stay zero.
-            generator: Where the table is drawn from.
-            vectors: (N, D), complete for the vocabulary. An init without a source ignores them.
-            counts: How often each of N words occurs in the training text. None counts all words
-                alike.
-
-        Returns:
-            The table, (N, D) float32.
-
-        Raises:
-            InputError: Vectors are needed and missing or of another shape, or the mask of special
-                rows or the table that was made does not fit the shape.
-        """
-        if special.dtype != torch.bool or tuple(special.shape) != (shape[0],):
-            raise InputError(
-                f"init {self.name!r} got a {special.dtype} mask of special rows of shape "
-                f"{tuple(special.shape)}; give one bool for each of {shape[0]} rows"
-            )
-        start: Shape | Tensor = shape
-        if self.needs_source:
-            if vectors is None or tuple(vectors.shape) != tuple(shape):
-                had = "none" if vectors is None else f"vectors of shape {tuple(vectors.shape)}"
-                raise InputError(
-                    f"init {self.name!r} needs vectors of shape {tuple(shape)} and got {had}; "
-                    "give it a source of that width, completed for the whole vocabulary"
-                )
-            start = vectors
-        weights = (self._weights(shape[0], counts),) if self.needs_counts else ()
-        table = self.make(start, special, generator, *weights)
-        if tuple(table.shape) != tuple(shape) or table.dtype != torch.float32:
-            raise InputError(
-                f"init {self.name!r} made {table.dtype} of shape {tuple(table.shape)} instead of "
-                f"float32 of shape {tuple(shape)}; mend the init"
-            )
-        return table
-
-    def _weights(self, words: int, counts: Sequence[int] | None) -> Float[Tensor, "{words}"]:
-        if counts is None:
-            return torch.ones(words, dtype=torch.float64)
-        if len(counts) != words:
-            raise InputError(
-                f"init {self.name!r} got {len(counts)} counts for {words} words; give each one"
-            )
-        return torch.tensor(counts, dtype=torch.float64)
-
-    def at_sigma(
-        self, table: Float[Tensor, "N D"], special: Bool[Tensor, "N"], sigma: float
-    ) -> Float[Tensor, "N D"]:
-        """A table of this init at another sigma, with mean zero unless the recipe centres it.
-
-        Args:
-            table: What the init made.
-            special: True in the rows that stay zero.
-            sigma: The sigma.
-
-        Raises:
-            InputError: The table has no width, or the sigma is none.
-        """
-        if self.centred:
-            return scale(table, special, sigma)
-        return standardise(table, special, 0.0, sigma)
-
-
-INITS: Registry[Init] = Registry("init", "embinit.inits")
-
-for _init in (
-    Init("xavier", "Xavier", False, xavier),
-    Init("normal", "Normal", False, normal),
-    Init("pretrained", "{source}", True, pretrained),
-    Init("pretrained_xavier", "{source}_Xavier", True, pretrained_xavier),
-    Init("pretrained_shuffled", "{source}_Shuffled", True, pretrained_shuffled),
-    Init("pretrained_shuffled_rows", "{source}_Shuffled_Rows", True, pretrained_shuffled_rows),
-    Init(
-        "pretrained_shuffled_columns",
-        "{source}_Shuffled_Columns",
-        True,
-        pretrained_shuffled_columns,
-    ),
-    Init(
-        "pretrained_shuffled_values", "{source}_Shuffled_Values", True, pretrained_shuffled_values
-    ),
-    Init("xavier_pretrained", "Xavier_{source}", True, xavier_pretrained),
-    Init("xavier_norms", "Xavier_{source}_Norms", True, xavier_norms, centred=True),
-    *(
-        Init(
-            f"pretrained_{change.__name__}",
-            "{source}_" + change.__name__.title(),
-            True,
-            _of_geometry(change),
-            needs_counts=True,
-            centred=True,
+    if special.dtype != torch.bool or tuple(special.shape) != (shape[0],):
+        raise InputError(
+            f"init {init.name!r} got a {special.dtype} mask of special rows of shape "
+            f"{tuple(special.shape)}; give one bool for each of {shape[0]} rows"
         )
-        for change in (
-            geometry.centred,
-            geometry.equal_rows,
-            geometry.all_but_the_top,
-            geometry.whitened,
-            geometry.spared,
+    start: Shape | Tensor = shape
+    if init.needs_source:
+        if vectors is None or tuple(vectors.shape) != tuple(shape):
+            had = "none" if vectors is None else f"vectors of shape {tuple(vectors.shape)}"
+            raise InputError(
+                f"init {init.name!r} needs vectors of shape {tuple(shape)} and got {had}; "
+                "give it a source of that width, completed for the whole vocabulary"
+            )
+        start = vectors
+    weights = (_weights(init, shape[0], counts),) if init.needs_counts else ()
+    table = init.make(start, special, generator, *weights)
+    if tuple(table.shape) != tuple(shape) or table.dtype != torch.float32:
+        raise InputError(
+            f"init {init.name!r} made {table.dtype} of shape {tuple(table.shape)} instead of "
+            f"float32 of shape {tuple(shape)}; mend the init"
         )
-    ),
-):
-    INITS.register(_init.name, _init)
+    return table
+
+
+def _weights(init: Init, words: int, counts: Sequence[int] | None) -> Float[Tensor, "{words}"]:
+    if counts is None:
+        return torch.ones(words, dtype=torch.float64)
+    if len(counts) != words:
+        raise InputError(
+            f"init {init.name!r} got {len(counts)} counts for {words} words; give each one"
+        )
+    return torch.tensor(counts, dtype=torch.float64)

@@ -30,6 +30,7 @@ from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
 from embinit.errors import InputError
+from embinit.models import sizes
 from embinit.papers import Printed
 from embinit.runs.measures import Measure, task_accuracy, task_transfer
 from embinit.specs import (
@@ -377,9 +378,7 @@ def reinvested(arms: Experiment, too_many: int = 0) -> Experiment:
     setting, data = _setting_of(arms), arms.data
     assert data.most_words is not None
     words, length = data.most_words, data.max_length + 1
-    from embinit.models.masked_language_model import reinvested as reinvested_model
-
-    model = reinvested_model(_model(arms), words, length, setting.narrow)
+    model = sizes.reinvested(_model(arms), words, length, setting.narrow)
     says = f"E_in {setting.narrow}, reinvested" + (" and one layer more" if too_many else "")
     return arms.changed(says, model=replace(model, layers=model.layers + too_many))
 

@@ -13,6 +13,7 @@ from embinit.papers.chung2021 import SETTINGS, USUAL, Setting
 from embinit.runs.measures import Measure, task_accuracy, task_transfer
 from embinit.runs.results import RunResult
 from embinit.specs import ModelSpec, RunSpec, TransferSpec, canonical
+from embinit.tables.recipes import INITS
 
 Arm = list[RunResult]
 
@@ -124,8 +125,6 @@ def _name(run: RunSpec, setting: Setting) -> str:
     changes = _changes(run, setting)
     words = [say(changes[name]) for name, say in says.items() if name in changes]
     if run.table.init != USUAL:
-        from embinit.tables.inits import INITS
-
         words.insert(0, INITS[run.table.init].label.format(source=setting.source_label))
     return ", ".join(words) or "usual: two tables as wide as the model"
 

@@ -19,7 +19,8 @@ from embinit.models.causal_language_model import (
     require_usable,
 )
 from embinit.models.memory import WidestBatch, runs_that_fit
-from embinit.models.starting import Start, learned_positions, table_measures
+from embinit.models.sizes import learned_positions
+from embinit.models.starting import Start, table_measures
 from embinit.runs.language_model.training import LanguageModelTraining
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance

@@ -27,14 +27,10 @@ from embinit.models.layer_probes import (
     retrieval_accuracy,
     sentence_vectors,
 )
-from embinit.models.masked_language_model import (
-    MaskedModelShape,
-    Parameters,
-    count_parameters,
-    output_width,
-)
+from embinit.models.masked_language_model import MaskedModelShape
 from embinit.models.memory import WidestBatch, runs_that_fit
-from embinit.models.starting import Start, learned_positions, table_measures, without_output
+from embinit.models.sizes import learned_positions, output_width, parameters_of, words_of
+from embinit.models.starting import Start, table_measures, without_output
 from embinit.models.transformer import StackedTransformer
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance
@@ -79,19 +75,6 @@ def check(run: RunSpec, data_dir: Path | None) -> None:
                 "whose model it is read by"
             )
         prepare(data, data_dir)
-
-
-def words_of(run: RunSpec) -> int:
-    """How many rows the run's tables have, special words included, known before any text."""
-    if run.data.most_words is None:
-        raise InputError(f"the spec of {run.data.task} must fix its vocabulary by most_words")
-    return run.data.most_words
-
-
-def parameters_of(run: RunSpec) -> Parameters:
-    """How many parameters the run's model has at pre-training and at fine-tuning."""
-    assert run.model is not None
-    return count_parameters(run.model, words_of(run), learned_positions(run, run.data))
 
 
 def train(
