@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from embinit.papers.causes import (
     RATIOS,
     REPAIRS,
     TIMES,
+    TableExperiment,
     contrast,
     experiments,
 )
@@ -89,6 +91,26 @@ def test_arms_differ_by_their_repairs_alone(experiment):
     # The widths of the curve are the same runs where they are the same tables.
     assert experiment.at(NARROW).runs_of(0) == [narrow]
     assert experiment.at(RATIOS[-1]).runs_of(0) == [runs[()]]
+
+
+def test_another_optimizer_changes_the_training_alone():
+    """Each table has its own source; the registered and the wide table are as under Adam."""
+    of_translation = [each for each in causes.every("micro") if each.role == causes.FOLLOWED]
+    assert {each.source_role for each in of_translation} == {"xavier", "glove", "bert", "t5"}
+    assert of_translation == causes.with_table("xavier", "glove", "bert", "t5")("micro")
+    for each in of_translation:
+        for name, rate in causes.RATES.items():
+            under = each.under(name)
+            for arm in (TableExperiment.narrow, TableExperiment.raw, TableExperiment.wide):
+                [adam], [other] = arm(each).runs_of(0), arm(under).runs_of(0)
+                assert other == replace(
+                    adam, training=replace(adam.training, optimizer=name, lr=rate)
+                )
+        [raw] = each.raw().runs_of(0)
+        assert raw.table.sigma is None
+        assert raw.table.source == (None if each.source_role == "xavier" else each.source)
+    with pytest.raises(InputError, match="did you mean 'sgd'"):
+        EVERY[0].under("sdg")
 
 
 def test_an_unknown_repair_or_cause_is_named():
