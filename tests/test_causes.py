@@ -204,6 +204,20 @@ def test_the_page_and_the_figures_tell_what_was_measured(benchmark, tmp_path, mo
         ElementTree.fromstring((tmp_path / name).read_text())
 
 
+def test_the_page_tells_of_other_optimizers(benchmark, tmp_path, monkeypatch):
+    """Each table under each optimizer; an arm that was not run is left empty."""
+    every = benchmark.by_optimizer(["xavier", "t5"], ["adafactor"])
+    assert list(every) == ["Xavier, Adam", "Xavier, Adafactor", "T5, Adam", "T5, Adafactor"]
+    page = tmp_path / "causes.md"
+    page.write_text("<!-- benchmarks/causes.py: optimizers -->\nold\n<!-- end -->\n")
+    monkeypatch.setattr(benchmark, "PAGE", page)
+    arms = {"registered width": [1.0, 3.0], "step": [4.0, 4.0]}
+    benchmark.write_optimizers({"seeds": [0, 2], "arms": {"T5, Adafactor": arms}})
+    [row] = [line for line in page.read_text().splitlines() if line.startswith("| T5")]
+    assert row == "| T5, Adafactor | 2.0 ± 1.4 |  |  | 4.0 ± 0.0 |  |"
+    assert "Seeds 0 to 1:" in page.read_text()
+
+
 def test_the_tables_beside_have_what_was_run():
     experiment = EVERY[0]
     runs = [
