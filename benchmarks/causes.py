@@ -97,22 +97,28 @@ def shares(contrasts: Mapping[str, Values]) -> dict[str, Values]:
     }
 
 
+def values_of(
+    quantities: Mapping[str, Quantity], session: Session, seeds: Sequence[int]
+) -> dict[str, list[float]]:
+    """Each quantity's values, one a seed; one whose runs are not all there is left out."""
+    every = {
+        name: [quantity.value(seed, session.result) for seed in seeds]
+        for name, quantity in quantities.items()
+    }
+    return {
+        name: [round(value, 4) for value in values if value is not None]
+        for name, values in every.items()
+        if None not in values
+    }
+
+
 def measured(session: Session, seeds: Sequence[int]) -> dict[str, Any]:
     """What every experiment's runs score, arm by arm, and the contrasts, one value a seed."""
-
-    def values(quantity: Quantity) -> list[float] | None:
-        found = [quantity.value(seed, session.result) for seed in seeds]
-        return None if None in found else [round(value, 4) for value in found if value is not None]
-
-    def told(quantities: Mapping[str, Quantity]) -> dict[str, list[float]]:
-        every = {name: values(quantity) for name, quantity in quantities.items()}
-        return {name: found for name, found in every.items() if found is not None}
-
     return {
         experiment.name: {
             "metric": experiment.metric.unit,
-            "arms": told(arms_of(experiment)),
-            "contrasts": told(contrasts_of(experiment)),
+            "arms": values_of(arms_of(experiment), session, seeds),
+            "contrasts": values_of(contrasts_of(experiment), session, seeds),
         }
         for experiment in experiments("micro")
     }
@@ -160,22 +166,17 @@ def train_optimizers(session: Session, seeds: range, tables: Sequence[str]) -> N
         }
         for name, experiment in by_optimizer(tables, ["adafactor"]).items()
     }
-    runs = [
-        run
-        for each in arms.values()
-        for arm in each.values()
-        for s in seeds
-        for run in arm.runs_of(s)
-    ]
-    session.want(runs)
-    session.ensure(runs)
-    values = {
-        name: {
-            arm: [quantity.value(seed, session.result) for seed in seeds]
-            for arm, quantity in of_name.items()
-        }
-        for name, of_name in arms.items()
-    }
+    if session.may_train:
+        runs = [
+            run
+            for each in arms.values()
+            for arm in each.values()
+            for seed in seeds
+            for run in arm.runs_of(seed)
+        ]
+        session.want(runs)
+        session.ensure(runs)
+    values = {name: values_of(each, session, seeds) for name, each in arms.items()}
     told = {"seeds": [seeds.start, len(seeds)], "arms": values}
     OPTIMIZED.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
     write_optimizers(told)
@@ -210,9 +211,12 @@ def main() -> None:
         default=["xavier", "t5"],
         help="the tables that they are trained from",
     )
+    parser.add_argument(
+        "--no-train", action="store_true", help="tell of the optimizers' arms in the store alone"
+    )
     options = parser.parse_args()
     seeds = range(options.first, options.first + options.seeds)
-    session = Session(Store(options.store), None, "cpu")
+    session = Session(Store(options.store), None, "cpu", may_train=not options.no_train)
     if options.optimizers:
         train_optimizers(session, seeds, options.tables)
         return
