@@ -61,7 +61,7 @@ TRAINED_BY: Mapping[str, str] = {"adafactor": "Adafactor", "sgd": "SGD"}
 """The other optimizers and their names for people."""
 
 RATES: Mapping[str, float] = {"adafactor": 0.02, "sgd": 0.05}
-"""Their rates in translation, by which Xavier's table of registered width fares best (docs)."""
+"""Their rates in translation: Xavier's table of registered width fares best, or within noise so."""
 
 OTHER_TABLES: Mapping[str, str] = {"bert": "BERT", "t5": "T5"}
 """The tables of language models, which are compared under several optimizers alone."""
