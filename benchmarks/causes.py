@@ -10,9 +10,11 @@ the seeds' own contrasts.
 
     python benchmarks/causes.py STORE --from 5000  seeds 5000 to 5002, which no claim uses
     python benchmarks/causes.py STORE --seeds 6    seeds 0 to 5, as the claims' second look
+    python benchmarks/causes.py STORE --optimizers    the arms that are trained by other optimizers
 
 It writes ``benchmarks/results/causes.json``, ``docs/causes-repairs.svg`` and
-``docs/causes-ratio.svg``, and the tables of ``docs/papers/causes.md``.
+``docs/causes-ratio.svg``, and the tables of ``docs/papers/causes.md``; with ``--optimizers``
+``benchmarks/results/causes-optimizers.json`` and that table alone.
 """
 
 from __future__ import annotations
@@ -30,24 +32,29 @@ from pages import Estimate, Values, estimate, spread, svg, table, text, write_pa
 from embinit.claims.comparisons import Quantity
 from embinit.papers.causes import (
     COMBINATIONS,
+    OTHER_TABLES,
     RATIOS,
     REPAIRS,
     TIMES,
+    TRAINED_BY,
     TableExperiment,
     contrast,
     experiments,
+    with_table,
 )
+from embinit.papers.causes.beside import UNDER
 from embinit.report.charts import Axis
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "causes.json"
+OPTIMIZED = HERE / "results" / "causes-optimizers.json"
 DOCS = HERE.parent / "docs"
 PAGE = DOCS / "papers" / "causes.md"
 
 COLOURS = {"xavier": "#1f6f8b", "glove": "#c0562f"}
-NAMES = {"xavier": "Xavier", "glove": "GloVe"}
+NAMES = {"xavier": "Xavier", "glove": "GloVe"} | OTHER_TABLES
 
 
 def arms_of(experiment: TableExperiment) -> dict[str, Quantity]:
@@ -90,25 +97,89 @@ def shares(contrasts: Mapping[str, Values]) -> dict[str, Values]:
     }
 
 
+def values_of(
+    quantities: Mapping[str, Quantity], session: Session, seeds: Sequence[int]
+) -> dict[str, list[float]]:
+    """Each quantity's values, one a seed; one whose runs are not all there is left out."""
+    every = {
+        name: [quantity.value(seed, session.result) for seed in seeds]
+        for name, quantity in quantities.items()
+    }
+    return {
+        name: [round(value, 4) for value in values if value is not None]
+        for name, values in every.items()
+        if None not in values
+    }
+
+
 def measured(session: Session, seeds: Sequence[int]) -> dict[str, Any]:
     """What every experiment's runs score, arm by arm, and the contrasts, one value a seed."""
-
-    def values(quantity: Quantity) -> list[float] | None:
-        found = [quantity.value(seed, session.result) for seed in seeds]
-        return None if None in found else [round(value, 4) for value in found if value is not None]
-
-    def told(quantities: Mapping[str, Quantity]) -> dict[str, list[float]]:
-        every = {name: values(quantity) for name, quantity in quantities.items()}
-        return {name: found for name, found in every.items() if found is not None}
-
     return {
         experiment.name: {
             "metric": experiment.metric.unit,
-            "arms": told(arms_of(experiment)),
-            "contrasts": told(contrasts_of(experiment)),
+            "arms": values_of(arms_of(experiment), session, seeds),
+            "contrasts": values_of(contrasts_of(experiment), session, seeds),
         }
         for experiment in experiments("micro")
     }
+
+
+def by_optimizer(tables: Sequence[str], optimizers: Sequence[str]) -> dict[str, TableExperiment]:
+    """The experiments on translation with some tables under Adam and other optimizers, by name."""
+    every = [each for each in with_table(*tables)("micro") if isinstance(each, TableExperiment)]
+    return {
+        f"{NAMES[each.source_role]}, {name}": trained
+        for each in every
+        for name, trained in (
+            ("Adam", each),
+            *((TRAINED_BY[optimizer], each.under(optimizer)) for optimizer in optimizers),
+        )
+    }
+
+
+def optimizers_table(results: Mapping[str, Any]) -> list[str]:
+    """Mean and standard deviation of each table's arms under each optimizer."""
+    return table(
+        ["table, optimizer", *UNDER],
+        [
+            [name, *(spread(arms[arm]) if arms.get(arm) else "" for arm in UNDER)]
+            for name, arms in results.items()
+        ],
+    )
+
+
+def write_optimizers(told: Mapping[str, Any]) -> None:
+    """The page's table on optimizers."""
+    first, number = told["seeds"]
+    lines = [f"Seeds {first} to {first + number - 1}:", "", *optimizers_table(told["arms"])]
+    write_parts(PAGE, Path(__file__).name, {"optimizers": lines})
+
+
+def train_optimizers(session: Session, seeds: range, tables: Sequence[str]) -> None:
+    """Train the arms of ``by_optimizer`` that the store lacks, and write what came of it."""
+    arms = {
+        name: {
+            arm: make(experiment)
+            for arm, make in UNDER.items()
+            # Xavier's table is at its registered width as it is.
+            if arm != "as it is" or experiment.source_role != "xavier"
+        }
+        for name, experiment in by_optimizer(tables, ["adafactor"]).items()
+    }
+    if session.may_train:
+        runs = [
+            run
+            for each in arms.values()
+            for arm in each.values()
+            for seed in seeds
+            for run in arm.runs_of(seed)
+        ]
+        session.want(runs)
+        session.ensure(runs)
+    values = {name: values_of(each, session, seeds) for name, each in arms.items()}
+    told = {"seeds": [seeds.start, len(seeds)], "arms": values}
+    OPTIMIZED.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    write_optimizers(told)
 
 
 def wanted(roles: Sequence[str]) -> list[Quantity]:
@@ -133,9 +204,22 @@ def main() -> None:
         default=["translation"],
         help="the tasks whose score is followed over R",
     )
+    parser.add_argument("--optimizers", action="store_true", help="the other optimizers' arms")
+    parser.add_argument(
+        "--tables",
+        nargs="*",
+        default=["xavier", "t5"],
+        help="the tables that they are trained from",
+    )
+    parser.add_argument(
+        "--no-train", action="store_true", help="tell of the optimizers' arms in the store alone"
+    )
     options = parser.parse_args()
     seeds = range(options.first, options.first + options.seeds)
-    session = Session(Store(options.store), None, "cpu")
+    session = Session(Store(options.store), None, "cpu", may_train=not options.no_train)
+    if options.optimizers:
+        train_optimizers(session, seeds, options.tables)
+        return
     runs = [run for arm in wanted(options.followed) for seed in seeds for run in arm.runs_of(seed)]
     session.want(runs)
     session.ensure(runs)

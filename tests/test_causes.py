@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from embinit.papers.causes import (
     RATIOS,
     REPAIRS,
     TIMES,
+    TableExperiment,
     contrast,
     experiments,
 )
@@ -89,6 +91,26 @@ def test_arms_differ_by_their_repairs_alone(experiment):
     # The widths of the curve are the same runs where they are the same tables.
     assert experiment.at(NARROW).runs_of(0) == [narrow]
     assert experiment.at(RATIOS[-1]).runs_of(0) == [runs[()]]
+
+
+def test_another_optimizer_changes_the_training_alone():
+    """Each table has its own source; the registered and the wide table are as under Adam."""
+    of_translation = [each for each in causes.every("micro") if each.role == causes.FOLLOWED]
+    assert {each.source_role for each in of_translation} == {"xavier", "glove", "bert", "t5"}
+    assert of_translation == causes.with_table("xavier", "glove", "bert", "t5")("micro")
+    for each in of_translation:
+        for name, rate in causes.RATES.items():
+            under = each.under(name)
+            for arm in (TableExperiment.narrow, TableExperiment.raw, TableExperiment.wide):
+                [adam], [other] = arm(each).runs_of(0), arm(under).runs_of(0)
+                assert other == replace(
+                    adam, training=replace(adam.training, optimizer=name, lr=rate)
+                )
+        [raw] = each.raw().runs_of(0)
+        assert raw.table.sigma is None
+        assert raw.table.source == (None if each.source_role == "xavier" else each.source)
+    with pytest.raises(InputError, match="did you mean 'sgd'"):
+        EVERY[0].under("sdg")
 
 
 def test_an_unknown_repair_or_cause_is_named():
@@ -180,6 +202,20 @@ def test_the_page_and_the_figures_tell_what_was_measured(benchmark, tmp_path, mo
     assert "| GloVe, inference, trained |" not in told
     for name in ("causes-repairs.svg", "causes-ratio.svg"):
         ElementTree.fromstring((tmp_path / name).read_text())
+
+
+def test_the_page_tells_of_other_optimizers(benchmark, tmp_path, monkeypatch):
+    """Each table under each optimizer; an arm that was not run is left empty."""
+    every = benchmark.by_optimizer(["xavier", "t5"], ["adafactor"])
+    assert list(every) == ["Xavier, Adam", "Xavier, Adafactor", "T5, Adam", "T5, Adafactor"]
+    page = tmp_path / "causes.md"
+    page.write_text("<!-- benchmarks/causes.py: optimizers -->\nold\n<!-- end -->\n")
+    monkeypatch.setattr(benchmark, "PAGE", page)
+    arms = {"registered width": [1.0, 3.0], "step": [4.0, 4.0]}
+    benchmark.write_optimizers({"seeds": [0, 2], "arms": {"T5, Adafactor": arms}})
+    [row] = [line for line in page.read_text().splitlines() if line.startswith("| T5")]
+    assert row == "| T5, Adafactor | 2.0 ± 1.4 |  |  | 4.0 ± 0.0 |  |"
+    assert "Seeds 0 to 1:" in page.read_text()
 
 
 def test_the_tables_beside_have_what_was_run():

@@ -162,7 +162,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class TrainingSpec(Recipe):
-    """How a model is trained on a task: by Adam with a constant learning rate.
+    """How a model is trained on a task, with a constant learning rate.
 
     Attributes:
         batch_size: How many examples a batch has.
@@ -172,6 +172,10 @@ class TrainingSpec(Recipe):
         eps: Adam's epsilon.
         precision: The precision of matrix products.
         validation_bleu: Whether BLEU on the validation split is recorded epoch by epoch.
+        optimizer: A name in ``runs.optimizers.OPTIMIZERS``. ``adam`` and ``adamw`` (which decays
+            matrices and tables by 0.01) have the betas and the epsilon above; ``sgd`` has momentum
+            0.9; ``adafactor`` has steps in proportion to each parameter's root mean square, and so
+            to a table's width.
     """
 
     batch_size: int
@@ -181,6 +185,7 @@ class TrainingSpec(Recipe):
     eps: float = 1e-9
     precision: str = "float32"
     validation_bleu: bool = _later(False)
+    optimizer: str = _later("adam")
 
     kind: ClassVar[str] = "training"
 

@@ -450,8 +450,8 @@ def kind_of(run: RunSpec) -> Kind:
 def own_code(run: RunSpec) -> str:
     """A digest of the code that makes a run and is not embinit's own; "" where all of it is.
 
-    It covers the kind of run, the init, the source, the positions and the tasks. So a run has
-    another key once one of them is changed.
+    It covers the kind of run, the init, the source, the positions, the optimizer and the tasks. So
+    a run has another key once one of them is changed.
 
     Raises:
         InputError: Nobody registered one of them.
@@ -463,6 +463,7 @@ def own_code(run: RunSpec) -> str:
         codes += _codes_of_model(run.model)
     if isinstance(run.training, ExtensionSpec):
         codes += _codes_of_extension(run.training)
+    codes += _codes_of_optimizers(run.training)
     return "/".join(filter(None, codes))
 
 
@@ -472,6 +473,17 @@ def _codes_of_extension(recipe: ExtensionSpec) -> Iterator[str]:
     for name in (recipe.method, recipe.output_method):
         if name in METHODS:
             yield METHODS.code(name, lambda method: method.make)
+
+
+def _codes_of_optimizers(recipe: Recipe | None) -> Iterator[str]:
+    trained = [recipe]
+    if isinstance(recipe, TransferSpec):
+        trained += [task.training for task in recipe.tasks]
+    for each in trained:
+        if isinstance(each, TrainingSpec) and each.optimizer != "adam":
+            from embinit.runs.optimizers import OPTIMIZERS
+
+            yield OPTIMIZERS.code(each.optimizer, lambda entry: entry.make)
 
 
 def _codes_of_tables(run: RunSpec) -> Iterator[str]:
@@ -523,7 +535,12 @@ def _model_words(run: RunSpec) -> str:
 
 
 def _tuning_words(recipe: TrainingSpec) -> str:
-    return f"{_times(recipe.epochs)}, batches of {recipe.batch_size}, rate {recipe.lr:g}"
+    told = f"{_times(recipe.epochs)}, batches of {recipe.batch_size}, rate {recipe.lr:g}"
+    if recipe.optimizer == "adam":
+        return told
+    from embinit.runs.optimizers import OPTIMIZERS
+
+    return f"{told}, {OPTIMIZERS[recipe.optimizer].words}"
 
 
 def _text_words(recipe: LanguageModelSpec) -> str:

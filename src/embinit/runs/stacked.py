@@ -1,8 +1,9 @@
 """What training and pre-training share: one stacked model, its batches, its steps, its memory.
 
-A ``StackedTrainer`` owns length buckets, the seeds' dropout, Adam, CUDA graphs and the loop over
-epochs; what a batch's loss is and what is measured after an epoch is left open. Around it stand
-the parts of a cohort that fit in memory, and the cache that keeps the newest trainer on a GPU.
+A ``StackedTrainer`` owns length buckets, the seeds' dropout, the optimizer, CUDA graphs and the
+loop over epochs; what a batch's loss is and what is measured after an epoch is left open. Around it
+stand the parts of a cohort that fit in memory, and the cache that keeps the newest trainer on a
+GPU.
 
 Shapes: R runs of S seeds, B examples.
 """
@@ -28,10 +29,10 @@ from embinit.models.layers import SeedDropout
 from embinit.models.memory import ran_out
 from embinit.models.starting import Start
 from embinit.randomness import stream, stream_seed
+from embinit.runs.optimizers import OPTIMIZERS, Settings
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult
 from embinit.runs.scoring import Curves
-from embinit.specs import LanguageModelSpec, PretrainingSpec, TrainingSpec
 
 Progress = Callable[[float], None]
 """Told the share of the work that is done, 0 to 1."""
@@ -43,8 +44,8 @@ LANES = 16
 """Elements that a CPU handles at once, at most.
 
 What is left over after the last full vector is computed by other instructions, which round
-differently. So that a run's bits do not depend on its place in the stack, Adam learns a parameter
-of which a run has no multiple of this many elements run by run.
+differently. So that a run's bits do not depend on its place in the stack, a parameter of which a
+run has no multiple of this many elements is learnt run by run.
 """
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -65,19 +66,22 @@ class StackedTrainer(ABC, Generic[Model]):
         model: The stacked model of all runs.
         curves: What is measured of each epoch.
         learn: Learns a batch: ``step``, on a GPU replayed from CUDA graphs.
-        pieces: Parameters that Adam learns run by run, and each run's piece: those with elements
-            left over (see ``LANES``), and tables that learn at a rate of their own.
+        recorded: Whether its steps are replayed from CUDA graphs.
+        pieces: Parameters that are learnt run by run, and each run's piece: those with elements
+            left over (see ``LANES``), tables that learn at a rate of their own, and all those of
+            an optimizer that learns so (see ``optimizers.StackedOptimizer``).
     """
 
     def __init__(
         self,
         start: Start,
         model: Model,
-        settings: TrainingSpec | PretrainingSpec | LanguageModelSpec,
+        settings: Settings,
         device: str,
         purpose: str = "",
         lr: Tensor | None = None,
         generators: Sequence[torch.Generator] = (),
+        optimizer: str = "adam",
     ) -> None:
         """A trainer that has learnt nothing yet.
 
@@ -89,6 +93,10 @@ class StackedTrainer(ABC, Generic[Model]):
             purpose: Is appended to the names of the random streams.
             lr: The learning rate, if it changes; a tensor, so that graphs read each step's own.
             generators: What a step draws from besides dropout.
+            optimizer: A name in ``optimizers.OPTIMIZERS``.
+
+        Raises:
+            InputError: Nobody registered the optimizer.
         """
         spec = start.specs[0].model
         assert spec is not None
@@ -106,38 +114,44 @@ class StackedTrainer(ABC, Generic[Model]):
             self.seed_of_run,
             spec.dropout,
         )
+        entry = OPTIMIZERS[optimizer]
+        self.recorded = self.on_gpu and entry.recorded
         learnt = [parameter for parameter in model.parameters() if parameter.requires_grad]
         times = [spec.table.rate for spec in start.specs]
-        tables = set() if set(times) == {1.0} else _tables(model)
+        trained = [spec.table.trained for spec in start.specs]
+        tables = _tables(model) if entry.by_run or set(times) != {1.0} else set()
         self.pieces = {
             parameter: [nn.Parameter(of_run) for of_run in parameter.detach().unbind()]
             for parameter in learnt
-            if parameter in tables or (parameter[0].numel() % LANES and not self.on_gpu)
+            if entry.by_run
+            or parameter in tables
+            or (parameter[0].numel() % LANES and not self.on_gpu)
         }
-        groups = defaultdict(list, {1.0: [each for each in learnt if each not in self.pieces]})
+        whole = [each for each in learnt if each not in self.pieces]
+        groups = defaultdict(list, {1.0: whole} if whole else {})
         for parameter, pieces in self.pieces.items():
             of_runs = times if parameter in tables else [1.0] * self.runs
-            for piece, factor in zip(pieces, of_runs, strict=True):
-                groups[factor].append(piece)
+            for piece, factor, learns in zip(pieces, of_runs, trained, strict=True):
+                # A frozen table's gradient is zero, but it would decay.
+                if learns or parameter not in tables or not entry.by_run:
+                    groups[factor].append(piece)
         # A rate that changes is a tensor, of which every factor has its own.
         self._rates = (
             {}
             if lr is None
             else {1.0: lr} | {factor: lr * factor for factor in groups if factor != 1.0}
         )
-        self.optimizer = torch.optim.Adam(
+        self.optimizer = entry.make(
             [
                 {"params": each, "lr": self._rates.get(factor, settings.lr * factor)}
                 for factor, each in groups.items()
             ],
-            betas=settings.betas,
-            eps=settings.eps,
-            fused=True,
-            capturable=self.on_gpu,
+            settings,
+            self.recorded,
         )
         self.total = torch.zeros(self.runs, device=device)
         self.learn: Step = self.step
-        if self.on_gpu:
+        if self.recorded:
             self.learn = Replayed(self.step, cuda_graphs([*self.dropout.generators, *generators]))
         self.begin()
 

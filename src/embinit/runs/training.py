@@ -1,7 +1,8 @@
 """Training a cohort: one stacked model, one loop, one result for each run.
 
-Section 4 and A.2 of the paper: Adam (0.9, 0.98, 1e-9) at a constant learning rate; after every
-epoch the validation split; translation's test BLEU is that of the best epoch (see ``scoring``).
+Section 4 and A.2 of the paper: Adam (0.9, 0.98, 1e-9) at a constant learning rate, unless another
+optimizer is asked for; after every epoch the validation split; translation's test BLEU is that of
+the best epoch (see ``scoring``).
 A run whose loss stops being a number ends there with its reason; the others go on.
 """
 
@@ -87,7 +88,7 @@ def _trainer_of(cohort: Cohort, data_dir: Path | None, device: str) -> CohortTra
         kept.take(cohort)
         return kept
     trainer = CohortTraining(cohort, data_dir, device)
-    if trainer.on_gpu:
+    if trainer.recorded:
         graph_cache.put(key, trainer)
     return trainer
 
@@ -120,7 +121,7 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         model = start.model()
         if carried is not None:
             carry(model, carried)
-        super().__init__(start, model, training, device)
+        super().__init__(start, model, training, device, optimizer=training.optimizer)
 
     def take(self, cohort: Cohort) -> None:
         """Train another cohort with the same key next."""

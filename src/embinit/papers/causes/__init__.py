@@ -14,6 +14,9 @@ all eight combinations of the repairs on a table ``TIMES`` as wide as the regist
 
 Widths are told as R = 2 D σ², the energy of the words over that of the sinusoids, where the table
 is multiplied by √D. The registered tables have R = 0.3125, near Xavier's; published GloVe has 82.
+
+The step is Adam's own. ``TableExperiment.under`` trains by other optimizers, each at a rate of its
+own (``RATES``), and ``others`` are experiments with BERT's and T5's tables.
 """
 
 from __future__ import annotations
@@ -54,6 +57,15 @@ COMBINATIONS = tuple(
 TABLES: Mapping[str, str] = {"xavier": "xavier", "glove": "pretrained"}
 """Each table's init."""
 
+TRAINED_BY: Mapping[str, str] = {"adafactor": "Adafactor", "sgd": "SGD"}
+"""The other optimizers and their names for people."""
+
+RATES: Mapping[str, float] = {"adafactor": 0.02, "sgd": 0.05}
+"""Their rates in translation: Xavier's table of registered width fares best, or within noise so."""
+
+OTHER_TABLES: Mapping[str, str] = {"bert": "BERT", "t5": "T5"}
+"""The tables of language models, which are compared under several optimizers alone."""
+
 FOLLOWED = "translation"
 """The role of the task whose score is followed over R."""
 
@@ -76,6 +88,13 @@ RATIO = Family(
     "causes/ratio",
     {"micro": 7},
     says="Ratio: the score over the energy of words to that of positions",
+    registration=REGISTERED,
+)
+OPTIMIZERS = Family(
+    "causes/optimizers",
+    {"micro": 10},
+    says="Optimizers: the step is Adam's; Adafactor, whose steps are proportional to the table, "
+    "lacks it",
     registration=REGISTERED,
 )
 
@@ -122,6 +141,27 @@ class TableExperiment(Experiment):
             ratio: R = 2 D σ².
         """
         return self.changed(f"at R = {ratio:.2g}", sigma=sigma_at(ratio, GLOVE.dim))[self.baseline]
+
+    def raw(self) -> Quantity:
+        """The metric with the table as its source has it, as wide as it is."""
+        return self.changed("as it is", sigma=None)[self.baseline]
+
+    def under(self, optimizer: str) -> TableExperiment:
+        """The same experiment, trained by another optimizer at its own rate.
+
+        Raises:
+            InputError: The optimizer has no rate here.
+        """
+        if optimizer not in RATES:
+            raise InputError(
+                f"no rate is known for {optimizer!r}: {nearest(optimizer, RATES)}"
+                f"there are {', '.join(RATES)}"
+            )
+        changed = self.with_training(
+            f"under {TRAINED_BY[optimizer]}", optimizer=optimizer, lr=RATES[optimizer]
+        )
+        assert isinstance(changed, TableExperiment)
+        return changed
 
     def still(self) -> TableExperiment:
         """The same experiment with a table that is not trained."""
@@ -204,6 +244,44 @@ def experiments(tier: str) -> tuple[TableExperiment, ...]:
 def on(*roles: str) -> Callable[[str], list[Experiment]]:
     """A function that gives a tier's experiments on the tasks of some roles; none means all."""
     return lambda tier: [each for each in experiments(tier) if not roles or each.role in roles]
+
+
+@cache
+def others(tier: str) -> tuple[TableExperiment, ...]:
+    """The tier's experiments on translation with language models' tables.
+
+    Raises:
+        KeyError: The paper has no such tier.
+    """
+    [like] = [
+        each for each in experiments(tier) if (each.role, each.source_role) == (FOLLOWED, "glove")
+    ]
+    return tuple(
+        replace(
+            like,
+            name=f"{table}-{like.data.task}",
+            source=f"micro-{table}",
+            source_label=label,
+            source_role=table,
+        )
+        for table, label in OTHER_TABLES.items()
+    )
+
+
+def every(tier: str) -> tuple[TableExperiment, ...]:
+    """All of the tier's experiments.
+
+    Raises:
+        KeyError: The paper has no such tier.
+    """
+    return (*experiments(tier), *others(tier))
+
+
+def with_table(*tables: str) -> Callable[[str], list[Experiment]]:
+    """A function that gives a tier's experiments on translation with some tables."""
+    return lambda tier: [
+        each for each in every(tier) if each.role == FOLLOWED and each.source_role in tables
+    ]
 
 
 def drawn(tier: str) -> list[Experiment]:

@@ -9,11 +9,13 @@ from embinit.papers import Beside, by_arm, table_of_arms
 from embinit.papers.causes import (
     COMBINATIONS,
     FOLLOWED,
+    RATES,
     RATIOS,
     TIERS,
     TIMES,
     TableExperiment,
     experiments,
+    others,
 )
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
@@ -39,16 +41,30 @@ WIDTHS: dict[str, Arm] = {f"R = {ratio:.2g}": _at(ratio) for ratio in RATIOS}
 """The widths that scores are followed over."""
 
 
+UNDER: dict[str, Arm] = {
+    "registered width": TableExperiment.narrow,
+    "as it is": TableExperiment.raw,
+    **{
+        " + ".join(chosen) or f"{TIMES} × as wide": _wide(chosen)
+        for chosen in ((), ("step",), ("scale", "ratio"))
+    },
+}
+"""The arms that are compared under other optimizers."""
+
+
 def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
     """The factorial, and the score over R with trained and frozen tables, with what was run."""
     every = experiments(tier)
     followed = [each for each in every if each.role == FOLLOWED]
     frozen = [each.still() for each in followed]
+    adafactor = [each.under("adafactor") for each in (*followed, *others(tier))]
     of_arms = by_arm(results)
     tables = [
         _table("The repairs of a wide table", every, COMBINED, of_arms),
         _table("The score over R", followed, WIDTHS, of_arms),
         _table("The score over R, tables frozen", frozen, WIDTHS, of_arms),
+        _table("Under Adafactor", adafactor, UNDER, of_arms),
+        _table("Other tables under Adam", others(tier), UNDER, of_arms),
     ]
     return [table for table in tables if table.rows]
 
@@ -82,4 +98,6 @@ def methods(tier: str) -> list[str]:
             f"{setting.batch_size}, Adam, a constant rate."
             for setting in TIERS[tier]
         ),
+        f"Under Adafactor translation's rate is {RATES['adafactor']:g}, times each parameter's "
+        "root mean square.",
     ]

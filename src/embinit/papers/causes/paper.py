@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embinit.papers import Paper, Tier
-from embinit.papers.causes import EFFECTS, RATIO, REPAIR, experiments
+from embinit.papers.causes import EFFECTS, OPTIMIZERS, RATIO, REPAIR, every
 from embinit.papers.causes.beside import beside, methods
 
 PAPER = Paper(
@@ -11,8 +11,8 @@ PAPER = Paper(
     citation="Causes: why wide tables cost, three causes taken apart (exploratory, of embinit)",
     short="Causes (exploratory)",
     tiers={"micro": Tier("micro", "a miniature: text of a language that code makes from a seed.")},
-    experiments=experiments,
-    families=(REPAIR, EFFECTS, RATIO),
+    experiments=every,
+    families=(REPAIR, EFFECTS, RATIO, OPTIMIZERS),
     beside=beside,
     methods=methods,
 )
