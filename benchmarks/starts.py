@@ -197,14 +197,22 @@ def measured(session: Session, seeds: Mapping[str, Sequence[int]]) -> dict[str, 
 
 
 def measured_on_real_text(session: Session, seeds: Sequence[int]) -> dict[str, Any]:
-    """What each start scores on each task and with each source of real text, one value a seed."""
-    return {
-        experiment.name: {
-            name: [round(experiment.start(name).value(seed, session.result), 4) for seed in seeds]
-            for name in experiment.starts
+    """What each start scores on each task and with each source of real text, one value a seed.
+
+    Arms that were not run are left out.
+    """
+    told = {}
+    for experiment in experiments("sample"):
+        arms = {name: experiment.start(name) for name in experiment.starts}
+        found = {
+            name: [arm.value(seed, session.result) for seed in seeds] for name, arm in arms.items()
         }
-        for experiment in experiments("sample")
-    }
+        told[experiment.name] = {
+            name: [round(value, 4) for value in values if value is not None]
+            for name, values in found.items()
+            if None not in values
+        }
+    return told
 
 
 def main() -> None:
@@ -477,10 +485,11 @@ def real_table(told: Mapping[str, Any]) -> list[str]:
         [
             experiment,
             half,
-            *(spread(told[half]["scores"][experiment][name]) for name in REAL_LABELS),
+            *(spread(of[name]) if name in of else "–" for name in REAL_LABELS),
         ]
         for experiment in told[halves[0]]["scores"]
         for half in halves
+        for of in (told[half]["scores"][experiment],)
     ]
     return table(head, rows)
 
@@ -491,6 +500,8 @@ def real_gaps_table(told: Mapping[str, Any]) -> list[str]:
     head = ["difference", "seeds", *told[halves[0]]["scores"]]
 
     def gap(of: Mapping[str, Values], left: str, right: str) -> str:
+        if left not in of or right not in of:
+            return "–"
         return estimate([a - b for a, b in zip(of[left], of[right], strict=True)]).told()
 
     rows = [
