@@ -127,7 +127,7 @@ def test_a_setting_that_came_later_leaves_stored_runs_valid():
                 "bias",
             ),
         ),
-        ("training", ("validation_bleu",)),
+        ("training", ("validation_bleu", "optimizer")),
         ("table", ("sigma", "rate")),
     ):
         for name in names:
@@ -140,9 +140,10 @@ def test_a_setting_that_came_later_leaves_stored_runs_valid():
         one.with_model(attention="rotary"),
         trained_for_times(one, 3),
         replace(one, training=replace(one.training, validation_bleu=True)),
+        replace(one, training=replace(one.training, optimizer="sgd")),
     ]
     digests = {run.digest(), *(other.run("pretrained", 0).digest() for other in changed)}
-    assert len(digests) == 6
+    assert len(digests) == 7
 
 
 def test_the_papers_settings_are_table_5s():

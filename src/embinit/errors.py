@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import enum
 import errno
+import functools
+import importlib.util
 import re
 
 # Control characters move a terminal's cursor and are not valid in HTML; those of writing direction
@@ -93,3 +95,20 @@ def lacking_models(error: ModuleNotFoundError) -> InputError | None:
         f"embinit's own models and tables need {name}, which isn't installed: "
         "pip install 'embinit[models]'"
     )
+
+
+@functools.cache
+def require_models() -> None:
+    """Does nothing where the extra ``models`` is installed. Nothing is imported.
+
+    Raises:
+        InputError: One of its packages isn't there.
+    """
+    for name in MODELS:
+        lacking = ModuleNotFoundError(f"No module named {name!r}", name=name)
+        try:
+            there = importlib.util.find_spec(name) is not None
+        except ModuleNotFoundError:
+            there = False
+        if not there:
+            raise lacking_models(lacking) or lacking

@@ -16,7 +16,8 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case, read
 from embinit.claims.lock import lock_beside
 from embinit.claims.statements import Statement
-from embinit.errors import InputError, lacking_models
+from embinit.errors import InputError, lacking_models, require_models
+from embinit.runs.kinds import kind_of
 
 UNREADABLE: pytest.StashKey[str] = pytest.StashKey()
 
@@ -71,7 +72,14 @@ def read_item(item: pytest.Function, family: Family) -> Case:
         raise InputError(
             "a claim can't be parametrised: name several experiments, or write several claims"
         )
-    return read(item.obj, given, family, lock_beside(item.path))
+    case = read(item.obj, given, family, lock_beside(item.path))
+    # Without them it could not run, which is no result: a session of such claims must not pass.
+    arms = (run for comparison in case.comparisons for run in comparison.arms())
+    if not item.config.option.collectonly and any(
+        getattr(kind_of(run), "needs_models", False) for run in arms
+    ):
+        require_models()
+    return case
 
 
 NO_CLAIM = "it takes an experiment and is no claim; decorate it: @claim(id, says=…, family=…, on=…)"

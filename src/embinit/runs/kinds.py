@@ -141,6 +141,8 @@ class _Kind:
 
     random_scores: ClassVar[bool] = True
     random_tables: ClassVar[bool] = False
+    needs_models: ClassVar[bool] = True
+    """Whether its runs need the extra ``models``."""
 
     def reads(self, run: RunSpec) -> Sequence[DataSpec]:
         return (run.data,)
@@ -397,6 +399,7 @@ class FunctionKind(_Kind):
     """Calls a user's function, which returns its measures."""
 
     recipe = FunctionSpec
+    needs_models = False
 
     def reads(self, run: RunSpec) -> Sequence[DataSpec]:
         return ()

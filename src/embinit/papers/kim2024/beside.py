@@ -224,9 +224,7 @@ def _spread(tier: str, runs: Runs) -> Beside | None:
         results, cells, table = runs.of(experiment, init), [label], None
         if results:
             table = (results[0].positions if of_positions else results[0].tables).get("encoder")
-        from embinit.tables.positions import multiplier
-
-        times = multiplier("sqrt(D)", table.dim) if times_root and table else 1.0
+        times = math.sqrt(table.dim) if times_root and table else 1.0
         for ours, printed in STATISTICS.items():
             here = getattr(table, ours) * times if table else math.nan
             written = f"{here:.3g}".replace("-", "−") if math.isfinite(here) else "–"
