@@ -35,7 +35,6 @@ from embinit.claims.registration import Registration
 from embinit.errors import InputError
 from embinit.papers.settings import MICRO_SHORT, TaskSetting, micro_source, sigma_at
 from embinit.registry import nearest
-from embinit.runs.measures import MEASURES
 
 TIMES = 8
 """How many times wider the wide table is. A power of two, whose products are exact."""
@@ -218,23 +217,14 @@ def experiments(tier: str) -> tuple[TableExperiment, ...]:
         KeyError: The paper has no such tier.
     """
     return tuple(
-        TableExperiment(
+        setting.experiment(
+            TableExperiment,
+            tier,
+            GLOVE,
             name=f"{table}-{setting.task}",
-            tier=tier,
-            role=setting.role,
-            source=GLOVE.source,
-            source_label=GLOVE.label,
-            data=setting.data(GLOVE),
-            model=setting.model(GLOVE),
-            training=setting.training,
-            metric=MEASURES[setting.metric],
-            seeds=setting.seeds,
-            most_seeds=setting.most_seeds,
-            margin=setting.margin,
             source_role=table,
             sigma=sigma_at(NARROW, GLOVE.dim),
             baseline=init,
-            planted=setting.planted,
         )
         for setting in TIERS[tier]
         for table, init in TABLES.items()

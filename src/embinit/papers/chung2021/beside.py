@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, cast
 
-from embinit.claims.comparisons import OTHER_SEEDS
-from embinit.papers import Beside, mean_and_spread
+from embinit.papers import Beside, by_arm, mean_and_spread
 from embinit.papers.chung2021 import SETTINGS, USUAL, Setting
 from embinit.runs.measures import Measure, task_accuracy, task_transfer
 from embinit.runs.results import RunResult
-from embinit.specs import ModelSpec, RunSpec, TransferSpec, canonical
+from embinit.specs import ModelSpec, RunSpec, TransferSpec
 from embinit.tables.recipes import INITS
 
 Arm = list[RunResult]
@@ -72,11 +71,7 @@ def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
         if nothing was run.
     """
     setting = SETTINGS[tier]
-    arms: dict[str, Arm] = {}
-    for result in results:
-        spec = result.spec
-        if spec.data == setting.text and spec.seed < OTHER_SEEDS:
-            arms.setdefault(canonical(replace(spec, seed=0)), []).append(result)
+    arms = by_arm(result for result in results if result.spec.data == setting.text)
     ordered = sorted(arms.values(), key=lambda arm: _order(arm[0].spec, setting))
     if not ordered:
         return []

@@ -224,29 +224,10 @@ def experiments(
         InputError: The paper has no such tier.
     """
     return [
-        _experiment(name, task, source)
+        task.experiment(Experiment, name, source)
         for task, source in settings(name).settings
         if source.role in sources and task.role in roles
     ]
-
-
-def _experiment(tier: str, task: TaskSetting, source: SourceSetting) -> Experiment:
-    return Experiment(
-        name=f"{source.role}-{task.task}",
-        tier=tier,
-        role=task.role,
-        source=source.source,
-        source_label=source.label,
-        data=task.data(source),
-        model=task.model(source),
-        training=task.training,
-        metric=MEASURES[task.metric],
-        seeds=task.seeds,
-        margin=task.margin,
-        source_role=source.role,
-        most_seeds=task.most_seeds,
-        planted=task.planted,
-    )
 
 
 RIGHT = replace(MEASURES["accuracy"], unit="% right", test=None)

@@ -44,7 +44,6 @@ from embinit.papers.settings import (
     sigma_at,
 )
 from embinit.registry import nearest
-from embinit.runs.measures import MEASURES
 from embinit.specs import PositionSpec, TrainingSpec
 
 TRAINED_RATIO = 0.3125
@@ -259,23 +258,13 @@ def experiments(tier: str) -> tuple[StartExperiment, ...]:
         KeyError: The paper has no such tier.
     """
     return tuple(
-        StartExperiment(
+        setting.experiment(
+            StartExperiment,
+            tier,
+            source,
             name=setting.task if tier == "micro" else f"{source.role}-{setting.task}",
-            tier=tier,
-            role=setting.role,
-            source=source.source,
-            source_label=source.label,
-            data=setting.data(source),
-            model=setting.model(source),
-            training=setting.training,
-            metric=MEASURES[setting.metric],
-            seeds=setting.seeds,
-            most_seeds=setting.most_seeds,
-            margin=setting.margin,
-            source_role=source.role,
             sigma=sigma_at(TRAINED_RATIO, source.dim) if tier == "micro" else None,
             baseline=BASELINE,
-            planted=setting.planted,
         )
         for source in SOURCES[tier]
         for setting in TIERS[tier]
@@ -284,13 +273,7 @@ def experiments(tier: str) -> tuple[StartExperiment, ...]:
 
 def on(*roles: str) -> Callable[[str], list[Experiment]]:
     """A function that gives the experiments of ``micro`` on tasks of some roles; none means all."""
-
-    def chosen(tier: str) -> list[Experiment]:
-        if tier != "micro":
-            return []
-        return [each for each in experiments(tier) if not roles or each.role in roles]
-
-    return chosen
+    return lambda tier: _chosen("micro", tier, roles)
 
 
 def controls(tier: str) -> list[Experiment]:
@@ -299,20 +282,19 @@ def controls(tier: str) -> list[Experiment]:
 
 
 def on_real_text(*roles: str, source: str = "") -> Callable[[str], list[Experiment]]:
-    """A function that gives the experiments on real text; none on ``micro``.
+    """A function that gives the experiments of ``sample``.
 
     Args:
         roles: The tasks' roles; none means all.
         source: The source's role; all if it is empty.
     """
+    return lambda tier: _chosen("sample", tier, roles, source)
 
-    def chosen(tier: str) -> list[Experiment]:
-        if tier == "micro":
-            return []
-        return [
-            each
-            for each in experiments(tier)
-            if (not roles or each.role in roles) and source in ("", each.source_role)
-        ]
 
-    return chosen
+def _chosen(of: str, tier: str, roles: Sequence[str], source: str = "") -> list[Experiment]:
+    every = experiments(tier) if tier == of else ()
+    return [
+        each
+        for each in every
+        if (not roles or each.role in roles) and source in ("", each.source_role)
+    ]
