@@ -9,6 +9,9 @@ own. What a start does to words and positions before any training needs no seeds
     python benchmarks/starts.py STORE --from 5000   seeds that no claim uses
     python benchmarks/starts.py STORE               the claims' own
     python benchmarks/starts.py STORE --data-dir DIR [--from 5000]   real text alone
+    python benchmarks/starts.py STORE --starts untied [--from 5000]   some starts alone
+
+What was told before of arms that the store lacks is kept.
 
 It writes ``benchmarks/results/starts.json``, ``docs/starts.svg``, and the tables of
 ``docs/papers/starts.md`` and ``docs/which-start.md``.
@@ -170,12 +173,15 @@ def adjectives(table_of: Tensor, vocabulary: Vocabulary) -> dict[str, float]:
     return {name: cosines[chosen].mean().item() for name, chosen in pairs.items()}
 
 
-def measured(session: Session, seeds: Mapping[str, Sequence[int]]) -> dict[str, Any]:
-    """What each start scores on each task, one value a seed; arms that were not run are left out.
+def measured(
+    session: Session, seeds: Mapping[str, Sequence[int]], before: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What each start scores on each task, one value a seed.
 
     Args:
         session: Has the results.
         seeds: The seeds of each kind of arms.
+        before: What was told of the same seeds before, which is kept of arms that were not run.
     """
 
     def values(quantity: Quantity, of: Sequence[int]) -> list[float] | None:
@@ -187,7 +193,10 @@ def measured(session: Session, seeds: Mapping[str, Sequence[int]]) -> dict[str, 
             kind: {
                 name: found
                 for name, arm in arms.items()
-                if (found := values(arm, seeds[kind])) is not None
+                if (
+                    found := values(arm, seeds[kind])
+                    or before.get(experiment.role, {}).get(kind, {}).get(name)
+                )
             }
             for kind, arms in (arms_of(experiment) | further_arms_of(experiment)).items()
             if kind in seeds
@@ -222,6 +231,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
     parser.add_argument("--only-stored", action="store_true", help="train nothing")
+    parser.add_argument("--starts", nargs="+", choices=STARTS, help="train these alone")
     parser.add_argument("--data-dir", type=Path, help="real text and vectors; nothing else is told")
     options = parser.parse_args()
     explored = options.first >= FIRST_SEED
@@ -239,24 +249,25 @@ def main() -> None:
         tell_real_text(told, session, HALVES[not explored], list(seeds["trained"]))
         return
     if not options.only_stored:
-        wanted = seeds | (further if explored else {})
+        wanted = seeds | (further if explored and not options.starts else {})
         runs = [
             run
             for experiment in experiments("micro")
             for kind, arms in (arms_of(experiment) | further_arms_of(experiment)).items()
-            for arm in arms.values()
+            for name, arm in arms.items()
+            if not options.starts or name in options.starts
             for seed in wanted.get(kind, ())
             for run in arm.runs_of(seed)
         ]
         session.want(runs)
         session.ensure(runs)
-    told[HALVES[not explored]] = {
-        "seeds": list(seeds["trained"]),
-        "scores": measured(session, seeds),
-    }
+    half, of = HALVES[not explored], list(seeds["trained"])
+    before = told.get(half, {})
+    kept = before["scores"] if before.get("seeds") == of else {}
+    told[half] = {"seeds": of, "scores": measured(session, seeds, kept)}
     if explored:
         told["sums"] = {each.role: sums_of(each) for each in experiments("micro")}
-        told["further"] = measured(session, further)
+        told["further"] = measured(session, further, told.get("further", {}))
     save(told)
 
 

@@ -189,7 +189,7 @@ def test_parameters_are_as_many_as_llamas(tied):
     assert CausalModelShape(spec, WORDS).parameters == theirs
 
 
-@pytest.mark.parametrize("attention", ["plain", "rotary", "relative"])
+@pytest.mark.parametrize("attention", ["plain", "rotary", "relative", "untied"])
 @pytest.mark.parametrize("norm_position", ["pre", "post"])
 def test_no_word_sees_a_later_one(attention, norm_position):
     model = stacked(attention=attention, norm_position=norm_position, norm_after_sum=True)

@@ -13,7 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from embinit.data.vocabulary import PAD
 from embinit.errors import InputError
-from embinit.models.attention import ATTENTION, REACH, RelativeAttention, rotated
+from embinit.models.attention import ATTENTION, REACH, RelativeAttention, UntiedAttention, rotated
 from embinit.models.embedding import Embedding
 from embinit.models.layers import NORM_POSITIONS, NORMS, RMS_EPSILON, SeedDropout
 from embinit.models.masked_language_model import MaskedLanguageModel, MaskedModelShape
@@ -169,7 +169,9 @@ def test_classification_equals_torch_run_by_run(norms):
 
 
 @pytest.mark.parametrize(
-    "options", [*OPTIONS, {"attention": "relative"}, {"attention": "rotary"}], ids=str
+    "options",
+    [*OPTIONS, *({"attention": each} for each in ("relative", "rotary", "untied"))],
+    ids=str,
 )
 def test_decoding_word_by_word_equals_all_at_once(options):
     """The cache changes what is computed, not what comes out."""
@@ -258,8 +260,34 @@ def test_relative_positions_add_a_bias_for_each_distance():
             )
 
 
+def test_untied_scores_are_those_of_words_and_positions_over_the_root_of_two():
+    """TUPE's equation 7, for each run, sentence and head on its own."""
+    attention = UntiedAttention(ModelSpec(12, 2, 1, 8), 2, "float32")
+    for parameter in attention.parameters():
+        nn.init.normal_(parameter)
+    x, words = torch.randn(2, 2 * 5, 12), 5
+    ours = attention.self_attention(x, batch=2).view(2, 2, words, 12)
+    place = torch.arange(words)[:, None] / 10_000 ** (torch.arange(0, 12, 2) / 12)
+    waves = torch.cat((place.sin(), place.cos()), dim=1)
+    for run in range(2):
+        weights, biases = attention.projection.weight[run], attention.projection.bias[run, 0]
+        for sentence in range(2):
+            read = x[run, sentence * words : (sentence + 1) * words]
+            query, key, value = (read @ weights + biases).chunk(3, dim=1)
+            of_place = (waves @ attention.places.weight[run]).chunk(2, dim=1)
+            heads = []
+            for head in (slice(0, 6), slice(6, 12)):
+                scores = query[:, head] @ key[:, head].T
+                scores = scores + of_place[0][:, head] @ of_place[1][:, head].T
+                heads.append((scores / (2 * 6) ** 0.5).softmax(dim=1) @ value[:, head])
+            output = attention.output
+            theirs = torch.cat(heads, dim=1) @ output.weight[run] + output.bias[run, 0]
+            torch.testing.assert_close(ours[run, sentence], theirs, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize(
-    ("attention", "moves"), [("plain", False), ("relative", True), ("rotary", True)]
+    ("attention", "moves"),
+    [("plain", False), ("relative", True), ("rotary", True), ("untied", True)],
 )
 def test_only_positions_in_attention_see_the_order(attention, moves):
     """Without positions in the sum, words in another order give the same mean."""
@@ -292,6 +320,29 @@ def test_a_norm_after_the_sum_takes_the_tables_scale_away():
     torch.testing.assert_close(once, twice, rtol=1e-4, atol=1e-4)
     summed = tables[:, ids[0, 0]] + places[:, :3]
     torch.testing.assert_close(once, nn.functional.layer_norm(summed, (DIM,)))
+
+
+def test_a_learned_multiplier_starts_at_one_and_scales_the_words_alone():
+    """Its gradient is the words' share of the sum, run by run."""
+    tables, places = torch.randn(2, 7, DIM), torch.randn(2, 5, DIM)
+    ids, weights = torch.tensor([[[3, 4, 5]]]), torch.randn(2, 3, DIM)
+    given = {
+        "spec": SPEC,
+        "tables": tables,
+        "multipliers": torch.tensor([1.0, 8.0]),
+        "positions": places,
+        "trained": torch.ones(2).bool(),
+    }
+    plain = Embedding(**given)(ids, lambda x: x)
+    embedding = Embedding(**given, learned_multiplier=True)
+    summed = embedding(ids, lambda x: x)
+    torch.testing.assert_close(summed, plain)
+    [gradient] = torch.autograd.grad((summed * weights).sum(), embedding.learned)
+    words = tables[:, ids[0, 0]] * given["multipliers"].view(-1, 1, 1)
+    torch.testing.assert_close(gradient.view(2), (words * weights).sum(dim=(1, 2)))
+    with torch.no_grad():
+        embedding.learned.mul_(2)
+    torch.testing.assert_close(embedding(ids, lambda x: x), plain + words)
 
 
 def made(shape: ModelShape, length: int, runs: int = 2) -> StackedTransformer:

@@ -25,7 +25,6 @@ from embinit.tables.start import start_tables
 from test_benchmarks import load
 
 EVERY = experiments("micro")
-SUMMED = [name for name, start in STARTS.items() if start.attention == "plain"]
 
 
 @pytest.fixture(scope="module")
@@ -57,12 +56,17 @@ def test_the_settings_are_those_of_causes():
 
 
 @pytest.mark.parametrize("experiment", EVERY, ids=lambda each: each.name)
-def test_starts_are_runs_of_their_own_in_two_cohorts(experiment):
-    """Positions in attention are another model; all else is one shape, and trained together."""
+def test_starts_are_runs_of_their_own_and_those_of_one_model_are_one_cohort(experiment):
+    """Positions in attention and a learned multiplier make another model; nothing else does."""
     runs = {name: run_of(experiment.start(name)) for name in STARTS}
     assert len(set(runs.values())) == len(STARTS)
-    assert len(plan([runs[name] for name in SUMMED])) == 1
-    assert len(plan([runs[name] for name in STARTS if name not in SUMMED])) == 1
+    models: dict[object, list[str]] = {}
+    for name, start in STARTS.items():
+        models.setdefault((start.attention, start.learned), []).append(name)
+    assert len(models) == 4
+    for names in models.values():
+        assert len(plan([runs[name] for name in names])) == 1
+    assert len(plan([*runs.values()])) == len(models)
     for name, run in runs.items():
         start = STARTS[name]
         assert run.table.sigma == (
@@ -104,7 +108,7 @@ def test_starts_have_equal_energy_and_leave_the_decoders_table_alone(name):
     )
     values = tables["encoder"].values[~tables["encoder"].special].double()
     ratio = 2 * values.shape[1] * values.square().mean().item()
-    if name == "raw":
+    if STARTS[name].as_it_is:
         assert ratio > 50 * TRAINED_RATIO
     else:
         assert ratio == pytest.approx(TRAINED_RATIO, rel=1e-3)
@@ -139,6 +143,20 @@ def test_what_one_half_rules_out_is_not_compared_in_the_other(benchmark):
 def test_over_all_is_the_mean_over_tasks_in_margins(benchmark):
     scores = {each.role: {"trained": {"xavier": [2 * each.margin, 0.0]}} for each in EVERY}
     assert benchmark.over_all(scores, "trained") == {"xavier": [2.0, 0.0]}
+
+
+def test_what_was_told_of_other_starts_is_kept(benchmark):
+    """Some starts can be trained alone; what the store has counts before what was told."""
+    experiment = EVERY[0]
+    trained = run_of(experiment.start("untied"))
+
+    class Fake:
+        def result(self, run):
+            return make_result(run, bleu=7.0) if run == trained else None
+
+    before = {experiment.role: {"trained": {"xavier": [1.0], "untied": [2.0]}}}
+    told = benchmark.measured(Fake(), {"trained": [0], "frozen": [0]}, before)
+    assert told[experiment.role] == {"trained": {"xavier": [1.0], "untied": [7.0]}, "frozen": {}}
 
 
 def test_the_pages_and_the_figure_tell_what_was_measured(benchmark, tmp_path, monkeypatch):

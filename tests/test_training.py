@@ -240,15 +240,20 @@ def test_a_sigma_is_what_the_table_starts_with():
     [
         {"attention": "relative"},
         {"attention": "rotary"},
+        {"attention": "untied"},
         {"norm_after_sum": True},
         {"norm_position": "pre", "norm": "rms"},
+        {"learned_multiplier": True},
     ],
     ids=str,
 )
 def test_other_models_learn_and_stack(changes):
     """Each setting reaches the model, and a run is the same alone."""
     plain = small("sentiment")
-    one = plain.with_model(**changes)
+    if "learned_multiplier" in changes:
+        one = plain.changed(positions=replace(plain.positions, **changes))
+    else:
+        one = plain.with_model(**changes)
     runs = tuple(one.run(init, 0) for init in ("xavier", "pretrained"))
     together = train(Cohort(runs))
     [alone_] = train(Cohort(runs[1:]))

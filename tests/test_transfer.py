@@ -197,7 +197,7 @@ def test_parameters_are_counted_as_theirs_are(input_width, output):
         layers=st.integers(1, 3),
         feed_forward=st.integers(1, 9),
         norm_after_sum=st.booleans(),
-        attention=st.sampled_from(["plain", "relative", "rotary"]),
+        attention=st.sampled_from(["plain", "relative", "rotary", "untied"]),
         input_width=st.none() | st.integers(1, 12),
         output_width=st.none() | st.integers(1, 12),
         coupled=st.just(False),

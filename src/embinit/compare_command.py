@@ -75,7 +75,7 @@ def add_compare(commands: Any) -> None:
     )
     model.add_argument(
         "--attention",
-        choices=("plain", "rotary", "relative"),
+        choices=("plain", "rotary", "relative", "untied"),
         default="plain",
         help="positions in attention, beside the added ones (default: plain, which is none)",
     )

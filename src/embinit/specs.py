@@ -90,7 +90,7 @@ class ModelSpec:
         norm_after_sum: Whether a LayerNorm stands after table + positions.
         attention: The positions inside self-attention: ``plain`` for none, ``relative`` for a
             learned bias of the scores for each distance, ``rotary`` for queries and keys that are
-            rotated by their position.
+            rotated by their position, ``untied`` for scores of the positions' own queries and keys.
         activation: The activation of the feed-forward layers.
         input_width: The width of the input table (E_in); None for ``dim``. A linear layer leads
             from it to ``dim`` where the two differ.
@@ -418,11 +418,14 @@ class PositionSpec:
             such as ``one`` or ``sqrt(D)``, or a number as text, such as ``8``.
         pe_scale: What the positions are multiplied by, likewise. Positions that are trained start
             from the product.
+        learned_multiplier: Whether each table has a trained number beside the multiplier, which
+            starts at 1.
     """
 
     kind: str = "sinusoidal"
     multiplier: str = "sqrt(D)"
     pe_scale: str = "one"
+    learned_multiplier: bool = _later(False)
 
 
 _HASH = "_hash"
@@ -492,7 +495,8 @@ class RunSpec:
     def cohort_key(self) -> tuple[object, ...]:
         """A key for stacking: runs with equal keys have tensors of the same shapes."""
         recipe = None if self.training is None else self.training.without_arm()
-        return (self.data, self.model, recipe, self.positions.kind == LEARNED)
+        learned = (self.positions.kind == LEARNED, self.positions.learned_multiplier)
+        return (self.data, self.model, recipe, learned)
 
 
 def canonical(spec: object) -> str:

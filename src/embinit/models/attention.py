@@ -8,6 +8,8 @@ and RB = R * B sentences of all runs.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -33,6 +35,12 @@ REACH = 16
 """The largest distance that relative positions tell apart; longer ones count as this."""
 
 
+def angles(start: int, length: int, width: int, device: torch.device) -> Float[Tensor, "T halfE"]:
+    """The angle of each position from ``start`` on, at the frequency of each pair of elements."""
+    rate = 10_000 ** (-torch.arange(0, width, 2, device=device) / width)
+    return torch.arange(start, start + length, device=device).unsqueeze(1) * rate
+
+
 def rotated(x: Float[Tensor, "... T E"], start: int = 0) -> Float[Tensor, "... T E"]:
     """Rotary positions (Su et al. 2021): pairs of ``x`` are turned by angles of their position.
 
@@ -51,8 +59,7 @@ def rotated(x: Float[Tensor, "... T E"], start: int = 0) -> Float[Tensor, "... T
             f"rotary positions need an even width per head, not {width}; "
             "use other heads, or plain attention"
         )
-    rate = 10_000 ** (-torch.arange(0, width, 2, device=x.device) / width)
-    angle = torch.arange(start, start + length, device=x.device).unsqueeze(1) * rate
+    angle = angles(start, length, width, x.device)
     first, second = x.chunk(2, dim=-1)
     sine, cosine = angle.sin(), angle.cos()
     return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
@@ -183,7 +190,43 @@ class RotaryAttention(Attention):
         return rotated(x, start)
 
 
+class UntiedAttention(Attention):
+    """Words and positions have queries and keys of their own (TUPE; Ke et al. 2021).
+
+    A score is the words' plus the positions', over √2, so that it varies as much as one of words
+    alone. The positions are sinusoids. TUPE's are trained, and its layers share one set of scores.
+    """
+
+    def __init__(self, spec: ModelSpec, runs: int, precision: str) -> None:
+        super().__init__(spec, runs, precision)
+        self.places = StackedLinear(runs, spec.dim, 2 * spec.dim, "float32", parts=2, bias=False)
+
+    def bias(self, batch: int, keys: int, start: int = 0) -> Float[Tensor, "RB H Q T"]:
+        """The scores of the positions from ``start`` on with all positions.
+
+        Each run has products of its own: those of few rows have other bits in a batch than alone.
+        """
+        weights = self.places.weight
+        angle = angles(0, keys, self.dim, weights.device)
+        waves = torch.cat((angle.sin(), angle.cos()), dim=-1)[:, : self.dim].to(weights)
+        scores = [self._of_places(waves, weight, start) for weight in weights]
+        return torch.stack(scores).repeat_interleave(batch, dim=0)
+
+    def _of_places(
+        self, waves: Float[Tensor, "T D"], weight: Float[Tensor, "D twoD"], start: int
+    ) -> Float[Tensor, "H Q T"]:
+        split = (waves @ weight).view(len(waves), 2, self.heads, -1)
+        query, key = split.permute(1, 2, 0, 3)
+        scores: Tensor = query[:, start:] @ key.mT / math.sqrt(2 * key.shape[-1])
+        return scores
+
+    def positioned(self, x: Float[Tensor, "RB H T E"], start: int = 0) -> Float[Tensor, "RB H T E"]:
+        """Queries or keys of words, over the fourth root of 2, so that scores are over √2."""
+        return x * math.sqrt(math.sqrt(0.5))
+
+
 ATTENTION: Registry[type[Attention]] = Registry("attention", "embinit.attention")
 ATTENTION.register("plain", Attention)
 ATTENTION.register("relative", RelativeAttention)
 ATTENTION.register("rotary", RotaryAttention)
+ATTENTION.register("untied", UntiedAttention)

@@ -16,7 +16,8 @@ class Embedding(nn.Module):
     """Each run's table times its multiplier, plus its positions; float32 always.
 
     A run whose table is frozen gets a zero gradient, and Adam's step from zero moments is zero.
-    ``ModelSpec.norm_after_sum`` puts a norm after the sum, which Kim et al.'s model lacks. Where
+    ``ModelSpec.norm_after_sum`` puts a norm after the sum, which Kim et al.'s model lacks. With
+    ``PositionSpec.learned_multiplier`` a trained number stands beside each multiplier. Where
     the table's width E is not the model's D, a linear layer leads from one to the other, after
     norm and dropout, as in RemBERT.
     """
@@ -35,6 +36,7 @@ class Embedding(nn.Module):
         positions: Float[Tensor, "R L E"],
         trained: Bool[Tensor, " R"],
         learned_positions: bool = False,
+        learned_multiplier: bool = False,
         precision: str = "float32",
     ) -> None:
         """The embedding of R runs.
@@ -46,6 +48,7 @@ class Embedding(nn.Module):
             positions: What is added at each of L positions.
             trained: Whether a run's table is trained.
             learned_positions: Whether the positions are.
+            learned_multiplier: Whether a number is trained that multiplies each table too.
             precision: That of the linear layer.
 
         Raises:
@@ -70,6 +73,7 @@ class Embedding(nn.Module):
             "offsets", torch.arange(0, runs * words, words, device="cpu").view(-1, 1, 1)
         )
         self.register_buffer("multipliers", multipliers.float().view(-1, 1, 1, 1))
+        self.learned = nn.Parameter(torch.ones(runs, 1, 1, 1)) if learned_multiplier else None
         if learned_positions:
             self.positions = nn.Parameter(positions.clone())
         else:
@@ -83,6 +87,7 @@ class Embedding(nn.Module):
         runs, _, width = self.table.shape
         words = F.embedding(ids + self.offsets, self.table.flatten(0, 1))
         positions = self.positions[:, None, start : start + length]
-        summed = (words * self.multipliers + positions).reshape(runs, batch * length, width)
+        multipliers = self.multipliers if self.learned is None else self.multipliers * self.learned
+        summed = (words * multipliers + positions).reshape(runs, batch * length, width)
         read: Tensor = self.projection(dropout(self.norm(summed)))
         return read

@@ -118,6 +118,7 @@ def model_shape(spec: RunSpec, data: PreparedData) -> ModelShape:
         outputs=decoder_vocabulary or data.task.classes,
         precision=spec.precision,
         learned_positions=learned_positions(spec, data.spec),
+        learned_multiplier=spec.positions.learned_multiplier,
     )
 
 

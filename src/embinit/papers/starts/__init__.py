@@ -98,6 +98,7 @@ class Start:
         attention: The positions inside attention (``ModelSpec.attention``).
         added: Whether positions are added to the words.
         as_it_is: Whether the table keeps its own width.
+        learned: Whether each table has a trained number beside its multiplier.
     """
 
     label: str
@@ -107,6 +108,7 @@ class Start:
     attention: str = "plain"
     added: bool = True
     as_it_is: bool = False
+    learned: bool = False
 
 
 STARTS: Mapping[str, Start] = {
@@ -133,6 +135,17 @@ STARTS: Mapping[str, Start] = {
     "bert-equal-rows": Start("BERT, rows of equal energy", "pretrained_equal_rows", "micro-bert"),
     "bert-both": Start(
         "BERT, positions added and in attention", "pretrained", "micro-bert", attention="rotary"
+    ),
+    "learned": Start("GloVe, learned multiplier", "pretrained", learned=True),
+    "raw-learned": Start(
+        "GloVe as it is, learned multiplier", "pretrained", as_it_is=True, learned=True
+    ),
+    "untied": Start("GloVe, positions scored apart", "pretrained", attention="untied", added=False),
+    "xavier-untied": Start(
+        "Xavier, positions scored apart", "xavier", attention="untied", added=False
+    ),
+    "untied-both": Start(
+        "GloVe, positions added and scored apart", "pretrained", attention="untied"
     ),
 }
 """The starts, by name."""
@@ -206,6 +219,9 @@ class StartExperiment(Experiment):
             setting = setting.changed(positions=POSITIONS_APART)
         if not start.added:
             setting = setting.changed(positions=PositionSpec("none"))
+        if start.learned:
+            positions = replace(setting.positions, learned_multiplier=True)
+            setting = setting.changed(positions=positions)
         if start.attention != "plain":
             setting = setting.with_model(attention=start.attention)
         return setting
