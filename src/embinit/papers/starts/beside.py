@@ -45,8 +45,8 @@ def methods(tier: str) -> list[str]:
     models = (
         "The models are those of Kim et al. (2024): encoder-decoder or encoder-classifier, "
         "post-LayerNorm, one layer, as wide as the vectors, the table multiplied by √D, sinusoids "
-        "added to it. Positions in attention are rotary; scored apart, they have queries and keys of "
-        "their own (TUPE). A learned multiplier starts at 1."
+        "added to it. Positions in attention are rotary. Those that are scored apart have queries "
+        "and keys of their own (TUPE). A learned multiplier starts at 1."
     )
     energy = (
         f"Every start has the same energy, R = 2 D σ² = {TRAINED_RATIO:g} where the table is "
