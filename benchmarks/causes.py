@@ -11,10 +11,12 @@ the seeds' own contrasts.
     python benchmarks/causes.py STORE --from 5000  seeds 5000 to 5002, which no claim uses
     python benchmarks/causes.py STORE --seeds 6    seeds 0 to 5, as the claims' second look
     python benchmarks/causes.py STORE --optimizers    the arms that are trained by other optimizers
+    python benchmarks/causes.py STORE --settings    other tables, widths, depths, lengths, words
+    python benchmarks/causes.py STORE --data-dir DIR    real text
 
 It writes ``benchmarks/results/causes.json``, ``docs/causes-repairs.svg`` and
-``docs/causes-ratio.svg``, and the tables of ``docs/papers/causes.md``; with ``--optimizers``
-``benchmarks/results/causes-optimizers.json`` and that table alone.
+``docs/causes-ratio.svg``, and the tables of ``docs/papers/causes.md``; with ``--optimizers``,
+``--settings`` or ``--data-dir`` a table and a file of results of their own alone.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ import argparse
 import json
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +35,8 @@ from pages import Estimate, Values, estimate, spread, svg, table, text, write_pa
 from embinit.claims.comparisons import Quantity
 from embinit.papers.causes import (
     COMBINATIONS,
+    FOLLOWED,
+    NARROW,
     OTHER_TABLES,
     RATIOS,
     REPAIRS,
@@ -40,9 +45,11 @@ from embinit.papers.causes import (
     TableExperiment,
     contrast,
     experiments,
+    others,
     with_table,
 )
-from embinit.papers.causes.beside import UNDER
+from embinit.papers.causes.beside import COMBINED, UNDER
+from embinit.papers.settings import sigma_at
 from embinit.report.charts import Axis
 from embinit.runs.session import Session
 from embinit.runs.store import Store
@@ -50,6 +57,8 @@ from embinit.runs.store import Store
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "causes.json"
 OPTIMIZED = HERE / "results" / "causes-optimizers.json"
+CHANGED = HERE / "results" / "causes-settings.json"
+REAL = HERE / "results" / "causes-real-text.json"
 DOCS = HERE.parent / "docs"
 PAGE = DOCS / "papers" / "causes.md"
 
@@ -182,6 +191,124 @@ def train_optimizers(session: Session, seeds: range, tables: Sequence[str]) -> N
     write_optimizers(told)
 
 
+def _as_wide_as(dim: int) -> Callable[[TableExperiment], TableExperiment]:
+    """The same at another width: heads are 32 wide, and the table has the registered R."""
+
+    def changed(experiment: TableExperiment) -> TableExperiment:
+        wider = experiment.with_model(f"{dim} wide", dim=dim, heads=dim // 32, feed_forward=2 * dim)
+        return replace(of_tables(wider), sigma=sigma_at(NARROW, dim))
+
+    return changed
+
+
+def of_tables(experiment: Any) -> TableExperiment:
+    """A changed experiment, which is of the class that it was."""
+    assert isinstance(experiment, TableExperiment)
+    return experiment
+
+
+def _for_epochs(times: float) -> Callable[[TableExperiment], TableExperiment]:
+    def changed(experiment: TableExperiment) -> TableExperiment:
+        recipe: Any = experiment.training
+        return of_tables(experiment.with_training("", epochs=round(times * recipe.epochs)))
+
+    return changed
+
+
+def _with_words(words: int) -> Callable[[TableExperiment], TableExperiment]:
+    return lambda each: replace(each, data=replace(each.data, most_words=words))
+
+
+SETTINGS: Mapping[str, Callable[[TableExperiment], TableExperiment]] = {
+    "as registered": lambda each: each,
+    "32 wide": _as_wide_as(32),
+    "128 wide": _as_wide_as(128),
+    "256 wide": _as_wide_as(256),
+    "2 layers": lambda each: of_tables(each.with_layers(2)),
+    "3 layers": lambda each: of_tables(each.with_layers(3)),
+    "half the epochs": _for_epochs(0.5),
+    "twice the epochs": _for_epochs(2),
+    "250 words": _with_words(250),
+}
+"""How translation is changed; widths need a drawn table, since GloVe's is 64 wide."""
+
+
+def by_setting() -> dict[str, TableExperiment]:
+    """Translation in each setting, and each task with language models' tables, by name."""
+    every = [each for each in experiments("micro") if each.role == FOLLOWED]
+    told = {
+        f"{NAMES[each.source_role]}, translation, {name}": change(each)
+        for each in every
+        for name, change in SETTINGS.items()
+        if each.source_role == "xavier" or "wide" not in name
+    }
+    return told | {heading(each.name): each for each in others("micro")}
+
+
+def on_real_text() -> dict[str, TableExperiment]:
+    """The factorial on real text, by name."""
+    return {heading(each.name): each for each in experiments("sample")}
+
+
+def train_factorials(
+    session: Session, seeds: range, every: Mapping[str, TableExperiment]
+) -> dict[str, Any]:
+    """Train the factorials that the store lacks; what they score, and the contrasts."""
+    if session.may_train:
+        runs = [
+            run
+            for each in every.values()
+            for arm in COMBINED.values()
+            for seed in seeds
+            for run in arm(each).runs_of(seed)
+        ]
+        session.want(runs)
+        session.ensure(runs)
+    told = {}
+    for name, each in every.items():
+        arms = {label: arm(each) for label, arm in COMBINED.items()}
+        contrasts = values_of(contrasts_of(each), session, seeds)
+        if len(contrasts) == len(EFFECTS):
+            told[name] = {"arms": values_of(arms, session, seeds), "contrasts": contrasts}
+    return {"seeds": [seeds.start, len(seeds)], "rows": told}
+
+
+def factorials_table(told: Mapping[str, Any]) -> list[str]:
+    """A row a factorial: the narrow table, the wide one, all repaired, and the shares."""
+    first, number = told["seeds"]
+    names = ("registered width", f"{TIMES} × as wide", " + ".join(REPAIRS))
+    rows = []
+    for name, each in told["rows"].items():
+        of_each = shares(each["contrasts"])
+        rows.append(
+            [
+                name,
+                *(spread(each["arms"][arm]) for arm in names),
+                *(estimate(of_each[cause]).told(0) for cause in REPAIRS),
+            ]
+        )
+    head = ["table and setting", "registered width", f"{TIMES} × as wide", "all three repaired"]
+    head += [f"share of {cause}, %" for cause in REPAIRS]
+    return [f"Seeds {first} to {first + number - 1}:", "", *table(head, rows)]
+
+
+def write_factorials(part: str, file: Path, told: Mapping[str, Any]) -> None:
+    """Keeps what was measured, and writes the page's table."""
+    file.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    lines = factorials_table(told)
+    if part == "real text":
+        lines += ["", *real_arms_table(told["rows"])]
+    write_parts(PAGE, Path(__file__).name, {part: lines})
+
+
+def real_arms_table(rows: Mapping[str, Any]) -> list[str]:
+    """Mean and standard deviation of each arm on real text."""
+    return table(
+        ["repaired", *rows],
+        [[arm, *(spread(each["arms"][arm]) for each in rows.values())] for arm in COMBINED],
+    )
+
+
 def wanted(roles: Sequence[str]) -> list[Quantity]:
     """The arms that are trained: the factorial on every task, the widths on those of ``roles``."""
     return [
@@ -205,6 +332,8 @@ def main() -> None:
         help="the tasks whose score is followed over R",
     )
     parser.add_argument("--optimizers", action="store_true", help="the other optimizers' arms")
+    parser.add_argument("--settings", action="store_true", help="the factorial in other settings")
+    parser.add_argument("--data-dir", type=Path, help="the factorial on real text")
     parser.add_argument(
         "--tables",
         nargs="*",
@@ -212,11 +341,17 @@ def main() -> None:
         help="the tables that they are trained from",
     )
     parser.add_argument(
-        "--no-train", action="store_true", help="tell of the optimizers' arms in the store alone"
+        "--no-train", action="store_true", help="tell of what the store has of these alone"
     )
     options = parser.parse_args()
     seeds = range(options.first, options.first + options.seeds)
-    session = Session(Store(options.store), None, "cpu", may_train=not options.no_train)
+    session = Session(Store(options.store), options.data_dir, "cpu", may_train=not options.no_train)
+    if options.settings:
+        write_factorials("settings", CHANGED, train_factorials(session, seeds, by_setting()))
+        return
+    if options.data_dir is not None:
+        write_factorials("real text", REAL, train_factorials(session, seeds, on_real_text()))
+        return
     if options.optimizers:
         train_optimizers(session, seeds, options.tables)
         return
@@ -248,7 +383,7 @@ def write(told: Mapping[str, Any]) -> None:
 def heading(name: str) -> str:
     """An experiment's name for people: its table and its task."""
     made, task = name.split("-", 1)
-    return f"{NAMES[made]}, {task.removeprefix('micro-')}"
+    return f"{NAMES[made]}, {task.removeprefix('micro-').removesuffix('-en-de')}"
 
 
 def arms_table(results: Mapping[str, Any]) -> list[str]:

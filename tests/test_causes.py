@@ -53,7 +53,7 @@ def lookup_of(experiment, scores):
 
 def test_r_is_the_energy_of_words_over_that_of_sinusoids():
     """Of a table of that sigma times the root of D, and of positions far from the first."""
-    dim = causes.GLOVE.dim
+    dim = causes.GLOVE["micro"].dim
     energy = sinusoidal(4000, dim).square().mean().item()
     assert energy == pytest.approx(0.5, abs=1e-3)
     for ratio in RATIOS:
@@ -98,6 +98,7 @@ def test_another_optimizer_changes_the_training_alone():
     of_translation = [each for each in causes.every("micro") if each.role == causes.FOLLOWED]
     assert {each.source_role for each in of_translation} == {"xavier", "glove", "bert", "t5"}
     assert of_translation == causes.with_table("xavier", "glove", "bert", "t5")("micro")
+    assert causes.with_table("xavier")("sample") == []
     for each in of_translation:
         for name, rate in causes.RATES.items():
             under = each.under(name)
@@ -216,6 +217,52 @@ def test_the_page_tells_of_other_optimizers(benchmark, tmp_path, monkeypatch):
     [row] = [line for line in page.read_text().splitlines() if line.startswith("| T5")]
     assert row == "| T5, Adafactor | 2.0 ± 1.4 |  |  | 4.0 ± 0.0 |  |"
     assert "Seeds 0 to 1:" in page.read_text()
+
+
+def test_settings_change_the_experiment_and_nothing_of_its_factorial(benchmark):
+    """Heads stay 32 wide, R stays, and the wide table is eight times as wide in each."""
+    every = benchmark.by_setting()
+    assert every["Xavier, translation, as registered"] in EVERY
+    assert not any("wide" in name for name in every if "GloVe" in name)
+    assert every["GloVe, translation, twice the epochs"].training.epochs == (
+        2 * every["GloVe, translation, as registered"].training.epochs
+    )
+    for each in every.values():
+        [narrow], [wide] = each.narrow().runs_of(0), each.wide().runs_of(0)
+        assert narrow.model.dim == 32 * narrow.model.heads
+        assert narrow.table.sigma == sigma_at(NARROW, narrow.model.dim)
+        assert wide == replace(narrow, table=replace(narrow.table, sigma=wide.table.sigma))
+        assert wide.table.sigma == TIMES * narrow.table.sigma
+
+
+def test_real_text_has_the_settings_of_the_first_papers_sample(benchmark):
+    """And nothing of micro's claims is tried there."""
+    theirs = {each.name: each for each in kims("sample")}["glove-multi30k-en-de"]
+    for each in benchmark.on_real_text().values():
+        assert (each.data, each.model, each.training) == (
+            theirs.data,
+            theirs.model,
+            theirs.training,
+        )
+        assert each.sigma == sigma_at(NARROW, 300)
+    assert causes.on()("sample") == causes.on_real_text()("micro") == []
+    assert causes.others("sample") == ()
+
+
+def test_the_page_has_a_row_a_factorial(benchmark, tmp_path, monkeypatch):
+    """Scores of the narrow, the wide and the repaired table, and the causes' shares."""
+    page = tmp_path / "causes.md"
+    page.write_text("<!-- benchmarks/causes.py: real text -->\nold\n<!-- end -->\n")
+    monkeypatch.setattr(benchmark, "PAGE", page)
+    arms = {name: [float(n), n + 2.0] for n, name in enumerate(benchmark.COMBINED)}
+    contrasts = {name: [1.0, 1.0] for name in benchmark.contrasts_of(EVERY[0])}
+    told = {"seeds": [0, 2], "rows": {"Xavier, multi30k": {"arms": arms, "contrasts": contrasts}}}
+    benchmark.write_factorials("real text", tmp_path / "told.json", told)
+    text = page.read_text()
+    assert "Seeds 0 to 1:" in text
+    first = "| Xavier, multi30k | 1.0 ± 1.4 | 2.0 ± 1.4 | 9.0 ± 1.4 | 33 (33 to 33) |"
+    assert first in text
+    assert "| scale + ratio | 6.0 ± 1.4 |" in text
 
 
 def test_the_tables_beside_have_what_was_run():

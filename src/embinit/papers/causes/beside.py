@@ -9,6 +9,7 @@ from embinit.papers import Beside, by_arm, table_of_arms
 from embinit.papers.causes import (
     COMBINATIONS,
     FOLLOWED,
+    GLOVE,
     RATES,
     RATIOS,
     TIERS,
@@ -57,14 +58,16 @@ def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
     every = experiments(tier)
     followed = [each for each in every if each.role == FOLLOWED]
     frozen = [each.still() for each in followed]
-    adafactor = [each.under("adafactor") for each in (*followed, *others(tier))]
+    adafactor = [
+        each.under("adafactor") for each in (*followed, *others(tier)) if each.role == FOLLOWED
+    ]
     of_arms = by_arm(results)
     tables = [
         _table("The repairs of a wide table", every, COMBINED, of_arms),
         _table("The score over R", followed, WIDTHS, of_arms),
         _table("The score over R, tables frozen", frozen, WIDTHS, of_arms),
         _table("Under Adafactor", adafactor, UNDER, of_arms),
-        _table("Other tables under Adam", others(tier), UNDER, of_arms),
+        _table("Other tables under Adam", others(tier), COMBINED | UNDER, of_arms),
     ]
     return [table for table in tables if table.rows]
 
@@ -85,11 +88,15 @@ def _table(
 
 def methods(tier: str) -> list[str]:
     """How the models are made on a tier, paragraph by paragraph."""
-    assert tier == "micro"
+    text = "the made language" if tier == "micro" else "real text"
+    other = [
+        f"Under Adafactor translation's rate is {RATES['adafactor']:g}, times each parameter's "
+        "root mean square."
+    ]
     return [
-        "The models are those of Kim et al. (2024) on the made language: encoder-decoder or "
-        "encoder-classifier, post-LayerNorm, 64 wide, one layer, the table multiplied by √D, "
-        "sinusoids added to it.",
+        f"The models are those of Kim et al. (2024) on {text}: encoder-decoder or "
+        f"encoder-classifier, post-LayerNorm, {GLOVE[tier].dim} wide, one layer, the table "
+        "multiplied by √D, sinusoids added to it.",
         f"Every table, the decoder's too, is standardised: to R = 2 D σ² = 0.31, or {TIMES} times "
         "as wide. The repairs are a LayerNorm after the sum (scale), positions as many times "
         "wider (ratio), and the table's learning rate as many times higher (step).",
@@ -98,6 +105,5 @@ def methods(tier: str) -> list[str]:
             f"{setting.batch_size}, Adam, a constant rate."
             for setting in TIERS[tier]
         ),
-        f"Under Adafactor translation's rate is {RATES['adafactor']:g}, times each parameter's "
-        "root mean square.",
+        *(other if tier == "micro" else ()),
     ]

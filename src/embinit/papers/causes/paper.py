@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from embinit.papers import Paper, Tier
-from embinit.papers.causes import EFFECTS, OPTIMIZERS, RATIO, REPAIR, every
+from embinit.papers.causes import EFFECTS, OPTIMIZERS, RATIO, REAL_TEXT, REPAIR, every
 from embinit.papers.causes.beside import beside, methods
 
 PAPER = Paper(
     key="causes",
     citation="Causes: why wide tables cost, three causes taken apart (exploratory, of embinit)",
     short="Causes (exploratory)",
-    tiers={"micro": Tier("micro", "a miniature: text of a language that code makes from a seed.")},
+    tiers={
+        "micro": Tier("micro", "a miniature: text of a language that code makes from a seed."),
+        "sample": Tier(
+            "sample",
+            "Multi30k from English to German, cut to what a CPU can train on, and published GloVe "
+            "vectors.",
+        ),
+    },
     experiments=every,
-    families=(REPAIR, EFFECTS, RATIO, OPTIMIZERS),
+    families=(REPAIR, EFFECTS, RATIO, OPTIMIZERS, REAL_TEXT),
     beside=beside,
     methods=methods,
 )
