@@ -7,6 +7,7 @@ An interval is Student's, 95 %, over the seeds' own differences.
 
     python benchmarks/modern.py STORE             seeds 0 to 2, as the claims' first look
     python benchmarks/modern.py STORE --search    each arm at each rate, on seeds 5000 and 5001
+    python benchmarks/modern.py STORE --data-dir DIR [--search]    real text alone
 
 It writes ``benchmarks/results/modern.json``, ``docs/modern-findings.svg`` and
 ``docs/modern-stream.svg``, and the tables of ``docs/papers/modern.md``. The search replaces its own
@@ -18,7 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,8 +27,8 @@ from pages import Estimate, estimate, spread, svg, table, text, write_parts
 
 from embinit.claims.comparisons import Quantity
 from embinit.claims.noise_floor import FIRST_SEED
-from embinit.papers.modern import ARCHITECTURES, OLD, RATE, TRAINING, Decoder, experiments
-from embinit.papers.modern.beside import ARMS, MEASURES
+from embinit.papers.modern import ARCHITECTURES, OLD, SETTINGS, Decoder, experiments
+from embinit.papers.modern.beside import MEASURES, arms_of
 from embinit.report.charts import Axis
 from embinit.runs.session import Session
 from embinit.runs.store import Store
@@ -38,8 +39,14 @@ RESULTS = HERE / "results" / "modern.json"
 DOCS = HERE.parent / "docs"
 PAGE = DOCS / "papers" / "modern.md"
 
-RATES = (2e-3, 4e-3, 8e-3)
-"""The rates that every arm was searched over."""
+RATES: Mapping[str, Sequence[float]] = {
+    "micro": (2e-3, 4e-3, 8e-3),
+    "sample": (5e-4, 1e-3, 2e-3),
+}
+"""The rates that were searched on each tier: on micro by every arm, on sample by Xavier's."""
+
+ARMS = arms_of("micro")
+TRAINING = SETTINGS["micro"].training
 
 SEARCHED = 2
 """How many seeds the search has."""
@@ -48,8 +55,7 @@ SHARES = ("embedding_share", "embedding_share_after")
 CURVES = (*SHARES, "layer_gradient_norm")
 """What is kept layer by layer."""
 
-WIDE, STEPPED = "Xavier, wide", f"Xavier, wide, rate × {RATE:g}"
-GLOVE_STEPPED = f"GloVe, rate × {RATE:g}"
+WIDE = "Xavier, wide"
 
 
 class Finding(NamedTuple):
@@ -60,19 +66,34 @@ class Finding(NamedTuple):
     says: str
 
 
-FINDINGS: Mapping[str, Finding] = {
-    "width alone": Finding(WIDE, "Xavier", "what a drawn table's width costs"),
-    "GloVe as it is": Finding("GloVe", "Xavier", "what GloVe's table costs against Xavier's"),
-    "standardising": Finding("GloVe", "GloVe, standardised", "what standardising gains"),
-    "meaning": Finding("GloVe, shuffled", "GloVe", "what the words' own vectors gain"),
-    "meaning, narrow": Finding("Xavier", "GloVe, standardised", "the same at Xavier's width"),
-    "step": Finding(WIDE, STEPPED, "what a rate that grows with the width gains"),
-    "left of width": Finding(STEPPED, "Xavier", "its cost where the rate grows with it"),
-    "wide and learning": Finding(
-        "GloVe, standardised", GLOVE_STEPPED, "GloVe's at that rate against standardised"
-    ),
-}
-"""The findings, each a difference in nats a word."""
+def stepped(what: str, tier: str = "micro") -> str:
+    """The arm whose table learns at a rate that grows with its width."""
+    return f"{what}, rate × {SETTINGS[tier].times:g}"
+
+
+def findings_of(tier: str) -> dict[str, Finding]:
+    """The findings, each a difference in nats a word."""
+    wide, glove = stepped(WIDE, tier), stepped("GloVe", tier)
+    return {
+        "width alone": Finding(WIDE, "Xavier", "what a drawn table's width costs"),
+        "GloVe as it is": Finding("GloVe", "Xavier", "what GloVe's table costs against Xavier's"),
+        "standardising": Finding("GloVe", "GloVe, standardised", "what standardising gains"),
+        "meaning": Finding("GloVe, shuffled", "GloVe", "what the words' own vectors gain"),
+        "meaning, narrow": Finding("Xavier", "GloVe, standardised", "the same at Xavier's width"),
+        "step": Finding(WIDE, wide, "what a rate that grows with the width gains"),
+        "left of width": Finding(wide, "Xavier", "its cost where the rate grows with it"),
+        "wide and learning": Finding(
+            "GloVe, standardised", glove, "GloVe's at that rate against standardised"
+        ),
+    }
+
+
+FINDINGS = findings_of("micro")
+STEPPED = stepped(WIDE)
+
+REAL_ARMS = ("Xavier", WIDE, stepped(WIDE, "sample"), "GloVe", "GloVe, standardised")
+REAL_ARMS += ("GloVe, shuffled", stepped("GloVe", "sample"))
+"""The arms that are trained on real text."""
 
 
 def measured(session: Session, seeds: Sequence[int]) -> dict[str, Any]:
@@ -132,7 +153,7 @@ def searched(session: Session, seeds: Sequence[int]) -> dict[str, Any]:
                 f"{rate:g}": [
                     arm(experiment.at_rate(rate)).value(seed, session.result) for seed in seeds
                 ]
-                for rate in RATES
+                for rate in RATES["micro"]
             }
             for name, arm in ARMS.items()
         }
@@ -152,6 +173,40 @@ def wanted(seeds: Sequence[int], rates: Sequence[float]) -> list[RunSpec]:
     ]
 
 
+def train_real_text(session: Session, seeds: range, rates: Sequence[float]) -> dict[str, Any]:
+    """Train what the store lacks of real text.
+
+    Returns:
+        Each architecture's arms with their losses, one a seed; with several rates Xavier's alone,
+        by rate.
+    """
+    arms = arms_of("sample")
+    every: dict[str, dict[str, Quantity]] = {}
+    for each in experiments("sample"):
+        if len(rates) > 1:
+            every[each.name] = {f"{rate:g}": each.at_rate(rate).drawn() for rate in rates}
+        else:
+            every[each.name] = {name: arms[name](each) for name in REAL_ARMS}
+    runs = [
+        run
+        for of_each in every.values()
+        for arm in of_each.values()
+        for seed in seeds
+        for run in arm.runs_of(seed)
+    ]
+    session.want(runs)
+    session.ensure(runs)
+
+    def values(arm: Quantity) -> list[float]:
+        found = [arm.value(seed, session.result) for seed in seeds]
+        return [round(value, 4) for value in found if value is not None]
+
+    return {
+        name: {"arms": {arm: {"validation_loss": values(quantity)} for arm, quantity in of.items()}}
+        for name, of in every.items()
+    }
+
+
 def main() -> None:
     """Train what the store lacks, and write what came of it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -159,13 +214,25 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
     parser.add_argument("--search", action="store_true", help="search over the learning rate")
+    parser.add_argument("--data-dir", type=Path, help="real text and vectors; nothing else is told")
     options = parser.parse_args()
     first, number = options.first, options.seeds
     if options.search:
         first, number = FIRST_SEED, SEARCHED
     seeds = range(first, first + number)
-    session = Session(Store(options.store), None, "cpu")
-    runs = wanted(seeds, RATES if options.search else [TRAINING.lr])
+    session = Session(Store(options.store), options.data_dir, "cpu")
+    if options.data_dir is not None:
+        told = json.loads(RESULTS.read_text("utf-8"))
+        half = "search" if options.search else "explored" if first >= FIRST_SEED else "confirmed"
+        rates = RATES["sample"] if options.search else [SETTINGS["sample"].training.lr]
+        told.setdefault("real text", {})[half] = {
+            "seeds": [first, number],
+            "architectures": train_real_text(session, seeds, rates),
+        }
+        RESULTS.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        write(told)
+        return
+    runs = wanted(seeds, RATES["micro"] if options.search else [TRAINING.lr])
     if not options.search:
         for experiment in with_sinusoids():
             for arm in arms_without_positions(experiment).values():
@@ -199,12 +266,36 @@ def write(told: Mapping[str, Any]) -> None:
     if "search" in told:
         tables["search"] = search_table(told["search"]["losses"])
         tables["best"] = best_table(told["search"]["losses"])
+    if "real text" in told:
+        tables["real text"] = real_findings_table(told["real text"])
+        tables["real losses"] = real_losses_table(told["real text"])
     write_parts(PAGE, Path(__file__).name, tables)
 
 
-def labels() -> list[str]:
-    """The architectures' names for people."""
-    return [each.label for each in ARCHITECTURES.values()]
+def real_findings_table(told: Mapping[str, Any]) -> list[str]:
+    """Each finding on real text, on explored seeds and on confirmed ones, with its interval."""
+    names = list(SETTINGS["sample"].margins)
+    rows = []
+    for title, finding in findings_of("sample").items():
+        for half in ("explored", "confirmed"):
+            if half in told:
+                results = told[half]["architectures"]
+                cells = [estimate(difference(results, n, finding)).told(3) for n in names]
+                rows.append([f"{title}: {finding.first} less {finding.second}", half, *cells])
+    return table(["difference, nats a word", "seeds", *labels(names)], rows)
+
+
+def real_losses_table(told: Mapping[str, Any]) -> list[str]:
+    """Each arm's mean loss and standard deviation on the last half of the seeds there is."""
+    results = told["confirmed" if "confirmed" in told else "explored"]["architectures"]
+    names = list(SETTINGS["sample"].margins)
+    rows = [[arm, *(spread(losses(results, name, arm), 3) for name in names)] for arm in REAL_ARMS]
+    return table(["table", *labels(names)], rows)
+
+
+def labels(names: Iterable[str] = ARCHITECTURES) -> list[str]:
+    """Architectures' names for people."""
+    return [ARCHITECTURES[name].label for name in names]
 
 
 def losses(results: Mapping[str, Any], name: str, arm: str) -> list[float]:
@@ -290,7 +381,7 @@ def search_table(results: Mapping[str, Any]) -> list[str]:
             means = [statistics.fmean(values) for values in results[name][arm].values()]
             cells = [f"**{m:.3f}**" if m == min(means) else f"{m:.3f}" for m in means]
             rows.append([architecture.label, arm, *cells])
-    return table(["architecture", "table", *(f"{rate:g}" for rate in RATES)], rows)
+    return table(["architecture", "table", *(f"{rate:g}" for rate in RATES["micro"])], rows)
 
 
 def best_table(results: Mapping[str, Any]) -> list[str]:

@@ -14,10 +14,10 @@ from embinit.errors import InputError
 from embinit.models import layers
 from embinit.models.causal_language_model import CausalTransformer
 from embinit.models.starting import Start
-from embinit.papers import PAPERS, modern
+from embinit.papers import PAPERS
 from embinit.papers.kim2024.experiments import experiments as kims
-from embinit.papers.modern import ARCHITECTURES, OLD, RATE, Decoder, experiments, on
-from embinit.papers.modern.beside import ARMS, MEASURES, beside, methods
+from embinit.papers.modern import ARCHITECTURES, OLD, SETTINGS, Decoder, experiments, on
+from embinit.papers.modern.beside import MEASURES, arms_of, beside, methods
 from embinit.papers.modern.paper import PAPER, noise
 from embinit.runs.language_model.training import LanguageModelTraining
 from embinit.runs.plan import plan
@@ -26,6 +26,8 @@ from embinit.tables.start import start_tables
 from test_benchmarks import load
 
 EVERY = experiments("micro")
+ARMS = arms_of("micro")
+TIMES, TRAINING = SETTINGS["micro"].times, SETTINGS["micro"].training
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +90,8 @@ def test_a_wide_tables_rate_is_its_width():
         start_tables(run, data, None)["encoder"].values[1:].double().std()
         for run in (first.raw().runs_of(0)[0], first.standardised().runs_of(0)[0])
     )
-    assert raw / standardised == pytest.approx(RATE, rel=0.05)
-    assert first.stepped().raw().runs_of(0)[0].table.rate == RATE
+    assert raw / standardised == pytest.approx(TIMES, rel=0.05)
+    assert first.stepped().raw().runs_of(0)[0].table.rate == TIMES
 
 
 def test_an_architecture_that_is_not_there_is_named():
@@ -172,7 +174,7 @@ def test_the_tables_beside_have_what_was_run():
     assert beside("micro", []) == []
     told = " ".join(methods("micro"))
     assert all(each.label in told for each in ARCHITECTURES.values())
-    assert f"{modern.TRAINING.lr:g}" in told
+    assert f"{TRAINING.lr:g}" in told
 
 
 def measured(benchmark) -> dict:
@@ -201,7 +203,7 @@ def test_the_page_and_the_figures_tell_what_was_measured(benchmark, tmp_path, mo
     )
     monkeypatch.setattr(benchmark, "DOCS", tmp_path)
     monkeypatch.setattr(benchmark, "PAGE", page)
-    rates = [f"{rate:g}" for rate in benchmark.RATES]
+    rates = [f"{rate:g}" for rate in benchmark.RATES["micro"]]
     search = {
         name: {arm: {rate: [3.0 + n, 3.0 + n] for n, rate in enumerate(rates)} for arm in ARMS}
         for name in ARCHITECTURES
@@ -242,6 +244,6 @@ def test_a_finding_is_the_first_arm_less_the_second(benchmark):
 
 
 def test_the_search_and_the_claims_share_the_runs_at_the_registered_rate(benchmark):
-    assert modern.TRAINING.lr in benchmark.RATES
-    wanted = benchmark.wanted([0], [modern.TRAINING.lr])
+    assert TRAINING.lr in benchmark.RATES["micro"]
+    wanted = benchmark.wanted([0], [TRAINING.lr])
     assert wanted == [run for e in EVERY for arm in ARMS.values() for run in arm(e).runs_of(0)]

@@ -12,16 +12,20 @@ paper's to Llama's (Touvron et al. 2023):
 - ``llama-normed``: ``llama`` with a norm right after lookup.
 
 Each starts from the same tables: Xavier's, GloVe's as they are, standardised, and shuffled, and
-Xavier's as wide as GloVe's. A wide table may also learn at ``RATE`` times the rate (Adam moves a
+Xavier's as wide as GloVe's. A wide table may also learn at ``Setting.times`` the rate (Adam moves a
 table by the rate, whatever its width). All losses are of held-out text, in nats a word.
+
+On ``sample`` four of the architectures read English text of the data directory, and GloVe's vectors
+are the published ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from embinit.claims.comparisons import Quantity
 from embinit.claims.definitions import Family
@@ -31,9 +35,6 @@ from embinit.errors import InputError
 from embinit.registry import nearest
 from embinit.runs.measures import measure
 from embinit.specs import Cut, DataSpec, LanguageModelSpec, ModelSpec, PositionSpec
-
-RATE = 8.0
-"""What a wide table's learning rate is multiplied by: GloVe's is 7.7 times as wide as Xavier's."""
 
 PAPERS = ModelSpec(64, 4, 2, 128, 0.0)
 """The paper's model without dropout."""
@@ -64,32 +65,25 @@ class Architecture:
         label: Its name for people.
         model: The model.
         positions: What is added to the table, which is multiplied before.
-        margin: Its margin, in nats a word (``noise_floor.json``).
     """
 
     label: str
     model: ModelSpec
     positions: PositionSpec
-    margin: float
 
 
 ARCHITECTURES: Mapping[str, Architecture] = {
-    "post-norm": Architecture("post-norm, sinusoids", PAPERS, ADDED, 0.06),
+    "post-norm": Architecture("post-norm, sinusoids", PAPERS, ADDED),
     "post-norm-rotary": Architecture(
         "post-norm, rotary",
         replace(PAPERS, attention="rotary"),
         replace(NOTHING_ADDED, multiplier=ADDED.multiplier),
-        0.022,
     ),
-    "pre-norm": Architecture(
-        "pre-norm, sinusoids", replace(PAPERS, norm_position="pre"), ADDED, 0.03
-    ),
-    "llama": Architecture("Llama-like", LLAMA, NOTHING_ADDED, 0.038),
-    "llama-tied": Architecture(
-        "Llama-like, tied", replace(LLAMA, coupled=True), NOTHING_ADDED, 0.034
-    ),
+    "pre-norm": Architecture("pre-norm, sinusoids", replace(PAPERS, norm_position="pre"), ADDED),
+    "llama": Architecture("Llama-like", LLAMA, NOTHING_ADDED),
+    "llama-tied": Architecture("Llama-like, tied", replace(LLAMA, coupled=True), NOTHING_ADDED),
     "llama-normed": Architecture(
-        "Llama-like, norm after lookup", replace(LLAMA, norm_after_sum=True), NOTHING_ADDED, 0.018
+        "Llama-like, norm after lookup", replace(LLAMA, norm_after_sum=True), NOTHING_ADDED
     ),
 }
 """The architectures, from the paper's to today's."""
@@ -125,9 +119,12 @@ MEANING = Family(
     says="Meaning: finding 3, what the words' own vectors are worth",
     registration=REGISTERED,
 )
-
-PLANTED = 0.18
-"""What sensitivity controls plant, in nats: as much as shuffling cost in post-norm beforehand."""
+REAL_TEXT = Family(
+    "modern/real-text",
+    {"sample": 13},
+    says="Real text: width, the step and meaning, with published vectors",
+    registration=REGISTERED,
+)
 
 
 @dataclass(frozen=True)
@@ -159,8 +156,9 @@ class Decoder(Experiment):
         return self["pretrained_shuffled"]
 
     def stepped(self) -> Decoder:
-        """The same, with tables that learn at ``RATE`` times the rate."""
-        changed = self.changed(f"at {RATE:g} × the rate", table_rate=RATE)
+        """The same, with tables that learn at as many times the rate as GloVe's is wider."""
+        times = SETTINGS[self.tier].times
+        changed = self.changed(f"at {times:g} × the rate", table_rate=times)
         assert isinstance(changed, Decoder)
         return changed
 
@@ -197,55 +195,129 @@ def require_architecture(name: str) -> None:
         )
 
 
-TEXT = DataSpec(
-    "micro-text", ("whitespace", "whitespace"), Cut(4000, 400, 1), min_freq=1, max_length=32
-)
-"""4,000 sentences, and 400 held out."""
+@dataclass(frozen=True)
+class Setting:
+    """A tier's setting.
 
-TRAINING = LanguageModelSpec(batch_size=32, epochs=2, lr=4e-3, mechanism=True)
-"""How all are trained. docs/papers/modern.md says how the rate was chosen."""
+    Attributes:
+        says: What its text and its decoders are, for people.
+        text: The text.
+        source: The source of GloVe's vectors, which are as wide as the models.
+        sizes: The models' sizes, where they are not those of ``PAPERS``.
+        training: How all are trained. docs/papers/modern.md says how the rate was chosen.
+        times: How many times wider GloVe's table is than Xavier's, and so the factor of its rate.
+        margins: Each architecture's margin, in nats a word (``noise_floor.json``).
+        planted: What sensitivity controls plant, in nats: as much as shuffling GloVe's rows cost in
+            post-norm beforehand.
+    """
 
-TIERS: Mapping[str, str] = {
-    "micro": "4,000 sentences that code makes from a seed; decoders 64 wide, with two layers.",
+    says: str
+    text: DataSpec
+    source: str
+    sizes: Mapping[str, Any]
+    training: LanguageModelSpec
+    times: float
+    margins: Mapping[str, float]
+    planted: float
+
+
+SETTINGS: Mapping[str, Setting] = {
+    "micro": Setting(
+        says="4,000 sentences that code makes from a seed; decoders 64 wide, with two layers.",
+        text=DataSpec(
+            "micro-text", ("whitespace", "whitespace"), Cut(4000, 400, 1), min_freq=1, max_length=32
+        ),
+        source="micro-glove",
+        sizes={},
+        training=LanguageModelSpec(batch_size=32, epochs=2, lr=4e-3, mechanism=True),
+        times=8.0,
+        margins={
+            "post-norm": 0.06,
+            "post-norm-rotary": 0.022,
+            "pre-norm": 0.03,
+            "llama": 0.038,
+            "llama-tied": 0.034,
+            "llama-normed": 0.018,
+        },
+        planted=0.18,
+    ),
+    "sample": Setting(
+        says="4,000 English captions and premises, and published GloVe vectors; decoders 300 wide, "
+        "with two layers.",
+        text=DataSpec(
+            "en-text",
+            ("spacy", "spacy"),
+            Cut(4000, 500, 1),
+            min_freq=2,
+            max_length=32,
+            most_words=3000,
+        ),
+        source="glove",
+        sizes={"dim": 300, "heads": 10, "feed_forward": 600},
+        training=LanguageModelSpec(
+            batch_size=32, epochs=2, lr=1e-3, precision="bfloat16", mechanism=True
+        ),
+        times=16.0,
+        margins={"post-norm": 0.05, "pre-norm": 0.05, "llama": 0.05, "llama-tied": 0.05},
+        planted=0.18,
+    ),
 }
+"""The setting of each tier."""
 
 
 @cache
 def experiments(tier: str) -> tuple[Decoder, ...]:
-    """The tier's experiments: each architecture.
+    """The tier's experiments: each of its architectures.
 
     Raises:
         KeyError: The paper has no such tier.
     """
-    assert TIERS[tier]
+    setting = SETTINGS[tier]
     return tuple(
         Decoder(
             name=name,
             tier=tier,
             role=name,
-            source="micro-glove",
+            source=setting.source,
             source_label="GloVe",
-            data=TEXT,
-            model=architecture.model,
-            training=TRAINING,
+            data=setting.text,
+            model=replace(ARCHITECTURES[name].model, **setting.sizes),
+            training=setting.training,
             metric=measure("validation_loss"),
             seeds=3,
             most_seeds=12,
-            margin=architecture.margin,
+            margin=margin,
             source_role="glove",
-            positions=architecture.positions,
-            planted=PLANTED,
+            positions=ARCHITECTURES[name].positions,
+            planted=setting.planted,
         )
-        for name, architecture in ARCHITECTURES.items()
+        for name, margin in setting.margins.items()
     )
 
 
 def on(*names: str) -> Callable[[str], list[Experiment]]:
-    """A function that gives a tier's experiments on some architectures; none means all.
+    """A function that gives ``micro``'s experiments on some architectures; none means all.
 
     Raises:
         InputError: There is no such architecture.
     """
+    return _chosen("micro", names)
+
+
+def on_real_text(*names: str) -> Callable[[str], list[Experiment]]:
+    """A function that gives ``sample``'s experiments on some architectures; none means all.
+
+    Raises:
+        InputError: There is no such architecture.
+    """
+    return _chosen("sample", names)
+
+
+def _chosen(of: str, names: Sequence[str]) -> Callable[[str], list[Experiment]]:
     for name in names:
         require_architecture(name)
-    return lambda tier: [each for each in experiments(tier) if not names or each.name in names]
+    return lambda tier: [
+        each
+        for each in (experiments(tier) if tier == of else ())
+        if not names or each.name in names
+    ]

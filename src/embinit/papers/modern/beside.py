@@ -6,23 +6,27 @@ from collections.abc import Callable, Mapping, Sequence
 
 from embinit.claims.comparisons import Quantity
 from embinit.papers import Beside, by_arm, table_of_arms
-from embinit.papers.modern import ARCHITECTURES, RATE, TEXT, TRAINING, Decoder, experiments
+from embinit.papers.modern import ARCHITECTURES, SETTINGS, Decoder, experiments
 from embinit.runs.results import RunResult
 
 Arm = Callable[[Decoder], Quantity]
 
-ARMS: Mapping[str, Arm] = {
-    "N(0, 0.02)": Decoder.usual,
-    "Xavier": Decoder.drawn,
-    "Xavier, wide": Decoder.stretched,
-    f"Xavier, wide, rate × {RATE:g}": lambda experiment: experiment.stepped().stretched(),
-    "GloVe": Decoder.raw,
-    f"GloVe, rate × {RATE:g}": lambda experiment: experiment.stepped().raw(),
-    "GloVe, standardised": Decoder.standardised,
-    "GloVe, shuffled": Decoder.shuffled,
-    f"Xavier, rate × {RATE:g}": lambda experiment: experiment.stepped().drawn(),
-}
-"""The arms by name."""
+
+def arms_of(tier: str) -> dict[str, Arm]:
+    """A tier's arms by name."""
+    rate = f"rate × {SETTINGS[tier].times:g}"
+    return {
+        "N(0, 0.02)": Decoder.usual,
+        "Xavier": Decoder.drawn,
+        "Xavier, wide": Decoder.stretched,
+        f"Xavier, wide, {rate}": lambda experiment: experiment.stepped().stretched(),
+        "GloVe": Decoder.raw,
+        f"GloVe, {rate}": lambda experiment: experiment.stepped().raw(),
+        "GloVe, standardised": Decoder.standardised,
+        "GloVe, shuffled": Decoder.shuffled,
+        f"Xavier, {rate}": lambda experiment: experiment.stepped().drawn(),
+    }
+
 
 MEASURES: Mapping[str, str] = {
     "validation_loss": "Last loss",
@@ -42,7 +46,7 @@ def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
     of_arms = by_arm(results)
     runs = {
         label: [arm(experiment).runs_of(0)[0] for experiment in every]
-        for label, arm in ARMS.items()
+        for label, arm in arms_of(tier).items()
     }
     head = ("table", *(f"{ARCHITECTURES[each.name].label}, here" for each in every))
     tables = [
@@ -54,23 +58,25 @@ def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
 
 def methods(tier: str) -> list[str]:
     """How the models are made on a tier, paragraph by paragraph."""
-    model = experiments(tier)[0].model
+    every, setting = experiments(tier), SETTINGS[tier]
+    model, training = every[0].model, setting.training
     assert model is not None
     return [
         f"Decoders ({model.dim} wide, {model.layers} layers, {model.heads} heads, feed-forward "
         f"{model.feed_forward}, no dropout) predict each next word, in "
-        f"{len(ARCHITECTURES)} architectures: "
-        + "; ".join(each.label for each in ARCHITECTURES.values())
+        f"{len(every)} architectures: "
+        + "; ".join(ARCHITECTURES[each.name].label for each in every)
         + ". Llama-like ones have RMSNorm before each sub-layer, rotary positions, SwiGLU and no "
         "biases. Where sinusoids are added, and in post-norm, the table is multiplied by √D.",
-        f"They read {TEXT.cut.train:,} sentences of {TEXT.task} ({TRAINING.epochs} epochs in "
-        f"batches of {TRAINING.batch_size}, Adam at a rate of {TRAINING.lr:g} that rises over a "
+        f"They read {setting.text.cut.train:,} sentences of {setting.text.task} "
+        f"({training.epochs} epochs in batches of {training.batch_size}, Adam at a rate of "
+        f"{training.lr:g} that rises over a "
         "tenth of the steps and falls to zero, gradients clipped at 1). All arms of a seed share "
         "the order of sentences and every parameter but the table. A table of the output's own "
         "is drawn from N(0, 0.02).",
         "Tables: of N(0, 0.02); Xavier's; Xavier's as wide as GloVe's; GloVe's as it is, "
-        "standardised to Xavier's width, and shuffled. GloVe's is 7.7 times as wide as Xavier's. "
-        f"Where the rate grows with the width, the table learns at {RATE:g} times the rate.",
+        "standardised to Xavier's width, and shuffled. Where the rate grows with the width, the "
+        f"table learns at {setting.times:g} times the rate.",
         "Losses are means over the validation split, in nats a word. A spike is the largest rise "
         "of a step's training loss above the mean of the 16 steps before it.",
     ]

@@ -7,13 +7,22 @@ from importlib import resources
 
 from embinit.claims.noise_floor import Floor, floors_in
 from embinit.papers import NoiseWanted, Paper, Tier
-from embinit.papers.modern import MEANING, STEP, STREAM, TIERS, WIDTH, experiments
+from embinit.papers.modern import (
+    MEANING,
+    REAL_TEXT,
+    SETTINGS,
+    STEP,
+    STREAM,
+    WIDTH,
+    experiments,
+)
 from embinit.papers.modern.beside import beside, methods
 
 
 def noise(tier: str) -> list[NoiseWanted]:
     """The basis of a tier's margins: Xavier's arm in every architecture."""
-    return [NoiseWanted(experiment, WIDTH) for experiment in experiments(tier)]
+    family = WIDTH if tier == "micro" else REAL_TEXT
+    return [NoiseWanted(experiment, family) for experiment in experiments(tier)]
 
 
 def floors() -> Sequence[Floor]:
@@ -26,9 +35,9 @@ PAPER = Paper(
     key="modern",
     citation="Modern: what holds in today's models (exploratory, of embinit)",
     short="Modern (exploratory)",
-    tiers={name: Tier(name, says) for name, says in TIERS.items()},
+    tiers={name: Tier(name, setting.says) for name, setting in SETTINGS.items()},
     experiments=experiments,
-    families=(WIDTH, STREAM, STEP, MEANING),
+    families=(WIDTH, STREAM, STEP, MEANING, REAL_TEXT),
     beside=beside,
     methods=methods,
     noise=noise,
