@@ -14,6 +14,8 @@ the seeds' own contrasts.
     python benchmarks/causes.py STORE --settings    other tables, widths, depths, lengths, words
     python benchmarks/causes.py STORE --data-dir DIR    real text
 
+What was told before of arms of the same seeds is kept, and not trained again.
+
 It writes ``benchmarks/results/causes.json``, ``docs/causes-repairs.svg`` and
 ``docs/causes-ratio.svg``, and the tables of ``docs/papers/causes.md``; with ``--optimizers``,
 ``--settings`` or ``--data-dir`` a table and a file of results of their own alone.
@@ -121,13 +123,25 @@ def values_of(
     }
 
 
-def measured(session: Session, seeds: Sequence[int]) -> dict[str, Any]:
-    """What every experiment's runs score, arm by arm, and the contrasts, one value a seed."""
+def measured(session: Session, seeds: Sequence[int], before: Mapping[str, Any]) -> dict[str, Any]:
+    """What every experiment's runs score, arm by arm, and the contrasts, one value a seed.
+
+    Args:
+        session: Has the results.
+        seeds: The seeds.
+        before: What was told of the same seeds before, which is kept of arms that were not run.
+    """
+
+    def of(experiment: TableExperiment, what: str, quantities: Mapping[str, Quantity]) -> Any:
+        kept = before.get(experiment.name, {}).get(what, {})
+        found = kept | values_of(quantities, session, seeds)
+        return {name: found[name] for name in quantities if name in found}
+
     return {
         experiment.name: {
             "metric": experiment.metric.unit,
-            "arms": values_of(arms_of(experiment), session, seeds),
-            "contrasts": values_of(contrasts_of(experiment), session, seeds),
+            "arms": of(experiment, "arms", arms_of(experiment)),
+            "contrasts": of(experiment, "contrasts", contrasts_of(experiment)),
         }
         for experiment in experiments("micro")
     }
@@ -309,10 +323,10 @@ def real_arms_table(rows: Mapping[str, Any]) -> list[str]:
     )
 
 
-def wanted(roles: Sequence[str]) -> list[Quantity]:
+def wanted(roles: Sequence[str]) -> list[tuple[TableExperiment, str, Quantity]]:
     """The arms that are trained: the factorial on every task, the widths on those of ``roles``."""
     return [
-        arm
+        (experiment, name, arm)
         for experiment in experiments("micro")
         for name, arm in arms_of(experiment).items()
         if experiment.role in roles or "R " not in name
@@ -355,10 +369,19 @@ def main() -> None:
     if options.optimizers:
         train_optimizers(session, seeds, options.tables)
         return
-    runs = [run for arm in wanted(options.followed) for seed in seeds for run in arm.runs_of(seed)]
-    session.want(runs)
-    session.ensure(runs)
-    results = measured(session, seeds)
+    told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    kept = told["experiments"] if told.get("seeds") == [options.first, options.seeds] else {}
+    if session.may_train:
+        runs = [
+            run
+            for experiment, name, arm in wanted(options.followed)
+            if name not in kept.get(experiment.name, {}).get("arms", {})
+            for seed in seeds
+            for run in arm.runs_of(seed)
+        ]
+        session.want(runs)
+        session.ensure(runs)
+    results = measured(session, seeds, kept)
     told = {"seeds": [options.first, options.seeds], "experiments": results}
     RESULTS.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
     write(told)

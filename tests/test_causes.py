@@ -249,6 +249,21 @@ def test_real_text_has_the_settings_of_the_first_papers_sample(benchmark):
     assert causes.others("sample") == ()
 
 
+def test_what_was_told_of_other_arms_is_kept(benchmark):
+    """What the store has counts before what was told of the same arm."""
+    experiment = EVERY[0]
+    [narrow] = experiment.narrow().runs_of(0)
+
+    class Fake:
+        def result(self, run):
+            return make_result(run, bleu=7.0) if run == narrow else None
+
+    before = {experiment.name: {"arms": {"registered width": [1.0], "nothing": [2.0]}}}
+    told = benchmark.measured(Fake(), [0], before)[experiment.name]
+    assert told["arms"] == {"registered width": [7.0], "nothing": [2.0], "R 0.31": [7.0]}
+    assert told["contrasts"] == {}
+
+
 def test_the_page_has_a_row_a_factorial(benchmark, tmp_path, monkeypatch):
     """Scores of the narrow, the wide and the repaired table, and the causes' shares."""
     page = tmp_path / "causes.md"
