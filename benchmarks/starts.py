@@ -22,7 +22,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -84,8 +84,13 @@ REAL_LABELS = {
     "standardised": "vectors, standardised",
     "xavier-both": "Xavier, both",
     "both": "vectors, both",
+    "xavier-untied": "Xavier, apart",
+    "untied": "vectors, apart",
 }
-"""The starts on real text, as the page calls them; both: positions added and in attention."""
+"""The starts on real text, as the page calls them.
+
+Both: positions added and in attention. Apart: scored apart from the words, and not added.
+"""
 
 REAL_GAPS = (
     ("both", "standardised"),
@@ -93,6 +98,9 @@ REAL_GAPS = (
     ("standardised", "xavier"),
     ("both", "xavier-both"),
     ("both", "xavier"),
+    ("untied", "standardised"),
+    ("xavier-untied", "xavier"),
+    ("untied", "xavier"),
 )
 """The starts that are held against each other on real text."""
 
@@ -205,10 +213,15 @@ def measured(
     }
 
 
-def measured_on_real_text(session: Session, seeds: Sequence[int]) -> dict[str, Any]:
+def measured_on_real_text(
+    session: Session, seeds: Sequence[int], before: Mapping[str, Any]
+) -> dict[str, Any]:
     """What each start scores on each task and with each source of real text, one value a seed.
 
-    Arms that were not run are left out.
+    Args:
+        session: Has the results.
+        seeds: The seeds.
+        before: What was told of the same seeds before, which is kept of arms that were not run.
     """
     told = {}
     for experiment in experiments("sample"):
@@ -216,7 +229,7 @@ def measured_on_real_text(session: Session, seeds: Sequence[int]) -> dict[str, A
         found = {
             name: [arm.value(seed, session.result) for seed in seeds] for name, arm in arms.items()
         }
-        told[experiment.name] = {
+        told[experiment.name] = before.get(experiment.name, {}) | {
             name: [round(value, 4) for value in values if value is not None]
             for name, values in found.items()
             if None not in values
@@ -246,7 +259,13 @@ def main() -> None:
     )
     told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     if options.data_dir is not None:
-        tell_real_text(told, session, HALVES[not explored], list(seeds["trained"]))
+        tell_real_text(
+            told,
+            session,
+            HALVES[not explored],
+            list(seeds["trained"]),
+            options.starts or REAL_LABELS,
+        )
         return
     if not options.only_stored:
         wanted = seeds | (further if explored and not options.starts else {})
@@ -271,20 +290,29 @@ def main() -> None:
     save(told)
 
 
-def tell_real_text(told: dict[str, Any], session: Session, half: str, seeds: Sequence[int]) -> None:
-    """Trains what the store lacks of real text, unless it may not, and writes what came of it."""
+def tell_real_text(
+    told: dict[str, Any],
+    session: Session,
+    half: str,
+    seeds: Sequence[int],
+    starts: Iterable[str],
+) -> None:
+    """Trains what the store lacks of some starts on real text, and writes what came of it."""
     if session.may_train:
         runs = [
             run
             for experiment in experiments("sample")
             for name in experiment.starts
+            if name in starts
             for seed in seeds
             for run in experiment.start(name).runs_of(seed)
         ]
         session.want(runs)
         session.ensure(runs)
-    scores = measured_on_real_text(session, seeds)
-    told.setdefault("real text", {})[half] = {"seeds": seeds, "scores": scores}
+    before = told.setdefault("real text", {}).get(half, {})
+    kept = before["scores"] if before.get("seeds") == seeds else {}
+    scores = measured_on_real_text(session, seeds, kept)
+    told["real text"][half] = {"seeds": seeds, "scores": scores}
     save(told)
 
 

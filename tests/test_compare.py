@@ -239,18 +239,26 @@ def test_each_width_has_its_own_xavier(tmp_path, task, vectors):
     ]
 
 
-def test_every_start_has_the_attention_that_was_asked_for(task, vectors):
-    """And nothing else of its run is another one."""
+def test_every_start_is_compared_with_each_attention_that_was_asked_for(task, vectors):
+    """And nothing else of its run is another one; one attention alone needs no name."""
     given = GivenLabels(task)
     opened = open_vectors([str(vectors)], "en", TINY)
-    inits = ("xavier", "pretrained")
-    for start, rotary in zip(
-        starts_of(given, opened, inits, TINY),
-        starts_of(given, opened, inits, replace(TINY, attention="rotary")),
-        strict=True,
-    ):
+
+    def starts(*attention):
+        inits = ("xavier", "pretrained")
+        return starts_of(given, opened, inits, replace(TINY, attention=attention))
+
+    plain, rotary, both = starts("plain"), starts("rotary"), starts("plain", "rotary")
+    assert [start.spec for start in both] == [start.spec for start in (*plain, *rotary)]
+    assert [start.label for start in plain] == [start.label for start in rotary]
+    assert [start.label for start in both] == [
+        *(start.label for start in plain),
+        *(f"{start.label}, rotary" for start in plain),
+    ]
+    for start, turned in zip(plain, rotary, strict=True):
+        assert (start.attention, turned.attention) == ("plain", "rotary")
         model = replace(start.spec.model, attention="rotary")
-        assert rotary.spec == replace(start.spec, model=model) != start.spec
+        assert turned.spec == replace(start.spec, model=model) != start.spec
 
 
 def test_a_budget_of_time_ends_the_looks(tmp_path, task):

@@ -80,18 +80,24 @@ def test_starts_are_runs_of_their_own_and_those_of_one_model_are_one_cohort(expe
 
 
 @pytest.mark.parametrize("experiment", experiments("sample"), ids=lambda each: each.name)
-def test_on_real_text_starts_are_the_first_papers_arms_and_theirs_with_rotary_positions(experiment):
-    """Positions stay added, and the runs that both papers have are the same."""
+def test_on_real_text_starts_are_the_first_papers_arms_with_positions_elsewhere_too(experiment):
+    """Beside added ones, or apart from the words; runs that both papers have are the same."""
     theirs = {each.name: each for each in kims("sample")}[experiment.name]
     alone = {"xavier": theirs["xavier"], "standardised": theirs["pretrained_xavier"]}
     both = {"xavier-both": alone["xavier"], "both": alone["standardised"]}
-    assert {*alone, *both} == set(experiment.starts)
+    apart = {"xavier-untied": alone["xavier"], "untied": alone["standardised"]}
+    assert {*alone, *both, *apart} == set(experiment.starts)
     for name, arm in alone.items():
         assert run_of(experiment.start(name)) == run_of(arm)
     for name, arm in both.items():
         run = run_of(arm)
         rotary = replace(run, model=replace(run.model, attention="rotary"))
         assert run_of(experiment.start(name)) == rotary
+    for name, arm in apart.items():
+        run = run_of(arm)
+        model = replace(run.model, attention="untied")
+        untied = replace(run, model=model, positions=replace(run.positions, kind="none"))
+        assert run_of(experiment.start(name)) == untied
 
 
 def test_an_unknown_start_is_named():

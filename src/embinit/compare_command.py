@@ -75,9 +75,11 @@ def add_compare(commands: Any) -> None:
     )
     model.add_argument(
         "--attention",
+        nargs="+",
         choices=("plain", "rotary", "relative", "untied"),
-        default="plain",
-        help="positions in attention, beside the added ones (default: plain, which is none)",
+        default=["plain"],
+        help="positions in attention, beside the added ones; with several every start is compared "
+        "with each (default: plain, which is none)",
     )
     model.add_argument(
         "--multiplier", default="sqrt(D)", help="of the looked-up rows (default: sqrt(D))"
@@ -111,7 +113,7 @@ def _compare(parsed: argparse.Namespace) -> int:
         most_train=parsed.rows,
         most_held_out=parsed.test_rows,
         positions=parsed.positions,
-        attention=parsed.attention,
+        attention=tuple(dict.fromkeys(parsed.attention)),
         multiplier=parsed.multiplier,
         tokenizer=parsed.tokenizer,
     )

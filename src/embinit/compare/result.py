@@ -30,6 +30,7 @@ class ComparedStart:
     Attributes:
         label: Its name for people.
         init: Its init.
+        attention: The positions inside attention.
         vectors: The vectors as the user named them; None where it needs none.
         sigma: The standard deviation of the encoder's table at the start, in the first seed.
         coverage: The share of the text's words that have a vector; None without vectors.
@@ -47,6 +48,7 @@ class ComparedStart:
 
     label: str
     init: str
+    attention: str
     vectors: str | None
     sigma: float
     coverage: float | None
@@ -244,6 +246,7 @@ def _compared(
     return ComparedStart(
         label=start.label,
         init=start.init,
+        attention=start.attention,
         vectors=None if start.vectors is None else start.vectors.given,
         sigma=results[0].tables["encoder"].sigma,
         coverage=None if coverage is None else coverage.token_share,

@@ -54,7 +54,8 @@ class Settings:
         most_held_out: The most examples of the validation and of the test split.
         max_length: The longest example, in tokens.
         positions: The kind of positions that are added to the rows.
-        attention: How attention knows positions: ``plain``, not at all; ``rotary``, beside them.
+        attention: How attention knows positions beside them: ``plain``, not at all; ``rotary`` and
+            others of ``specs.ModelSpec``. With several, every start is compared with each.
         multiplier: What the table's rows are multiplied by after the look-up.
         tokenizer: The tokenizer of word vectors; None for spaCy's where it is installed.
     """
@@ -68,7 +69,7 @@ class Settings:
     most_held_out: int = 1000
     max_length: int = 64
     positions: str = "sinusoidal"
-    attention: str = "plain"
+    attention: tuple[str, ...] = ("plain",)
     multiplier: str = "sqrt(D)"
     tokenizer: str | None = None
 
@@ -110,6 +111,7 @@ class Start:
         vectors: The vectors that the table is made of; None where it needs none.
         sigma: The sigma that the table is standardised to; None keeps the init's.
         spec: The run of seed 0.
+        attention: The positions inside attention.
     """
 
     label: str
@@ -117,6 +119,7 @@ class Start:
     vectors: GivenVectors | None
     sigma: float | None
     spec: RunSpec = field(repr=False)
+    attention: str = "plain"
 
     def run(self, seed: int) -> RunSpec:
         """The run of a seed."""
@@ -185,6 +188,8 @@ def starts_of(
 ) -> list[Start]:
     """The starts: each init with each set of vectors, or at each width where it needs none.
 
+    With several kinds of attention each of these comes with each of them.
+
     Args:
         task: The task.
         vectors: The vectors.
@@ -218,11 +223,25 @@ def starts_of(
             if len(shapes) > 1:
                 label += f" ({dim} wide, {_words_of(words, vectors)})"
             starts.setdefault(spec, Start(label, name, None, sigma, spec))
-    if len(starts) < 2:
+    every = [
+        _with_attention(start, attention, several=len(settings.attention) > 1)
+        for attention in settings.attention
+        for start in starts.values()
+    ]
+    if len(every) < 2:
         raise InputError(
-            "there is one start, and nothing to compare it with; name more --vectors or --inits"
+            "there is one start, and nothing to compare it with; name more --vectors, --inits or "
+            "--attention"
         )
-    return list(starts.values())
+    return every
+
+
+def _with_attention(start: Start, attention: str, *, several: bool) -> Start:
+    """A start with a kind of attention, which its label names where there are several."""
+    assert start.spec.model is not None
+    label = f"{start.label}, {attention}" if several and attention != "plain" else start.label
+    model = replace(start.spec.model, attention=attention)
+    return replace(start, label=label, spec=replace(start.spec, model=model), attention=attention)
 
 
 def _words_of(words: str, vectors: Sequence[GivenVectors]) -> str:
@@ -252,9 +271,7 @@ def _spec(task: GivenTask, words: str, dim: int, table: TableSpec, settings: Set
         cut=Cut(settings.most_train, settings.most_held_out, settings.most_held_out),
         max_length=settings.max_length,
     )
-    model = ModelSpec(
-        dim, _heads(dim), settings.layers, settings.feed_forward, attention=settings.attention
-    )
+    model = ModelSpec(dim, _heads(dim), settings.layers, settings.feed_forward)
     training = TrainingSpec(settings.batch_size, settings.epochs, settings.lr)
     positions = PositionSpec(settings.positions, settings.multiplier)
     return RunSpec(data, model, training, table, positions, seed=0)

@@ -147,6 +147,16 @@ STARTS: Mapping[str, Start] = {
     "untied-both": Start(
         "GloVe, positions added and scored apart", "pretrained", attention="untied"
     ),
+    "raw-untied": Start(
+        "GloVe as it is, positions scored apart",
+        "pretrained",
+        attention="untied",
+        added=False,
+        as_it_is=True,
+    ),
+    "bert-untied": Start(
+        "BERT, positions scored apart", "pretrained", "micro-bert", attention="untied", added=False
+    ),
 }
 """The starts, by name."""
 
@@ -157,6 +167,10 @@ REAL_STARTS: Mapping[str, Start] = {
         "{source}, positions added and in attention", "pretrained_xavier", attention="rotary"
     ),
     "xavier-both": STARTS["xavier-both"],
+    "untied": Start(
+        "{source}, positions scored apart", "pretrained_xavier", attention="untied", added=False
+    ),
+    "xavier-untied": STARTS["xavier-untied"],
 }
 """The starts on real text, by name: tables of Xavier's width."""
 
