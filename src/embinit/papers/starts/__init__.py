@@ -77,6 +77,12 @@ POSITIONS = Family(
     says="Positions: what it does to add them, to put them into attention, or both",
     registration=REGISTERED,
 )
+APART = Family(
+    "starts/apart",
+    {"micro": 9},
+    says="Apart: positions that are scored apart from the words",
+    registration=REGISTERED,
+)
 REAL_TEXT = Family(
     "starts/real-text",
     {"sample": 14},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embinit.papers import Paper, Tier
-from embinit.papers.starts import GEOMETRY, MEANING, POSITIONS, REAL_TEXT, experiments
+from embinit.papers.starts import APART, GEOMETRY, MEANING, POSITIONS, REAL_TEXT, experiments
 from embinit.papers.starts.beside import beside, methods
 
 PAPER = Paper(
@@ -15,7 +15,7 @@ PAPER = Paper(
         "sample": Tier("sample", "parts of SST-2 and Multi30k; GloVe's vectors and MiniLM's."),
     },
     experiments=experiments,
-    families=(MEANING, GEOMETRY, POSITIONS, REAL_TEXT),
+    families=(MEANING, GEOMETRY, POSITIONS, APART, REAL_TEXT),
     beside=beside,
     methods=methods,
 )
