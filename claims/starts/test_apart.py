@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit.papers.starts import APART, controls, on
+from embinit.papers.starts import APART, controls, on, on_real_text
 
 
 @claim(
@@ -97,3 +97,38 @@ def test_control_added_positions_do_not_serve_sentiment_better(experiment):
 )
 def test_control_a_planted_loss_is_found(experiment):
     assert experiment.finds_planted()
+
+
+@claim(
+    "starts/apart/real-text-not-worse",
+    says="Exploratory: on real text positions scored apart serve translation as added ones do",
+    where="ours, of micro",
+    family=APART,
+    experiments=on_real_text("translation"),
+)
+def test_on_real_text_positions_apart_are_not_worse(experiment):
+    assert experiment.start("untied") >= experiment.start("standardised")
+    assert experiment.start("xavier-untied") >= experiment.start("xavier")
+
+
+@claim(
+    "starts/apart/real-text-above-xavier",
+    says="Exploratory: on real text vectors with positions scored apart are above Xavier",
+    where="ours, of micro",
+    family=APART,
+    experiments=on_real_text("translation"),
+)
+def test_on_real_text_positions_apart_are_above_xavier(experiment):
+    assert experiment.start("untied") > experiment.start("xavier")
+
+
+@claim(
+    "starts/apart/real-text-falsehood",
+    says="Control: on real text Xavier is above vectors with positions scored apart",
+    where="control",
+    family=APART,
+    experiments=on_real_text("translation", source="glove"),
+    expects=Verdict.REFUTED,
+)
+def test_control_on_real_text_xavier_is_not_above(experiment):
+    assert experiment.start("xavier") > experiment.start("untied")

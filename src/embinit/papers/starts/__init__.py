@@ -79,7 +79,7 @@ POSITIONS = Family(
 )
 APART = Family(
     "starts/apart",
-    {"micro": 9},
+    {"micro": 9, "sample": 4},
     says="Apart: positions that are scored apart from the words",
     registration=REGISTERED,
 )
