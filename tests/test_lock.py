@@ -142,6 +142,17 @@ def test_a_margin_from_the_noise_floor_is_measured_once_and_kept_in_the_lock(emb
     assert changed["code"] != floor["code"]
 
 
+def test_registering_some_claims_keeps_the_spreads_that_others_rest_on(embinit, project):
+    """The two arms' difference is two claims', and would be another on other seeds."""
+    embinit("register", "--seeds", "3")
+    before = lock_of(project)
+    embinit("register", "--seeds", "2", "--claim", "*/above")
+    assert lock_of(project)["differences"] == before["differences"]
+    embinit("register", "--seeds", "4", "--claim", "*/above")
+    after = lock_of(project)["differences"]
+    assert sorted(each["seeds"] for each in after.values()) == [3, 4]
+
+
 def test_what_is_registered_is_held_against_every_session(embinit, project):
     """Beforehand, changed, and registered anew when its runs were seen."""
     made = embinit("register", "--seeds", "3")

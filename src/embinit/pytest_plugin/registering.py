@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from embinit.claims.comparisons import Comparison
 from embinit.claims.functions import FunctionExperiment
 from embinit.claims.judging import Case, read
 from embinit.claims.lock import (
@@ -26,6 +27,7 @@ from embinit.claims.lock import (
     noise_floor_key,
     noise_floor_runs,
 )
+from embinit.claims.paired_tests import Spread
 from embinit.claims.registration import Registration, digest_of, measure_spread, registered_runs
 from embinit.errors import InputError
 from embinit.runs.session import Session
@@ -45,16 +47,25 @@ class Registering:
         seeds: On how many seeds spreads and noise floors are measured; None where none are.
         freeze: What is written to locks: ``claims``, ``noise-floors``, or None for nothing.
         most_seeds: The most seeds of a look, in place of the experiments'.
+        in_part: Whether it registers some claims of a folder. Other claims may rest on a spread
+            that is registered already, so one of as many seeds is kept.
 
     Attributes:
         spreads: The registered differences that were measured, by the file that they belong to.
         locks: What is to be written to locks: by their files, then section, then key.
     """
 
-    def __init__(self, seeds: int | None, freeze: str | None, most_seeds: int | None) -> None:
+    def __init__(
+        self,
+        seeds: int | None,
+        freeze: str | None,
+        most_seeds: int | None,
+        in_part: bool = False,
+    ) -> None:
         self.spreads: dict[str, dict[str, Any]] = {}
         self.locks: dict[str, dict[str, dict[str, Any]]] = {}
         self._seeds, self._freeze, self._most_seeds = seeds, freeze, most_seeds
+        self._in_part = in_part
 
     @property
     def is_asked_for(self) -> bool:
@@ -69,8 +80,18 @@ class Registering:
         if self._freeze == "noise-floors":
             return runs
         return runs + [
-            run for comparison in case.comparisons for run in registered_runs(comparison, seeds)
+            run
+            for comparison in case.comparisons
+            if self._kept(case, comparison) is None
+            for run in registered_runs(comparison, seeds)
         ]
+
+    def _kept(self, case: Case, comparison: Comparison) -> Spread | None:
+        """The registered spread that stays as it is; None where it is measured."""
+        registered = case.claim.family.registration or case.lock
+        known = None if registered is None else registered.spread(comparison)
+        enough = known is not None and known.seeds >= (self._seeds or 0)
+        return known if self._in_part and enough else None
 
     def _wanted_noise_floor(self, case: Case) -> FunctionExperiment | None:
         """The claim's experiment, if its noise floor is to be measured now; else None."""
@@ -128,6 +149,9 @@ class Registering:
         registration, lock = case.claim.family.registration, case.lock
         comparisons = []
         for comparison in case.comparisons:
+            if (kept := self._kept(case, comparison)) is not None:
+                comparisons.append(replace(comparison, spread=kept))
+                continue
             spread = measure_spread(comparison, self._seeds or 0, session.result)
             if spread is None:
                 comparisons.append(comparison)

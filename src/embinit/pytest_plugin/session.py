@@ -125,7 +125,10 @@ class ClaimSession:
         self.verdicts: list[dict[str, Any]] = []
         self.audits: list[dict[str, Any]] = []
         self.registering = Registering(
-            self.option("register"), self.option("freeze"), self._most_seeds
+            self.option("register"),
+            self.option("freeze"),
+            self._most_seeds,
+            in_part=bool(self.option("claim")),
         )
         self.errors: list[dict[str, str]] = []
         self.unfinished: str | None = None

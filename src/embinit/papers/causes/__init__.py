@@ -108,7 +108,7 @@ OPTIMIZERS = Family(
 )
 REAL_TEXT = Family(
     "causes/real-text",
-    {"sample": 8},
+    {"sample": 6},
     says="Real text: all three causes have to be repaired there too",
     registration=REGISTERED,
 )
