@@ -374,7 +374,8 @@ def write(told: Mapping[str, Any]) -> None:
     if half is not None:
         (DOCS / "starts.svg").write_text(figure(half["scores"]), "utf-8")
         tables["seeds"] = [seeds_line(told)]
-        tables["answer"] = answer_table(half["scores"])
+        tables["answer"] = answer_table(half["scores"], TWICE, "what attention adds")
+        tables["apart"] = answer_table(half["scores"], INSTEAD, "what scoring them apart gains")
         tables["scores trained"] = scores_table(half["scores"], "trained")
         tables["scores frozen"] = scores_table(half["scores"], "frozen")
     for kind in COLOURS:
@@ -441,11 +442,14 @@ def scores_table(scores: Mapping[str, Any], kind: str) -> list[str]:
 TWICE = {"xavier": "xavier-both", "standardised": "both", "bert": "bert-both"}
 """Starts with added positions, and the same with positions in attention too."""
 
+INSTEAD = {"xavier": "xavier-untied", "standardised": "untied", "bert": "bert-untied"}
+"""Starts with added positions, and the same with positions scored apart, and not added."""
 
-def answer_table(scores: Mapping[str, Any]) -> list[str]:
-    """What positions in attention add to those in the sum, with intervals."""
+
+def answer_table(scores: Mapping[str, Any], pairs: Mapping[str, str], says: str) -> list[str]:
+    """What starts with added positions score, and what others gain on them, with intervals."""
     rows = []
-    for name, twice in TWICE.items():
+    for name, twice in pairs.items():
         cells = []
         for kind in COLOURS:
             for of in scores.values():
@@ -457,7 +461,7 @@ def answer_table(scores: Mapping[str, Any]) -> list[str]:
                 cells.append(f"{statistics.fmean(before):.0f}, {estimate(gains).told(0)}")
         rows.append([label(name), *cells])
     head = [f"{role}, {kind}" for kind in COLOURS for role in scores]
-    return table(["positions added alone, and what attention adds", *head], rows)
+    return table([f"positions added alone, and {says}", *head], rows)
 
 
 def ranking_table(told: Mapping[str, Any], kind: str) -> list[str]:
