@@ -44,6 +44,19 @@ def test_no_single_repair_restores_a_wide_table(experiment):
 
 
 @claim(
+    "causes/real-text/no-pair-does",
+    says="Exploratory: on real text a wide table with two repairs still fares worse",
+    where="ours, of micro",
+    family=REAL_TEXT,
+    experiments=on_real_text(),
+)
+def test_no_pair_of_repairs_restores_a_wide_table(experiment):
+    for left_out in REPAIRS:
+        pair = [repair for repair in REPAIRS if repair != left_out]
+        assert experiment.wide(*pair) < experiment.narrow()
+
+
+@claim(
     "causes/real-text/control-a-a",
     says="Control: the narrow table differs from itself on other seeds",
     where="control",

@@ -108,7 +108,7 @@ OPTIMIZERS = Family(
 )
 REAL_TEXT = Family(
     "causes/real-text",
-    {"sample": 6},
+    {"sample": 8},
     says="Real text: all three causes have to be repaired there too",
     registration=REGISTERED,
 )
