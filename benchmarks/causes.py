@@ -288,19 +288,19 @@ def train_factorials(
 
 
 def factorials_table(told: Mapping[str, Any]) -> list[str]:
-    """A row a factorial: the narrow table, the wide one, all repaired, and the shares."""
+    """A row a factorial: the narrow table, the wide one, all repaired, and the shares.
+
+    Where the repairs are not shown to gain anything, there is nothing to share.
+    """
     first, number = told["seeds"]
     names = ("registered width", f"{TIMES} × as wide", " + ".join(REPAIRS))
     rows = []
     for name, each in told["rows"].items():
-        of_each = shares(each["contrasts"])
-        rows.append(
-            [
-                name,
-                *(spread(each["arms"][arm]) for arm in names),
-                *(estimate(of_each[cause]).told(0) for cause in REPAIRS),
-            ]
-        )
+        _, before, after = (each["arms"][arm] for arm in names)
+        gained = estimate([b - a for a, b in zip(before, after, strict=True)]).low > 0
+        of_each = shares(each["contrasts"]) if gained else {}
+        cells = [estimate(of_each[cause]).told(0) if gained else "–" for cause in REPAIRS]
+        rows.append([name, *(spread(each["arms"][arm]) for arm in names), *cells])
     head = ["table and setting", "registered width", f"{TIMES} × as wide", "all three repaired"]
     head += [f"share of {cause}, %" for cause in REPAIRS]
     return [f"Seeds {first} to {first + number - 1}:", "", *table(head, rows)]

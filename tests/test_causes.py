@@ -278,6 +278,9 @@ def test_the_page_has_a_row_a_factorial(benchmark, tmp_path, monkeypatch):
     first = "| Xavier, multi30k | 1.0 ± 1.4 | 2.0 ± 1.4 | 9.0 ± 1.4 | 33 (33 to 33) |"
     assert first in text
     assert "| scale + ratio | 6.0 ± 1.4 |" in text
+    arms["scale + ratio + step"] = arms[f"{TIMES} × as wide"]
+    [row] = benchmark.factorials_table(told)[4:]
+    assert row.endswith("| – | – | – |")
 
 
 def test_the_tables_beside_have_what_was_run():
