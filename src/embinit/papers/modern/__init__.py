@@ -258,7 +258,8 @@ SETTINGS: Mapping[str, Setting] = {
             batch_size=32, epochs=2, lr=1e-3, precision="bfloat16", mechanism=True
         ),
         times=16.0,
-        margins={"post-norm": 0.05, "pre-norm": 0.05, "llama": 0.05, "llama-tied": 0.05},
+        # Twice the deviation of Xavier's table on seeds 5000 and 5001, pooled over the four.
+        margins=dict.fromkeys(("post-norm", "pre-norm", "llama", "llama-tied"), 0.025),
         planted=0.18,
     ),
 }
