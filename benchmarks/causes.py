@@ -32,6 +32,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from arms import runs_of, train, values_of
 from pages import Estimate, Values, estimate, spread, svg, table, text, write_parts
 
 from embinit.claims.comparisons import Quantity
@@ -108,21 +109,6 @@ def shares(contrasts: Mapping[str, Values]) -> dict[str, Values]:
     }
 
 
-def values_of(
-    quantities: Mapping[str, Quantity], session: Session, seeds: Sequence[int]
-) -> dict[str, list[float]]:
-    """Each quantity's values, one a seed; one whose runs are not all there is left out."""
-    every = {
-        name: [quantity.value(seed, session.result) for seed in seeds]
-        for name, quantity in quantities.items()
-    }
-    return {
-        name: [round(value, 4) for value in values if value is not None]
-        for name, values in every.items()
-        if None not in values
-    }
-
-
 def measured(session: Session, seeds: Sequence[int], before: Mapping[str, Any]) -> dict[str, Any]:
     """What every experiment's runs score, arm by arm, and the contrasts, one value a seed.
 
@@ -189,16 +175,7 @@ def train_optimizers(session: Session, seeds: range, tables: Sequence[str]) -> N
         }
         for name, experiment in by_optimizer(tables, ["adafactor"]).items()
     }
-    if session.may_train:
-        runs = [
-            run
-            for each in arms.values()
-            for arm in each.values()
-            for seed in seeds
-            for run in arm.runs_of(seed)
-        ]
-        session.want(runs)
-        session.ensure(runs)
+    train(session, [run for each in arms.values() for run in runs_of(each.values(), seeds)])
     values = {name: values_of(each, session, seeds) for name, each in arms.items()}
     told = {"seeds": [seeds.start, len(seeds)], "arms": values}
     OPTIMIZED.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
@@ -268,16 +245,8 @@ def train_factorials(
     session: Session, seeds: range, every: Mapping[str, TableExperiment]
 ) -> dict[str, Any]:
     """Train the factorials that the store lacks; what they score, and the contrasts."""
-    if session.may_train:
-        runs = [
-            run
-            for each in every.values()
-            for arm in COMBINED.values()
-            for seed in seeds
-            for run in arm(each).runs_of(seed)
-        ]
-        session.want(runs)
-        session.ensure(runs)
+    arms_of_all = [arm(each) for each in every.values() for arm in COMBINED.values()]
+    train(session, runs_of(arms_of_all, seeds))
     told = {}
     for name, each in every.items():
         arms = {label: arm(each) for label, arm in COMBINED.items()}
@@ -371,16 +340,12 @@ def main() -> None:
         return
     told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     kept = told["experiments"] if told.get("seeds") == [options.first, options.seeds] else {}
-    if session.may_train:
-        runs = [
-            run
-            for experiment, name, arm in wanted(options.followed)
-            if name not in kept.get(experiment.name, {}).get("arms", {})
-            for seed in seeds
-            for run in arm.runs_of(seed)
-        ]
-        session.want(runs)
-        session.ensure(runs)
+    lacking = [
+        arm
+        for experiment, name, arm in wanted(options.followed)
+        if name not in kept.get(experiment.name, {}).get("arms", {})
+    ]
+    train(session, runs_of(lacking, seeds))
     results = measured(session, seeds, kept)
     told = {"seeds": [options.first, options.seeds], "experiments": results}
     RESULTS.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from arms import runs_of, train, values_of
 from pages import Estimate, estimate, spread, svg, table, text, write_parts
 
 from embinit.claims.comparisons import Quantity
@@ -187,23 +188,15 @@ def train_real_text(session: Session, seeds: range, rates: Sequence[float]) -> d
             every[each.name] = {f"{rate:g}": each.at_rate(rate).drawn() for rate in rates}
         else:
             every[each.name] = {name: arms[name](each) for name in REAL_ARMS}
-    runs = [
-        run
-        for of_each in every.values()
-        for arm in of_each.values()
-        for seed in seeds
-        for run in arm.runs_of(seed)
-    ]
-    session.want(runs)
-    session.ensure(runs)
-
-    def values(arm: Quantity) -> list[float]:
-        found = [arm.value(seed, session.result) for seed in seeds]
-        return [round(value, 4) for value in found if value is not None]
-
+    train(session, [run for of_each in every.values() for run in runs_of(of_each.values(), seeds)])
     return {
-        name: {"arms": {arm: {"validation_loss": values(quantity)} for arm, quantity in of.items()}}
-        for name, of in every.items()
+        name: {
+            "arms": {
+                arm: {"validation_loss": values}
+                for arm, values in values_of(of_each, session, seeds).items()
+            }
+        }
+        for name, of_each in every.items()
     }
 
 
@@ -236,9 +229,8 @@ def main() -> None:
     if not options.search:
         for experiment in with_sinusoids():
             for arm in arms_without_positions(experiment).values():
-                runs += [run for seed in seeds for run in arm.runs_of(seed)]
-    session.want(runs)
-    session.ensure(runs)
+                runs += runs_of([arm], seeds)
+    train(session, runs)
     told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     if options.search:
         told["search"] = {"seeds": [first, number], "losses": searched(session, seeds)}

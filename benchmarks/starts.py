@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from arms import runs_of, train, values_of
 from pages import Values, estimate, spread, svg, table, text, write_parts
 from torch import Tensor
 from torch.nn import functional as F
@@ -192,20 +193,14 @@ def measured(
         before: What was told of the same seeds before, which is kept of arms that were not run.
     """
 
-    def values(quantity: Quantity, of: Sequence[int]) -> list[float] | None:
-        found = [quantity.value(seed, session.result) for seed in of]
-        return None if None in found else [round(value, 4) for value in found if value is not None]
+    def found(role: str, kind: str, arms: Mapping[str, Quantity]) -> dict[str, Values]:
+        kept = before.get(role, {}).get(kind, {})
+        every = kept | values_of(arms, session, seeds[kind])
+        return {name: every[name] for name in arms if name in every}
 
     return {
         experiment.role: {
-            kind: {
-                name: found
-                for name, arm in arms.items()
-                if (
-                    found := values(arm, seeds[kind])
-                    or before.get(experiment.role, {}).get(kind, {}).get(name)
-                )
-            }
+            kind: found(experiment.role, kind, arms)
             for kind, arms in (arms_of(experiment) | further_arms_of(experiment)).items()
             if kind in seeds
         }
@@ -223,18 +218,11 @@ def measured_on_real_text(
         seeds: The seeds.
         before: What was told of the same seeds before, which is kept of arms that were not run.
     """
-    told = {}
-    for experiment in experiments("sample"):
-        arms = {name: experiment.start(name) for name in experiment.starts}
-        found = {
-            name: [arm.value(seed, session.result) for seed in seeds] for name, arm in arms.items()
-        }
-        told[experiment.name] = before.get(experiment.name, {}) | {
-            name: [round(value, 4) for value in values if value is not None]
-            for name, values in found.items()
-            if None not in values
-        }
-    return told
+    return {
+        each.name: before.get(each.name, {})
+        | values_of({name: each.start(name) for name in each.starts}, session, seeds)
+        for each in experiments("sample")
+    }
 
 
 def main() -> None:
@@ -275,11 +263,9 @@ def main() -> None:
             for kind, arms in (arms_of(experiment) | further_arms_of(experiment)).items()
             for name, arm in arms.items()
             if not options.starts or name in options.starts
-            for seed in wanted.get(kind, ())
-            for run in arm.runs_of(seed)
+            for run in runs_of([arm], wanted.get(kind, ()))
         ]
-        session.want(runs)
-        session.ensure(runs)
+        train(session, runs)
     half, of = HALVES[not explored], list(seeds["trained"])
     before = told.get(half, {})
     kept = before["scores"] if before.get("seeds") == of else {}
@@ -298,17 +284,10 @@ def tell_real_text(
     starts: Iterable[str],
 ) -> None:
     """Trains what the store lacks of some starts on real text, and writes what came of it."""
-    if session.may_train:
-        runs = [
-            run
-            for experiment in experiments("sample")
-            for name in experiment.starts
-            if name in starts
-            for seed in seeds
-            for run in experiment.start(name).runs_of(seed)
-        ]
-        session.want(runs)
-        session.ensure(runs)
+    wanted = [
+        each.start(name) for each in experiments("sample") for name in each.starts if name in starts
+    ]
+    train(session, runs_of(wanted, seeds))
     before = told.setdefault("real text", {}).get(half, {})
     kept = before["scores"] if before.get("seeds") == seeds else {}
     scores = measured_on_real_text(session, seeds, kept)

@@ -1,0 +1,36 @@
+"""Arms: what the benchmarks of our own papers share to train arms and to read what they score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from embinit.claims.comparisons import Quantity
+from embinit.runs.session import Session
+from embinit.specs import RunSpec
+
+
+def runs_of(arms: Iterable[Quantity], seeds: Sequence[int]) -> list[RunSpec]:
+    """The runs of each arm on each seed."""
+    return [run for arm in arms for seed in seeds for run in arm.runs_of(seed)]
+
+
+def train(session: Session, runs: Sequence[RunSpec]) -> None:
+    """Train what the store lacks of some runs, unless the session may not."""
+    if session.may_train:
+        session.want(runs)
+        session.ensure(runs)
+
+
+def values_of(
+    quantities: Mapping[str, Quantity], session: Session, seeds: Sequence[int]
+) -> dict[str, list[float]]:
+    """Each quantity's values, one a seed; one whose runs are not all there is left out."""
+    every = {
+        name: [quantity.value(seed, session.result) for seed in seeds]
+        for name, quantity in quantities.items()
+    }
+    return {
+        name: [round(value, 4) for value in values if value is not None]
+        for name, values in every.items()
+        if None not in values
+    }
