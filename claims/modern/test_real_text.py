@@ -51,6 +51,17 @@ def test_raw_tables_fare_better_where_tied(experiment):
 
 
 @claim(
+    "modern/real-text/raw-is-below-xavier-where-it-learns",
+    says="Exploratory: on real text GloVe's table as it is ends below Xavier's, once it learns",
+    where="ours, of micro",
+    family=REAL_TEXT,
+    experiments=on_real_text(),
+)
+def test_a_raw_table_that_learns_is_below_xavier(experiment):
+    assert experiment.stepped().raw() < experiment.drawn()
+
+
+@claim(
     "modern/real-text/control-a-a",
     says="Control: GloVe's table differs from itself on other seeds",
     where="control",
