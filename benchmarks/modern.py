@@ -93,7 +93,7 @@ FINDINGS = findings_of("micro")
 STEPPED = stepped(WIDE)
 
 REAL_ARMS = ("Xavier", WIDE, stepped(WIDE, "sample"), "GloVe", "GloVe, standardised")
-REAL_ARMS += ("GloVe, shuffled", stepped("GloVe", "sample"))
+REAL_ARMS += ("GloVe, shuffled", stepped("GloVe", "sample"), stepped("Xavier", "sample"))
 """The arms that are trained on real text."""
 
 
