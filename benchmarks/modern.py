@@ -207,13 +207,16 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
     parser.add_argument("--search", action="store_true", help="search over the learning rate")
+    parser.add_argument("--only-stored", action="store_true", help="train nothing")
     parser.add_argument("--data-dir", type=Path, help="real text and vectors; nothing else is told")
     options = parser.parse_args()
     first, number = options.first, options.seeds
     if options.search:
         first, number = FIRST_SEED, SEARCHED
     seeds = range(first, first + number)
-    session = Session(Store(options.store), options.data_dir, "cpu")
+    session = Session(
+        Store(options.store), options.data_dir, "cpu", may_train=not options.only_stored
+    )
     if options.data_dir is not None:
         told = json.loads(RESULTS.read_text("utf-8"))
         half = "search" if options.search else "explored" if first >= FIRST_SEED else "confirmed"
@@ -272,6 +275,8 @@ def real_findings_table(told: Mapping[str, Any]) -> list[str]:
         for half in ("explored", "confirmed"):
             if half in told:
                 results = told[half]["architectures"]
+                if any(arm not in results[name]["arms"] for name in names for arm in finding[:2]):
+                    continue
                 cells = [estimate(difference(results, n, finding)).told(3) for n in names]
                 rows.append([f"{title}: {finding.first} less {finding.second}", half, *cells])
     return table(["difference, nats a word", "seeds", *labels(names)], rows)
@@ -281,7 +286,11 @@ def real_losses_table(told: Mapping[str, Any]) -> list[str]:
     """Each arm's mean loss and standard deviation on the last half of the seeds there is."""
     results = told["confirmed" if "confirmed" in told else "explored"]["architectures"]
     names = list(SETTINGS["sample"].margins)
-    rows = [[arm, *(spread(losses(results, name, arm), 3) for name in names)] for arm in REAL_ARMS]
+    rows = [
+        [arm, *(spread(losses(results, name, arm), 3) for name in names)]
+        for arm in REAL_ARMS
+        if all(arm in results[name]["arms"] for name in names)
+    ]
     return table(["table", *labels(names)], rows)
 
 

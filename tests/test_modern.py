@@ -247,3 +247,19 @@ def test_the_search_and_the_claims_share_the_runs_at_the_registered_rate(benchma
     assert TRAINING.lr in benchmark.RATES["micro"]
     wanted = benchmark.wanted([0], [TRAINING.lr])
     assert wanted == [run for e in EVERY for arm in ARMS.values() for run in arm(e).runs_of(0)]
+
+
+def test_the_page_tells_real_text_of_the_arms_that_were_run(benchmark):
+    """Explored and confirmed; a finding that lacks an arm, and that arm, have no row."""
+    names = list(SETTINGS["sample"].margins)
+
+    def half(*arms):
+        runs = {arm: {"validation_loss": [3.0 + n, 3.2 + n]} for n, arm in enumerate(arms)}
+        return {"architectures": {name: {"arms": runs} for name in names}}
+
+    told = {"explored": half(*benchmark.REAL_ARMS), "confirmed": half("Xavier", "Xavier, wide")}
+    findings = benchmark.real_findings_table(told)[2:]
+    assert sum("| explored |" in row for row in findings) == len(benchmark.FINDINGS)
+    [confirmed] = [row for row in findings if "| confirmed |" in row]
+    assert confirmed.startswith("| width alone: Xavier, wide less Xavier | confirmed | 1.000 (")
+    assert len(benchmark.real_losses_table(told)) == 2 + 2
