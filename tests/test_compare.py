@@ -259,6 +259,10 @@ def test_every_start_is_compared_with_each_attention_that_was_asked_for(task, ve
         assert (start.attention, turned.attention) == ("plain", "rotary")
         model = replace(start.spec.model, attention="rotary")
         assert turned.spec == replace(start.spec, model=model) != start.spec
+    for start, apart in zip(plain, starts("untied"), strict=True):
+        model = replace(start.spec.model, attention="untied")
+        positions = replace(start.spec.positions, kind="none")
+        assert apart.spec == replace(start.spec, model=model, positions=positions)
 
 
 def test_a_budget_of_time_ends_the_looks(tmp_path, task):

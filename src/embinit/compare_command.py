@@ -78,8 +78,8 @@ def add_compare(commands: Any) -> None:
         nargs="+",
         choices=("plain", "rotary", "relative", "untied"),
         default=["plain"],
-        help="positions in attention, beside the added ones; with several every start is compared "
-        "with each (default: plain, which is none)",
+        help="positions in attention, beside the added ones or, with untied, in their place; with "
+        "several every start is compared with each (default: plain, which is none)",
     )
     model.add_argument(
         "--multiplier", default="sqrt(D)", help="of the looked-up rows (default: sqrt(D))"

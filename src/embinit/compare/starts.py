@@ -55,7 +55,8 @@ class Settings:
         max_length: The longest example, in tokens.
         positions: The kind of positions that are added to the rows.
         attention: How attention knows positions beside them: ``plain``, not at all; ``rotary`` and
-            others of ``specs.ModelSpec``. With several, every start is compared with each.
+            others of ``specs.ModelSpec``. With ``untied`` positions are scored apart, and none are
+            added. With several, every start is compared with each.
         multiplier: What the table's rows are multiplied by after the look-up.
         tokenizer: The tokenizer of word vectors; None for spaCy's where it is installed.
     """
@@ -240,8 +241,10 @@ def _with_attention(start: Start, attention: str, *, several: bool) -> Start:
     """A start with a kind of attention, which its label names where there are several."""
     assert start.spec.model is not None
     label = f"{start.label}, {attention}" if several and attention != "plain" else start.label
-    model = replace(start.spec.model, attention=attention)
-    return replace(start, label=label, spec=replace(start.spec, model=model), attention=attention)
+    spec = replace(start.spec, model=replace(start.spec.model, attention=attention))
+    if attention == "untied":
+        spec = replace(spec, positions=replace(spec.positions, kind="none"))
+    return replace(start, label=label, spec=spec, attention=attention)
 
 
 def _words_of(words: str, vectors: Sequence[GivenVectors]) -> str:
