@@ -76,3 +76,31 @@ def test_a_blessing_is_a_baseline_again(document, tmp_path):
     assert blessed["claims"] == without_keys(document)["claims"]
     assert re.fullmatch(r"[0-9a-f]{40}\+?", blessed["blessed"]["revision"])
     assert changes(document, blessed) == []
+
+
+def with_verdict(document, verdict, intervals):
+    """The document with one claim alone, of a verdict, interval and margin of one comparison."""
+    claim = json.loads(json.dumps(next(c for c in document["claims"] if not c["control"])))
+    [comparison, *_] = claim["comparisons"]
+    comparison |= {"interval": intervals, "margin": 6.0, "exact": False}
+    claim |= {"verdict": verdict, "comparisons": [comparison]}
+    return {"session": document["session"], "claims": [claim]}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "lost"),
+    [
+        ([0.4, 3.1], [-0.1, 4.1], False),
+        ([0.4, 3.1], [-4.1, 0.3], True),  # another effect
+        ([0.4, 6.1], [-0.1, 4.1], True),  # it was not shown to be small
+        ([6.4, 9.1], [-0.1, 4.1], True),
+        ([0.4, None], [-0.1, 4.1], True),
+    ],
+)
+def test_an_effect_that_was_small_before_is_not_lost(document, before, now, lost):
+    """Above zero and below the margin: which of the two is shown first hangs on rounding."""
+    was = with_verdict(document, "SUPPORTED", before)
+    [change] = changes(with_verdict(document, "NO EFFECT", now), was)
+    assert change.lost == lost
+    [refuted] = changes(with_verdict(document, "REFUTED", now), was)
+    assert refuted.lost

@@ -2,8 +2,9 @@
 
 A baseline is a ``verdicts.json`` that somebody looked at and blessed. A finding is lost when a
 claim that was SUPPORTED is REFUTED, NO EFFECT or NOT RUN now, or when a control that ran is not run
-now. A claim has moved when it has another verdict otherwise, or when a mean difference lies outside
-the interval that it had.
+now. It is not lost where the effect is the same, and was smaller than the margin before: then the
+last digits decide whether it is SUPPORTED or has NO EFFECT. A claim has moved when it has another
+verdict otherwise, or when a mean difference lies outside the interval that it had.
 """
 
 from __future__ import annotations
@@ -155,6 +156,8 @@ def _changes(old: Document, new: Document) -> list[Change]:
     numbers = (_numbers(old), _numbers(new))
     if is_now != was:
         lost = was == "SUPPORTED" and is_now in LOST
+        if is_now == "NO EFFECT" and _same_within_the_margin(old, new):
+            lost = False
         if new["control"]:
             lost = is_now == "NOT RUN"
         return [Change(new["id"], lost, f"was {was} and is {is_now}", *numbers)]
@@ -164,6 +167,30 @@ def _changes(old: Document, new: Document) -> list[Change]:
         if before["arms"] == after["arms"] and (change := _moved(before, after))
     ]
     return [Change(new["id"], False, change, *numbers) for change in moved]
+
+
+def _same_within_the_margin(old: Document, new: Document) -> bool:
+    """Whether a claim's intervals overlap, and both lay within the margins.
+
+    An effect above zero and below the margin is SUPPORTED and has NO EFFECT, in the end. Which of
+    the two is shown first hangs on a machine's rounding.
+    """
+    pairs = list(zip(old["comparisons"], new["comparisons"], strict=False))
+    return bool(pairs) and all(
+        before["arms"] == after["arms"]
+        and before["margin"] == after["margin"]
+        and _within(before)
+        and _within(after)
+        and max(before["interval"][0], after["interval"][0])
+        <= min(before["interval"][1], after["interval"][1])
+        for before, after in pairs
+    )
+
+
+def _within(comparison: Document) -> bool:
+    low, high = comparison["interval"]
+    margin = comparison["margin"]
+    return None not in (low, high, margin) and -margin < low and high < margin
 
 
 def _moved(before: Document, after: Document) -> str:
