@@ -169,7 +169,7 @@ def test_shares_are_shapleys(benchmark, scores):
         assert shares[repair][0] == pytest.approx(expected, rel=1e-6, abs=1e-4)
 
 
-@given(st.lists(st.floats(-50, 50), min_size=3, max_size=8, unique=True))
+@given(st.lists(st.floats(-50, 50, width=32), min_size=3, max_size=8, unique=True))
 def test_intervals_are_scipys(benchmark, values):
     from scipy import stats
 
