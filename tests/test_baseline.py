@@ -82,7 +82,9 @@ def with_verdict(document, verdict, intervals):
     """The document with one claim alone, of a verdict, interval and margin of one comparison."""
     claim = json.loads(json.dumps(next(c for c in document["claims"] if not c["control"])))
     [comparison, *_] = claim["comparisons"]
-    comparison |= {"interval": intervals, "margin": 6.0, "exact": False}
+    ends = [end for end in intervals if end is not None]
+    mean = sum(ends) / len(ends)
+    comparison |= {"interval": intervals, "difference": mean, "margin": 6.0, "exact": False}
     claim |= {"verdict": verdict, "comparisons": [comparison]}
     return {"session": document["session"], "claims": [claim]}
 
@@ -92,6 +94,8 @@ def with_verdict(document, verdict, intervals):
     [
         ([0.4, 3.1], [-0.1, 4.1], False),
         ([0.4, 3.1], [-4.1, 0.3], True),  # another effect
+        ([0.4, 3.1], [-2.0, 2.0], True),  # it is gone, though the intervals overlap
+        ([2.2, 2.4], [-0.1, 4.1], True),  # the mean lies outside of what it was
         ([0.4, 6.1], [-0.1, 4.1], True),  # it was not shown to be small
         ([6.4, 9.1], [-0.1, 4.1], True),
         ([0.4, None], [-0.1, 4.1], True),

@@ -170,20 +170,24 @@ def _changes(old: Document, new: Document) -> list[Change]:
 
 
 def _same_within_the_margin(old: Document, new: Document) -> bool:
-    """Whether a claim's intervals overlap, and both lay within the margins.
+    """Whether both intervals lie within the margins, and each mean within the other's interval.
 
     An effect above zero and below the margin is SUPPORTED and has NO EFFECT, in the end. Which of
     the two is shown first hangs on a machine's rounding.
     """
-    pairs = list(zip(old["comparisons"], new["comparisons"], strict=False))
-    return bool(pairs) and all(
-        before["arms"] == after["arms"]
-        and before["margin"] == after["margin"]
-        and _within(before)
-        and _within(after)
-        and max(before["interval"][0], after["interval"][0])
-        <= min(before["interval"][1], after["interval"][1])
-        for before, after in pairs
+    before, after = old["comparisons"], new["comparisons"]
+    return (
+        bool(before)
+        and len(before) == len(after)
+        and all(
+            was["arms"] == now["arms"]
+            and was["margin"] == now["margin"]
+            and _within(was)
+            and _within(now)
+            and not _moved(was, now)
+            and not _moved(now, was)
+            for was, now in zip(before, after, strict=True)
+        )
     )
 
 
