@@ -99,6 +99,7 @@ def with_verdict(document, verdict, intervals):
         ([0.4, 6.1], [-0.1, 4.1], True),  # it was not shown to be small
         ([6.4, 9.1], [-0.1, 4.1], True),
         ([0.4, None], [-0.1, 4.1], True),
+        ([-0.4, 3.1], [-0.1, 4.1], True),  # it was not shown to be there
     ],
 )
 def test_an_effect_that_was_small_before_is_not_lost(document, before, now, lost):

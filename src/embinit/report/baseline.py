@@ -2,9 +2,9 @@
 
 A baseline is a ``verdicts.json`` that somebody looked at and blessed. A finding is lost when a
 claim that was SUPPORTED is REFUTED, NO EFFECT or NOT RUN now, or when a control that ran is not run
-now. It is not lost where the effect is the same, and was smaller than the margin before: then the
-last digits decide whether it is SUPPORTED or has NO EFFECT. A claim has moved when it has another
-verdict otherwise, or when a mean difference lies outside the interval that it had.
+now. It is not lost where the effect is the same, and was shown before to be above zero and below the
+margin: then the last digits decide whether it is SUPPORTED or has NO EFFECT. A claim has moved when
+it has another verdict otherwise, or when a mean difference lies outside the interval that it had.
 """
 
 from __future__ import annotations
@@ -170,10 +170,11 @@ def _changes(old: Document, new: Document) -> list[Change]:
 
 
 def _same_within_the_margin(old: Document, new: Document) -> bool:
-    """Whether both intervals lie within the margins, and each mean within the other's interval.
+    """Whether an effect was shown to be there, was smaller than the margin, and still is.
 
-    An effect above zero and below the margin is SUPPORTED and has NO EFFECT, in the end. Which of
-    the two is shown first hangs on a machine's rounding.
+    Both intervals lie within the margins, and each mean within the other's interval. An effect
+    above zero and below the margin is SUPPORTED and has NO EFFECT, in the end. Which of the two is
+    shown first hangs on a machine's rounding.
     """
     before, after = old["comparisons"], new["comparisons"]
     return (
@@ -182,6 +183,7 @@ def _same_within_the_margin(old: Document, new: Document) -> bool:
         and all(
             was["arms"] == now["arms"]
             and was["margin"] == now["margin"]
+            and not _contains_zero(was)
             and _within(was)
             and _within(now)
             and not _moved(was, now)
@@ -195,6 +197,11 @@ def _within(comparison: Document) -> bool:
     low, high = comparison["interval"]
     margin = comparison["margin"]
     return None not in (low, high, margin) and -margin < low and high < margin
+
+
+def _contains_zero(comparison: Document) -> bool:
+    low, high = comparison["interval"]
+    return (low is None or low <= 0) and (high is None or high >= 0)
 
 
 def _moved(before: Document, after: Document) -> str:
