@@ -27,8 +27,7 @@ import argparse
 import json
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,6 @@ from embinit.claims.comparisons import Quantity
 from embinit.papers.causes import (
     COMBINATIONS,
     FOLLOWED,
-    NARROW,
     OTHER_TABLES,
     RATIOS,
     REPAIRS,
@@ -47,12 +45,12 @@ from embinit.papers.causes import (
     TRAINED_BY,
     TableExperiment,
     contrast,
+    elsewhere,
     experiments,
     others,
     with_table,
 )
 from embinit.papers.causes.beside import COMBINED, UNDER
-from embinit.papers.settings import sigma_at
 from embinit.report.charts import Axis
 from embinit.runs.session import Session
 from embinit.runs.store import Store
@@ -182,58 +180,18 @@ def train_optimizers(session: Session, seeds: range, tables: Sequence[str]) -> N
     write_optimizers(told)
 
 
-def _as_wide_as(dim: int) -> Callable[[TableExperiment], TableExperiment]:
-    """The same at another width: heads are 32 wide, and the table has the registered R."""
-
-    def changed(experiment: TableExperiment) -> TableExperiment:
-        wider = experiment.with_model(f"{dim} wide", dim=dim, heads=dim // 32, feed_forward=2 * dim)
-        return replace(of_tables(wider), sigma=sigma_at(NARROW, dim))
-
-    return changed
-
-
-def of_tables(experiment: Any) -> TableExperiment:
-    """A changed experiment, which is of the class that it was."""
-    assert isinstance(experiment, TableExperiment)
-    return experiment
-
-
-def _for_epochs(times: float) -> Callable[[TableExperiment], TableExperiment]:
-    def changed(experiment: TableExperiment) -> TableExperiment:
-        recipe: Any = experiment.training
-        return of_tables(experiment.with_training("", epochs=round(times * recipe.epochs)))
-
-    return changed
-
-
-def _with_words(words: int) -> Callable[[TableExperiment], TableExperiment]:
-    return lambda each: replace(each, data=replace(each.data, most_words=words))
-
-
-SETTINGS: Mapping[str, Callable[[TableExperiment], TableExperiment]] = {
-    "as registered": lambda each: each,
-    "32 wide": _as_wide_as(32),
-    "128 wide": _as_wide_as(128),
-    "256 wide": _as_wide_as(256),
-    "2 layers": lambda each: of_tables(each.with_layers(2)),
-    "3 layers": lambda each: of_tables(each.with_layers(3)),
-    "half the epochs": _for_epochs(0.5),
-    "twice the epochs": _for_epochs(2),
-    "250 words": _with_words(250),
-}
-"""How translation is changed; widths need a drawn table, since GloVe's is 64 wide."""
-
-
 def by_setting() -> dict[str, TableExperiment]:
     """Translation in each setting, and each task with language models' tables, by name."""
-    every = [each for each in experiments("micro") if each.role == FOLLOWED]
-    told = {
-        f"{NAMES[each.source_role]}, translation, {name}": change(each)
-        for each in every
-        for name, change in SETTINGS.items()
-        if each.source_role == "xavier" or "wide" not in name
+    registered = {
+        f"{heading(each.name)}, as registered": each
+        for each in experiments("micro")
+        if each.role == FOLLOWED
     }
-    return told | {heading(each.name): each for each in others("micro")}
+    every = registered | {heading(each.name): each for each in elsewhere("micro")}
+    by_table = sorted(every, key=lambda name: list(NAMES.values()).index(name.partition(",")[0]))
+    return {name: every[name] for name in by_table} | {
+        heading(each.name): each for each in others("micro")
+    }
 
 
 def on_real_text() -> dict[str, TableExperiment]:
@@ -371,7 +329,8 @@ def write(told: Mapping[str, Any]) -> None:
 def heading(name: str) -> str:
     """An experiment's name for people: its table and its task."""
     made, task = name.split("-", 1)
-    return f"{NAMES[made]}, {task.removeprefix('micro-').removesuffix('-en-de')}"
+    told = task.removeprefix("micro-").removesuffix("-en-de")
+    return f"{NAMES[made]}, " + told.replace("translation-", "translation, ").replace("-", " ")
 
 
 def arms_table(results: Mapping[str, Any]) -> list[str]:

@@ -95,7 +95,11 @@ def test_arms_differ_by_their_repairs_alone(experiment):
 
 def test_another_optimizer_changes_the_training_alone():
     """Each table has its own source; the registered and the wide table are as under Adam."""
-    of_translation = [each for each in causes.every("micro") if each.role == causes.FOLLOWED]
+    of_translation = [
+        each
+        for each in (*causes.experiments("micro"), *causes.others("micro"))
+        if each.role == causes.FOLLOWED
+    ]
     assert {each.source_role for each in of_translation} == {"xavier", "glove", "bert", "t5"}
     assert of_translation == causes.with_table("xavier", "glove", "bert", "t5")("micro")
     assert causes.with_table("xavier")("sample") == []
@@ -233,6 +237,22 @@ def test_settings_change_the_experiment_and_nothing_of_its_factorial(benchmark):
         assert narrow.table.sigma == sigma_at(NARROW, narrow.model.dim)
         assert wide == replace(narrow, table=replace(narrow.table, sigma=wide.table.sigma))
         assert wide.table.sigma == TIMES * narrow.table.sigma
+
+
+def test_claims_elsewhere_leave_out_where_the_model_does_not_learn():
+    """A table has no width of its own where it is given, and sample has no other settings."""
+    names = [each.name for each in causes.in_setting()("micro")]
+    assert len(names) == len(set(names)) == 10
+    assert not [name for name in names if "3-layers" in name or "256-wide" in name]
+    assert len(causes.elsewhere("micro")) == len(names) + 3
+    [each] = causes.in_setting("half the epochs", tables=["glove"])("micro")
+    assert (each.source_role, each.training.epochs) == ("glove", 2)
+    assert causes.in_setting()("sample") == causes.with_a_language_models_table()("sample") == []
+    translation, inference = (
+        {each.role for each in causes.with_a_language_models_table(role)("micro")}
+        for role in (causes.FOLLOWED, "inference")
+    )
+    assert (translation, inference) == ({causes.FOLLOWED}, {"inference"})
 
 
 def test_real_text_has_the_settings_of_the_first_papers_sample(benchmark):

@@ -2,7 +2,7 @@
 
 A baseline is a ``verdicts.json`` that somebody looked at and blessed. A finding is lost when a
 claim that was SUPPORTED is REFUTED, NO EFFECT or NOT RUN now, or when a control that ran is not run
-now. It is not lost where the effect is the same, and was shown before to be above zero and below the
+now. It is not lost where the effect is the same, and was shown before to lie between zero and the
 margin: then the last digits decide whether it is SUPPORTED or has NO EFFECT. A claim has moved when
 it has another verdict otherwise, or when a mean difference lies outside the interval that it had.
 """

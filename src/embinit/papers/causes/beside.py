@@ -15,6 +15,7 @@ from embinit.papers.causes import (
     TIERS,
     TIMES,
     TableExperiment,
+    elsewhere,
     experiments,
     others,
 )
@@ -68,6 +69,7 @@ def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
         _table("The score over R, tables frozen", frozen, WIDTHS, of_arms),
         _table("Under Adafactor", adafactor, UNDER, of_arms),
         _table("Other tables under Adam", others(tier), COMBINED | UNDER, of_arms),
+        _table("In other settings", elsewhere(tier), COMBINED, of_arms),
     ]
     return [table for table in tables if table.rows]
 
@@ -91,7 +93,9 @@ def methods(tier: str) -> list[str]:
     text = "the made language" if tier == "micro" else "real text"
     other = [
         f"Under Adafactor translation's rate is {RATES['adafactor']:g}, times each parameter's "
-        "root mean square."
+        "root mean square.",
+        "In other settings one thing of translation is changed: the model's width (the table keeps "
+        "its R) or depth, the epochs, or the most frequent words that the vocabulary has.",
     ]
     return [
         f"The models are those of Kim et al. (2024) on {text}: encoder-decoder or "
