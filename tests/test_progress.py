@@ -182,6 +182,18 @@ def test_all_that_train_share_the_time_left(folder):
     assert runs.look() == State(0, 2, 1, pytest.approx(1 / 3), seconds=pytest.approx(20))
 
 
+def test_a_session_says_that_it_waits_for_a_core(folder):
+    """Where other sessions have all cores, an estimate of its own time would be no answer."""
+    planned(folder, a=1.0, b=1.0)
+    runs = Runs(folder, 1)
+    mark(folder, 0.0, "of another plan")
+    assert runs.look().outlook == "waiting for a core: a process trains other sessions' runs"
+    tell(folder, f"{os.getppid()}.json", {"share": 0.0, "runs": ["of a third"]})
+    assert runs.look().outlook == "waiting for a core: 2 processes train other sessions' runs"
+    mark(folder, 0.0, "a")
+    assert runs.look().outlook == "estimating"
+
+
 def test_marks_of_dead_processes_say_nothing(folder):
     """Neither of those that are gone, nor of those that wait to be reaped, nor broken ones."""
     dead = subprocess.Popen([sys.executable, "-c", ""])
@@ -239,7 +251,9 @@ def test_a_sessions_own_plans_are_no_leftovers(folder):
 )
 def test_the_time_left_in_words(seconds, said):
     """No finer than it is known."""
-    assert State(0, 0, 1, 0.0, seconds).time == said
+    state = State(0, 0, 1, 0.0, seconds)
+    assert state.time == said
+    assert state.outlook == (said if seconds is None else f"{said} left")
 
 
 @pytest.mark.parametrize(

@@ -252,5 +252,4 @@ def _told(session: Session, tell: Tell) -> Iterator[None]:
 
 
 def _progress(state: State) -> str:
-    left = state.time if state.seconds is None else f"{state.time} left"
-    return f"{state.done} of {state.wanted} runs, {left}"
+    return f"{state.done} of {state.wanted} runs, {state.outlook}"

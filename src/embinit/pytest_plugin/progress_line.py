@@ -91,11 +91,10 @@ def _teller(config: pytest.Config) -> Callable[[State], None]:
             return
         # Without workers the tests' output is captured, and this line is none of it.
         with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
-            left = state.time if state.seconds is None else f"{state.time} left"
             reporter.ensure_newline()
             if config.get_terminal_writer().width_of_current_line:
                 reporter.line("")  # xdist's letters have no file's name before them
-            reporter.line(f"embinit: {state.done} of {state.wanted} runs stored, {left}")
+            reporter.line(f"embinit: {state.done} of {state.wanted} runs stored, {state.outlook}")
             reporter.flush()  # into a file, lines would wait for the next test's end
 
     return show

@@ -32,6 +32,7 @@ class State:
         left: Runs that wait.
         share: The trained share of the plan's cost, 0 to 1.
         seconds: The estimated time that is left; None before anything was trained.
+        others: Processes that train other sessions' runs in the same store.
     """
 
     done: int
@@ -39,6 +40,12 @@ class State:
     left: int
     share: float
     seconds: float | None
+    others: int = 0
+
+    @property
+    def waits(self) -> bool:
+        """Whether nothing of the plan is trained, since other sessions have the cores."""
+        return bool(self.left and self.others and not self.running)
 
     @property
     def wanted(self) -> int:
@@ -48,6 +55,9 @@ class State:
     @property
     def time(self) -> str:
         """The time that is left, in words."""
+        if self.waits:
+            train = "a process trains" if self.others == 1 else f"{self.others} processes train"
+            return f"waiting for a core: {train} other sessions' runs"
         if self.seconds is None:
             return "estimating"
         minutes = math.ceil(self.seconds / 60)
@@ -56,6 +66,11 @@ class State:
         if minutes < 120:
             return f"about {minutes} min"
         return f"about {minutes // 60} h {minutes % 60:02d} min"
+
+    @property
+    def outlook(self) -> str:
+        """The time that is left, in words that need no others."""
+        return self.time if self.seconds is None or self.waits else f"{self.time} left"
 
 
 class Planned(NamedTuple):
@@ -130,6 +145,7 @@ class Runs:
             left=len(plan) - len(stored) - running,
             share=1 - math.fsum(left.values()) / whole,
             seconds=self._estimate(left, now),
+            others=sum(by_key.keys().isdisjoint(mark.runs) for mark in live.values()),
         )
 
     def _plan(self) -> dict[str, Planned]:
