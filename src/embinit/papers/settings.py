@@ -14,6 +14,7 @@ Margins stand here, before any run that they judge; docs/noise-floor.md says whe
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -140,6 +141,23 @@ class TaskSetting:
             precision=self.precision,
             validation_bleu=self.validation_bleu,
         )
+
+
+def pick(
+    experiments: Callable[[str], Iterable[Experiment]], of: str, **allowed: Sequence[str]
+) -> Callable[[str], list[Experiment]]:
+    """A function of a tier, which gives some experiments of the tier ``of``, and none of others.
+
+    Args:
+        experiments: Gives a tier's experiments.
+        of: The tier.
+        allowed: By field, the values that an experiment may have; none means all.
+    """
+    return lambda tier: [
+        each
+        for each in (experiments(tier) if tier == of else ())
+        if all(not values or getattr(each, field) in values for field, values in allowed.items())
+    ]
 
 
 MICRO_SENTIMENT = TaskSetting(

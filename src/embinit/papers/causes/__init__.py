@@ -43,6 +43,7 @@ from embinit.papers.settings import (
     SourceSetting,
     TaskSetting,
     micro_source,
+    pick,
     sigma_at,
 )
 from embinit.registry import nearest
@@ -267,20 +268,12 @@ def experiments(tier: str) -> tuple[TableExperiment, ...]:
 
 def on(*roles: str) -> Callable[[str], list[Experiment]]:
     """A function that gives ``micro``'s experiments on the tasks of some roles; none means all."""
-    return lambda tier: [
-        each
-        for each in (experiments(tier) if tier == "micro" else ())
-        if not roles or each.role in roles
-    ]
+    return pick(experiments, "micro", role=roles)
 
 
 def on_real_text(*tables: str) -> Callable[[str], list[Experiment]]:
     """A function that gives ``sample``'s experiments with some tables; none means all."""
-    return lambda tier: [
-        each
-        for each in (experiments(tier) if tier == "sample" else ())
-        if not tables or each.source_role in tables
-    ]
+    return pick(experiments, "sample", source_role=tables)
 
 
 @cache
@@ -367,11 +360,8 @@ def in_setting(*settings: str, tables: Sequence[str] = ()) -> Callable[[str], li
     """
     wanted = settings or tuple(each for each in SETTINGS if each not in UNLEARNED)
     names = tuple(setting.replace(" ", "-") for setting in wanted)
-    return lambda tier: [
-        each
-        for each in elsewhere(tier)
-        if each.name.endswith(names) and (not tables or each.source_role in tables)
-    ]
+    chosen = pick(elsewhere, "micro", source_role=tables)
+    return lambda tier: [each for each in chosen(tier) if each.name.endswith(names)]
 
 
 def every(tier: str) -> tuple[TableExperiment, ...]:
@@ -385,30 +375,24 @@ def every(tier: str) -> tuple[TableExperiment, ...]:
 
 def with_table(*tables: str) -> Callable[[str], list[Experiment]]:
     """A function that gives ``micro``'s experiments on translation with some tables."""
-    return lambda tier: [
-        each
-        for each in ((*experiments(tier), *others(tier)) if tier == "micro" else ())
-        if each.role == FOLLOWED and each.source_role in tables
-    ]
+    return pick(
+        lambda tier: (*experiments(tier), *others(tier)),
+        "micro",
+        role=(FOLLOWED,),
+        source_role=tables,
+    )
 
 
 def with_a_language_models_table(*roles: str) -> Callable[[str], list[Experiment]]:
     """A function that gives the experiments of ``others`` on some roles; none means all."""
-    return lambda tier: [each for each in others(tier) if not roles or each.role in roles]
+    return pick(others, "micro", role=roles)
 
 
-def drawn(tier: str) -> list[Experiment]:
-    """The tier's experiment on translation with a drawn table, on which controls are tested."""
-    return _followed(tier, "xavier")
+drawn = with_table("xavier")
+"""Gives the experiment on translation with a drawn table, on which controls are tested."""
 
-
-def given(tier: str) -> list[Experiment]:
-    """The tier's experiment on translation with GloVe's table."""
-    return _followed(tier, "glove")
-
-
-def _followed(tier: str, table: str) -> list[Experiment]:
-    return [each for each in on(FOLLOWED)(tier) if each.source_role == table]
+given = with_table("glove")
+"""Gives the experiment on translation with GloVe's table."""
 
 
 def with_glove(experiment: TableExperiment) -> TableExperiment:

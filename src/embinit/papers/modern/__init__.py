@@ -32,6 +32,7 @@ from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
 from embinit.errors import InputError
+from embinit.papers.settings import pick
 from embinit.registry import nearest
 from embinit.runs.measures import measure
 from embinit.specs import Cut, DataSpec, LanguageModelSpec, ModelSpec, PositionSpec
@@ -302,7 +303,7 @@ def on(*names: str) -> Callable[[str], list[Experiment]]:
     Raises:
         InputError: There is no such architecture.
     """
-    return _chosen("micro", names)
+    return pick(experiments, "micro", name=_known(names))
 
 
 def on_real_text(*names: str) -> Callable[[str], list[Experiment]]:
@@ -311,14 +312,10 @@ def on_real_text(*names: str) -> Callable[[str], list[Experiment]]:
     Raises:
         InputError: There is no such architecture.
     """
-    return _chosen("sample", names)
+    return pick(experiments, "sample", name=_known(names))
 
 
-def _chosen(of: str, names: Sequence[str]) -> Callable[[str], list[Experiment]]:
+def _known(names: Sequence[str]) -> Sequence[str]:
     for name in names:
         require_architecture(name)
-    return lambda tier: [
-        each
-        for each in (experiments(tier) if tier == of else ())
-        if not names or each.name in names
-    ]
+    return names

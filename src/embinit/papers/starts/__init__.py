@@ -41,6 +41,7 @@ from embinit.papers.settings import (
     SourceSetting,
     TaskSetting,
     micro_source,
+    pick,
     sigma_at,
 )
 from embinit.registry import nearest
@@ -309,12 +310,11 @@ def experiments(tier: str) -> tuple[StartExperiment, ...]:
 
 def on(*roles: str) -> Callable[[str], list[Experiment]]:
     """A function that gives the experiments of ``micro`` on tasks of some roles; none means all."""
-    return lambda tier: _chosen("micro", tier, roles)
+    return pick(experiments, "micro", role=roles)
 
 
-def controls(tier: str) -> list[Experiment]:
-    """The experiment of ``micro`` on translation, on which controls are tested."""
-    return on("translation")(tier)
+controls = on("translation")
+"""Gives the experiment of ``micro`` on translation, on which controls are tested."""
 
 
 def on_real_text(*roles: str, source: str = "") -> Callable[[str], list[Experiment]]:
@@ -324,13 +324,5 @@ def on_real_text(*roles: str, source: str = "") -> Callable[[str], list[Experime
         roles: The tasks' roles; none means all.
         source: The source's role; all if it is empty.
     """
-    return lambda tier: _chosen("sample", tier, roles, source)
-
-
-def _chosen(of: str, tier: str, roles: Sequence[str], source: str = "") -> list[Experiment]:
-    every = experiments(tier) if tier == of else ()
-    return [
-        each
-        for each in every
-        if (not roles or each.role in roles) and source in ("", each.source_role)
-    ]
+    sources = (source,) if source else ()
+    return pick(experiments, "sample", role=roles, source_role=sources)
