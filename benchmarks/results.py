@@ -58,7 +58,7 @@ def _session(document: Document) -> str:
     started = datetime.datetime.fromisoformat(session["started"])
     minutes, seconds = divmod(round(session["wall_seconds"]), 60)
     rows = [
-        ("Tier", f"`{session['tier']}`, {session['seeds']} seeds an arm"),
+        ("Tier", f"`{session['tier']}`, {_seeds(document['claims'])}"),
         ("Date", f"{started:%Y-%m-%d}"),
         ("Machine", session["device"]),
         ("Runs", f"{runs['wanted']}, of which {runs['trained']} were trained in this session"),
@@ -69,6 +69,13 @@ def _session(document: Document) -> str:
     if blessed:
         rows.append(("Blessed", f"{blessed['when'][:10]}, at revision `{_revision(blessed)}`"))
     return _table(("", ""), rows)
+
+
+def _seeds(claims: Iterable[Document]) -> str:
+    """The fewest and the most seeds that a comparison has."""
+    numbers = [one["n"] for claim in claims for one in claim["comparisons"] if not one["exact"]]
+    few, most = min(numbers, default=0), max(numbers, default=0)
+    return f"{few} seeds an arm" if few == most else f"{few} to {most} seeds an arm"
 
 
 def _revision(blessed: Document) -> str:
