@@ -183,13 +183,13 @@ def test_all_that_train_share_the_time_left(folder):
 
 
 def test_a_session_says_that_it_waits_for_a_core(folder):
-    """Where other sessions have all cores, an estimate of its own time would be no answer."""
+    """Where others have every core, an estimate of its own time would be no answer."""
     planned(folder, a=1.0, b=1.0)
-    runs = Runs(folder, 1)
+    runs = Runs(folder, 1, cores=2)
     mark(folder, 0.0, "of another plan")
-    assert runs.look().outlook == "waiting for a core: a process trains other sessions' runs"
+    assert runs.look().outlook == "estimating"
     tell(folder, f"{os.getppid()}.json", {"share": 0.0, "runs": ["of a third"]})
-    assert runs.look().outlook == "waiting for a core: 2 processes train other sessions' runs"
+    assert runs.look().outlook == "waiting for a core, since other sessions train on all of them"
     mark(folder, 0.0, "a")
     assert runs.look().outlook == "estimating"
 

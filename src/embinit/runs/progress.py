@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from embinit.data.files import write_atomically
+from embinit.runs import machine
 from embinit.runs.plan import Cohort
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
@@ -32,7 +33,8 @@ class State:
         left: Runs that wait.
         share: The trained share of the plan's cost, 0 to 1.
         seconds: The estimated time that is left; None before anything was trained.
-        others: Processes that train other sessions' runs in the same store.
+        waits: Whether it waits for a core: nothing of the plan is in training, and as many
+            processes as there are cores train other sessions' runs in the same store.
     """
 
     done: int
@@ -40,12 +42,7 @@ class State:
     left: int
     share: float
     seconds: float | None
-    others: int = 0
-
-    @property
-    def waits(self) -> bool:
-        """Whether nothing of the plan is trained, since other sessions have the cores."""
-        return bool(self.left and self.others and not self.running)
+    waits: bool = False
 
     @property
     def wanted(self) -> int:
@@ -56,8 +53,7 @@ class State:
     def time(self) -> str:
         """The time that is left, in words."""
         if self.waits:
-            train = "a process trains" if self.others == 1 else f"{self.others} processes train"
-            return f"waiting for a core: {train} other sessions' runs"
+            return "waiting for a core, since other sessions train on all of them"
         if self.seconds is None:
             return "estimating"
         minutes = math.ceil(self.seconds / 60)
@@ -108,12 +104,18 @@ class Runs:
         folder: The store's folder of plans and marks.
         controller: The process id of the session's controller, which plans are named after.
         clock: Gives the time in seconds.
+        cores: How many processes can train at once here; None counts the machine's cores.
     """
 
     def __init__(
-        self, folder: Path, controller: int, clock: Callable[[], float] = time.monotonic
+        self,
+        folder: Path,
+        controller: int,
+        clock: Callable[[], float] = time.monotonic,
+        cores: int | None = None,
     ) -> None:
         self._folder, self._controller, self._clock = folder, controller, clock
+        self._cores = machine.cores() if cores is None else cores
         self._looked = False
         self._watched: dict[int, _Watched] = {}
         self._seconds: dict[str, float] = {}
@@ -139,13 +141,14 @@ class Runs:
             left[group] = left.get(group, 0.0) + cost * (1 - shares[path])
         whole = math.fsum(cost for cost, _ in plan.values())
         running = len(begun.keys() - stored)
+        waiting = len(plan) - len(stored) - running
         return State(
             done=len(stored),
             running=running,
-            left=len(plan) - len(stored) - running,
+            left=waiting,
             share=1 - math.fsum(left.values()) / whole,
             seconds=self._estimate(left, now),
-            others=sum(by_key.keys().isdisjoint(mark.runs) for mark in live.values()),
+            waits=waiting > 0 and not begun and len(live) >= self._cores,
         )
 
     def _plan(self) -> dict[str, Planned]:
