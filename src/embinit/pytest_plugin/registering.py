@@ -48,7 +48,7 @@ class Registering:
         freeze: What is written to locks: ``claims``, ``noise-floors``, or None for nothing.
         most_seeds: The most seeds of a look, in place of the experiments'.
         in_part: Whether it registers some claims of a folder. Other claims may rest on a spread
-            that is registered already, so one of as many seeds is kept.
+            that is registered already, so one of as many seeds or more is kept.
 
     Attributes:
         spreads: The registered differences that were measured, by the file that they belong to.

@@ -76,11 +76,11 @@ RATES: Mapping[str, float] = {"adafactor": 0.02, "sgd": 0.05}
 """Their rates in translation: Xavier's table of registered width fares best, or within noise so."""
 
 OTHER_TABLES: Mapping[str, str] = {"bert": "BERT", "t5": "T5"}
-"""The tables of language models, which are compared under several optimizers alone."""
+"""The tables of language models."""
 
 UNLEARNED = ("256 wide", "3 layers")
 """The settings that no claim is tested in: at the rate that all settings have, the narrow table
-learns less there than half of what it learns as registered (seeds 5000 to 5002)."""
+learns less there than a third of what it learns as registered (seeds 5000 to 5002)."""
 
 FOLLOWED = "translation"
 """The role of the task whose score is followed over R."""

@@ -207,7 +207,8 @@ class Setting:
         sizes: The models' sizes, where they are not those of ``PAPERS``.
         training: How all are trained. docs/papers/modern.md says how the rate was chosen.
         times: How many times wider GloVe's table is than Xavier's, and so the factor of its rate.
-        margins: Each architecture's margin, in nats a word (``noise_floor.json``).
+        margins: Each architecture's margin, in nats a word (``noise_floor.json`` has
+            those of ``micro``, docs/papers/modern.md the others).
         planted: What sensitivity controls plant, in nats: as much as shuffling GloVe's rows cost in
             post-norm beforehand.
     """
