@@ -34,3 +34,14 @@ def values_of(
         for name, values in every.items()
         if None not in values
     }
+
+
+def told_of(
+    quantities: Mapping[str, Quantity],
+    session: Session,
+    seeds: Sequence[int],
+    before: Mapping[str, list[float]],
+) -> dict[str, list[float]]:
+    """Each quantity's values; those that the store lacks are as they were told before."""
+    found = {**before, **values_of(quantities, session, seeds)}
+    return {name: found[name] for name in quantities if name in found}

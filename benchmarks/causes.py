@@ -14,7 +14,7 @@ the seeds' own contrasts.
     python benchmarks/causes.py STORE --settings    other tables, widths, depths, lengths, words
     python benchmarks/causes.py STORE --data-dir DIR    real text
 
-What was told before of arms of the same seeds is kept, and not trained again.
+Without an option, what was told before of arms of the same seeds is kept, and not trained again.
 
 It writes ``benchmarks/results/causes.json``, ``docs/causes-repairs.svg`` and
 ``docs/causes-ratio.svg``, and the tables of ``docs/papers/causes.md``; with ``--optimizers``,
@@ -31,7 +31,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from arms import runs_of, train, values_of
+from arms import runs_of, told_of, train, values_of
 from pages import Estimate, Values, estimate, spread, svg, table, text, write_parts
 
 from embinit.claims.comparisons import Quantity
@@ -118,8 +118,7 @@ def measured(session: Session, seeds: Sequence[int], before: Mapping[str, Any]) 
 
     def of(experiment: TableExperiment, what: str, quantities: Mapping[str, Quantity]) -> Any:
         kept = before.get(experiment.name, {}).get(what, {})
-        found = kept | values_of(quantities, session, seeds)
-        return {name: found[name] for name in quantities if name in found}
+        return told_of(quantities, session, seeds, kept)
 
     return {
         experiment.name: {
@@ -281,9 +280,7 @@ def main() -> None:
         default=["xavier", "t5"],
         help="the tables that they are trained from",
     )
-    parser.add_argument(
-        "--no-train", action="store_true", help="tell of what the store has of these alone"
-    )
+    parser.add_argument("--no-train", action="store_true", help="train nothing")
     options = parser.parse_args()
     seeds = range(options.first, options.first + options.seeds)
     session = Session(Store(options.store), options.data_dir, "cpu", may_train=not options.no_train)

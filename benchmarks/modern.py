@@ -207,16 +207,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
     parser.add_argument("--search", action="store_true", help="search over the learning rate")
-    parser.add_argument("--only-stored", action="store_true", help="train nothing")
+    parser.add_argument("--no-train", action="store_true", help="train nothing")
     parser.add_argument("--data-dir", type=Path, help="real text and vectors; nothing else is told")
     options = parser.parse_args()
     first, number = options.first, options.seeds
     if options.search:
         first, number = FIRST_SEED, SEARCHED
     seeds = range(first, first + number)
-    session = Session(
-        Store(options.store), options.data_dir, "cpu", may_train=not options.only_stored
-    )
+    session = Session(Store(options.store), options.data_dir, "cpu", may_train=not options.no_train)
     if options.data_dir is not None:
         told = json.loads(RESULTS.read_text("utf-8"))
         half = "search" if options.search else "explored" if first >= FIRST_SEED else "confirmed"

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from arms import runs_of, train, values_of
+from arms import runs_of, told_of, train
 from pages import Values, estimate, spread, svg, table, text, write_parts
 from torch import Tensor
 from torch.nn import functional as F
@@ -194,9 +194,7 @@ def measured(
     """
 
     def found(role: str, kind: str, arms: Mapping[str, Quantity]) -> dict[str, Values]:
-        kept = before.get(role, {}).get(kind, {})
-        every = kept | values_of(arms, session, seeds[kind])
-        return {name: every[name] for name in arms if name in every}
+        return told_of(arms, session, seeds[kind], before.get(role, {}).get(kind, {}))
 
     return {
         experiment.role: {
@@ -219,8 +217,12 @@ def measured_on_real_text(
         before: What was told of the same seeds before, which is kept of arms that were not run.
     """
     return {
-        each.name: before.get(each.name, {})
-        | values_of({name: each.start(name) for name in each.starts}, session, seeds)
+        each.name: told_of(
+            {name: each.start(name) for name in each.starts},
+            session,
+            seeds,
+            before.get(each.name, {}),
+        )
         for each in experiments("sample")
     }
 
@@ -231,7 +233,7 @@ def main() -> None:
     parser.add_argument("store", type=Path)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
-    parser.add_argument("--only-stored", action="store_true", help="train nothing")
+    parser.add_argument("--no-train", action="store_true", help="train nothing")
     parser.add_argument("--starts", nargs="+", choices=STARTS, help="train these alone")
     parser.add_argument("--data-dir", type=Path, help="real text and vectors; nothing else is told")
     options = parser.parse_args()
@@ -242,7 +244,7 @@ def main() -> None:
         Store(options.store),
         options.data_dir,
         "cpu",
-        may_train=not options.only_stored,
+        may_train=not options.no_train,
         tasks=[MORE],
     )
     told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
@@ -255,7 +257,7 @@ def main() -> None:
             options.starts or REAL_LABELS,
         )
         return
-    if not options.only_stored:
+    if not options.no_train:
         wanted = seeds | (further if explored and not options.starts else {})
         runs = [
             run

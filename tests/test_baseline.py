@@ -109,3 +109,13 @@ def test_an_effect_that_was_small_before_is_not_lost(document, before, now, lost
     assert change.lost == lost
     [refuted] = changes(with_verdict(document, "REFUTED", now), was)
     assert refuted.lost
+
+
+@pytest.mark.parametrize("what", ["margin", "arms"])
+def test_the_same_effect_is_one_of_the_same_arms_and_margin(document, what):
+    was = with_verdict(document, "SUPPORTED", [0.4, 3.1])
+    now = with_verdict(document, "NO EFFECT", [-0.1, 4.1])
+    assert not changes(now, was)[0].lost
+    [comparison] = now["claims"][0]["comparisons"]
+    comparison[what] = 7.0 if what == "margin" else comparison[what] | {"left": "another"}
+    assert changes(now, was)[0].lost

@@ -245,6 +245,8 @@ def test_claims_elsewhere_leave_out_where_the_model_does_not_learn():
     assert len(names) == len(set(names)) == 10
     assert not [name for name in names if "3-layers" in name or "256-wide" in name]
     assert len(causes.elsewhere("micro")) == len(names) + 3
+    with pytest.raises(InputError, match="no setting 'twice epochs': did you mean 'twice the ep"):
+        causes.in_setting("twice epochs")
     [each] = causes.in_setting("half the epochs", tables=["glove"])("micro")
     assert (each.source_role, each.training.epochs) == ("glove", 2)
     assert causes.in_setting()("sample") == causes.with_a_language_models_table()("sample") == []

@@ -263,6 +263,11 @@ def test_every_start_is_compared_with_each_attention_that_was_asked_for(task, ve
         model = replace(start.spec.model, attention="untied")
         positions = replace(start.spec.positions, kind="none")
         assert apart.spec == replace(start.spec, model=model, positions=positions)
+    assert starts("plain", "plain") == plain
+    with pytest.raises(InputError, match="did you mean 'rotary'"):
+        starts("rotray")
+    with pytest.raises(InputError, match="give kinds, such as"):
+        starts_of(given, opened, ["xavier"], replace(TINY, attention="rotary"))
 
 
 def test_a_budget_of_time_ends_the_looks(tmp_path, task):

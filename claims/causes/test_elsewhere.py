@@ -34,7 +34,7 @@ def where_positions_count(tier):
 
 @claim(
     "causes/elsewhere/width-costs",
-    says="Exploratory: in every setting, with every table, one eight times as wide fares worse",
+    says="Exploratory: wherever the model learns, a table eight times as wide fares worse",
     where="kim2024, Tables 1 and 7",
     family=ELSEWHERE,
     experiments=anywhere,
@@ -45,7 +45,7 @@ def test_a_wide_table_fares_worse(experiment):
 
 @claim(
     "causes/elsewhere/all-three-restore",
-    says="Exploratory: in every setting all three repairs make a wide table as good as the narrow",
+    says="Exploratory: wherever the model learns, all three repairs restore a wide table",
     where="ours: by arithmetic it is the same training, but for the norm after the sum",
     family=ELSEWHERE,
     experiments=anywhere,
@@ -56,7 +56,7 @@ def test_all_three_repairs_restore_a_wide_table(experiment):
 
 @claim(
     "causes/elsewhere/scale-is-a-cause",
-    says="Exploratory: in every setting a LayerNorm after the sum helps a wide drawn table",
+    says="Exploratory: wherever the model learns, a LayerNorm after the sum helps a drawn table",
     where="kim2024, section 5: saturation",
     family=ELSEWHERE,
     experiments=drawn,
@@ -67,7 +67,7 @@ def test_scale_is_a_cause(experiment):
 
 @claim(
     "causes/elsewhere/step-is-a-cause",
-    says="Exploratory: in every setting a rate that grows with its width helps a wide drawn table",
+    says="Exploratory: wherever the model learns, a rate that grows with width helps a drawn table",
     where="ours: Adam moves a table by the rate, whatever its width",
     family=ELSEWHERE,
     experiments=drawn,

@@ -113,7 +113,7 @@ def _compare(parsed: argparse.Namespace) -> int:
         most_train=parsed.rows,
         most_held_out=parsed.test_rows,
         positions=parsed.positions,
-        attention=tuple(dict.fromkeys(parsed.attention)),
+        attention=tuple(parsed.attention),
         multiplier=parsed.multiplier,
         tokenizer=parsed.tokenizer,
     )

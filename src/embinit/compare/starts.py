@@ -70,7 +70,7 @@ class Settings:
     most_held_out: int = 1000
     max_length: int = 64
     positions: str = "sinusoidal"
-    attention: tuple[str, ...] = ("plain",)
+    attention: Sequence[str] = ("plain",)
     multiplier: str = "sqrt(D)"
     tokenizer: str | None = None
 
@@ -198,8 +198,16 @@ def starts_of(
         settings: The models and their training.
 
     Raises:
-        InputError: An init is unknown or needs vectors, or fewer than two starts come of it.
+        InputError: An init or a kind of attention is unknown, an init needs vectors, or fewer than
+            two starts come of it.
     """
+    from embinit.models.attention import ATTENTION
+
+    if isinstance(settings.attention, str):
+        raise InputError(f"attention is {settings.attention!r}; give kinds, such as ('plain',)")
+    kinds = dict.fromkeys(settings.attention)
+    for kind in kinds:
+        ATTENTION[kind]
     shapes = dict.fromkeys((each.words, each.dim) for each in vectors)
     if not vectors:
         shapes = {(settings.words(), DEFAULT_WIDTH): None}
@@ -225,8 +233,8 @@ def starts_of(
                 label += f" ({dim} wide, {_words_of(words, vectors)})"
             starts.setdefault(spec, Start(label, name, None, sigma, spec))
     every = [
-        _with_attention(start, attention, several=len(settings.attention) > 1)
-        for attention in settings.attention
+        _with_attention(start, attention, several=len(kinds) > 1)
+        for attention in kinds
         for start in starts.values()
     ]
     if len(every) < 2:

@@ -208,14 +208,14 @@ class UntiedAttention(Attention):
         """
         weights = self.places.weight
         angle = angles(0, keys, self.dim, weights.device)
-        waves = torch.cat((angle.sin(), angle.cos()), dim=-1)[:, : self.dim].to(weights)
-        scores = [self._of_places(waves, weight, start) for weight in weights]
+        sinusoids = torch.cat((angle.sin(), angle.cos()), dim=-1)[:, : self.dim].to(weights)
+        scores = [self._of_positions(sinusoids, weight, start) for weight in weights]
         return torch.stack(scores).repeat_interleave(batch, dim=0)
 
-    def _of_places(
-        self, waves: Float[Tensor, "T D"], weight: Float[Tensor, "D twoD"], start: int
+    def _of_positions(
+        self, sinusoids: Float[Tensor, "T D"], weight: Float[Tensor, "D twoD"], start: int
     ) -> Float[Tensor, "H Q T"]:
-        split = (waves @ weight).view(len(waves), 2, self.heads, -1)
+        split = (sinusoids @ weight).view(len(sinusoids), 2, self.heads, -1)
         query, key = split.permute(1, 2, 0, 3)
         scores: Tensor = query[:, start:] @ key.mT / math.sqrt(2 * key.shape[-1])
         return scores

@@ -352,12 +352,22 @@ def elsewhere(tier: str) -> tuple[TableExperiment, ...]:
 
 
 def in_setting(*settings: str, tables: Sequence[str] = ()) -> Callable[[str], list[Experiment]]:
-    """A function that gives ``micro``'s experiments in other settings, where the model learns.
+    """A function that gives ``micro``'s experiments in other settings.
 
     Args:
-        settings: Some of ``SETTINGS``; none means all but ``UNLEARNED``.
+        settings: Some of ``SETTINGS``; none means all in which the model learns, those but
+            ``UNLEARNED``.
         tables: The tables; none means all.
+
+    Raises:
+        InputError: There is no such setting.
     """
+    for setting in settings:
+        if setting not in SETTINGS:
+            raise InputError(
+                f"there is no setting {setting!r}: {nearest(setting, SETTINGS)}"
+                f"there are {', '.join(SETTINGS)}"
+            )
     wanted = settings or tuple(each for each in SETTINGS if each not in UNLEARNED)
     names = tuple(setting.replace(" ", "-") for setting in wanted)
     chosen = pick(elsewhere, "micro", source_role=tables)
