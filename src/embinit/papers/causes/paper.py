@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from embinit.papers import Paper, Tier
-from embinit.papers.causes import EFFECTS, ELSEWHERE, OPTIMIZERS, RATIO, REAL_TEXT, REPAIR, every
+from embinit.papers.causes import (
+    ADAMW,
+    EFFECTS,
+    ELSEWHERE,
+    OPTIMIZERS,
+    RATIO,
+    REAL_TEXT,
+    REPAIR,
+    every,
+)
 from embinit.papers.causes.beside import beside, methods
 
 PAPER = Paper(
@@ -19,7 +28,7 @@ PAPER = Paper(
         ),
     },
     experiments=every,
-    families=(REPAIR, EFFECTS, RATIO, OPTIMIZERS, ELSEWHERE, REAL_TEXT),
+    families=(REPAIR, EFFECTS, RATIO, OPTIMIZERS, ADAMW, ELSEWHERE, REAL_TEXT),
     beside=beside,
     methods=methods,
 )
