@@ -170,7 +170,7 @@ def train_optimizers(session: Session, seeds: range, tables: Sequence[str]) -> N
             # Xavier's table is at its registered width as it is.
             if arm != "as it is" or experiment.source_role != "xavier"
         }
-        for name, experiment in by_optimizer(tables, ["adafactor"]).items()
+        for name, experiment in by_optimizer(tables, ["adamw", "adafactor"]).items()
     }
     train(session, [run for each in arms.values() for run in runs_of(each.values(), seeds)])
     values = {name: values_of(each, session, seeds) for name, each in arms.items()}

@@ -219,7 +219,7 @@ def test_the_page_tells_of_other_optimizers(benchmark, tmp_path, monkeypatch):
     arms = {"registered width": [1.0, 3.0], "step": [4.0, 4.0]}
     benchmark.write_optimizers({"seeds": [0, 2], "arms": {"T5, Adafactor": arms}})
     [row] = [line for line in page.read_text().splitlines() if line.startswith("| T5")]
-    assert row == "| T5, Adafactor | 2.0 ± 1.4 |  |  | 4.0 ± 0.0 |  |"
+    assert row == "| T5, Adafactor | 2.0 ± 1.4 |  |  | 4.0 ± 0.0 |  |  |"
     assert "Seeds 0 to 1:" in page.read_text()
 
 

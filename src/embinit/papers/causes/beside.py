@@ -12,8 +12,10 @@ from embinit.papers.causes import (
     GLOVE,
     RATES,
     RATIOS,
+    REPAIRS,
     TIERS,
     TIMES,
+    TRAINED_BY,
     TableExperiment,
     elsewhere,
     experiments,
@@ -48,7 +50,7 @@ UNDER: dict[str, Arm] = {
     "as it is": TableExperiment.raw,
     **{
         " + ".join(chosen) or f"{TIMES} × as wide": _wide(chosen)
-        for chosen in ((), ("step",), ("scale", "ratio"))
+        for chosen in ((), ("step",), ("scale", "ratio"), REPAIRS)
     },
 }
 """The arms that are compared under other optimizers."""
@@ -59,15 +61,21 @@ def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
     every = experiments(tier)
     followed = [each for each in every if each.role == FOLLOWED]
     frozen = [each.still() for each in followed]
-    adafactor = [
-        each.under("adafactor") for each in (*followed, *others(tier)) if each.role == FOLLOWED
-    ]
+    every_table = [*followed, *(each for each in others(tier) if each.role == FOLLOWED)]
     of_arms = by_arm(results)
     tables = [
         _table("The repairs of a wide table", every, COMBINED, of_arms),
         _table("The score over R", followed, WIDTHS, of_arms),
         _table("The score over R, tables frozen", frozen, WIDTHS, of_arms),
-        _table("Under Adafactor", adafactor, UNDER, of_arms),
+        *(
+            _table(
+                f"Under {TRAINED_BY[optimizer]}",
+                [each.under(optimizer) for each in every_table],
+                UNDER,
+                of_arms,
+            )
+            for optimizer in ("adafactor", "adamw")
+        ),
         _table("Other tables under Adam", others(tier), COMBINED | UNDER, of_arms),
         _table("In other settings", elsewhere(tier), COMBINED, of_arms),
     ]
