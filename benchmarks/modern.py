@@ -86,6 +86,9 @@ def findings_of(tier: str) -> dict[str, Finding]:
         "wide and learning": Finding(
             "GloVe, standardised", glove, "GloVe's at that rate against standardised"
         ),
+        "both at that rate": Finding(
+            stepped("Xavier", tier), glove, "what GloVe's table gains against Xavier's there"
+        ),
     }
 
 
