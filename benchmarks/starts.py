@@ -9,6 +9,7 @@ own. What a start does to words and positions before any training needs no seeds
     python benchmarks/starts.py STORE --from 5000   seeds that no claim uses
     python benchmarks/starts.py STORE               the claims' own
     python benchmarks/starts.py STORE --data-dir DIR [--from 5000]   real text alone
+    python benchmarks/starts.py STORE --data-dir DIR --geometries --from 5000 --seeds 2
     python benchmarks/starts.py STORE --starts untied [--from 5000]   some starts alone
 
 What was told before of arms that the store lacks is kept.
@@ -42,7 +43,13 @@ from embinit.data.tasks.microcosm import MicrocosmTask, judge
 from embinit.data.vocabulary import Vocabulary
 from embinit.models.starting import multiplier, position_table
 from embinit.models.sums import read_off, relations_kept
-from embinit.papers.starts import BASELINE, STARTS, StartExperiment, experiments
+from embinit.papers.starts import (
+    BASELINE,
+    RANKED_ON_REAL_TEXT,
+    STARTS,
+    StartExperiment,
+    experiments,
+)
 from embinit.randomness import stream
 from embinit.report.charts import Axis
 from embinit.runs.session import Session
@@ -227,6 +234,35 @@ def measured_on_real_text(
     }
 
 
+def geometries_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]:
+    """The starts that are ranked on real text, with tables trained and frozen."""
+    kinds = {"trained": experiment.at_trained_ratio(), "frozen": experiment.still()}
+    return {
+        kind: {name: setting.start(name) for name in RANKED_ON_REAL_TEXT}
+        for kind, setting in kinds.items()
+    }
+
+
+def tell_geometries(told: dict[str, Any], session: Session, seeds: Sequence[int]) -> None:
+    """Trains what the store lacks of the geometries on real text, with GloVe's vectors."""
+    arms = {
+        f"{each.role}, {kind}": of_kind
+        for each in experiments("sample")
+        if each.source_role == "glove"
+        for kind, of_kind in geometries_of(each).items()
+    }
+    train(session, runs_of((arm for each in arms.values() for arm in each.values()), seeds))
+    kept = told.get("geometries", {})
+    before = kept["scores"] if kept.get("seeds") == seeds else {}
+    told["geometries"] = {
+        "seeds": seeds,
+        "scores": {
+            name: told_of(each, session, seeds, before.get(name, {})) for name, each in arms.items()
+        },
+    }
+    save(told)
+
+
 def main() -> None:
     """Train what the store lacks, and write what came of it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -236,6 +272,9 @@ def main() -> None:
     parser.add_argument("--no-train", action="store_true", help="train nothing")
     parser.add_argument("--starts", nargs="+", choices=STARTS, help="train these alone")
     parser.add_argument("--data-dir", type=Path, help="real text and vectors; nothing else is told")
+    parser.add_argument(
+        "--geometries", action="store_true", help="starts at the R of micro, on real text"
+    )
     options = parser.parse_args()
     explored = options.first >= FIRST_SEED
     seeds = {kind: range(options.first, options.first + options.seeds) for kind in COLOURS}
@@ -248,6 +287,9 @@ def main() -> None:
         tasks=[MORE],
     )
     told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    if options.geometries:
+        tell_geometries(told, session, list(seeds["trained"]))
+        return
     if options.data_dir is not None:
         tell_real_text(
             told,
@@ -364,6 +406,8 @@ def write(told: Mapping[str, Any]) -> None:
     if "real text" in told:
         tables["real text"] = real_table(told["real text"])
         tables["real gaps"] = real_gaps_table(told["real text"])
+    if "geometries" in told:
+        tables["geometries"] = geometries_table(told["geometries"])
     if "further" in told:
         tables["rates"] = rates_table(told["further"])
         tables["sentiment"] = sentiment_table(told)
@@ -516,6 +560,23 @@ def real_table(told: Mapping[str, Any]) -> list[str]:
         for of in (told[half]["scores"][experiment],)
     ]
     return table(head, rows)
+
+
+def geometries_table(told: Mapping[str, Any]) -> list[str]:
+    """What each start scores on real text with tables at the R of ``micro``'s."""
+    first, number = told["seeds"][0], len(told["seeds"])
+    rows = [
+        [
+            STARTS[name].label,
+            *(spread(of[name]) if name in of else "–" for of in told["scores"].values()),
+        ]
+        for name in RANKED_ON_REAL_TEXT
+    ]
+    return [
+        f"Seeds {first} to {first + number - 1}:",
+        "",
+        *table(["start", *told["scores"]], rows),
+    ]
 
 
 def real_gaps_table(told: Mapping[str, Any]) -> list[str]:

@@ -100,6 +100,30 @@ def test_on_real_text_starts_are_the_first_papers_arms_with_positions_elsewhere_
         assert run_of(experiment.start(name)) == untied
 
 
+def test_on_real_text_geometries_have_the_r_of_micro(benchmark):
+    """Each start is micro's in all but data, vectors and width; a table as it is keeps its own."""
+    [there] = [each for each in experiments("sample") if each.name == "glove-multi30k-en-de"]
+    [here] = [each for each in EVERY if each.role == "translation"]
+    for kind, arms in benchmark.geometries_of(there).items():
+        like = here.still() if kind == "frozen" else here
+        for name, arm in arms.items():
+            run, other = run_of(arm), run_of(like.start(name))
+            assert run.table.trained == other.table.trained == (kind == "trained")
+            assert (run.table.init, run.positions) == (other.table.init, other.positions)
+            if name == "raw":
+                assert run.table.sigma is other.table.sigma is None
+            else:
+                ratio = 2 * 300 * run.table.sigma**2
+                assert ratio == pytest.approx(2 * here.dim * other.table.sigma**2)
+
+
+def test_the_page_has_geometries_on_real_text(benchmark):
+    scores = {"translation, trained": {"xavier": [1.0, 3.0]}, "translation, frozen": {}}
+    told = benchmark.geometries_table({"seeds": [5000, 5001], "scores": scores})
+    assert told[0] == "Seeds 5000 to 5001:"
+    assert "| Xavier | 2.0 ± 1.4 | – |" in told
+
+
 def test_an_unknown_start_is_named():
     with pytest.raises(InputError, match="did you mean 'whitened'"):
         EVERY[0].start("whiten")

@@ -181,6 +181,18 @@ REAL_STARTS: Mapping[str, Start] = {
 }
 """The starts on real text, by name: tables of Xavier's width."""
 
+RANKED_ON_REAL_TEXT = (
+    "xavier",
+    "raw",
+    "standardised",
+    "equal-rows",
+    "all-but-the-top",
+    "whitened",
+    "both",
+    "untied",
+)
+"""Starts of ``STARTS`` that real text is tried from as well, at the R that ``micro`` has."""
+
 BEST = "bert-both"
 """The start with the best mean over the tasks on the explored seeds, trained and frozen."""
 
@@ -207,8 +219,8 @@ class StartExperiment(Experiment):
 
     @property
     def starts(self) -> Mapping[str, Start]:
-        """The starts by name."""
-        return STARTS if self.tier == "micro" else REAL_STARTS
+        """The starts by name. Those of ``REAL_STARTS`` have a width of their own."""
+        return REAL_STARTS if self.tier == "sample" and self.sigma is None else STARTS
 
     def start(self, name: str) -> Quantity:
         """The metric from a start.
@@ -262,6 +274,11 @@ class StartExperiment(Experiment):
         """The same experiment with tables that are not trained, at the R that suits them."""
         sigma = sigma_at(FROZEN_RATIO, self.dim)
         return self._changed("frozen", trained=False, sigma=sigma)
+
+    def at_trained_ratio(self) -> StartExperiment:
+        """The same experiment with tables at the R that trained ones have on ``micro``."""
+        sigma = sigma_at(TRAINED_RATIO, self.dim)
+        return self._changed(f"at R = {TRAINED_RATIO:.2g}", sigma=sigma)
 
     def at_rate(self, times: float) -> StartExperiment:
         """The same experiment, trained at another learning rate.
