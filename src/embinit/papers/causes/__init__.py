@@ -30,6 +30,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
+from typing import cast
 
 from embinit.claims.comparisons import Quantity
 from embinit.claims.definitions import Family
@@ -317,8 +318,8 @@ def _as_wide_as(dim: int) -> Callable[[TableExperiment], Experiment]:
 
 def _for_epochs(times: float, says: str) -> Callable[[TableExperiment], Experiment]:
     def changed(experiment: TableExperiment) -> Experiment:
-        assert isinstance(experiment.training, TrainingSpec)
-        return experiment.with_training(says, epochs=round(times * experiment.training.epochs))
+        recipe = cast(TrainingSpec, experiment.training)
+        return experiment.with_training(says, epochs=round(times * recipe.epochs))
 
     return changed
 
