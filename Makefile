@@ -15,8 +15,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # decided, or has its last seeds. First looks, and those of controls, are always taken.
 BUDGET ?=
 
-# What is tested: folders or files of claims. First looks at our exploratory papers take twice as long
-# as those at the papers and at extending, so they have a command of their own.
+# What is tested: folders or files of claims. First looks at our exploratory papers take more than twice
+# as long as those at the papers and at extending, so they have a command of their own.
 CLAIMS ?= claims/kim2024 claims/chung2021 claims/extending
 
 # The reference is of the micro tier, and guards no other.

@@ -214,24 +214,24 @@ def measured(
 
 
 def measured_on_real_text(
-    session: Session, seeds: Sequence[int], before: Mapping[str, Any]
+    arms: Mapping[str, Mapping[str, Quantity]],
+    session: Session,
+    seeds: Sequence[int],
+    told: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """What each start scores on each task and with each source of real text, one value a seed.
+    """What starts score on real text, one value a seed.
 
     Args:
+        arms: The starts of each experiment, by name.
         session: Has the results.
         seeds: The seeds.
-        before: What was told of the same seeds before, which is kept of arms that were not run.
+        told: What was told before, which is kept of arms that were not run on the same seeds.
     """
-    return {
-        each.name: told_of(
-            {name: each.start(name) for name in each.starts},
-            session,
-            seeds,
-            before.get(each.name, {}),
-        )
-        for each in experiments("sample")
+    kept = told["scores"] if told.get("seeds") == seeds else {}
+    scores = {
+        name: told_of(of_one, session, seeds, kept.get(name, {})) for name, of_one in arms.items()
     }
+    return {"seeds": seeds, "scores": scores}
 
 
 def geometries_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]:
@@ -252,14 +252,7 @@ def tell_geometries(told: dict[str, Any], session: Session, seeds: Sequence[int]
         for kind, of_kind in geometries_of(each).items()
     }
     train(session, runs_of((arm for each in arms.values() for arm in each.values()), seeds))
-    kept = told.get("geometries", {})
-    before = kept["scores"] if kept.get("seeds") == seeds else {}
-    told["geometries"] = {
-        "seeds": seeds,
-        "scores": {
-            name: told_of(each, session, seeds, before.get(name, {})) for name, each in arms.items()
-        },
-    }
+    told["geometries"] = measured_on_real_text(arms, session, seeds, told.get("geometries", {}))
     save(told)
 
 
@@ -328,14 +321,14 @@ def tell_real_text(
     starts: Iterable[str],
 ) -> None:
     """Trains what the store lacks of some starts on real text, and writes what came of it."""
-    wanted = [
-        each.start(name) for each in experiments("sample") for name in each.starts if name in starts
-    ]
+    arms = {
+        each.name: {name: each.start(name) for name in each.starts}
+        for each in experiments("sample")
+    }
+    wanted = [arm for of_one in arms.values() for name, arm in of_one.items() if name in starts]
     train(session, runs_of(wanted, seeds))
-    before = told.setdefault("real text", {}).get(half, {})
-    kept = before["scores"] if before.get("seeds") == seeds else {}
-    scores = measured_on_real_text(session, seeds, kept)
-    told["real text"][half] = {"seeds": seeds, "scores": scores}
+    halves = told.setdefault("real text", {})
+    halves[half] = measured_on_real_text(arms, session, seeds, halves.get(half, {}))
     save(told)
 
 

@@ -13,7 +13,7 @@ import collections
 import difflib
 import functools
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import Generic, TypeVar
 
@@ -159,6 +159,23 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """The question whether a known name was meant, for an error; "" where none is near."""
     near = difflib.get_close_matches(name, list(known), n=1)
     return f"did you mean {near[0]!r}? " if near else ""
+
+
+def require(what: str, name: str, known: Collection[str]) -> None:
+    """Refuses a name that is not among the known ones.
+
+    Args:
+        what: What the names are of, such as ``start``.
+        name: The name.
+        known: The names that there are.
+
+    Raises:
+        InputError: The name is not among them. The message has the nearest one, and all.
+    """
+    if name not in known:
+        raise InputError(
+            f"there is no {what} {name!r}: {nearest(name, known)}there are {', '.join(known)}"
+        )
 
 
 def _caller() -> str:

@@ -13,7 +13,7 @@ import datetime
 import json
 import math
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -183,7 +183,7 @@ def _same_within_the_margin(old: Document, new: Document) -> bool:
         and all(
             was["arms"] == now["arms"]
             and was["margin"] == now["margin"]
-            and not _contains_zero(was)
+            and not _contains(was["interval"], 0)
             and _within(was)
             and _within(now)
             and not _moved(was, now)
@@ -199,20 +199,19 @@ def _within(comparison: Document) -> bool:
     return None not in (low, high, margin) and -margin < low and high < margin
 
 
-def _contains_zero(comparison: Document) -> bool:
-    low, high = comparison["interval"]
-    return (low is None or low <= 0) and (high is None or high >= 0)
+def _contains(interval: Sequence[float | None], value: float) -> bool:
+    low, high = interval
+    return (low is None or low <= value) and (high is None or value <= high)
 
 
 def _moved(before: Document, after: Document) -> str:
     """How a comparison's difference moved, in words; "" where it did not."""
-    low, high = before["interval"]
     mean, arms = after["difference"], f"{after['arms']['left']} − {after['arms']['right']}"
     if before["exact"]:
         # Statistics of tables have no spread, but their last digits are the machine's.
         same = math.isclose(mean or 0, before["difference"] or 0, rel_tol=0.01, abs_tol=1e-4)
         return "" if same else f"has another difference ({arms})"
-    inside = mean is None or ((low is None or low <= mean) and (high is None or mean <= high))
+    inside = mean is None or _contains(before["interval"], mean)
     return "" if inside else f"has a difference outside the interval that it had ({arms})"
 
 

@@ -48,7 +48,7 @@ from embinit.papers.settings import (
     pick,
     sigma_at,
 )
-from embinit.registry import nearest
+from embinit.registry import nearest, require
 from embinit.specs import TrainingSpec
 
 TIMES = 8
@@ -167,11 +167,7 @@ class TableExperiment(Experiment):
             InputError: There is no such repair.
         """
         for name in repairs:
-            if name not in REPAIRS:
-                raise InputError(
-                    f"there is no repair {name!r}: {nearest(name, REPAIRS)}"
-                    f"there are {', '.join(REPAIRS)}"
-                )
+            require("repair", name, REPAIRS)
         return _repaired(self, tuple(name for name in REPAIRS if name in repairs))[self.baseline]
 
     def at(self, ratio: float) -> Quantity:
@@ -350,14 +346,17 @@ def elsewhere(tier: str) -> tuple[TableExperiment, ...]:
     Raises:
         KeyError: The paper has no such tier.
     """
-    changed = [
-        replace(change(like), name=f"{like.name}-{setting.replace(' ', '-')}")
+    return tuple(
+        cast(TableExperiment, replace(change(like), name=f"{like.name}-{_slug(setting)}"))
         for like in experiments(tier)
         if tier == "micro" and like.role == FOLLOWED
         for setting, change in SETTINGS.items()
         if like.source_role == "xavier" or "wide" not in setting
-    ]
-    return tuple(each for each in changed if isinstance(each, TableExperiment))
+    )
+
+
+def _slug(setting: str) -> str:
+    return setting.replace(" ", "-")
 
 
 def in_setting(*settings: str, tables: Sequence[str] = ()) -> Callable[[str], list[Experiment]]:
@@ -372,13 +371,9 @@ def in_setting(*settings: str, tables: Sequence[str] = ()) -> Callable[[str], li
         InputError: There is no such setting.
     """
     for setting in settings:
-        if setting not in SETTINGS:
-            raise InputError(
-                f"there is no setting {setting!r}: {nearest(setting, SETTINGS)}"
-                f"there are {', '.join(SETTINGS)}"
-            )
+        require("setting", setting, SETTINGS)
     wanted = settings or tuple(each for each in SETTINGS if each not in UNLEARNED)
-    names = tuple(setting.replace(" ", "-") for setting in wanted)
+    names = tuple(map(_slug, wanted))
     chosen = pick(elsewhere, "micro", source_role=tables)
     return lambda tier: [each for each in chosen(tier) if each.name.endswith(names)]
 

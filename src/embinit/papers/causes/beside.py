@@ -101,7 +101,7 @@ def methods(tier: str) -> list[str]:
     text = "the made language" if tier == "micro" else "real text"
     other = [
         f"Under Adafactor translation's rate is {RATES['adafactor']:g}, times each parameter's "
-        "root mean square.",
+        "root mean square; under AdamW it is Adam's, and the decay 0.01.",
         "In other settings one thing of translation is changed: the model's width (the table keeps "
         "its R) or depth, the epochs, or the most frequent words that the vocabulary has.",
     ]

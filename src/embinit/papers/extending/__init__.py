@@ -21,8 +21,7 @@ from embinit.claims.comparisons import Quantity, Term
 from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
-from embinit.errors import InputError
-from embinit.registry import nearest
+from embinit.registry import require
 from embinit.runs.measures import measure
 from embinit.specs import (
     Cut,
@@ -136,10 +135,7 @@ class ExtensionExperiment(Experiment):
 
 
 def _arm(name: str) -> tuple[str, str]:
-    if name not in ARMS:
-        raise InputError(
-            f"there is no arm {name!r}: {nearest(name, ARMS)}there are {', '.join(ARMS)}"
-        )
+    require("arm", name, ARMS)
     return ARMS[name]
 
 

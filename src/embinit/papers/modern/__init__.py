@@ -31,9 +31,8 @@ from embinit.claims.comparisons import Quantity
 from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
-from embinit.errors import InputError
 from embinit.papers.settings import pick
-from embinit.registry import nearest
+from embinit.registry import require
 from embinit.runs.measures import measure
 from embinit.specs import Cut, DataSpec, LanguageModelSpec, ModelSpec, PositionSpec
 
@@ -189,11 +188,7 @@ def require_architecture(name: str) -> None:
     Raises:
         InputError: There is no such architecture.
     """
-    if name not in ARCHITECTURES:
-        raise InputError(
-            f"there is no architecture {name!r}: {nearest(name, ARCHITECTURES)}"
-            f"there are {', '.join(ARCHITECTURES)}"
-        )
+    require("architecture", name, ARCHITECTURES)
 
 
 @dataclass(frozen=True)

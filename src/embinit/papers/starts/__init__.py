@@ -33,7 +33,6 @@ from embinit.claims.comparisons import Quantity
 from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
-from embinit.errors import InputError
 from embinit.papers.settings import (
     MICRO_SHORT,
     SAMPLE,
@@ -44,7 +43,7 @@ from embinit.papers.settings import (
     pick,
     sigma_at,
 )
-from embinit.registry import nearest
+from embinit.registry import require
 from embinit.specs import PositionSpec, TrainingSpec
 
 TRAINED_RATIO = 0.3125
@@ -231,12 +230,8 @@ class StartExperiment(Experiment):
         Raises:
             InputError: There is no such start.
         """
-        known = self.starts
-        if name not in known:
-            raise InputError(
-                f"there is no start {name!r}: {nearest(name, known)}there are {', '.join(known)}"
-            )
-        start = known[name]
+        require("start", name, self.starts)
+        start = self.starts[name]
         label = start.label.format(source=self.source_label)
         return replace(
             self._with_changes(start)[start.init], label=f"{label} {self.changes}".rstrip()
