@@ -12,13 +12,14 @@ the seeds' own contrasts.
     python benchmarks/causes.py STORE --seeds 6    seeds 0 to 5, as the claims' second look
     python benchmarks/causes.py STORE --optimizers    the arms that are trained by other optimizers
     python benchmarks/causes.py STORE --settings    other tables, widths, depths, lengths, words
+    python benchmarks/causes.py STORE --search    each arm at each rate, on seeds 5000 to 5002
     python benchmarks/causes.py STORE --data-dir DIR    real text
 
 Without an option, what was told before of arms of the same seeds is kept, and not trained again.
 
 It writes ``benchmarks/results/causes.json``, ``docs/causes-repairs.svg`` and
 ``docs/causes-ratio.svg``, and the tables of ``docs/papers/causes.md``; with ``--optimizers``,
-``--settings`` or ``--data-dir`` a table and a file of results of their own alone.
+``--settings``, ``--search`` or ``--data-dir`` a table and a file of results of their own alone.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from arms import runs_of, told_of, train, values_of
 from pages import Estimate, Values, estimate, spread, svg, table, text, write_parts
 
 from embinit.claims.comparisons import Quantity
+from embinit.claims.noise_floor import FIRST_SEED
 from embinit.papers.causes import (
     COMBINATIONS,
     FOLLOWED,
     OTHER_TABLES,
     RATIOS,
-    REPAIRS,
     TIMES,
     TRAINED_BY,
     TableExperiment,
@@ -51,19 +52,25 @@ from embinit.papers.causes import (
     with_table,
 )
 from embinit.papers.causes.beside import COMBINED, UNDER
+from embinit.papers.repairs import REPAIRS
 from embinit.report.charts import Axis
 from embinit.runs.session import Session
 from embinit.runs.store import Store
+from embinit.specs import TrainingSpec
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "causes.json"
 OPTIMIZED = HERE / "results" / "causes-optimizers.json"
 CHANGED = HERE / "results" / "causes-settings.json"
+SEARCHED = HERE / "results" / "causes-rates.json"
 REAL = HERE / "results" / "causes-real-text.json"
 DOCS = HERE.parent / "docs"
 PAGE = DOCS / "papers" / "causes.md"
 
 COLOURS = {"xavier": "#1f6f8b", "glove": "#c0562f"}
+RATES = (0.5, 1.0, 2.0)
+"""The learning rates that are searched, over the registered one."""
+
 NAMES = {"xavier": "Xavier", "glove": "GloVe"} | OTHER_TABLES
 
 
@@ -249,6 +256,45 @@ def real_arms_table(rows: Mapping[str, Any]) -> list[str]:
     )
 
 
+def at_rate(experiment: TableExperiment, times: float) -> TableExperiment:
+    """The same at another learning rate, over the registered one."""
+    recipe = cast(TrainingSpec, experiment.training)
+    changed = experiment.with_training(f"at {times:g} × the rate", lr=times * recipe.lr)
+    return cast(TableExperiment, changed)
+
+
+def search_rates(session: Session) -> None:
+    """Train each arm of the factorial at each rate, and write what came of it."""
+    seeds = range(FIRST_SEED, FIRST_SEED + 3)
+    arms = {
+        heading(each.name): {
+            f"{label}, {times:g}": arm(at_rate(each, times))
+            for label, arm in COMBINED.items()
+            for times in RATES
+        }
+        for each in experiments("micro")
+    }
+    train(session, runs_of((arm for of in arms.values() for arm in of.values()), seeds))
+    values = {name: values_of(of, session, seeds) for name, of in arms.items()}
+    told = {"seeds": [seeds.start, len(seeds)], "arms": values}
+    SEARCHED.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    write_parts(PAGE, Path(__file__).name, {"rates": rates_table(values)})
+
+
+def rates_table(values: Mapping[str, Mapping[str, Values]]) -> list[str]:
+    """Each arm's mean at each rate, the highest bold."""
+    rows = []
+    for label in COMBINED:
+        cells = []
+        for of in values.values():
+            means = [statistics.fmean(of[f"{label}, {times:g}"]) for times in RATES]
+            best = max(means)
+            cells += [f"**{mean:.1f}**" if mean == best else f"{mean:.1f}" for mean in means]
+        rows.append([label, *cells])
+    head = ["repaired", *(f"{name}, {times:g} ×" for name in values for times in RATES)]
+    return table(head, rows)
+
+
 def wanted(roles: Sequence[str]) -> list[tuple[TableExperiment, str, Quantity]]:
     """The arms that are trained: the factorial on every task, the widths on those of ``roles``."""
     return [
@@ -272,6 +318,7 @@ def main() -> None:
         help="the tasks whose score is followed over R",
     )
     parser.add_argument("--optimizers", action="store_true", help="the other optimizers' arms")
+    parser.add_argument("--search", action="store_true", help="search over the learning rate")
     parser.add_argument("--settings", action="store_true", help="the factorial in other settings")
     parser.add_argument("--data-dir", type=Path, help="the factorial on real text")
     parser.add_argument(
@@ -284,6 +331,9 @@ def main() -> None:
     options = parser.parse_args()
     seeds = range(options.first, options.first + options.seeds)
     session = Session(Store(options.store), options.data_dir, "cpu", may_train=not options.no_train)
+    if options.search:
+        search_rates(session)
+        return
     if options.settings:
         write_factorials("settings", CHANGED, train_factorials(session, seeds, by_setting()))
         return

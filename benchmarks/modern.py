@@ -7,6 +7,7 @@ An interval is Student's, 95 %, over the seeds' own differences.
 
     python benchmarks/modern.py STORE             seeds 0 to 2, as the claims' first look
     python benchmarks/modern.py STORE --search    each arm at each rate, on seeds 5000 and 5001
+    python benchmarks/modern.py STORE --factorial [--from 5000]    the repairs of a wide table
     python benchmarks/modern.py STORE --data-dir DIR [--search]    real text alone
 
 It writes ``benchmarks/results/modern.json``, ``docs/modern-findings.svg`` and
@@ -29,7 +30,8 @@ from pages import Estimate, estimate, spread, svg, table, text, write_parts
 from embinit.claims.comparisons import Quantity
 from embinit.claims.noise_floor import FIRST_SEED
 from embinit.papers.modern import ARCHITECTURES, OLD, SETTINGS, Decoder, experiments
-from embinit.papers.modern.beside import MEASURES, arms_of
+from embinit.papers.modern.beside import MEASURES, Arm, arms_of
+from embinit.papers.repairs import REPAIRS, combinations_of
 from embinit.report.charts import Axis
 from embinit.runs.session import Session
 from embinit.runs.store import Store
@@ -122,6 +124,63 @@ def measured(session: Session, seeds: Sequence[int]) -> dict[str, Any]:
     return told
 
 
+FACTORIALS: Mapping[str, tuple[Arm, Arm]] = {
+    "Xavier": (Decoder.drawn, Decoder.stretched),
+    "GloVe": (Decoder.standardised, Decoder.raw),
+}
+"""Each table of the factorial, narrow and wide."""
+
+
+def factorial_of(experiment: Decoder, table: str) -> dict[str, Quantity]:
+    """The losses and the effects of a factorial, by name."""
+    narrow, wide = FACTORIALS[table]
+    told = {"narrow": narrow(experiment)}
+    for chosen in combinations_of(experiment.repairs):
+        told[" + ".join(chosen) or "wide"] = wide(experiment.repaired(*chosen))
+    for causes in combinations_of(experiment.repairs)[1:]:
+        told[f"effect of {' × '.join(causes)}"] = experiment.effect(wide, *causes)
+    told["all"] = wide(experiment.repaired(*experiment.repairs))
+    return told
+
+
+def train_factorials(session: Session, seeds: range) -> dict[str, Any]:
+    """Train what the store lacks of the factorials, and tell their losses, one a seed."""
+    every = {
+        each.name: {name: factorial_of(each, name) for name in FACTORIALS}
+        for each in experiments("micro")
+    }
+    arms = [arm for tables in every.values() for told in tables.values() for arm in told.values()]
+    train(session, runs_of(arms, seeds))
+    return {
+        "seeds": [seeds.start, len(seeds)],
+        "rows": {
+            name: {which: values_of(told, session, seeds) for which, told in tables.items()}
+            for name, tables in every.items()
+        },
+    }
+
+
+def factorial_table(told: Mapping[str, Any]) -> list[str]:
+    """A row a factorial: the narrow table, the wide one, all repaired, and the main effects."""
+    first, number = told["seeds"]
+    rows = [
+        [
+            f"{table_of}, {ARCHITECTURES[name].label}",
+            *(spread(of[arm], 3) for arm in ("narrow", "wide", "all")),
+            *(
+                estimate(of[effect]).told(3) if (effect := f"effect of {cause}") in of else "–"
+                for cause in REPAIRS
+            ),
+        ]
+        for table_of in FACTORIALS
+        for name, tables in told["rows"].items()
+        for of in (tables[table_of],)
+    ]
+    head = ["table and architecture", "narrow", "wide", "all repaired"]
+    head += [f"what {cause} adds" for cause in REPAIRS]
+    return [f"Seeds {first} to {first + number - 1}:", "", *table(head, rows)]
+
+
 POSITIONLESS = ("Xavier", WIDE, "GloVe")
 """The arms that are trained without any positions, too, where sinusoids are added."""
 
@@ -210,6 +269,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
     parser.add_argument("--search", action="store_true", help="search over the learning rate")
+    parser.add_argument("--factorial", action="store_true", help="the repairs of a wide table")
     parser.add_argument("--no-train", action="store_true", help="train nothing")
     parser.add_argument("--data-dir", type=Path, help="real text and vectors; nothing else is told")
     options = parser.parse_args()
@@ -226,6 +286,13 @@ def main() -> None:
             "seeds": [first, number],
             "architectures": train_real_text(session, seeds, rates),
         }
+        RESULTS.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        write(told)
+        return
+    if options.factorial:
+        told = json.loads(RESULTS.read_text("utf-8"))
+        half = "explored" if first >= FIRST_SEED else "confirmed"
+        told.setdefault("factorial", {})[half] = train_factorials(session, seeds)
         RESULTS.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
         write(told)
         return
@@ -259,6 +326,9 @@ def write(told: Mapping[str, Any]) -> None:
         tables["mechanism"] = mechanism_table(results)
     if "without positions" in told:
         tables["positions"] = positions_table(told["architectures"], told["without positions"])
+    if "factorial" in told:
+        halves = told["factorial"]
+        tables["factorial"] = factorial_table(halves.get("confirmed", halves.get("explored")))
     if "search" in told:
         tables["search"] = search_table(told["search"]["losses"])
         tables["best"] = best_table(told["search"]["losses"])

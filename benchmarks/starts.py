@@ -72,9 +72,6 @@ COLOURS = {"trained": "#1f6f8b", "frozen": "#c0562f"}
 RATES = (0.5, 1.0, 2.0)
 """The learning rates that are searched, over the registered one."""
 
-SEARCHED = ("xavier", "standardised", "equal-rows", "all-but-the-top", "whitened")
-"""The starts whose rates are searched."""
-
 LONGER = 4
 """How many times as long a run is trained to see what time alone does."""
 
@@ -84,7 +81,12 @@ MORE = MicrocosmTask("micro-sentiment-four-times", "classification", 2, judge, (
 ON_SENTIMENT = ("xavier", "standardised", "centred", "equal-rows", "shuffled", "norms")
 """The starts that explain what happens on sentiment."""
 
-FURTHER = {**{f"rate {times:g}": 3 for times in RATES}, "more seeds": 12, "longer": 5, "more": 5}
+FURTHER = {
+    **{f"{frozen}rate {times:g}": 3 for frozen in ("", "frozen, ") for times in RATES},
+    "more seeds": 12,
+    "longer": 5,
+    "more": 5,
+}
 """Arms on explored seeds alone, and how many seeds they have."""
 
 REAL_LABELS = {
@@ -124,8 +126,10 @@ def arms_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]:
 
 def further_arms_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]:
     """Arms on explored seeds alone: other rates, and on sentiment more seeds and epochs."""
+    kinds = {"": experiment, "frozen, ": experiment.still()}
     further = {
-        f"rate {times:g}": {name: experiment.at_rate(times).start(name) for name in SEARCHED}
+        f"{frozen}rate {times:g}": {name: of_kind.at_rate(times).start(name) for name in STARTS}
+        for frozen, of_kind in kinds.items()
         for times in RATES
     }
     if experiment.role == "sentiment":
@@ -243,15 +247,17 @@ def geometries_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]
     }
 
 
-def tell_geometries(told: dict[str, Any], session: Session, seeds: Sequence[int]) -> None:
-    """Trains what the store lacks of the geometries on real text, with GloVe's vectors."""
+def tell_geometries(
+    told: dict[str, Any], session: Session, seeds: Sequence[int], starts: Iterable[str]
+) -> None:
+    """Trains what the store lacks of the geometries on real text, and writes what came of it."""
     arms = {
-        f"{each.role}, {kind}": of_kind
+        f"{each.source_label}, {each.role}, {kind}": of_kind
         for each in experiments("sample")
-        if each.source_role == "glove"
         for kind, of_kind in geometries_of(each).items()
     }
-    train(session, runs_of((arm for each in arms.values() for arm in each.values()), seeds))
+    wanted = [arm for each in arms.values() for name, arm in each.items() if name in starts]
+    train(session, runs_of(wanted, seeds))
     told["geometries"] = measured_on_real_text(arms, session, seeds, told.get("geometries", {}))
     save(told)
 
@@ -281,7 +287,8 @@ def main() -> None:
     )
     told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     if options.geometries:
-        tell_geometries(told, session, list(seeds["trained"]))
+        starts = options.starts or RANKED_ON_REAL_TEXT
+        tell_geometries(told, session, list(seeds["trained"]), starts)
         return
     if options.data_dir is not None:
         tell_real_text(
@@ -402,7 +409,8 @@ def write(told: Mapping[str, Any]) -> None:
     if "geometries" in told:
         tables["geometries"] = geometries_table(told["geometries"])
     if "further" in told:
-        tables["rates"] = rates_table(told["further"])
+        for kind, frozen in {"trained": "", "frozen": "frozen, "}.items():
+            tables[f"rates {kind}"] = rates_table(told["further"], frozen)
         tables["sentiment"] = sentiment_table(told)
     for page in PAGES:
         write_parts(page, Path(__file__).name, tables)
@@ -419,8 +427,8 @@ def seeds_line(told: Mapping[str, Any]) -> str:
 
 
 def label(name: str) -> str:
-    """A start's name for people."""
-    return STARTS[name].label
+    """The name for people of a start of ``micro``."""
+    return STARTS[name].told("GloVe")
 
 
 def sums_table(told: Mapping[str, Any]) -> list[str]:
@@ -523,18 +531,27 @@ def cost_cell(cost: Cost | None) -> str:
     return f"{'★ ' if cost.candidate else ''}{cost.low:.1f} to {cost.high:.1f}"
 
 
-def rates_table(scores: Mapping[str, Any]) -> list[str]:
-    """The mean at each rate, on the same explored seeds for each start."""
-    kinds = [(f"rate {times:g}", f"{times:g} ×") for times in RATES]
-    head = ["start", *(f"{role}, {short}" for role in scores for _, short in kinds)]
+def rates_table(scores: Mapping[str, Any], frozen: str) -> list[str]:
+    """The mean at each rate, on the same explored seeds for each start, the highest bold.
+
+    Args:
+        scores: What was told of explored seeds alone.
+        frozen: How the kinds of arms with such tables begin.
+    """
+    head = ["start", *(f"{role}, {times:g} ×" for role in scores for times in RATES)]
     rows = []
-    for name in SEARCHED:
-        cells = [
-            f"{statistics.fmean(of[kind][name]):.1f}" if name in of.get(kind, {}) else "–"
-            for of in scores.values()
-            for kind, _ in kinds
-        ]
-        rows.append([label(name), *cells])
+    for name in STARTS:
+        cells: list[str] = []
+        for of in scores.values():
+            kinds = [of.get(f"{frozen}rate {times:g}", {}) for times in RATES]
+            means = [statistics.fmean(kind[name]) if name in kind else None for kind in kinds]
+            best = max((mean for mean in means if mean is not None), default=None)
+            cells += [
+                "–" if mean is None else f"**{mean:.1f}**" if mean == best else f"{mean:.1f}"
+                for mean in means
+            ]
+        if set(cells) != {"–"}:
+            rows.append([label(name), *cells])
     return table(head, rows)
 
 
@@ -556,20 +573,25 @@ def real_table(told: Mapping[str, Any]) -> list[str]:
 
 
 def geometries_table(told: Mapping[str, Any]) -> list[str]:
-    """What each start scores on real text with tables at the R of ``micro``'s."""
+    """What each start scores on real text with tables at the R of ``micro``'s, source by source."""
     first, number = told["seeds"][0], len(told["seeds"])
-    rows = [
-        [
-            STARTS[name].label,
-            *(spread(of[name]) if name in of else "–" for of in told["scores"].values()),
+    lines = [f"Seeds {first} to {first + number - 1}:"]
+    for source in dict.fromkeys(name.split(", ")[0] for name in told["scores"]):
+        of_source = {
+            name.removeprefix(f"{source}, "): of
+            for name, of in told["scores"].items()
+            if name.startswith(source)
+        }
+        rows = [
+            [
+                STARTS[name].told(source),
+                *(spread(of[name]) if name in of else "–" for of in of_source.values()),
+            ]
+            for name in RANKED_ON_REAL_TEXT
+            if any(name in of for of in of_source.values())
         ]
-        for name in RANKED_ON_REAL_TEXT
-    ]
-    return [
-        f"Seeds {first} to {first + number - 1}:",
-        "",
-        *table(["start", *told["scores"]], rows),
-    ]
+        lines += ["", *table(["start", *of_source], rows)]
+    return lines
 
 
 def real_gaps_table(told: Mapping[str, Any]) -> list[str]:

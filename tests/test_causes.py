@@ -19,7 +19,6 @@ from embinit.papers.causes import (
     COMBINATIONS,
     NARROW,
     RATIOS,
-    REPAIRS,
     TIMES,
     TableExperiment,
     contrast,
@@ -28,12 +27,14 @@ from embinit.papers.causes import (
 from embinit.papers.causes.beside import beside, methods
 from embinit.papers.causes.paper import PAPER
 from embinit.papers.kim2024.experiments import experiments as kims
+from embinit.papers.repairs import REPAIRS
 from embinit.papers.settings import sigma_at
 from embinit.runs.plan import plan
 from embinit.tables.positions import sinusoidal
 from test_benchmarks import load
 
 EVERY = experiments("micro")
+REAL_ROLES = ("sentiment", "translation")
 SCORES = st.lists(st.floats(-100, 100), min_size=8, max_size=8)
 
 
@@ -259,15 +260,17 @@ def test_claims_elsewhere_leave_out_where_the_model_does_not_learn():
 
 def test_real_text_has_the_settings_of_the_first_papers_sample(benchmark):
     """And nothing of micro's claims is tried there."""
-    theirs = {each.name: each for each in kims("sample")}["glove-multi30k-en-de"]
-    for each in benchmark.on_real_text().values():
-        assert (each.data, each.model, each.training) == (
-            theirs.data,
-            theirs.model,
-            theirs.training,
-        )
+    theirs = {each.name: each for each in kims("sample")}
+    every = benchmark.on_real_text().values()
+    assert {each.role for each in every} == set(REAL_ROLES)
+    for each in every:
+        same = theirs[f"glove-{each.data.task}"].changed()
+        assert (each.data, each.model, each.training) == (same.data, same.model, same.training)
         assert each.sigma == sigma_at(NARROW, 300)
-    assert causes.on()("sample") == causes.on_real_text()("micro") == []
+    for role in REAL_ROLES:
+        assert [each.role for each in causes.on_real_text(role)("sample")] == [role, role]
+        assert causes.on_real_text(role)("micro") == []
+    assert causes.on()("sample") == []
     assert causes.others("sample") == ()
 
 

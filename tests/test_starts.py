@@ -6,6 +6,7 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ from embinit.papers.starts import FROZEN_RATIO, STARTS, TRAINED_RATIO, experimen
 from embinit.papers.starts.beside import beside, methods
 from embinit.papers.starts.paper import PAPER
 from embinit.runs.plan import plan
+from embinit.tables import positions
 from embinit.tables.start import start_tables
 from test_benchmarks import load
 
@@ -109,7 +111,9 @@ def test_on_real_text_geometries_have_the_r_of_micro(benchmark):
         for name, arm in arms.items():
             run, other = run_of(arm), run_of(like.start(name))
             assert run.table.trained == other.table.trained == (kind == "trained")
-            assert (run.table.init, run.positions) == (other.table.init, other.positions)
+            assert run.table.init == other.table.init
+            strength = replace(other.positions, pe_scale=run.positions.pe_scale)
+            assert run.positions == (strength if STARTS[name].apart else other.positions)
             if name == "raw":
                 assert run.table.sigma is other.table.sigma is None
             else:
@@ -118,7 +122,8 @@ def test_on_real_text_geometries_have_the_r_of_micro(benchmark):
 
 
 def test_the_page_has_geometries_on_real_text(benchmark):
-    scores = {"translation, trained": {"xavier": [1.0, 3.0]}, "translation, frozen": {}}
+    trained, frozen = (f"GloVe, translation, {kind}" for kind in ("trained", "frozen"))
+    scores = {trained: {"xavier": [1.0, 3.0]}, frozen: {}}
     told = benchmark.geometries_table({"seeds": [5000, 5001], "scores": scores})
     assert told[0] == "Seeds 5000 to 5001:"
     assert "| Xavier | 2.0 ± 1.4 | – |" in told
@@ -167,7 +172,17 @@ def test_what_one_half_rules_out_is_not_compared_in_the_other(benchmark):
         for half, of in (("explored", explored), ("confirmed", confirmed))
     }
     rows = benchmark.ranking_table(told, "trained")[2:]
-    assert rows == [f"| {STARTS['raw'].label} |" + " ★ alone |" * 4]
+    assert rows == [f"| {STARTS['raw'].told('GloVe')} |" + " ★ alone |" * 4]
+
+
+@pytest.mark.parametrize("dim", [64, 300, 384])
+def test_positions_apart_are_as_strong_as_those_of_all_directions(dim):
+    """Far from the first position, where every sinusoid has turned."""
+    assert starts.APART_DIRECTIONS == positions.APART
+    table = torch.randn(200, dim, generator=torch.Generator().manual_seed(0))
+    apart = positions.apart(4000, table) * float(starts.positions_apart(dim).pe_scale)
+    every = positions.sinusoidal(4000, dim)
+    assert apart.square().sum().item() == pytest.approx(every.square().sum().item(), rel=1e-3)
 
 
 def test_over_all_is_the_mean_over_tasks_in_margins(benchmark):
@@ -195,7 +210,7 @@ def test_the_pages_and_the_figure_tell_what_was_measured(benchmark, tmp_path, mo
     some = {name: of for name, of in values.items() if name != "raw"}
     scores = {each.role: {"trained": values, "frozen": some} for each in EVERY}
     further = {
-        each.role: {f"rate {times:g}": values for times in benchmark.RATES} for each in EVERY
+        each.role: {kind: values for kind in benchmark.FURTHER if "rate" in kind} for each in EVERY
     }
     further["sentiment"] |= dict.fromkeys(["more seeds", "longer", "more"], values)
     keys = ("R a word", "R a token", "relations", "position", "word", "kind")
@@ -207,7 +222,7 @@ def test_the_pages_and_the_figure_tell_what_was_measured(benchmark, tmp_path, mo
         "further": further,
     }
     names = ("sums", "seeds", "scores trained", "scores frozen", "ranking trained")
-    names = (*names, "ranking frozen", "rates", "sentiment", "answer")
+    names = (*names, "ranking frozen", "rates trained", "rates frozen", "sentiment", "answer")
     page = tmp_path / "starts.md"
     marks = [f"<!-- benchmarks/starts.py: {name} -->\nold\n<!-- end -->" for name in names]
     page.write_text("\n".join(["a", *marks, "b\n"]))
@@ -219,7 +234,7 @@ def test_the_pages_and_the_figure_tell_what_was_measured(benchmark, tmp_path, mo
     assert text.endswith("b\n")
     assert "old" not in text
     assert "Explored: seeds 5000 to 5002; confirmed: seeds 0 to 2." in text
-    assert text.count("| GloVe as it is |") == 2  # before training, and its scores
+    assert text.count("| GloVe as it is |") == 4  # before training, its scores, and its rates
     assert "★ 0.0 to" in text
     ElementTree.fromstring((tmp_path / "starts.svg").read_text())
 
@@ -232,8 +247,8 @@ def test_the_tables_beside_have_what_was_run():
         *experiment.still().start("raw").runs_of(0),
     ]
     trained, frozen = beside("micro", [make_result(run, bleu=run.seed) for run in runs])
-    assert trained.rows == ((STARTS["whitened"].label, "0.5 ± 0.7 (2)", "–", "–"),)
-    assert frozen.rows == ((STARTS["raw"].label, "0.0", "–", "–"),)
+    assert trained.rows == ((STARTS["whitened"].told("GloVe"), "0.5 ± 0.7 (2)", "–", "–"),)
+    assert frozen.rows == ((STARTS["raw"].told("GloVe"), "0.0", "–", "–"),)
     assert beside("micro", []) == []
     told = " ".join(methods("micro"))
     assert all(setting.task in told for setting in starts.TIERS["micro"])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit.papers.causes import ADAMW, REPAIRS, drawn, with_table
+from embinit.papers.causes import ADAMW, drawn, with_table
+from embinit.papers.repairs import REPAIRS
 
 
 @claim(

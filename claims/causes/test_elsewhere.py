@@ -6,11 +6,11 @@ from embinit.claims import Verdict, claim
 from embinit.papers.causes import (
     ELSEWHERE,
     FOLLOWED,
-    REPAIRS,
     contrast,
     in_setting,
     with_a_language_models_table,
 )
+from embinit.papers.repairs import REPAIRS
 
 drawn = in_setting(tables=["xavier"])
 """A drawn table in every setting in which its model learns."""

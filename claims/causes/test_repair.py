@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit.papers.causes import FOLLOWED, REPAIR, REPAIRS, drawn, on
+from embinit.papers.causes import FOLLOWED, REPAIR, drawn, on
+from embinit.papers.repairs import REPAIRS
 
 
 @claim(

@@ -24,8 +24,6 @@ On ``sample`` the factorial is made on real text: Multi30k with published GloVe 
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -37,10 +35,11 @@ from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
 from embinit.errors import InputError
+from embinit.papers.repairs import REPAIRS, combinations_of, factorial_contrast, repaired
 from embinit.papers.settings import (
     MICRO_SHORT,
     MICRO_TRANSLATION,
-    SAMPLE_MULTI30K,
+    SAMPLE,
     SAMPLE_SOURCES,
     SourceSetting,
     TaskSetting,
@@ -60,12 +59,7 @@ NARROW = 0.3125
 RATIOS = tuple(NARROW * 4.0**power for power in range(-2, 4))
 """The R that scores are followed over, each twice as wide as the one before."""
 
-REPAIRS = ("scale", "ratio", "step")
-"""The repairs, in the order of their causes above."""
-
-COMBINATIONS = tuple(
-    chosen for number in range(4) for chosen in itertools.combinations(REPAIRS, number)
-)
+COMBINATIONS = combinations_of(REPAIRS)
 """All combinations of the repairs: none, single ones, pairs, all three."""
 
 TABLES: Mapping[str, str] = {"xavier": "xavier", "glove": "pretrained"}
@@ -136,7 +130,7 @@ REAL_TEXT = Family(
 )
 
 
-TIERS: Mapping[str, Sequence[TaskSetting]] = {"micro": MICRO_SHORT, "sample": (SAMPLE_MULTI30K,)}
+TIERS: Mapping[str, Sequence[TaskSetting]] = {"micro": MICRO_SHORT, "sample": SAMPLE}
 """The tasks of each tier."""
 
 GLOVE: Mapping[str, SourceSetting] = {
@@ -148,13 +142,7 @@ GLOVE: Mapping[str, SourceSetting] = {
 
 @dataclass(frozen=True)
 class TableExperiment(Experiment):
-    """An experiment on one table, whose width and repairs are its arms.
-
-    Attributes:
-        repaired: The repairs that its wide table has.
-    """
-
-    repaired: tuple[str, ...] = ()
+    """An experiment on one table, whose width and repairs are its arms."""
 
     def narrow(self) -> Quantity:
         """The metric with the table at its registered width."""
@@ -166,9 +154,9 @@ class TableExperiment(Experiment):
         Raises:
             InputError: There is no such repair.
         """
-        for name in repairs:
-            require("repair", name, REPAIRS)
-        return _repaired(self, tuple(name for name in REPAIRS if name in repairs))[self.baseline]
+        assert self.sigma is not None
+        wide = self.changed(f"{TIMES} × as wide", sigma=TIMES * self.sigma)
+        return repaired(wide, repairs, TIMES)[self.baseline]
 
     def at(self, ratio: float) -> Quantity:
         """The metric with the table at another R.
@@ -208,45 +196,18 @@ class TableExperiment(Experiment):
         return changed
 
 
-def _repaired(experiment: Experiment, repairs: Sequence[str]) -> Experiment:
-    assert experiment.sigma is not None
-    wide = experiment.changed(f"{TIMES} × as wide", sigma=TIMES * experiment.sigma)
-    if "scale" in repairs:
-        wide = wide.with_model("+ scale", norm_after_sum=True)
-    if "ratio" in repairs:
-        wide = wide.changed("+ ratio", positions=replace(wide.positions, pe_scale=str(TIMES)))
-    if "step" in repairs:
-        wide = wide.changed("+ step", table_rate=float(TIMES))
-    return wide
-
-
 def contrast(experiment: TableExperiment, *causes: str) -> Quantity:
     """A factorial contrast over the eight combinations of repairs, one value a seed.
 
-    Of one cause it is the main effect of its repair: the mean gain over the four combinations of
-    the other two. Of several it is their interaction: by how much one's effect is larger where the
-    others are repaired, halved for each of them. All effects are on one scale: the sum of the three
-    main effects and the threefold interaction is what all repairs together gain.
-
     Args:
         experiment: The experiment.
-        causes: The causes, at least one.
+        causes: The causes, at least one: a main effect, or the interaction of several
+            (``repairs.factorial_contrast``).
 
     Raises:
         InputError: There is no such cause, or none is named.
     """
-    if not causes:
-        raise InputError(f"name at least one of the causes {', '.join(REPAIRS)}")
-    first = experiment.wide(*causes)
-    terms = []
-    for combination in COMBINATIONS:
-        sign = math.prod(1 if cause in combination else -1 for cause in causes)
-        terms += [
-            replace(term, weight=sign * term.weight / 4)
-            for term in experiment.wide(*combination).terms
-        ]
-    kind = "effect" if len(causes) == 1 else "interaction"
-    return replace(first, terms=tuple(terms), label=f"{kind} of {' × '.join(causes)}")
+    return factorial_contrast(experiment.wide, REPAIRS, causes)
 
 
 @cache
@@ -276,9 +237,14 @@ def on(*roles: str) -> Callable[[str], list[Experiment]]:
     return pick(experiments, "micro", role=roles)
 
 
-def on_real_text(*tables: str) -> Callable[[str], list[Experiment]]:
-    """A function that gives ``sample``'s experiments with some tables; none means all."""
-    return pick(experiments, "sample", source_role=tables)
+def on_real_text(role: str, *tables: str) -> Callable[[str], list[Experiment]]:
+    """A function that gives ``sample``'s experiments on a role's task, with some tables.
+
+    Args:
+        role: The task's role.
+        tables: The tables; none means all.
+    """
+    return pick(experiments, "sample", role=(role,), source_role=tables)
 
 
 @cache

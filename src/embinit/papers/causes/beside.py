@@ -12,7 +12,6 @@ from embinit.papers.causes import (
     GLOVE,
     RATES,
     RATIOS,
-    REPAIRS,
     TIERS,
     TIMES,
     TRAINED_BY,
@@ -21,6 +20,7 @@ from embinit.papers.causes import (
     experiments,
     others,
 )
+from embinit.papers.repairs import REPAIRS
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 

@@ -31,6 +31,7 @@ from embinit.claims.comparisons import Quantity
 from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
+from embinit.papers.repairs import REPAIRS, factorial_contrast, repaired
 from embinit.papers.settings import pick
 from embinit.registry import require
 from embinit.runs.measures import measure
@@ -162,6 +163,43 @@ class Decoder(Experiment):
         assert isinstance(changed, Decoder)
         return changed
 
+    @property
+    def repairs(self) -> tuple[str, ...]:
+        """The repairs that a wide table can have.
+
+        There is no ratio where no position is added, and no scale where a norm follows the lookup
+        as it is.
+        """
+        assert self.model is not None
+        there = {"scale": not self.model.norm_after_sum, "ratio": self.positions.kind != "none"}
+        return tuple(name for name in REPAIRS if there.get(name, True))
+
+    def repaired(self, *repairs: str) -> Decoder:
+        """The same with some repairs of a wide table.
+
+        Raises:
+            InputError: There is no such repair, or the architecture can't have it.
+        """
+        for name in repairs:
+            require("repair", name, self.repairs)
+        changed = repaired(self, repairs, int(SETTINGS[self.tier].times))
+        assert isinstance(changed, Decoder)
+        return changed
+
+    def effect(self, arm: Callable[[Decoder], Quantity], *causes: str) -> Quantity:
+        """What the repair of a cause adds to a wide table's loss, on the mean over the others.
+
+        Args:
+            arm: The wide table: ``Decoder.stretched`` or ``Decoder.raw``.
+            causes: The causes (``repairs.factorial_contrast``).
+
+        Raises:
+            InputError: There is no such cause here, or none is named.
+        """
+        return factorial_contrast(
+            lambda *repairs: arm(self.repaired(*repairs)), self.repairs, causes
+        )
+
     def at_rate(self, rate: float) -> Decoder:
         """The same, where the whole model learns at another rate."""
         changed = self.with_training(f"at {rate:g}", lr=rate)
@@ -256,7 +294,7 @@ SETTINGS: Mapping[str, Setting] = {
         ),
         times=16.0,
         # Twice the deviation of Xavier's table on seeds 5000 and 5001, pooled over the four.
-        margins=dict.fromkeys(("post-norm", "pre-norm", "llama", "llama-tied"), 0.025),
+        margins=dict.fromkeys(ARCHITECTURES, 0.025),
         planted=0.13,
     ),
 }

@@ -23,6 +23,7 @@ are both kept, and a start that has both was the best over all tasks, or next to
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -96,7 +97,7 @@ class Start:
     """One way to start the tables and to tell the positions.
 
     Attributes:
-        label: What people call it; ``{source}`` stands for the experiment's source.
+        label: What people call it; ``{source}`` stands for the experiment's source (``told``).
         init: The init's name.
         source: The vectors that it is made of; empty for those of the experiment.
         apart: Whether the positions have the directions that the table uses least, at the strength
@@ -116,45 +117,53 @@ class Start:
     as_it_is: bool = False
     learned: bool = False
 
+    def told(self, source: str) -> str:
+        """What people call it with the vectors of a source, which is named as the paper does."""
+        return self.label.format(source=source)
+
 
 STARTS: Mapping[str, Start] = {
     "xavier": Start("Xavier", "xavier"),
-    "raw": Start("GloVe as it is", "pretrained", as_it_is=True),
-    "standardised": Start("GloVe, standardised", "pretrained"),
-    "centred": Start("GloVe, centred by frequency", "pretrained_centred"),
-    "equal-rows": Start("GloVe, rows of equal energy", "pretrained_equal_rows"),
-    "all-but-the-top": Start("GloVe, all but the top", "pretrained_all_but_the_top"),
-    "whitened": Start("GloVe, Zipfian whitening", "pretrained_whitened"),
-    "apart": Start("GloVe, positions apart", "pretrained", apart=True),
-    "orthogonal": Start("GloVe, words and positions orthogonal", "pretrained_spared", apart=True),
+    "raw": Start("{source} as it is", "pretrained", as_it_is=True),
+    "standardised": Start("{source}, standardised", "pretrained"),
+    "centred": Start("{source}, centred by frequency", "pretrained_centred"),
+    "equal-rows": Start("{source}, rows of equal energy", "pretrained_equal_rows"),
+    "all-but-the-top": Start("{source}, all but the top", "pretrained_all_but_the_top"),
+    "whitened": Start("{source}, Zipfian whitening", "pretrained_whitened"),
+    "apart": Start("{source}, positions apart", "pretrained", apart=True),
+    "orthogonal": Start(
+        "{source}, words and positions orthogonal", "pretrained_spared", apart=True
+    ),
     "rotary": Start(
-        "GloVe, positions in attention alone", "pretrained", attention="rotary", added=False
+        "{source}, positions in attention alone", "pretrained", attention="rotary", added=False
     ),
     "xavier-rotary": Start(
         "Xavier, positions in attention alone", "xavier", attention="rotary", added=False
     ),
-    "both": Start("GloVe, positions added and in attention", "pretrained", attention="rotary"),
+    "both": Start("{source}, positions added and in attention", "pretrained", attention="rotary"),
     "xavier-both": Start("Xavier, positions added and in attention", "xavier", attention="rotary"),
-    "shuffled": Start("GloVe, rows of other words", "pretrained_shuffled_rows"),
-    "norms": Start("Xavier with GloVe's norms", "xavier_norms"),
+    "shuffled": Start("{source}, rows of other words", "pretrained_shuffled_rows"),
+    "norms": Start("Xavier with {source}'s norms", "xavier_norms"),
     "bert": Start("BERT, standardised", "pretrained", "micro-bert"),
     "bert-equal-rows": Start("BERT, rows of equal energy", "pretrained_equal_rows", "micro-bert"),
     "bert-both": Start(
         "BERT, positions added and in attention", "pretrained", "micro-bert", attention="rotary"
     ),
-    "learned": Start("GloVe, learned multiplier", "pretrained", learned=True),
+    "learned": Start("{source}, learned multiplier", "pretrained", learned=True),
     "raw-learned": Start(
-        "GloVe as it is, learned multiplier", "pretrained", as_it_is=True, learned=True
+        "{source} as it is, learned multiplier", "pretrained", as_it_is=True, learned=True
     ),
-    "untied": Start("GloVe, positions scored apart", "pretrained", attention="untied", added=False),
+    "untied": Start(
+        "{source}, positions scored apart", "pretrained", attention="untied", added=False
+    ),
     "xavier-untied": Start(
         "Xavier, positions scored apart", "xavier", attention="untied", added=False
     ),
     "untied-both": Start(
-        "GloVe, positions added and scored apart", "pretrained", attention="untied"
+        "{source}, positions added and scored apart", "pretrained", attention="untied"
     ),
     "raw-untied": Start(
-        "GloVe as it is, positions scored apart",
+        "{source} as it is, positions scored apart",
         "pretrained",
         attention="untied",
         added=False,
@@ -189,6 +198,14 @@ RANKED_ON_REAL_TEXT = (
     "whitened",
     "both",
     "untied",
+    "centred",
+    "apart",
+    "orthogonal",
+    "rotary",
+    "learned",
+    "xavier-both",
+    "shuffled",
+    "norms",
 )
 """Starts of ``STARTS`` that real text is tried from as well, at the R that ``micro`` has."""
 
@@ -198,8 +215,17 @@ BEST = "bert-both"
 RIVALS = ("both", "bert", "bert-equal-rows", "standardised")
 """The starts that came next to it on the explored seeds."""
 
-POSITIONS_APART = PositionSpec("apart", pe_scale="2")
-"""Sinusoids of 16 directions, twice as strong: as much energy as those of all 64."""
+APART_DIRECTIONS = 16
+"""How many directions positions apart have (``tables.positions.APART``, which needs torch)."""
+
+
+def positions_apart(dim: int) -> PositionSpec:
+    """Sinusoids in a few directions, which have as much energy as those of all.
+
+    Args:
+        dim: The table's width.
+    """
+    return PositionSpec("apart", pe_scale=f"{math.sqrt(dim / APART_DIRECTIONS):g}")
 
 
 TIERS: Mapping[str, Sequence[TaskSetting]] = {"micro": MICRO_SHORT, "sample": SAMPLE}
@@ -232,10 +258,8 @@ class StartExperiment(Experiment):
         """
         require("start", name, self.starts)
         start = self.starts[name]
-        label = start.label.format(source=self.source_label)
-        return replace(
-            self._with_changes(start)[start.init], label=f"{label} {self.changes}".rstrip()
-        )
+        label = f"{start.told(self.source_label)} {self.changes}".rstrip()
+        return replace(self._with_changes(start)[start.init], label=label)
 
     def _with_changes(self, start: Start) -> Experiment:
         setting: Experiment = self
@@ -244,7 +268,7 @@ class StartExperiment(Experiment):
         if start.as_it_is:
             setting = setting.changed(sigma=None)
         if start.apart:
-            setting = setting.changed(positions=POSITIONS_APART)
+            setting = setting.changed(positions=positions_apart(self.dim))
         if not start.added:
             setting = setting.changed(positions=PositionSpec("none"))
         if start.learned:

@@ -32,8 +32,10 @@ def _table(
     every: Sequence[StartExperiment],
     results: Mapping[RunSpec, Sequence[RunResult]],
 ) -> Beside:
+    sources = {each.source_label for each in every}
+    source = sources.pop() if len(sources) == 1 else "vectors"
     runs = {
-        start.label.format(source="vectors"): [each.start(name).runs_of(0)[0] for each in every]
+        start.told(source): [each.start(name).runs_of(0)[0] for each in every]
         for name, start in every[0].starts.items()
     }
     head = ("start", *(f"{each.name}, here" for each in every))

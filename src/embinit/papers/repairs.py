@@ -1,0 +1,90 @@
+"""Repairs of a table that is too wide, one for each cause of what its width costs.
+
+- ``scale``: a LayerNorm (of Llama-like models an RMSNorm) after table + positions;
+- ``ratio``: positions that are as many times wider as the table is;
+- ``step``: the table's learning rate, as many times higher, for Adam moves a table by the rate,
+  whatever its width.
+
+All combinations of them are a factorial, whose contrasts tell what each cause costs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from embinit.claims.comparisons import Quantity
+from embinit.claims.experiments import Experiment
+from embinit.errors import InputError
+from embinit.registry import require
+
+REPAIRS = ("scale", "ratio", "step")
+"""The repairs, in the order of the causes in Kim et al. (2024), the third of which is ours."""
+
+
+def combinations_of(repairs: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """All combinations of some repairs: none, single ones, pairs, and on to all."""
+    return tuple(
+        chosen
+        for number in range(len(repairs) + 1)
+        for chosen in itertools.combinations(repairs, number)
+    )
+
+
+def repaired(wide: Experiment, repairs: Sequence[str], times: int) -> Experiment:
+    """The same experiment on a wide table, with some repairs.
+
+    Args:
+        wide: The experiment whose table is wide.
+        repairs: Some of ``REPAIRS``, in any order.
+        times: How many times wider than usual the table is.
+
+    Raises:
+        InputError: There is no such repair.
+    """
+    for name in repairs:
+        require("repair", name, REPAIRS)
+    if "scale" in repairs:
+        wide = wide.with_model("+ scale", norm_after_sum=True)
+    if "ratio" in repairs:
+        wide = wide.changed("+ ratio", positions=replace(wide.positions, pe_scale=str(times)))
+    if "step" in repairs:
+        wide = wide.changed("+ step", table_rate=float(times))
+    return wide
+
+
+def factorial_contrast(
+    arm: Callable[..., Quantity], repairs: Sequence[str], causes: Sequence[str]
+) -> Quantity:
+    """A contrast over all combinations of some repairs, one value a seed.
+
+    Of one cause it is the main effect of its repair: what it adds to the metric, on the mean over
+    the combinations of the others. Of several it is their interaction: by how much one's effect is
+    larger where the others are repaired, halved for each of them. All effects are on one scale: of
+    two or three repairs, the main effects and the threefold interaction sum to what all together
+    add.
+
+    Args:
+        arm: Gives the metric with the repairs that it is called with.
+        repairs: The repairs that there are.
+        causes: The causes, at least one.
+
+    Raises:
+        InputError: There is no such cause, or none is named.
+    """
+    if not causes:
+        raise InputError(f"name at least one of the causes {', '.join(repairs)}")
+    for name in causes:
+        require("repair", name, repairs)
+    terms = []
+    for chosen in combinations_of(repairs):
+        sign = math.prod(1 if cause in chosen else -1 for cause in causes)
+        terms += [
+            replace(term, weight=sign * term.weight / 2 ** (len(repairs) - 1))
+            for term in arm(*chosen).terms
+        ]
+    kind = "effect" if len(causes) == 1 else "interaction"
+    label = f"{kind} of {' × '.join(causes)}"
+    return replace(arm(*causes), terms=tuple(terms), label=label)
