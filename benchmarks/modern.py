@@ -8,6 +8,7 @@ An interval is Student's, 95 %, over the seeds' own differences.
     python benchmarks/modern.py STORE             seeds 0 to 2, as the claims' first look
     python benchmarks/modern.py STORE --search    each arm at each rate, on seeds 5000 and 5001
     python benchmarks/modern.py STORE --factorial [--from 5000]    the repairs of a wide table
+    python benchmarks/modern.py STORE --factorial --search    the same at each rate
     python benchmarks/modern.py STORE --data-dir DIR [--search]    real text alone
 
 It writes ``benchmarks/results/modern.json``, ``docs/modern-findings.svg`` and
@@ -131,16 +132,24 @@ FACTORIALS: Mapping[str, tuple[Arm, Arm]] = {
 """Each table of the factorial, narrow and wide."""
 
 
-def factorial_of(experiment: Decoder, table: str) -> dict[str, Quantity]:
-    """The losses and the effects of a factorial, by name."""
-    narrow, wide = FACTORIALS[table]
-    told = {"narrow": narrow(experiment)}
-    for chosen in combinations_of(experiment.repairs):
-        told[" + ".join(chosen) or "wide"] = wide(experiment.repaired(*chosen))
-    for causes in combinations_of(experiment.repairs)[1:]:
-        told[f"effect of {' × '.join(causes)}"] = experiment.effect(wide, *causes)
-    told["all"] = wide(experiment.repaired(*experiment.repairs))
-    return told
+def losses_of(experiment: Decoder, which: str) -> dict[str, Quantity]:
+    """The losses of a table's factorial, by name."""
+    narrow, wide = FACTORIALS[which]
+    return {"narrow": narrow(experiment)} | {
+        " + ".join(chosen) or "wide": wide(experiment.repaired(*chosen))
+        for chosen in combinations_of(experiment.repairs)
+    }
+
+
+def factorial_of(experiment: Decoder, which: str) -> dict[str, Quantity]:
+    """The losses and the effects of a table's factorial, by name."""
+    _, wide = FACTORIALS[which]
+    every = combinations_of(experiment.repairs)
+    return (
+        losses_of(experiment, which)
+        | {f"effect of {' × '.join(of)}": experiment.effect(wide, *of) for of in every if of}
+        | {"all": wide(experiment.repaired(*every[-1]))}
+    )
 
 
 def train_factorials(session: Session, seeds: range) -> dict[str, Any]:
@@ -160,21 +169,64 @@ def train_factorials(session: Session, seeds: range) -> dict[str, Any]:
     }
 
 
+def search_factorials(session: Session, seeds: range) -> dict[str, Any]:
+    """Train the factorials' arms at each rate, and tell their losses, one a seed."""
+    every = {
+        each.name: {
+            which: {
+                f"{name}, {rate:g}": arm
+                for rate in RATES["micro"]
+                for name, arm in losses_of(each.at_rate(rate), which).items()
+            }
+            for which in FACTORIALS
+        }
+        for each in experiments("micro")
+    }
+    arms = [arm for tables in every.values() for told in tables.values() for arm in told.values()]
+    train(session, runs_of(arms, seeds))
+    return {
+        "seeds": [seeds.start, len(seeds)],
+        "rows": {
+            name: {which: values_of(told, session, seeds) for which, told in tables.items()}
+            for name, tables in every.items()
+        },
+    }
+
+
+def factorial_rates_table(told: Mapping[str, Any]) -> list[str]:
+    """Each arm's mean loss at each rate, the lowest bold."""
+    rows = []
+    for which in FACTORIALS:
+        for name, architecture in ARCHITECTURES.items():
+            of = told["rows"][name][which]
+            arms = dict.fromkeys(key.rsplit(", ", 1)[0] for key in of)
+            for arm in arms:
+                means = [statistics.fmean(of[f"{arm}, {rate:g}"]) for rate in RATES["micro"]]
+                rows.append([f"{which}, {architecture.label}", arm, *lowest_bold(means)])
+    head = ["table and architecture", "repaired", *(f"{rate:g}" for rate in RATES["micro"])]
+    return table(head, rows)
+
+
+def lowest_bold(means: Sequence[float]) -> list[str]:
+    """Means for people, the lowest bold."""
+    return [f"**{mean:.3f}**" if mean == min(means) else f"{mean:.3f}" for mean in means]
+
+
 def factorial_table(told: Mapping[str, Any]) -> list[str]:
     """A row a factorial: the narrow table, the wide one, all repaired, and the main effects."""
     first, number = told["seeds"]
     rows = [
         [
-            f"{table_of}, {ARCHITECTURES[name].label}",
+            f"{which}, {ARCHITECTURES[name].label}",
             *(spread(of[arm], 3) for arm in ("narrow", "wide", "all")),
             *(
                 estimate(of[effect]).told(3) if (effect := f"effect of {cause}") in of else "–"
                 for cause in REPAIRS
             ),
         ]
-        for table_of in FACTORIALS
+        for which in FACTORIALS
         for name, tables in told["rows"].items()
-        for of in (tables[table_of],)
+        for of in (tables[which],)
     ]
     head = ["table and architecture", "narrow", "wide", "all repaired"]
     head += [f"what {cause} adds" for cause in REPAIRS]
@@ -291,8 +343,9 @@ def main() -> None:
         return
     if options.factorial:
         told = json.loads(RESULTS.read_text("utf-8"))
-        half = "explored" if first >= FIRST_SEED else "confirmed"
-        told.setdefault("factorial", {})[half] = train_factorials(session, seeds)
+        half = "search" if options.search else "explored" if first >= FIRST_SEED else "confirmed"
+        trained = search_factorials if options.search else train_factorials
+        told.setdefault("factorial", {})[half] = trained(session, seeds)
         RESULTS.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
         write(told)
         return
@@ -329,6 +382,8 @@ def write(told: Mapping[str, Any]) -> None:
     if "factorial" in told:
         halves = told["factorial"]
         tables["factorial"] = factorial_table(halves.get("confirmed", halves.get("explored")))
+        if "search" in halves:
+            tables["factorial rates"] = factorial_rates_table(halves["search"])
     if "search" in told:
         tables["search"] = search_table(told["search"]["losses"])
         tables["best"] = best_table(told["search"]["losses"])
@@ -451,8 +506,7 @@ def search_table(results: Mapping[str, Any]) -> list[str]:
     for name, architecture in ARCHITECTURES.items():
         for arm in ARMS:
             means = [statistics.fmean(values) for values in results[name][arm].values()]
-            cells = [f"**{m:.3f}**" if m == min(means) else f"{m:.3f}" for m in means]
-            rows.append([architecture.label, arm, *cells])
+            rows.append([architecture.label, arm, *lowest_bold(means)])
     return table(["architecture", "table", *(f"{rate:g}" for rate in RATES["micro"])], rows)
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import resources
 
+from embinit.claims.definitions import Family
 from embinit.claims.noise_floor import Floor, floors_in
 from embinit.papers import NoiseWanted, Paper, Tier
 from embinit.papers.modern import (
+    FURTHER,
     MEANING,
     REAL_TEXT,
+    REAL_TEXT_FURTHER,
+    REPAIRED,
     SETTINGS,
     STEP,
     STREAM,
@@ -21,8 +25,13 @@ from embinit.papers.modern.beside import beside, methods
 
 def noise(tier: str) -> list[NoiseWanted]:
     """The basis of a tier's margins: Xavier's arm in every architecture."""
-    family = WIDTH if tier == "micro" else REAL_TEXT
-    return [NoiseWanted(experiment, family) for experiment in experiments(tier)]
+
+    def family_of(name: str) -> Family:
+        if tier == "micro":
+            return WIDTH
+        return REAL_TEXT_FURTHER if name in FURTHER else REAL_TEXT
+
+    return [NoiseWanted(each, family_of(each.name)) for each in experiments(tier)]
 
 
 def floors() -> Sequence[Floor]:
@@ -37,7 +46,7 @@ PAPER = Paper(
     short="Modern (exploratory)",
     tiers={name: Tier(name, setting.says) for name, setting in SETTINGS.items()},
     experiments=experiments,
-    families=(WIDTH, STREAM, STEP, MEANING, REAL_TEXT),
+    families=(WIDTH, STREAM, STEP, MEANING, REPAIRED, REAL_TEXT, REAL_TEXT_FURTHER),
     beside=beside,
     methods=methods,
     noise=noise,
