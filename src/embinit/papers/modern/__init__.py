@@ -138,7 +138,7 @@ REAL_TEXT_FURTHER = Family(
 )
 REPAIRED = Family(
     "modern/repaired",
-    {"micro": 1},
+    {"micro": 27},
     says="Repaired: width's causes, taken apart in each architecture",
     registration=REGISTERED,
 )
