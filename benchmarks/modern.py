@@ -31,7 +31,7 @@ from pages import Estimate, estimate, spread, svg, table, text, write_parts
 from embinit.claims.comparisons import Quantity
 from embinit.claims.noise_floor import FIRST_SEED
 from embinit.papers.modern import ARCHITECTURES, OLD, SETTINGS, Decoder, experiments
-from embinit.papers.modern.beside import MEASURES, Arm, arms_of
+from embinit.papers.modern.beside import FACTORIALS, MEASURES, arms_of, losses_of
 from embinit.papers.repairs import REPAIRS, combinations_of
 from embinit.report.charts import Axis
 from embinit.runs.session import Session
@@ -123,22 +123,6 @@ def measured(session: Session, seeds: Sequence[int]) -> dict[str, Any]:
                 for what in CURVES
             }
     return told
-
-
-FACTORIALS: Mapping[str, tuple[Arm, Arm]] = {
-    "Xavier": (Decoder.drawn, Decoder.stretched),
-    "GloVe": (Decoder.standardised, Decoder.raw),
-}
-"""Each table of the factorial, narrow and wide."""
-
-
-def losses_of(experiment: Decoder, which: str) -> dict[str, Quantity]:
-    """The losses of a table's factorial, by name."""
-    narrow, wide = FACTORIALS[which]
-    return {"narrow": narrow(experiment)} | {
-        " + ".join(chosen) or "wide": wide(experiment.repaired(*chosen))
-        for chosen in combinations_of(experiment.repairs)
-    }
 
 
 def factorial_of(experiment: Decoder, which: str) -> dict[str, Quantity]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builders import make_result
 from embinit.claims.noise_floor import rounded_up
@@ -17,8 +20,9 @@ from embinit.models.starting import Start
 from embinit.papers import PAPERS
 from embinit.papers.kim2024.experiments import experiments as kims
 from embinit.papers.modern import ARCHITECTURES, OLD, SETTINGS, Decoder, experiments, on
-from embinit.papers.modern.beside import MEASURES, arms_of, beside, methods
+from embinit.papers.modern.beside import MEASURES, arms_of, beside, losses_of, methods
 from embinit.papers.modern.paper import PAPER, noise
+from embinit.papers.repairs import REPAIRS, combinations_of
 from embinit.runs.language_model.training import LanguageModelTraining
 from embinit.runs.plan import plan
 from embinit.specs import Cut, LanguageModelSpec, RunSpec
@@ -46,6 +50,55 @@ def test_arms_differ_by_their_tables_alone(experiment):
     assert len(set(runs)) == len(ARMS)
     assert len(plan(runs)) == 1
     assert len({replace(run, table=runs[0].table) for run in runs}) == 1
+
+
+def test_an_architecture_has_the_repairs_of_the_causes_that_it_can_have():
+    """A ratio where positions are added; a scale where no norm follows the lookup as it is."""
+    known = {each.name: each.repairs for each in EVERY}
+    assert known == {
+        "post-norm": REPAIRS,
+        "post-norm-rotary": ("scale", "step"),
+        "pre-norm": REPAIRS,
+        "llama": ("scale", "step"),
+        "llama-tied": ("scale", "step"),
+        "llama-normed": ("step",),
+    }
+    with pytest.raises(InputError, match="there is no repair 'ratio'"):
+        EVERY[3].repaired("ratio")
+    with pytest.raises(InputError, match="there is no repair 'ratio'"):
+        EVERY[3].effect(Decoder.raw, "ratio")
+
+
+@pytest.mark.parametrize("experiment", EVERY, ids=lambda each: each.name)
+def test_repaired_tables_differ_by_their_repairs_alone(experiment):
+    """And the step is the arms' own, so that claims on both share runs."""
+    for arm in (Decoder.stretched, Decoder.raw):
+        [wide] = arm(experiment).runs_of(0)
+        assert arm(experiment.repaired("step")).runs_of(0) == arm(experiment.stepped()).runs_of(0)
+        for chosen in combinations_of(experiment.repairs):
+            [run] = arm(experiment.repaired(*chosen)).runs_of(0)
+            assert run.model == replace(
+                wide.model, norm_after_sum="scale" in chosen or wide.model.norm_after_sum
+            )
+            scale = str(int(TIMES)) if "ratio" in chosen else wide.positions.pe_scale
+            assert run.positions == replace(wide.positions, pe_scale=scale)
+            assert run.table == replace(wide.table, rate=TIMES if "step" in chosen else 1.0)
+
+
+@given(st.lists(st.floats(-10, 10), min_size=4, max_size=4))
+def test_effects_of_two_repairs_are_those_of_least_squares(scores):
+    """Against numpy's fit of both factors and their product, coded ±1; an effect is twice that."""
+    llama = EVERY[3]
+    chosen = combinations_of(llama.repairs)
+    runs = [Decoder.raw(llama.repaired(*each)).runs_of(0)[0] for each in chosen]
+    known = dict(zip(runs, scores, strict=True))
+    coded = [[1 if name in each else -1 for name in llama.repairs] for each in chosen]
+    design = np.array([[1, a, b, a * b] for a, b in coded])
+    fitted = np.linalg.lstsq(design, np.array(scores), rcond=None)[0]
+    for causes, coefficient in zip(chosen[1:], fitted[1:], strict=True):
+        effect = llama.effect(Decoder.raw, *causes)
+        value = effect.value(0, lambda run: make_result(run, validation_loss=known[run]))
+        assert value == pytest.approx(2 * coefficient, abs=1e-6)
 
 
 def test_the_first_architecture_reads_as_the_papers_models_do():
@@ -164,13 +217,14 @@ def test_the_tables_beside_have_what_was_run():
         *llama.raw().runs_of(0),
         *llama.raw().on_other_seeds().runs_of(0),
     ]
-    last, first = beside(
+    last, first, drawn, given_one = beside(
         "micro", [make_result(run, validation_loss=run.seed, start_loss=7.0) for run in runs]
     )
     assert (last.title, first.title) == (MEASURES["validation_loss"], MEASURES["start_loss"])
     assert [row[0] for row in last.rows] == ["Xavier", "GloVe"]
     assert last.rows[0][1] == "0.50 ± 0.71 (2)"
     assert last.rows[1][4] == "0.00"
+    assert [row[0] for row in (*drawn.rows, *given_one.rows)] == ["narrow", "wide"]
     assert beside("micro", []) == []
     told = " ".join(methods("micro"))
     assert all(each.label in told for each in ARCHITECTURES.values())
@@ -229,6 +283,49 @@ def test_the_page_and_the_figures_tell_what_was_measured(benchmark, tmp_path, mo
     assert "| post-norm, sinusoids | Xavier | **3.000** | 4.000 | 5.000 |" in told
     for name in ("modern-findings.svg", "modern-stream.svg"):
         ElementTree.fromstring((tmp_path / name).read_text())
+
+
+def test_the_page_has_a_row_a_factorial(benchmark):
+    """Losses, and the main effects of the repairs that an architecture can have."""
+    told = {
+        "seeds": [0, 2],
+        "rows": {
+            each.name: {
+                which: {name: [n, n + 0.2] for n, name in enumerate(factorial)}
+                for which in benchmark.FACTORIALS
+                for factorial in (benchmark.factorial_of(each, which),)
+            }
+            for each in EVERY
+        },
+    }
+    [first, _, head, _, *rows] = benchmark.factorial_table(told)
+    assert first == "Seeds 0 to 1:"
+    assert len(rows) == 2 * len(EVERY)
+    narrow, wide = "0.100 ± 0.141", "1.100 ± 0.141"
+    assert rows[0].startswith(f"| Xavier, post-norm, sinusoids | {narrow} | {wide} | 16.100 ±")
+    assert rows[3].startswith(f"| Xavier, Llama-like | {narrow} | {wide} | 8.100 ±")
+    assert "| – |" in rows[3]
+    assert head.endswith("| what scale adds | what ratio adds | what step adds |")
+
+
+def test_the_page_has_each_arm_of_the_factorial_at_each_rate(benchmark):
+    rates = benchmark.RATES["micro"]
+    told = {
+        "rows": {
+            each.name: {
+                which: {
+                    f"{arm}, {rate:g}": [n + 1.0]
+                    for arm in losses_of(each, which)
+                    for n, rate in enumerate(rates)
+                }
+                for which in benchmark.FACTORIALS
+            }
+            for each in EVERY
+        },
+    }
+    rows = benchmark.factorial_rates_table(told)[2:]
+    assert rows[0] == "| Xavier, post-norm, sinusoids | narrow | **1.000** | 2.000 | 3.000 |"
+    assert len(rows) == 2 * sum(1 + 2 ** len(each.repairs) for each in EVERY)
 
 
 def test_a_finding_is_the_first_arm_less_the_second(benchmark):

@@ -306,7 +306,7 @@ def by_arm(results: Iterable[RunResult]) -> dict[RunSpec, list[RunResult]]:
 def table_of_arms(
     title: str,
     head: Sequence[str],
-    arms: Mapping[str, Sequence[RunSpec]],
+    arms: Mapping[str, Sequence[RunSpec | None]],
     results: Mapping[RunSpec, Sequence[RunResult]],
     what: Sequence[str | Measure],
     decimals: int = 1,
@@ -316,7 +316,7 @@ def table_of_arms(
     Args:
         title: The table's title.
         head: The columns' names, first the one of the arms' labels.
-        arms: For each label its specs at seed 0, one a column.
+        arms: For each label its specs at seed 0, one a column; None where a column lacks it.
         results: The results by arm (see ``by_arm``).
         what: The measure of each column.
         decimals: How many decimals the numbers have.
@@ -326,7 +326,7 @@ def table_of_arms(
     """
     rows = []
     for label, runs in arms.items():
-        of_arms = [results.get(run, ()) for run in runs]
+        of_arms = [() if run is None else results.get(run, ()) for run in runs]
         cells = tuple(map(mean_and_spread, of_arms, what, itertools.repeat(decimals)))
         if set(cells) != {"–"}:
             rows.append((label, *cells))

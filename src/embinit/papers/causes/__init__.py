@@ -19,7 +19,7 @@ The step is Adam's own. ``TableExperiment.under`` trains by other optimizers, ea
 own (``RATES``). ``others`` are experiments with BERT's and T5's tables, ``elsewhere`` translation
 in models of other widths and depths, in shorter and longer training, and with fewer words.
 
-On ``sample`` the factorial is made on real text: Multi30k with published GloVe vectors.
+On ``sample`` the factorial is made on real text: Multi30k and SST-2 with published GloVe vectors.
 """
 
 from __future__ import annotations
@@ -126,6 +126,13 @@ REAL_TEXT = Family(
     "causes/real-text",
     {"sample": 8},
     says="Real text: all three causes have to be repaired there too",
+    registration=REGISTERED,
+)
+
+REAL_SENTIMENT = Family(
+    "causes/real-sentiment",
+    {"sample": 8},
+    says="Real sentiment: the causes on SST-2, where width costs little",
     registration=REGISTERED,
 )
 

@@ -9,6 +9,7 @@ from embinit.papers.causes import (
     ELSEWHERE,
     OPTIMIZERS,
     RATIO,
+    REAL_SENTIMENT,
     REAL_TEXT,
     REPAIR,
     every,
@@ -23,12 +24,12 @@ PAPER = Paper(
         "micro": Tier("micro", "a miniature: text of a language that code makes from a seed."),
         "sample": Tier(
             "sample",
-            "Multi30k from English to German, cut to what a CPU can train on, and published GloVe "
-            "vectors.",
+            "SST-2, and Multi30k from English to German, cut to what a CPU can train on, and "
+            "published GloVe vectors.",
         ),
     },
     experiments=every,
-    families=(REPAIR, EFFECTS, RATIO, OPTIMIZERS, ADAMW, ELSEWHERE, REAL_TEXT),
+    families=(REPAIR, EFFECTS, RATIO, OPTIMIZERS, ADAMW, ELSEWHERE, REAL_TEXT, REAL_SENTIMENT),
     beside=beside,
     methods=methods,
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from embinit.claims.comparisons import Quantity
 from embinit.papers import Beside, by_arm, table_of_arms
 from embinit.papers.modern import ARCHITECTURES, SETTINGS, Decoder, experiments
+from embinit.papers.repairs import combinations_of
 from embinit.runs.results import RunResult
 
 Arm = Callable[[Decoder], Quantity]
@@ -28,6 +29,27 @@ def arms_of(tier: str) -> dict[str, Arm]:
     }
 
 
+FACTORIALS: Mapping[str, tuple[Arm, Arm]] = {
+    "Xavier": (Decoder.drawn, Decoder.stretched),
+    "GloVe": (Decoder.standardised, Decoder.raw),
+}
+"""The tables whose width is taken apart, each narrow and wide."""
+
+
+def losses_of(experiment: Decoder, which: str) -> dict[str, Quantity]:
+    """The losses of a table's factorial by name: narrow, wide, and with each combination.
+
+    Args:
+        experiment: The experiment.
+        which: A key of ``FACTORIALS``.
+    """
+    narrow, wide = FACTORIALS[which]
+    return {"narrow": narrow(experiment)} | {
+        " + ".join(chosen) or "wide": wide(experiment.repaired(*chosen))
+        for chosen in combinations_of(experiment.repairs)
+    }
+
+
 MEASURES: Mapping[str, str] = {
     "validation_loss": "Last loss",
     "loss_area": "Mean loss while it trains",
@@ -41,7 +63,7 @@ MEASURES: Mapping[str, str] = {
 
 
 def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
-    """A table a measure: arms by architectures; empty where nothing was run."""
+    """A table a measure and one a factorial, by architectures; empty where nothing was run."""
     every = experiments(tier)
     of_arms = by_arm(results)
     runs = {
@@ -53,6 +75,17 @@ def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
         table_of_arms(title, head, runs, of_arms, [name] * len(every), decimals=2)
         for name, title in MEASURES.items()
     ]
+    for which in FACTORIALS:
+        losses = [losses_of(each, which) for each in every]
+        combined = {
+            label: [of[label].runs_of(0)[0] if label in of else None for of in losses]
+            for label in max(losses, key=len)
+        }
+        name = "validation_loss"
+        title = f"{MEASURES[name]}, {which}'s table wide and repaired"
+        tables.append(
+            table_of_arms(title, head, combined, of_arms, [name] * len(every), decimals=2)
+        )
     return [table for table in tables if table.rows]
 
 
@@ -77,6 +110,9 @@ def methods(tier: str) -> list[str]:
         "Tables: of N(0, 0.02); Xavier's; Xavier's as wide as GloVe's; GloVe's as it is, "
         "standardised to Xavier's width, and shuffled. Where the rate grows with the width, the "
         f"table learns at {setting.times:g} times the rate.",
+        "A wide table's repairs are a norm after the sum (scale), positions as many times wider "
+        f"(ratio), and {setting.times:g} times the rate (step), where the architecture can have "
+        "them.",
         "Losses are means over the validation split, in nats a word. A spike is the largest rise "
         "of a step's training loss above the mean of the 16 steps before it.",
     ]
