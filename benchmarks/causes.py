@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from arms import runs_of, told_of, train, values_of
-from pages import Estimate, Values, estimate, spread, svg, table, text, write_parts
+from pages import Estimate, Values, best_bold, estimate, spread, svg, table, text, write_parts
 
 from embinit.claims.comparisons import Quantity
 from embinit.claims.noise_floor import FIRST_SEED
@@ -282,17 +282,18 @@ def search_rates(session: Session) -> None:
 
 
 def rates_table(values: Mapping[str, Mapping[str, Values]]) -> list[str]:
-    """Each arm's mean at each rate, the highest bold."""
-    rows = []
-    for label in COMBINED:
-        cells = []
-        for of in values.values():
-            means = [statistics.fmean(of[f"{label}, {times:g}"]) for times in RATES]
-            best = max(means)
-            cells += [f"**{mean:.1f}**" if mean == best else f"{mean:.1f}" for mean in means]
-        rows.append([label, *cells])
-    head = ["repaired", *(f"{name}, {times:g} ×" for name in values for times in RATES)]
-    return table(head, rows)
+    """Each arm's means at the rates, the highest bold."""
+    rows = [
+        [
+            label,
+            *(
+                " / ".join(best_bold([statistics.fmean(of[f"{label}, {t:g}"]) for t in RATES]))
+                for of in values.values()
+            ),
+        ]
+        for label in COMBINED
+    ]
+    return table(["repaired", *values], rows)
 
 
 def wanted(roles: Sequence[str]) -> list[tuple[TableExperiment, str, Quantity]]:

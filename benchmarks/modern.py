@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from arms import runs_of, train, values_of
-from pages import Estimate, estimate, spread, svg, table, text, write_parts
+from pages import Estimate, best_bold, estimate, spread, svg, table, text, write_parts
 
 from embinit.claims.comparisons import Quantity
 from embinit.claims.noise_floor import FIRST_SEED
@@ -186,14 +186,9 @@ def factorial_rates_table(told: Mapping[str, Any]) -> list[str]:
             arms = dict.fromkeys(key.rsplit(", ", 1)[0] for key in of)
             for arm in arms:
                 means = [statistics.fmean(of[f"{arm}, {rate:g}"]) for rate in RATES["micro"]]
-                rows.append([f"{which}, {architecture.label}", arm, *lowest_bold(means)])
+                rows.append([f"{which}, {architecture.label}", arm, *best_bold(means, min, 3)])
     head = ["table and architecture", "repaired", *(f"{rate:g}" for rate in RATES["micro"])]
     return table(head, rows)
-
-
-def lowest_bold(means: Sequence[float]) -> list[str]:
-    """Means for people, the lowest bold."""
-    return [f"**{mean:.3f}**" if mean == min(means) else f"{mean:.3f}" for mean in means]
 
 
 def factorial_table(told: Mapping[str, Any]) -> list[str]:
@@ -490,7 +485,7 @@ def search_table(results: Mapping[str, Any]) -> list[str]:
     for name, architecture in ARCHITECTURES.items():
         for arm in ARMS:
             means = [statistics.fmean(values) for values in results[name][arm].values()]
-            rows.append([architecture.label, arm, *lowest_bold(means)])
+            rows.append([architecture.label, arm, *best_bold(means, min, 3)])
     return table(["architecture", "table", *(f"{rate:g}" for rate in RATES["micro"])], rows)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,6 +46,27 @@ def estimate(values: Values) -> Estimate:
 def spread(values: Values, decimals: int = 1) -> str:
     """The mean of values and their standard deviation."""
     return f"{statistics.fmean(values):.{decimals}f} ± {statistics.stdev(values):.{decimals}f}"
+
+
+def best_bold(
+    means: Sequence[float | None], best: Callable[..., float] = max, decimals: int = 1
+) -> list[str]:
+    """Means in a table, the best bold, and a dash for what was not measured.
+
+    Args:
+        means: The means.
+        best: Picks the best of those there are: ``max`` or ``min``.
+        decimals: How many decimals they have.
+    """
+    there = [mean for mean in means if mean is not None]
+    chosen = best(there) if there else None
+
+    def told(mean: float | None) -> str:
+        if mean is None:
+            return "–"
+        return f"**{mean:.{decimals}f}**" if mean == chosen else f"{mean:.{decimals}f}"
+
+    return [told(mean) for mean in means]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import torch
 from arms import runs_of, told_of, train
-from pages import Values, estimate, spread, svg, table, text, write_parts
+from pages import Values, best_bold, estimate, spread, svg, table, text, write_parts
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -248,15 +248,26 @@ def geometries_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]
 
 
 def tell_geometries(
-    told: dict[str, Any], session: Session, seeds: Sequence[int], starts: Iterable[str]
+    told: dict[str, Any],
+    session: Session,
+    seeds: Sequence[int],
+    starts: Iterable[str],
+    sources: Iterable[str],
 ) -> None:
     """Trains what the store lacks of the geometries on real text, and writes what came of it."""
-    arms = {
-        f"{each.source_label}, {each.role}, {kind}": of_kind
+    every = {
+        f"{each.source_label}, {each.role}, {kind}": (each, of_kind)
         for each in experiments("sample")
         for kind, of_kind in geometries_of(each).items()
     }
-    wanted = [arm for each in arms.values() for name, arm in each.items() if name in starts]
+    arms = {name: of_kind for name, (_, of_kind) in every.items()}
+    wanted = [
+        arm
+        for each, of_kind in every.values()
+        if each.source in sources
+        for name, arm in of_kind.items()
+        if name in starts
+    ]
     train(session, runs_of(wanted, seeds))
     told["geometries"] = measured_on_real_text(arms, session, seeds, told.get("geometries", {}))
     save(told)
@@ -271,6 +282,10 @@ def main() -> None:
     parser.add_argument("--no-train", action="store_true", help="train nothing")
     parser.add_argument("--starts", nargs="+", choices=STARTS, help="train these alone")
     parser.add_argument("--data-dir", type=Path, help="real text and vectors; nothing else is told")
+    known = list(dict.fromkeys(each.source for each in experiments("sample")))
+    parser.add_argument(
+        "--sources", nargs="+", choices=known, default=known, help="train geometries of these alone"
+    )
     parser.add_argument(
         "--geometries", action="store_true", help="starts at the R of micro, on real text"
     )
@@ -288,7 +303,7 @@ def main() -> None:
     told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     if options.geometries:
         starts = options.starts or RANKED_ON_REAL_TEXT
-        tell_geometries(told, session, list(seeds["trained"]), starts)
+        tell_geometries(told, session, list(seeds["trained"]), starts, options.sources)
         return
     if options.data_dir is not None:
         tell_real_text(
@@ -532,27 +547,22 @@ def cost_cell(cost: Cost | None) -> str:
 
 
 def rates_table(scores: Mapping[str, Any], frozen: str) -> list[str]:
-    """The mean at each rate, on the same explored seeds for each start, the highest bold.
+    """The means at the rates, on the same explored seeds for each start, the highest bold.
 
     Args:
         scores: What was told of explored seeds alone.
         frozen: How the kinds of arms with such tables begin.
     """
-    head = ["start", *(f"{role}, {times:g} ×" for role in scores for times in RATES)]
     rows = []
     for name in STARTS:
-        cells: list[str] = []
-        for of in scores.values():
-            kinds = [of.get(f"{frozen}rate {times:g}", {}) for times in RATES]
-            means = [statistics.fmean(kind[name]) if name in kind else None for kind in kinds]
-            best = max((mean for mean in means if mean is not None), default=None)
-            cells += [
-                "–" if mean is None else f"**{mean:.1f}**" if mean == best else f"{mean:.1f}"
-                for mean in means
-            ]
-        if set(cells) != {"–"}:
-            rows.append([label(name), *cells])
-    return table(head, rows)
+        kinds = [[of.get(f"{frozen}rate {t:g}", {}) for t in RATES] for of in scores.values()]
+        means = [
+            [statistics.fmean(kind[name]) if name in kind else None for kind in of_task]
+            for of_task in kinds
+        ]
+        if any(mean is not None for of_task in means for mean in of_task):
+            rows.append([label(name), *(" / ".join(best_bold(of_task)) for of_task in means)])
+    return table(["start", *scores], rows)
 
 
 def real_table(told: Mapping[str, Any]) -> list[str]:

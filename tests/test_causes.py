@@ -308,6 +308,27 @@ def test_the_page_has_a_row_a_factorial(benchmark, tmp_path, monkeypatch):
     assert row.endswith("| – | – | – |")
 
 
+def test_the_page_has_each_arm_at_each_rate(benchmark):
+    """The best is bold. At the registered rate it is the arm that the claims have."""
+    experiment = EVERY[0]
+    for arm in benchmark.COMBINED.values():
+        [run] = arm(experiment).runs_of(0)
+        rates = [
+            arm(benchmark.at_rate(experiment, times)).runs_of(0)[0] for times in benchmark.RATES
+        ]
+        assert run in rates
+        assert [each.training.lr / run.training.lr for each in rates] == list(benchmark.RATES)
+        assert {replace(each, training=run.training) for each in rates} == {run}
+    arms = {
+        f"{label}, {times:g}": [10 * times, 10 * times + 2]
+        for label in benchmark.COMBINED
+        for times in benchmark.RATES
+    }
+    head, _, first, *_ = benchmark.rates_table({"Xavier, sentiment": arms})
+    assert head == "| repaired | Xavier, sentiment |"
+    assert first == "| registered width | 6.0 / 11.0 / **21.0** |"
+
+
 def test_the_tables_beside_have_what_was_run():
     experiment = EVERY[0]
     runs = [
