@@ -376,13 +376,17 @@ def real_findings_table(told: Mapping[str, Any]) -> list[str]:
     """Each finding on real text, on explored seeds and on confirmed ones, with its interval."""
     names = list(SETTINGS["sample"].margins)
     rows = []
+
+    def cell(results: Mapping[str, Any], name: str, finding: Finding) -> str:
+        arms = results.get(name, {}).get("arms", {})
+        if not {finding.first, finding.second} <= set(arms):
+            return "–"
+        return estimate(difference(results, name, finding)).told(3)
+
     for title, finding in findings_of("sample").items():
         for half in ("explored", "confirmed"):
-            if half in told:
-                results = told[half]["architectures"]
-                if any(arm not in results[name]["arms"] for name in names for arm in finding[:2]):
-                    continue
-                cells = [estimate(difference(results, n, finding)).told(3) for n in names]
+            cells = [cell(told[half]["architectures"], n, finding) for n in names if half in told]
+            if set(cells) - {"–"}:
                 rows.append([f"{title}: {finding.first} less {finding.second}", half, *cells])
     return table(["difference, nats a word", "seeds", *labels(names)], rows)
 
@@ -391,11 +395,15 @@ def real_losses_table(told: Mapping[str, Any]) -> list[str]:
     """Each arm's mean loss and standard deviation on the last half of the seeds there is."""
     results = told["confirmed" if "confirmed" in told else "explored"]["architectures"]
     names = list(SETTINGS["sample"].margins)
-    rows = [
-        [arm, *(spread(losses(results, name, arm), 3) for name in names)]
-        for arm in REAL_ARMS
-        if all(arm in results[name]["arms"] for name in names)
-    ]
+    rows = []
+    for arm in REAL_ARMS:
+        there = [arm in results.get(name, {}).get("arms", {}) for name in names]
+        if any(there):
+            cells = (
+                spread(losses(results, name, arm), 3) if known else "–"
+                for name, known in zip(names, there, strict=True)
+            )
+            rows.append([arm, *cells])
     return table(["table", *labels(names)], rows)
 
 
