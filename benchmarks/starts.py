@@ -421,6 +421,7 @@ def write(told: Mapping[str, Any]) -> None:
     if "real text" in told:
         tables["real text"] = real_table(told["real text"])
         tables["real gaps"] = real_gaps_table(told["real text"])
+        tables["real ranking"] = real_ranking_table(told["real text"])
     if "geometries" in told:
         tables["geometries"] = geometries_table(told["geometries"])
     if "further" in told:
@@ -505,36 +506,56 @@ def answer_table(scores: Mapping[str, Any], pairs: Mapping[str, str], says: str)
     return table([f"positions added alone, and {says}", *head], rows)
 
 
-def ranking_table(told: Mapping[str, Any], kind: str) -> list[str]:
-    """For each task and over all: who may be the best, chosen on one half, and tried on the other.
+def rankings(
+    halves: Sequence[Mapping[str, Mapping[str, Values]]],
+) -> dict[str, dict[str, Cost]]:
+    """For each column, who may be the best: chosen on the first half, and tried on the next.
 
-    Starts that the explored half rules out are no longer compared in the confirmed one.
+    Starts that a half rules out are no longer compared in the next one.
+
+    Args:
+        halves: Each half's columns, and in each the starts with their scores, one a seed.
     """
     left: dict[str, dict[str, Cost]] = {}
-    for half in HALVES:
-        if half not in told:
-            continue
-        scores = told[half]["scores"]
-        every = {role: of[kind] for role, of in scores.items()} | {
-            "over all, margins": over_all(scores, kind)
-        }
-        for role, of in every.items():
-            known = left.get(role)
+    for every in halves:
+        for column, of in every.items():
+            known = left.get(column)
             chosen = {
                 name: values
                 for name, values in of.items()
                 if known is None or (name in known and known[name].candidate)
             }
             if len(chosen) > 1:
-                left[role] = ranking(chosen)
+                left[column] = ranking(chosen)
             elif chosen:
-                left[role] = dict.fromkeys(chosen, ALONE)
+                left[column] = dict.fromkeys(chosen, ALONE)
+    return left
+
+
+def costs_table(left: Mapping[str, Mapping[str, Cost]], labels: Mapping[str, str]) -> list[str]:
+    """The costs of rankings, a column each; starts that none compares are left out."""
     rows = []
-    for name in STARTS:
+    for name, label_of_one in labels.items():
         costs = [of.get(name) for of in left.values()]
         if any(costs):
-            rows.append([label(name), *map(cost_cell, costs)])
+            rows.append([label_of_one, *map(cost_cell, costs)])
     return table(["start", *left], rows)
+
+
+def ranking_table(told: Mapping[str, Any], kind: str) -> list[str]:
+    """For each task and over all: who may be the best."""
+    halves = [
+        {role: of[kind] for role, of in scores.items()}
+        | {"over all, margins": over_all(scores, kind)}
+        for scores in (told[half]["scores"] for half in HALVES if half in told)
+    ]
+    return costs_table(rankings(halves), {name: label(name) for name in STARTS})
+
+
+def real_ranking_table(told: Mapping[str, Any]) -> list[str]:
+    """For each task and source of real text: who may be the best."""
+    halves = [told[half]["scores"] for half in HALVES if half in told]
+    return costs_table(rankings(halves), REAL_LABELS)
 
 
 def cost_cell(cost: Cost | None) -> str:

@@ -121,6 +121,20 @@ def test_on_real_text_geometries_have_the_r_of_micro(benchmark):
                 assert ratio == pytest.approx(2 * here.dim * other.table.sigma**2)
 
 
+def test_real_text_is_ranked_on_both_halves(benchmark):
+    """The explored half rules a start out; of those that it leaves the confirmed one compares."""
+    first = {"xavier": [1.0, 1.1, 1.2], "both": [9.0, 9.1, 9.2], "standardised": [9.1, 9.0, 9.2]}
+    second = {"both": [9.0, 9.1, 9.2], "standardised": [5.0, 5.1, 5.2], "xavier": [99.0] * 3}
+    halves = {
+        half: {"scores": {"glove-sst2": of}}
+        for half, of in zip(benchmark.HALVES, (first, second), strict=True)
+    }
+    rows = benchmark.real_ranking_table(halves)[2:]
+    assert [row.split(" | ")[0] for row in rows] == ["| vectors, standardised", "| vectors, both"]
+    assert "★" in rows[1]
+    assert "★" not in rows[0]
+
+
 def test_the_page_has_geometries_on_real_text(benchmark):
     trained, frozen = (f"GloVe, translation, {kind}" for kind in ("trained", "frozen"))
     scores = {trained: {"xavier": [1.0, 3.0]}, frozen: {}}
