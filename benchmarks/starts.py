@@ -8,11 +8,9 @@ own. What a start does to words and positions before any training needs no seeds
 
     python benchmarks/starts.py STORE --from 5000   seeds that no claim uses
     python benchmarks/starts.py STORE               the claims' own
-    python benchmarks/starts.py STORE --data-dir DIR [--from 5000]   real text alone
-    python benchmarks/starts.py STORE --data-dir DIR --geometries --from 5000 --seeds 2
     python benchmarks/starts.py STORE --starts untied [--from 5000]   some starts alone
 
-What was told before of arms that the store lacks is kept.
+What was told before of arms that the store lacks is kept. ``real_starts.py`` has real text.
 
 It writes ``benchmarks/results/starts.json``, ``docs/starts.svg``, and the tables of
 ``docs/papers/starts.md`` and ``docs/which-start.md``.
@@ -23,7 +21,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,7 +43,6 @@ from embinit.models.starting import multiplier, position_table
 from embinit.models.sums import read_off, relations_kept
 from embinit.papers.starts import (
     BASELINE,
-    RANKED_ON_REAL_TEXT,
     STARTS,
     StartExperiment,
     experiments,
@@ -88,31 +85,6 @@ FURTHER = {
     "more": 5,
 }
 """Arms on explored seeds alone, and how many seeds they have."""
-
-REAL_LABELS = {
-    "xavier": "Xavier",
-    "standardised": "vectors, standardised",
-    "xavier-both": "Xavier, both",
-    "both": "vectors, both",
-    "xavier-untied": "Xavier, apart",
-    "untied": "vectors, apart",
-}
-"""The starts on real text, as the page calls them.
-
-Both: positions added and in attention. Apart: scored apart from the words, and not added.
-"""
-
-REAL_GAPS = (
-    ("both", "standardised"),
-    ("xavier-both", "xavier"),
-    ("standardised", "xavier"),
-    ("both", "xavier-both"),
-    ("both", "xavier"),
-    ("untied", "standardised"),
-    ("xavier-untied", "xavier"),
-    ("untied", "xavier"),
-)
-"""The starts that are held against each other on real text."""
 
 
 def arms_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]:
@@ -217,62 +189,6 @@ def measured(
     }
 
 
-def measured_on_real_text(
-    arms: Mapping[str, Mapping[str, Quantity]],
-    session: Session,
-    seeds: Sequence[int],
-    told: Mapping[str, Any],
-) -> dict[str, Any]:
-    """What starts score on real text, one value a seed.
-
-    Args:
-        arms: The starts of each experiment, by name.
-        session: Has the results.
-        seeds: The seeds.
-        told: What was told before, which is kept of arms that were not run on the same seeds.
-    """
-    kept = told["scores"] if told.get("seeds") == seeds else {}
-    scores = {
-        name: told_of(of_one, session, seeds, kept.get(name, {})) for name, of_one in arms.items()
-    }
-    return {"seeds": seeds, "scores": scores}
-
-
-def geometries_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]:
-    """The starts that are ranked on real text, with tables trained and frozen."""
-    kinds = {"trained": experiment.at_trained_ratio(), "frozen": experiment.still()}
-    return {
-        kind: {name: setting.start(name) for name in RANKED_ON_REAL_TEXT}
-        for kind, setting in kinds.items()
-    }
-
-
-def tell_geometries(
-    told: dict[str, Any],
-    session: Session,
-    seeds: Sequence[int],
-    starts: Iterable[str],
-    sources: Iterable[str],
-) -> None:
-    """Trains what the store lacks of the geometries on real text, and writes what came of it."""
-    every = {
-        f"{each.source_label}, {each.role}, {kind}": (each, of_kind)
-        for each in experiments("sample")
-        for kind, of_kind in geometries_of(each).items()
-    }
-    arms = {name: of_kind for name, (_, of_kind) in every.items()}
-    wanted = [
-        arm
-        for each, of_kind in every.values()
-        if each.source in sources
-        for name, arm in of_kind.items()
-        if name in starts
-    ]
-    train(session, runs_of(wanted, seeds))
-    told["geometries"] = measured_on_real_text(arms, session, seeds, told.get("geometries", {}))
-    save(told)
-
-
 def main() -> None:
     """Train what the store lacks, and write what came of it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -281,39 +197,14 @@ def main() -> None:
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
     parser.add_argument("--no-train", action="store_true", help="train nothing")
     parser.add_argument("--starts", nargs="+", choices=STARTS, help="train these alone")
-    parser.add_argument("--data-dir", type=Path, help="real text and vectors; nothing else is told")
-    known = list(dict.fromkeys(each.source for each in experiments("sample")))
-    parser.add_argument(
-        "--sources", nargs="+", choices=known, default=known, help="train geometries of these alone"
-    )
-    parser.add_argument(
-        "--geometries", action="store_true", help="starts at the R of micro, on real text"
-    )
     options = parser.parse_args()
     explored = options.first >= FIRST_SEED
     seeds = {kind: range(options.first, options.first + options.seeds) for kind in COLOURS}
     further = {kind: range(FIRST_SEED, FIRST_SEED + of) for kind, of in FURTHER.items()}
     session = Session(
-        Store(options.store),
-        options.data_dir,
-        "cpu",
-        may_train=not options.no_train,
-        tasks=[MORE],
+        Store(options.store), None, "cpu", may_train=not options.no_train, tasks=[MORE]
     )
     told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
-    if options.geometries:
-        starts = options.starts or RANKED_ON_REAL_TEXT
-        tell_geometries(told, session, list(seeds["trained"]), starts, options.sources)
-        return
-    if options.data_dir is not None:
-        tell_real_text(
-            told,
-            session,
-            HALVES[not explored],
-            list(seeds["trained"]),
-            options.starts or REAL_LABELS,
-        )
-        return
     if not options.no_train:
         wanted = seeds | (further if explored and not options.starts else {})
         runs = [
@@ -332,25 +223,6 @@ def main() -> None:
     if explored:
         told["sums"] = {each.role: sums_of(each) for each in experiments("micro")}
         told["further"] = measured(session, further, told.get("further", {}))
-    save(told)
-
-
-def tell_real_text(
-    told: dict[str, Any],
-    session: Session,
-    half: str,
-    seeds: Sequence[int],
-    starts: Iterable[str],
-) -> None:
-    """Trains what the store lacks of some starts on real text, and writes what came of it."""
-    arms = {
-        each.name: {name: each.start(name) for name in each.starts}
-        for each in experiments("sample")
-    }
-    wanted = [arm for of_one in arms.values() for name, arm in of_one.items() if name in starts]
-    train(session, runs_of(wanted, seeds))
-    halves = told.setdefault("real text", {})
-    halves[half] = measured_on_real_text(arms, session, seeds, halves.get(half, {}))
     save(told)
 
 
@@ -418,12 +290,6 @@ def write(told: Mapping[str, Any]) -> None:
         tables["scores frozen"] = scores_table(half["scores"], "frozen")
     for kind in COLOURS:
         tables[f"ranking {kind}"] = ranking_table(told, kind)
-    if "real text" in told:
-        tables["real text"] = real_table(told["real text"])
-        tables["real gaps"] = real_gaps_table(told["real text"])
-        tables["real ranking"] = real_ranking_table(told["real text"])
-    if "geometries" in told:
-        tables["geometries"] = geometries_table(told["geometries"])
     if "further" in told:
         for kind, frozen in {"trained": "", "frozen": "frozen, "}.items():
             tables[f"rates {kind}"] = rates_table(told["further"], frozen)
@@ -552,12 +418,6 @@ def ranking_table(told: Mapping[str, Any], kind: str) -> list[str]:
     return costs_table(rankings(halves), {name: label(name) for name in STARTS})
 
 
-def real_ranking_table(told: Mapping[str, Any]) -> list[str]:
-    """For each task and source of real text: who may be the best."""
-    halves = [told[half]["scores"] for half in HALVES if half in told]
-    return costs_table(rankings(halves), REAL_LABELS)
-
-
 def cost_cell(cost: Cost | None) -> str:
     """A start's cost in a table; a star for one that may be the best."""
     if cost is None:
@@ -584,67 +444,6 @@ def rates_table(scores: Mapping[str, Any], frozen: str) -> list[str]:
         if any(mean is not None for of_task in means for mean in of_task):
             rows.append([label(name), *(" / ".join(best_bold(of_task)) for of_task in means)])
     return table(["start", *scores], rows)
-
-
-def real_table(told: Mapping[str, Any]) -> list[str]:
-    """What each start scores on real text, on explored seeds and on confirmed ones."""
-    halves = [half for half in HALVES if half in told]
-    head = ["task and vectors", "seeds", *REAL_LABELS.values()]
-    rows = [
-        [
-            experiment,
-            half,
-            *(spread(of[name]) if name in of else "–" for name in REAL_LABELS),
-        ]
-        for experiment in told[halves[0]]["scores"]
-        for half in halves
-        for of in (told[half]["scores"][experiment],)
-    ]
-    return table(head, rows)
-
-
-def geometries_table(told: Mapping[str, Any]) -> list[str]:
-    """What each start scores on real text with tables at the R of ``micro``'s, source by source."""
-    first, number = told["seeds"][0], len(told["seeds"])
-    lines = [f"Seeds {first} to {first + number - 1}:"]
-    for source in dict.fromkeys(name.split(", ")[0] for name in told["scores"]):
-        of_source = {
-            name.removeprefix(f"{source}, "): of
-            for name, of in told["scores"].items()
-            if name.startswith(source)
-        }
-        rows = [
-            [
-                STARTS[name].told(source),
-                *(spread(of[name]) if name in of else "–" for of in of_source.values()),
-            ]
-            for name in RANKED_ON_REAL_TEXT
-            if any(name in of for of in of_source.values())
-        ]
-        lines += ["", *table(["start", *of_source], rows)]
-    return lines
-
-
-def real_gaps_table(told: Mapping[str, Any]) -> list[str]:
-    """Differences of starts on real text, with intervals over a half's seeds."""
-    halves = [half for half in HALVES if half in told]
-    head = ["difference", "seeds", *told[halves[0]]["scores"]]
-
-    def gap(of: Mapping[str, Values], left: str, right: str) -> str:
-        if left not in of or right not in of:
-            return "–"
-        return estimate([a - b for a, b in zip(of[left], of[right], strict=True)]).told()
-
-    rows = [
-        [
-            f"{REAL_LABELS[left]} − {REAL_LABELS[right]}",
-            half,
-            *(gap(of, left, right) for of in told[half]["scores"].values()),
-        ]
-        for left, right in REAL_GAPS
-        for half in halves
-    ]
-    return table(head, rows)
 
 
 def sentiment_table(told: Mapping[str, Any]) -> list[str]:

@@ -34,6 +34,11 @@ def benchmark():
     return load("starts")
 
 
+@pytest.fixture(scope="module")
+def real():
+    return load("real_starts")
+
+
 def run_of(quantity):
     [run] = quantity.runs_of(0)
     return run
@@ -102,11 +107,11 @@ def test_on_real_text_starts_are_the_first_papers_arms_with_positions_elsewhere_
         assert run_of(experiment.start(name)) == untied
 
 
-def test_on_real_text_geometries_have_the_r_of_micro(benchmark):
+def test_on_real_text_geometries_have_the_r_of_micro(real):
     """Each start is micro's in all but data, vectors and width; a table as it is keeps its own."""
     [there] = [each for each in experiments("sample") if each.name == "glove-multi30k-en-de"]
     [here] = [each for each in EVERY if each.role == "translation"]
-    for kind, arms in benchmark.geometries_of(there).items():
+    for kind, arms in real.geometries_of(there).items():
         like = here.still() if kind == "frozen" else here
         for name, arm in arms.items():
             run, other = run_of(arm), run_of(like.start(name))
@@ -121,24 +126,24 @@ def test_on_real_text_geometries_have_the_r_of_micro(benchmark):
                 assert ratio == pytest.approx(2 * here.dim * other.table.sigma**2)
 
 
-def test_real_text_is_ranked_on_both_halves(benchmark):
+def test_real_text_is_ranked_on_both_halves(real):
     """The explored half rules a start out; of those that it leaves the confirmed one compares."""
     first = {"xavier": [1.0, 1.1, 1.2], "both": [9.0, 9.1, 9.2], "standardised": [9.1, 9.0, 9.2]}
     second = {"both": [9.0, 9.1, 9.2], "standardised": [5.0, 5.1, 5.2], "xavier": [99.0] * 3}
     halves = {
         half: {"scores": {"glove-sst2": of}}
-        for half, of in zip(benchmark.HALVES, (first, second), strict=True)
+        for half, of in zip(real.HALVES, (first, second), strict=True)
     }
-    rows = benchmark.real_ranking_table(halves)[2:]
+    rows = real.ranking_table(halves)[2:]
     assert [row.split(" | ")[0] for row in rows] == ["| vectors, standardised", "| vectors, both"]
     assert "★" in rows[1]
     assert "★" not in rows[0]
 
 
-def test_the_page_has_geometries_on_real_text(benchmark):
+def test_the_page_has_geometries_on_real_text(real):
     trained, frozen = (f"GloVe, translation, {kind}" for kind in ("trained", "frozen"))
     scores = {trained: {"xavier": [1.0, 3.0]}, frozen: {}}
-    told = benchmark.geometries_table({"seeds": [5000, 5001], "scores": scores})
+    told = real.geometries_table({"seeds": [5000, 5001], "scores": scores})
     assert told[0] == "Seeds 5000 to 5001:"
     assert "| Xavier | 2.0 ± 1.4 | – |" in told
 
