@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 from embinit.claims.comparisons import Quantity
@@ -45,3 +46,8 @@ def told_of(
     """Each quantity's values; those that the store lacks are as they were told before."""
     found = {**before, **values_of(quantities, session, seeds)}
     return {name: found[name] for name in quantities if name in found}
+
+
+def mean_of(told: Mapping[str, Sequence[float]], name: str) -> float | None:
+    """The mean of a quantity that was told; None where it was not."""
+    return statistics.fmean(told[name]) if name in told else None

@@ -30,9 +30,9 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from arms import runs_of, told_of, train, values_of
+from arms import mean_of, runs_of, told_of, train, values_of
 from pages import Estimate, Values, best_bold, estimate, spread, svg, table, text, write_parts
 
 from embinit.claims.comparisons import Quantity
@@ -56,7 +56,6 @@ from embinit.papers.repairs import REPAIRS
 from embinit.report.charts import Axis
 from embinit.runs.session import Session
 from embinit.runs.store import Store
-from embinit.specs import TrainingSpec
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "causes.json"
@@ -68,7 +67,7 @@ DOCS = HERE.parent / "docs"
 PAGE = DOCS / "papers" / "causes.md"
 
 COLOURS = {"xavier": "#1f6f8b", "glove": "#c0562f"}
-RATES = (0.5, 1.0, 2.0)
+RATE_FACTORS = (0.5, 1.0, 2.0)
 """The learning rates that are searched, over the registered one."""
 
 NAMES = {"xavier": "Xavier", "glove": "GloVe"} | OTHER_TABLES
@@ -256,21 +255,14 @@ def real_arms_table(rows: Mapping[str, Any]) -> list[str]:
     )
 
 
-def at_rate(experiment: TableExperiment, times: float) -> TableExperiment:
-    """The same at another learning rate, over the registered one."""
-    recipe = cast(TrainingSpec, experiment.training)
-    changed = experiment.with_training(f"at {times:g} × the rate", lr=times * recipe.lr)
-    return cast(TableExperiment, changed)
-
-
 def search_rates(session: Session) -> None:
     """Train each arm of the factorial at each rate, and write what came of it."""
     seeds = range(FIRST_SEED, FIRST_SEED + 3)
     arms = {
         heading(each.name): {
-            f"{label}, {times:g}": arm(at_rate(each, times))
+            f"{label}, {times:g}": arm(each.at_rate(times))
             for label, arm in COMBINED.items()
-            for times in RATES
+            for times in RATE_FACTORS
         }
         for each in experiments("micro")
     }
@@ -287,7 +279,7 @@ def rates_table(values: Mapping[str, Mapping[str, Values]]) -> list[str]:
         [
             label,
             *(
-                " / ".join(best_bold([statistics.fmean(of[f"{label}, {t:g}"]) for t in RATES]))
+                " / ".join(best_bold([mean_of(of, f"{label}, {t:g}") for t in RATE_FACTORS]))
                 for of in values.values()
             ),
         ]

@@ -21,12 +21,12 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from arms import runs_of, train, values_of
-from pages import Estimate, best_bold, estimate, spread, svg, table, text, write_parts
+from arms import mean_of, runs_of, train, values_of
+from pages import Estimate, Values, best_bold, estimate, spread, svg, table, text, write_parts
 
 from embinit.claims.comparisons import Quantity
 from embinit.claims.noise_floor import FIRST_SEED
@@ -54,6 +54,8 @@ TRAINING = SETTINGS["micro"].training
 
 SEARCHED = 2
 """How many seeds the search has."""
+
+Arms = Mapping[str, Quantity]
 
 SHARES = ("embedding_share", "embedding_share_after")
 CURVES = (*SHARES, "layer_gradient_norm")
@@ -125,55 +127,56 @@ def measured(session: Session, seeds: Sequence[int]) -> dict[str, Any]:
     return told
 
 
-def factorial_of(experiment: Decoder, which: str) -> dict[str, Quantity]:
-    """The losses and the effects of a table's factorial, by name."""
+def contrasts_of(experiment: Decoder, which: str) -> dict[str, Quantity]:
+    """The contrasts of a table's factorial, by their causes."""
     _, wide = FACTORIALS[which]
-    every = combinations_of(experiment.repairs)
-    return (
-        losses_of(experiment, which)
-        | {f"effect of {' × '.join(of)}": experiment.effect(wide, *of) for of in every if of}
-        | {"all": wide(experiment.repaired(*every[-1]))}
-    )
-
-
-def train_factorials(session: Session, seeds: range) -> dict[str, Any]:
-    """Train what the store lacks of the factorials, and tell their losses, one a seed."""
-    every = {
-        each.name: {name: factorial_of(each, name) for name in FACTORIALS}
-        for each in experiments("micro")
-    }
-    arms = [arm for tables in every.values() for told in tables.values() for arm in told.values()]
-    train(session, runs_of(arms, seeds))
     return {
-        "seeds": [seeds.start, len(seeds)],
-        "rows": {
-            name: {which: values_of(told, session, seeds) for which, told in tables.items()}
-            for name, tables in every.items()
-        },
+        " × ".join(causes): experiment.effect(wide, *causes)
+        for causes in combinations_of(experiment.repairs)
+        if causes
     }
 
 
-def search_factorials(session: Session, seeds: range) -> dict[str, Any]:
-    """Train the factorials' arms at each rate, and tell their losses, one a seed."""
+def factorial_at_rates(experiment: Decoder, which: str) -> dict[str, Quantity]:
+    """The losses of a table's factorial at each rate, by name and rate."""
+    return {
+        f"{name}, {rate:g}": arm
+        for rate in RATES["micro"]
+        for name, arm in losses_of(experiment.at_rate(rate), which).items()
+    }
+
+
+def tell_factorials(
+    session: Session, seeds: range, of_each: Mapping[str, Callable[[Decoder, str], Arms]]
+) -> dict[str, Any]:
+    """Trains what the store lacks of the factorials, and tells their values, one a seed.
+
+    Args:
+        session: Has the results.
+        seeds: The seeds.
+        of_each: Gives, by part, the quantities of an experiment's factorial with a table.
+    """
     every = {
-        each.name: {
-            which: {
-                f"{name}, {rate:g}": arm
-                for rate in RATES["micro"]
-                for name, arm in losses_of(each.at_rate(rate), which).items()
-            }
-            for which in FACTORIALS
+        part: {
+            each.name: {which: quantities(each, which) for which in FACTORIALS}
+            for each in experiments("micro")
         }
-        for each in experiments("micro")
+        for part, quantities in of_each.items()
     }
-    arms = [arm for tables in every.values() for told in tables.values() for arm in told.values()]
+    arms = [
+        arm
+        for rows in every.values()
+        for tables in rows.values()
+        for told in tables.values()
+        for arm in told.values()
+    ]
     train(session, runs_of(arms, seeds))
-    return {
-        "seeds": [seeds.start, len(seeds)],
-        "rows": {
+    return {"seeds": [seeds.start, len(seeds)]} | {
+        part: {
             name: {which: values_of(told, session, seeds) for which, told in tables.items()}
-            for name, tables in every.items()
-        },
+            for name, tables in rows.items()
+        }
+        for part, rows in every.items()
     }
 
 
@@ -182,35 +185,52 @@ def factorial_rates_table(told: Mapping[str, Any]) -> list[str]:
     rows = []
     for which in FACTORIALS:
         for name, architecture in ARCHITECTURES.items():
-            of = told["rows"][name][which]
+            of = told["losses"][name][which]
             arms = dict.fromkeys(key.rsplit(", ", 1)[0] for key in of)
             for arm in arms:
-                means = [statistics.fmean(of[f"{arm}, {rate:g}"]) for rate in RATES["micro"]]
+                means = [mean_of(of, f"{arm}, {rate:g}") for rate in RATES["micro"]]
                 rows.append([f"{which}, {architecture.label}", arm, *best_bold(means, min, 3)])
     head = ["table and architecture", "repaired", *(f"{rate:g}" for rate in RATES["micro"])]
     return table(head, rows)
 
 
-def factorial_table(told: Mapping[str, Any]) -> list[str]:
-    """A row a factorial: the narrow table, the wide one, all repaired, and the main effects."""
+def factorial_tables(told: Mapping[str, Any]) -> list[str]:
+    """A row a factorial: its losses, and its contrasts with intervals."""
     first, number = told["seeds"]
-    rows = [
-        [
-            f"{which}, {ARCHITECTURES[name].label}",
-            *(spread(of[arm], 3) for arm in ("narrow", "wide", "all")),
-            *(
-                estimate(of[effect]).told(3) if (effect := f"effect of {cause}") in of else "–"
-                for cause in REPAIRS
-            ),
-        ]
-        for which in FACTORIALS
-        for name, tables in told["rows"].items()
-        for of in (tables[which],)
-    ]
-    head = ["table and architecture", "narrow", "wide", "all repaired"]
-    head += [f"what {cause} adds" for cause in REPAIRS]
-    return [f"Seeds {first} to {first + number - 1}:", "", *table(head, rows)]
+    chosen = combinations_of(REPAIRS)
+    arms = ["narrow", *(" + ".join(of) or "wide" for of in chosen)]
+    contrasts = [" × ".join(of) for of in chosen if of]
 
+    def rows(part: str, columns: Sequence[str], cell: Callable[[Values], str]) -> list[list[str]]:
+        return [
+            [
+                f"{which}, {ARCHITECTURES[name].label}",
+                *(cell(tables[which][c]) if c in tables[which] else "–" for c in columns),
+            ]
+            for which in FACTORIALS
+            for name, tables in told[part].items()
+        ]
+
+    head = "table and architecture"
+    return [
+        f"Seeds {first} to {first + number - 1}, losses:",
+        "",
+        *table([head, *arms], rows("losses", arms, lambda values: spread(values, 3))),
+        "",
+        "Contrasts:",
+        "",
+        *table(
+            [head, *contrasts],
+            rows("contrasts", contrasts, lambda values: estimate(values).told(3)),
+        ),
+    ]
+
+
+FACTORIAL = {"losses": losses_of, "contrasts": contrasts_of}
+"""What is told of each factorial."""
+
+FACTORIAL_AT_RATES = {"losses": factorial_at_rates}
+"""What is told of each factorial in the search."""
 
 POSITIONLESS = ("Xavier", WIDE, "GloVe")
 """The arms that are trained without any positions, too, where sinusoids are added."""
@@ -304,40 +324,34 @@ def main() -> None:
     parser.add_argument("--no-train", action="store_true", help="train nothing")
     parser.add_argument("--data-dir", type=Path, help="real text and vectors; nothing else is told")
     options = parser.parse_args()
+    if options.factorial and options.data_dir is not None:
+        parser.error("the factorial is made on micro; leave out --factorial or --data-dir")
     first, number = options.first, options.seeds
     if options.search:
         first, number = FIRST_SEED, SEARCHED
     seeds = range(first, first + number)
     session = Session(Store(options.store), options.data_dir, "cpu", may_train=not options.no_train)
+    told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    half = "search" if options.search else "explored" if first >= FIRST_SEED else "confirmed"
     if options.data_dir is not None:
-        told = json.loads(RESULTS.read_text("utf-8"))
-        half = "search" if options.search else "explored" if first >= FIRST_SEED else "confirmed"
         rates = RATES["sample"] if options.search else [SETTINGS["sample"].training.lr]
         told.setdefault("real text", {})[half] = {
             "seeds": [first, number],
             "architectures": train_real_text(session, seeds, rates),
         }
-        RESULTS.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
-        write(told)
-        return
-    if options.factorial:
-        told = json.loads(RESULTS.read_text("utf-8"))
-        half = "search" if options.search else "explored" if first >= FIRST_SEED else "confirmed"
-        trained = search_factorials if options.search else train_factorials
-        told.setdefault("factorial", {})[half] = trained(session, seeds)
-        RESULTS.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
-        write(told)
-        return
-    runs = wanted(seeds, RATES["micro"] if options.search else [TRAINING.lr])
-    if not options.search:
-        for experiment in with_sinusoids():
-            for arm in arms_without_positions(experiment).values():
-                runs += runs_of([arm], seeds)
-    train(session, runs)
-    told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
-    if options.search:
+    elif options.factorial:
+        parts = FACTORIAL_AT_RATES if options.search else FACTORIAL
+        told.setdefault("factorial", {})[half] = tell_factorials(session, seeds, parts)
+    elif options.search:
+        train(session, wanted(seeds, RATES["micro"]))
         told["search"] = {"seeds": [first, number], "losses": searched(session, seeds)}
     else:
+        without = [
+            arm
+            for experiment in with_sinusoids()
+            for arm in arms_without_positions(experiment).values()
+        ]
+        train(session, [*wanted(seeds, [TRAINING.lr]), *runs_of(without, seeds)])
         told["seeds"], told["architectures"] = [first, number], measured(session, seeds)
         told["without positions"] = without_positions(session, seeds)
     RESULTS.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
@@ -358,11 +372,12 @@ def write(told: Mapping[str, Any]) -> None:
         tables["mechanism"] = mechanism_table(results)
     if "without positions" in told:
         tables["positions"] = positions_table(told["architectures"], told["without positions"])
-    if "factorial" in told:
-        halves = told["factorial"]
-        tables["factorial"] = factorial_table(halves.get("confirmed", halves.get("explored")))
-        if "search" in halves:
-            tables["factorial rates"] = factorial_rates_table(halves["search"])
+    halves = told.get("factorial", {})
+    for half in ("explored", "confirmed"):
+        if half in halves:
+            tables["factorial"] = factorial_tables(halves[half])
+    if "search" in halves:
+        tables["factorial rates"] = factorial_rates_table(halves["search"])
     if "search" in told:
         tables["search"] = search_table(told["search"]["losses"])
         tables["best"] = best_table(told["search"]["losses"])

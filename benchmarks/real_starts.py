@@ -113,9 +113,10 @@ def main() -> None:
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
     parser.add_argument("--no-train", action="store_true", help="train nothing")
     parser.add_argument("--geometries", action="store_true", help="starts at the R of micro")
-    parser.add_argument("--starts", nargs="+", choices=STARTS, help="train these alone")
-    known = list(dict.fromkeys(each.source for each in experiments("sample")))
-    parser.add_argument("--sources", nargs="+", choices=known, default=known, help="likewise")
+    known = list(dict.fromkeys((*REAL_STARTS, *RANKED_ON_REAL_TEXT)))
+    parser.add_argument("--starts", nargs="+", choices=known, help="train these alone")
+    sources = list(dict.fromkeys(each.source for each in experiments("sample")))
+    parser.add_argument("--sources", nargs="+", choices=sources, default=sources, help="likewise")
     options = parser.parse_args()
     seeds = list(range(options.first, options.first + options.seeds))
     session = Session(Store(options.store), options.data_dir, "cpu", may_train=not options.no_train)
@@ -132,8 +133,8 @@ def main() -> None:
                 if name in (options.starts or starts)
             ]
     train(session, runs_of(wanted, seeds))
-    told = json.loads(RESULTS.read_text("utf-8"))
-    of_kind = told["geometries" if options.geometries else "starts"]
+    told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    of_kind = told.setdefault("geometries" if options.geometries else "starts", {})
     half = HALVES[options.first < FIRST_SEED]
     of_kind[half] = measured(arms, session, seeds, of_kind.get(half, {}))
     RESULTS.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
@@ -142,14 +143,14 @@ def main() -> None:
 
 def write(told: Mapping[str, Any]) -> None:
     """The page's tables."""
-    tables = {
-        "scores": scores_table(told["starts"]),
-        "gaps": gaps_table(told["starts"]),
-        "ranking": ranking_table(told["starts"]),
-        "geometries": [
-            line for half in HALVES for line in geometries_table(told["geometries"].get(half))
-        ],
-    }
+    tables = {}
+    if "starts" in told:
+        tables["scores"] = scores_table(told["starts"])
+        tables["gaps"] = gaps_table(told["starts"])
+        tables["ranking"] = ranking_table(told["starts"])
+    for half in HALVES:
+        if half in told.get("geometries", {}):
+            tables["geometries"] = geometries_table(told["geometries"][half])
     write_parts(PAGE, Path(__file__).name, tables)
 
 
@@ -170,10 +171,8 @@ def scores_table(told: Mapping[str, Any]) -> list[str]:
     return table(head, rows)
 
 
-def geometries_table(told: Mapping[str, Any] | None) -> list[str]:
+def geometries_table(told: Mapping[str, Any]) -> list[str]:
     """What each start scores on a half of the seeds, with tables at the R of ``micro``'s."""
-    if told is None:
-        return []
     first, number = told["seeds"][0], len(told["seeds"])
     lines = [f"Seeds {first} to {first + number - 1}:"]
     for source in dict.fromkeys(name.split(", ")[0] for name in told["scores"]):

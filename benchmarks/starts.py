@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -27,7 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from arms import runs_of, told_of, train
+from arms import mean_of, runs_of, told_of, train
 from pages import Values, best_bold, estimate, spread, svg, table, text, write_parts
 from torch import Tensor
 from torch.nn import functional as F
@@ -250,6 +251,10 @@ ALONE = Cost(True, 0.0, 0.0)
 """The cost of a start that is left alone."""
 
 
+RULED_OUT = Cost(False, 0.0, math.inf)
+"""The cost of a start that an earlier half rules out."""
+
+
 def ranking(scores: Mapping[str, Values]) -> dict[str, Cost]:
     """What each start costs against the best; all bounds of a ranking hold at once."""
     bounds = compare_with_best([Scores.of(each) for each in scores.values()], ERROR)
@@ -391,10 +396,9 @@ def rankings(
                 for name, values in of.items()
                 if known is None or (name in known and known[name].candidate)
             }
-            if len(chosen) > 1:
-                left[column] = ranking(chosen)
-            elif chosen:
-                left[column] = dict.fromkeys(chosen, ALONE)
+            out = [name for name, cost in (known or {}).items() if not cost.candidate]
+            compared = ranking(chosen) if len(chosen) > 1 else dict.fromkeys(chosen, ALONE)
+            left[column] = compared | dict.fromkeys(out, RULED_OUT)
     return left
 
 
@@ -403,7 +407,7 @@ def costs_table(left: Mapping[str, Mapping[str, Cost]], labels: Mapping[str, str
     rows = []
     for name, label_of_one in labels.items():
         costs = [of.get(name) for of in left.values()]
-        if any(costs):
+        if any(cost not in (None, RULED_OUT) for cost in costs):
             rows.append([label_of_one, *map(cost_cell, costs)])
     return table(["start", *left], rows)
 
@@ -421,6 +425,8 @@ def ranking_table(told: Mapping[str, Any], kind: str) -> list[str]:
 def cost_cell(cost: Cost | None) -> str:
     """A start's cost in a table; a star for one that may be the best."""
     if cost is None:
+        return "not tried"
+    if cost is RULED_OUT:
         return "–"
     if cost == ALONE:
         return "★ alone"
@@ -437,10 +443,7 @@ def rates_table(scores: Mapping[str, Any], frozen: str) -> list[str]:
     rows = []
     for name in STARTS:
         kinds = [[of.get(f"{frozen}rate {t:g}", {}) for t in RATES] for of in scores.values()]
-        means = [
-            [statistics.fmean(kind[name]) if name in kind else None for kind in of_task]
-            for of_task in kinds
-        ]
+        means = [[mean_of(kind, name) for kind in of_task] for of_task in kinds]
         if any(mean is not None for of_task in means for mean in of_task):
             rows.append([label(name), *(" / ".join(best_bold(of_task)) for of_task in means)])
     return table(["start", *scores], rows)

@@ -190,8 +190,8 @@ def test_a_steps_work_is_counted(steps):
     products = 6 * 2 * 4 * (6 * (encoder + memory) + 5 * decoder)
     assert 1 <= 1e9 * found["gflop"] / products <= 1.3
     assert sum(found["time"].values()) == pytest.approx(1, abs=0.01)
-    # How much depends on what else the machine does.
-    assert 0 < found["time"]["products"] < 1
+    # How large these are depends on what else the machine does.
+    assert found["time"]["products"] > 0
     assert found["share_of_peak"] > 0
 
 

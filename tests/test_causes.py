@@ -124,6 +124,8 @@ def test_an_unknown_repair_or_cause_is_named():
         EVERY[0].wide("scael")
     with pytest.raises(InputError, match="there is no repair"):
         contrast(EVERY[0], "norm")
+    with pytest.raises(InputError, match="named twice in scale, scale"):
+        contrast(EVERY[0], "scale", "scale")
     with pytest.raises(InputError, match="name at least one"):
         contrast(EVERY[0])
 
@@ -313,20 +315,22 @@ def test_the_page_has_each_arm_at_each_rate(benchmark):
     experiment = EVERY[0]
     for arm in benchmark.COMBINED.values():
         [run] = arm(experiment).runs_of(0)
-        rates = [
-            arm(benchmark.at_rate(experiment, times)).runs_of(0)[0] for times in benchmark.RATES
-        ]
+        rates = [arm(experiment.at_rate(times)).runs_of(0)[0] for times in benchmark.RATE_FACTORS]
         assert run in rates
-        assert [each.training.lr / run.training.lr for each in rates] == list(benchmark.RATES)
+        assert [each.training.lr / run.training.lr for each in rates] == list(
+            benchmark.RATE_FACTORS
+        )
         assert {replace(each, training=run.training) for each in rates} == {run}
     arms = {
-        f"{label}, {times:g}": [10 * times, 10 * times + 2]
-        for label in benchmark.COMBINED
-        for times in benchmark.RATES
+        f"{label}, {times:g}": [n + 10 * times, n + 10 * times + 2]
+        for n, label in enumerate(benchmark.COMBINED)
+        for times in benchmark.RATE_FACTORS
     }
-    head, _, first, *_ = benchmark.rates_table({"Xavier, sentiment": arms})
+    del arms["scale, 2"]
+    head, _, first, _, third, *_ = benchmark.rates_table({"Xavier, sentiment": arms})
     assert head == "| repaired | Xavier, sentiment |"
     assert first == "| registered width | 6.0 / 11.0 / **21.0** |"
+    assert third == "| scale | 8.0 / **13.0** / – |"
 
 
 def test_the_tables_beside_have_what_was_run():

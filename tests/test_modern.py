@@ -20,7 +20,7 @@ from embinit.models.starting import Start
 from embinit.papers import PAPERS
 from embinit.papers.kim2024.experiments import experiments as kims
 from embinit.papers.modern import ARCHITECTURES, OLD, SETTINGS, Decoder, experiments, on
-from embinit.papers.modern.beside import MEASURES, arms_of, beside, losses_of, methods
+from embinit.papers.modern.beside import MEASURES, arms_of, beside, methods
 from embinit.papers.modern.paper import PAPER, noise
 from embinit.papers.repairs import REPAIRS, combinations_of
 from embinit.runs.language_model.training import LanguageModelTraining
@@ -285,46 +285,42 @@ def test_the_page_and_the_figures_tell_what_was_measured(benchmark, tmp_path, mo
         ElementTree.fromstring((tmp_path / name).read_text())
 
 
+class Fake:
+    """A session that has run all: each run's loss is its seed, and its rate on top."""
+
+    may_train = False
+
+    def result(self, run):
+        return make_result(run, validation_loss=run.seed % 100 + 100 * run.training.lr)
+
+
 def test_the_page_has_a_row_a_factorial(benchmark):
-    """Losses, and the main effects of the repairs that an architecture can have."""
-    told = {
-        "seeds": [0, 2],
-        "rows": {
-            each.name: {
-                which: {name: [n, n + 0.2] for n, name in enumerate(factorial)}
-                for which in benchmark.FACTORIALS
-                for factorial in (benchmark.factorial_of(each, which),)
-            }
-            for each in EVERY
-        },
-    }
-    [first, _, head, _, *rows] = benchmark.factorial_table(told)
-    assert first == "Seeds 0 to 1:"
-    assert len(rows) == 2 * len(EVERY)
-    narrow, wide = "0.100 ± 0.141", "1.100 ± 0.141"
-    assert rows[0].startswith(f"| Xavier, post-norm, sinusoids | {narrow} | {wide} | 16.100 ±")
-    assert rows[3].startswith(f"| Xavier, Llama-like | {narrow} | {wide} | 8.100 ±")
-    assert "| – |" in rows[3]
-    assert head.endswith("| what scale adds | what ratio adds | what step adds |")
+    """Its losses, and the contrasts of the repairs that an architecture can have."""
+    told = benchmark.tell_factorials(Fake(), range(2), benchmark.FACTORIAL)
+    assert told["seeds"] == [0, 2]
+    assert told["losses"]["llama"]["GloVe"]["scale + step"] == [0.4, 1.4]
+    told["losses"]["llama"]["GloVe"]["scale + step"] = [7.0, 7.0]
+    told["contrasts"]["llama"]["Xavier"]["step"] = [2.0, 2.0]
+    lines = benchmark.factorial_tables(told)
+    assert lines[0] == "Seeds 0 to 1, losses:"
+    number = 2 * len(EVERY)
+    losses, contrasts = lines[2 : 4 + number], lines[-number - 2 :]
+    assert losses[0].split(" | ")[1:3] == ["narrow", "wide"]
+    [row] = [row for row in losses if row.startswith("| GloVe, Llama-like |")]
+    same = "0.900 ± 0.707"
+    assert row.split(" | ")[1:] == [*[same] * 3, "–", same, "–", "7.000 ± 0.000", "–", "– |"]
+    [row] = [row for row in contrasts if row.startswith("| Xavier, Llama-like |")]
+    told_step = "2.000 (2.000 to 2.000)"
+    zero = "0.000 (0.000 to 0.000)"
+    assert row.split(" | ")[1:] == [zero, "–", told_step, "–", zero, "–", "– |"]
 
 
 def test_the_page_has_each_arm_of_the_factorial_at_each_rate(benchmark):
-    rates = benchmark.RATES["micro"]
-    told = {
-        "rows": {
-            each.name: {
-                which: {
-                    f"{arm}, {rate:g}": [n + 1.0]
-                    for arm in losses_of(each, which)
-                    for n, rate in enumerate(rates)
-                }
-                for which in benchmark.FACTORIALS
-            }
-            for each in EVERY
-        },
-    }
+    told = benchmark.tell_factorials(Fake(), range(2), benchmark.FACTORIAL_AT_RATES)
+    del told["losses"]["post-norm"]["Xavier"]["wide, 0.008"]
     rows = benchmark.factorial_rates_table(told)[2:]
-    assert rows[0] == "| Xavier, post-norm, sinusoids | narrow | **1.000** | 2.000 | 3.000 |"
+    assert rows[0] == "| Xavier, post-norm, sinusoids | narrow | **0.700** | 0.900 | 1.300 |"
+    assert rows[1] == "| Xavier, post-norm, sinusoids | wide | **0.700** | 0.900 | – |"
     assert len(rows) == 2 * sum(1 + 2 ** len(each.repairs) for each in EVERY)
 
 
@@ -352,11 +348,18 @@ def test_the_page_tells_real_text_of_the_arms_that_were_run(benchmark):
 
     def half(*arms):
         runs = {arm: {"validation_loss": [3.0 + n, 3.2 + n]} for n, arm in enumerate(arms)}
-        return {"architectures": {name: {"arms": runs} for name in names}}
+        return {"architectures": {name: {"arms": dict(runs)} for name in names}}
 
     told = {"explored": half(*benchmark.REAL_ARMS), "confirmed": half("Xavier", "Xavier, wide")}
+    del told["explored"]["architectures"]["llama"]["arms"]["GloVe"]
+    del told["confirmed"]["architectures"]["pre-norm"]
     findings = benchmark.real_findings_table(told)[2:]
+    [row] = [row for row in findings if row.startswith("| GloVe as it is")]
+    assert [cell == "–" for cell in row.split(" | ")[2:]] == [name == "llama" for name in names]
     assert sum("| explored |" in row for row in findings) == len(benchmark.FINDINGS)
     [confirmed] = [row for row in findings if "| confirmed |" in row]
     assert confirmed.startswith("| width alone: Xavier, wide less Xavier | confirmed | 1.000 (")
-    assert len(benchmark.real_losses_table(told)) == 2 + 2
+    assert confirmed.split(" | ")[2 + names.index("pre-norm")] == "–"
+    losses = benchmark.real_losses_table(told)[2:]
+    assert [row.split(" | ")[0] for row in losses] == ["| Xavier", "| Xavier, wide"]
+    assert all(row.split(" | ")[1 + names.index("pre-norm")] == "–" for row in losses)

@@ -117,8 +117,8 @@ def test_on_real_text_geometries_have_the_r_of_micro(real):
             run, other = run_of(arm), run_of(like.start(name))
             assert run.table.trained == other.table.trained == (kind == "trained")
             assert run.table.init == other.table.init
-            strength = replace(other.positions, pe_scale=run.positions.pe_scale)
-            assert run.positions == (strength if STARTS[name].apart else other.positions)
+            apart = starts.positions_apart(300)
+            assert run.positions == (apart if STARTS[name].apart else other.positions)
             if name == "raw":
                 assert run.table.sigma is other.table.sigma is None
             else:
@@ -134,7 +134,12 @@ def test_real_text_is_ranked_on_both_halves(real):
         half: {"scores": {"glove-sst2": of}}
         for half, of in zip(real.HALVES, (first, second), strict=True)
     }
+    halves["explored"]["scores"]["glove-sst2"]["xavier-both"] = [9.1, 9.0, 9.2]
+    halves["explored"]["scores"]["bert-sst2"] = {"xavier": [1.0, 1.2], "both": [1.1, 1.0]}
     rows = real.ranking_table(halves)[2:]
+    assert rows[0].startswith("| Xavier | – | ★ 0.0 to")
+    assert "Xavier, both" not in "".join(rows)
+    rows = rows[1:]
     assert [row.split(" | ")[0] for row in rows] == ["| vectors, standardised", "| vectors, both"]
     assert "★" in rows[1]
     assert "★" not in rows[0]
@@ -228,8 +233,9 @@ def test_the_pages_and_the_figure_tell_what_was_measured(benchmark, tmp_path, mo
     values = {name: [float(n), n + 1.0, n + 3.0] for n, name in enumerate(STARTS)}
     some = {name: of for name, of in values.items() if name != "raw"}
     scores = {each.role: {"trained": values, "frozen": some} for each in EVERY}
+    rates = [kind for kind in benchmark.FURTHER if "rate" in kind]
     further = {
-        each.role: {kind: values for kind in benchmark.FURTHER if "rate" in kind} for each in EVERY
+        each.role: {kind: {"raw": [10.0 * n]} for n, kind in enumerate(rates)} for each in EVERY
     }
     further["sentiment"] |= dict.fromkeys(["more seeds", "longer", "more"], values)
     keys = ("R a word", "R a token", "relations", "position", "word", "kind")
@@ -255,6 +261,8 @@ def test_the_pages_and_the_figure_tell_what_was_measured(benchmark, tmp_path, mo
     assert "Explored: seeds 5000 to 5002; confirmed: seeds 0 to 2." in text
     assert text.count("| GloVe as it is |") == 4  # before training, its scores, and its rates
     assert "★ 0.0 to" in text
+    assert "| GloVe as it is |" + " 0.0 / 10.0 / **20.0** |" * 3 in text
+    assert "| GloVe as it is |" + " 30.0 / 40.0 / **50.0** |" * 3 in text
     ElementTree.fromstring((tmp_path / "starts.svg").read_text())
 
 

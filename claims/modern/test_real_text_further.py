@@ -58,7 +58,7 @@ def test_a_rate_that_grows_with_the_width_helps(experiment):
 @claim(
     "modern/real-text-further/repair-is-not-enough-in-post-norm",
     says="Exploratory: on real text, in post-norm, a wide table at that rate is worse than "
-    "Xavier's",
+    "Xavier's, and GloVe's worse than standardised",
     where="ours, of micro",
     family=REAL_TEXT_FURTHER,
     experiments=on_real_text("post-norm-rotary"),

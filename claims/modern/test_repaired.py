@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit.papers.modern import REPAIRED, Decoder, on
+from embinit.papers.modern import OLD, REPAIRED, Decoder, on
 
 POST_NORM = ("post-norm", "post-norm-rotary")
 
@@ -13,9 +13,9 @@ UNNORMED = (*POST_NORM, "pre-norm", "llama", "llama-tied")
 
 @claim(
     "modern/repaired/all-restore",
-    says="Exploratory: in every architecture a wide table with all repairs is no worse than the "
-    "narrow one",
-    where="ours: by arithmetic it is the same training, but for the norm after the sum",
+    says="Exploratory: without a norm after lookup a drawn table that is wide, with all repairs, "
+    "is no worse than the narrow one",
+    where="ours: untied, it is nearly the same training, but for the norm after the sum",
     family=REPAIRED,
     experiments=on(*UNNORMED),
 )
@@ -28,7 +28,7 @@ def test_all_repairs_restore_a_wide_table(experiment):
     "modern/repaired/all-restore-glove",
     says="Exploratory: in all but rotary post-norm GloVe's table as it is, with all repairs, is no "
     "worse than standardised",
-    where="ours: by arithmetic it is the same training, but for the norm after the sum",
+    where="ours: untied, it is nearly the same training, but for the norm after the sum",
     family=REPAIRED,
     experiments=on("post-norm", "pre-norm", "llama", "llama-tied"),
 )
@@ -39,8 +39,8 @@ def test_all_repairs_restore_a_given_table(experiment):
 
 @claim(
     "modern/repaired/step-is-a-cause",
-    says="Exploratory: in every architecture a wide table gains by a rate that grows with its "
-    "width, on the mean over the other repairs",
+    says="Exploratory: without a norm after lookup a drawn table that is wide gains by a rate that "
+    "grows with its width, on the mean over the other repairs",
     where="ours: Adam moves a table by the rate, whatever its width",
     family=REPAIRED,
     experiments=on(*UNNORMED),
@@ -51,7 +51,8 @@ def test_step_is_a_cause(experiment):
 
 @claim(
     "modern/repaired/step-is-a-cause-for-glove",
-    says="Exploratory: the same for GloVe's table as it is",
+    says="Exploratory: in all but Llama's parts untied GloVe's table as it is gains by a rate that "
+    "grows with its width, on the mean over the other repairs",
     where="ours: Adam moves a table by the rate, whatever its width",
     family=REPAIRED,
     experiments=on("post-norm", "post-norm-rotary", "pre-norm", "llama-tied"),
@@ -62,7 +63,8 @@ def test_step_is_a_cause_for_a_given_table(experiment):
 
 @claim(
     "modern/repaired/scale-is-a-cause-in-post-norm",
-    says="Exploratory: in post-norm a wide table gains by a norm after the sum, on the mean",
+    says="Exploratory: in post-norm a wide table, drawn or GloVe's, gains by a norm after the sum, "
+    "on the mean",
     where="kim2024, section 5: saturation",
     family=REPAIRED,
     experiments=on(*POST_NORM),
@@ -74,7 +76,8 @@ def test_scale_is_a_cause_in_post_norm(experiment):
 
 @claim(
     "modern/repaired/scale-is-what-the-step-leaves",
-    says="Exploratory: in post-norm a norm after the sum takes away what the higher rate leaves",
+    says="Exploratory: in post-norm a norm after the sum takes away what the higher rate leaves of "
+    "a drawn table's cost",
     where="ours: width costs the step and the scale there",
     family=REPAIRED,
     experiments=on(*POST_NORM),
@@ -87,22 +90,22 @@ def test_scale_is_what_the_step_leaves(experiment):
 
 @claim(
     "modern/repaired/scale-brings-less-in-pre-norm",
-    says="Exploratory: where norms stand before the sub-layers, a norm after the sum brings a wide "
-    "table less than in post-norm",
+    says="Exploratory: where norms stand before the sub-layers, a norm after the sum brings a "
+    "drawn table that is wide less than in post-norm",
     where="ours: there each sub-layer reads what a norm has made narrow",
     family=REPAIRED,
     experiments=on("pre-norm", "llama", "llama-tied"),
 )
 def test_scale_brings_less_in_pre_norm(experiment):
-    old = experiment.with_architecture("post-norm")
+    old = experiment.with_architecture(OLD)
     here, there = (each.effect(Decoder.stretched, "scale") for each in (experiment, old))
     assert here > there
 
 
 @claim(
     "modern/repaired/ratio-is-no-cause",
-    says="Exploratory: where sinusoids are added, wider ones change a decoder's loss less than the "
-    "margin",
+    says="Exploratory: with scale and step repaired, wider sinusoids change the loss of a drawn "
+    "table that is wide by less than the margin",
     where="ours, against kim2024, finding 2: a decoder hardly needs added positions",
     family=REPAIRED,
     experiments=on("post-norm", "pre-norm"),

@@ -21,7 +21,7 @@ from embinit.errors import InputError
 from embinit.registry import require
 
 REPAIRS = ("scale", "ratio", "step")
-"""The repairs, in the order of the causes in Kim et al. (2024), the third of which is ours."""
+"""The repairs: of the two causes that Kim et al. (2024) name, and of a third."""
 
 
 def combinations_of(repairs: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -33,11 +33,11 @@ def combinations_of(repairs: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def repaired(wide: Experiment, repairs: Sequence[str], times: int) -> Experiment:
+def repaired(wide: Experiment, repairs: Sequence[str], times: float) -> Experiment:
     """The same experiment on a wide table, with some repairs.
 
     Args:
-        wide: The experiment whose table is wide.
+        wide: The experiment whose table is wide, and whose positions are as strong as usual.
         repairs: Some of ``REPAIRS``, in any order.
         times: How many times wider than usual the table is.
 
@@ -49,9 +49,9 @@ def repaired(wide: Experiment, repairs: Sequence[str], times: int) -> Experiment
     if "scale" in repairs:
         wide = wide.with_model("+ scale", norm_after_sum=True)
     if "ratio" in repairs:
-        wide = wide.changed("+ ratio", positions=replace(wide.positions, pe_scale=str(times)))
+        wide = wide.changed("+ ratio", positions=replace(wide.positions, pe_scale=f"{times:g}"))
     if "step" in repairs:
-        wide = wide.changed("+ step", table_rate=float(times))
+        wide = wide.changed("+ step", table_rate=times)
     return wide
 
 
@@ -69,15 +69,17 @@ def factorial_contrast(
     Args:
         arm: Gives the metric with the repairs that it is called with.
         repairs: The repairs that there are.
-        causes: The causes, at least one.
+        causes: The causes, at least one, each once.
 
     Raises:
-        InputError: There is no such cause, or none is named.
+        InputError: There is no such cause, one is named twice, or none is named.
     """
     if not causes:
         raise InputError(f"name at least one of the causes {', '.join(repairs)}")
     for name in causes:
         require("repair", name, repairs)
+    if len(set(causes)) < len(causes):
+        raise InputError(f"a cause is named twice in {', '.join(causes)}")
     terms = []
     for chosen in combinations_of(repairs):
         sign = math.prod(1 if cause in chosen else -1 for cause in causes)

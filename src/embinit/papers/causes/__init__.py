@@ -163,7 +163,7 @@ class TableExperiment(Experiment):
         """
         assert self.sigma is not None
         wide = self.changed(f"{TIMES} × as wide", sigma=TIMES * self.sigma)
-        return repaired(wide, repairs, TIMES)[self.baseline]
+        return repaired(wide, repairs, float(TIMES))[self.baseline]
 
     def at(self, ratio: float) -> Quantity:
         """The metric with the table at another R.
@@ -193,6 +193,17 @@ class TableExperiment(Experiment):
         changed = self.with_training(
             f"under {TRAINED_BY[optimizer]}", optimizer=optimizer, lr=RATES[optimizer]
         )
+        assert isinstance(changed, TableExperiment)
+        return changed
+
+    def at_rate(self, times: float) -> TableExperiment:
+        """The same experiment, trained at another learning rate.
+
+        Args:
+            times: The rate, over the registered one.
+        """
+        recipe = cast(TrainingSpec, self.training)
+        changed = self.with_training(f"at {times:g} × the rate", lr=times * recipe.lr)
         assert isinstance(changed, TableExperiment)
         return changed
 

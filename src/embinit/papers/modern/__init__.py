@@ -90,7 +90,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
 """The architectures, from the paper's to today's."""
 
 FURTHER = ("post-norm-rotary", "llama-normed")
-"""The architectures that came to real text later; its first family has claims on the others."""
+"""The architectures that came to real text later; ``REAL_TEXT`` has claims on the others."""
 
 OLD = "post-norm"
 """The architecture that others are held against."""
@@ -198,7 +198,7 @@ class Decoder(Experiment):
         """
         for name in repairs:
             require("repair", name, self.repairs)
-        changed = repaired(self, repairs, int(SETTINGS[self.tier].times))
+        changed = repaired(self, repairs, SETTINGS[self.tier].times)
         assert isinstance(changed, Decoder)
         return changed
 
