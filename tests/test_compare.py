@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import random
 from collections.abc import Sequence
@@ -11,10 +12,12 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from hypothesis import given as for_all
+from hypothesis import strategies as st
 
 from embinit.cli import main
 from embinit.compare import Settings, compare, load_schema
-from embinit.compare.starts import open_vectors, starts_of
+from embinit.compare.starts import _heads, open_vectors, starts_of
 from embinit.compare.terminal import as_text
 from embinit.data.tasks.given import GivenLabels, GivenPairs
 from embinit.errors import InputError
@@ -78,14 +81,17 @@ def test_it_tells_the_starts_apart_and_goes_on_from_its_store(tmp_path, task, ve
         )
 
     first = again(5)
-    assert first.runs == 15
+    assert first.runs == 30
     assert first.candidates[0].label == first.use
-    assert {start.init for start in first.starts} == {"xavier", "pretrained", "pretrained_xavier"}
-    assert not next(start for start in first.starts if start.init == "xavier").candidate
+    assert {(start.init, start.attention) for start in first.starts} == set(
+        itertools.product(("xavier", "pretrained", "pretrained_xavier"), ("plain", "rotary"))
+    )
+    assert not any(start.candidate for start in first.starts if start.init == "xavier")
     jsonschema.validate(json.loads(first.as_json()), load_schema())
     text = as_text(first)
     assert all(start.label in text for start in first.starts)
     assert "at most 5 %" in text
+    assert "note  rotary: attention turns queries and keys" in text
     before = {path.name for path in (tmp_path / "store/runs").glob("*/*.json")}
     second = again(5)
     assert [start.scores for start in second.starts] == [start.scores for start in first.starts]
@@ -99,11 +105,14 @@ def test_the_command_writes_json_and_a_page(tmp_path, task, vectors, capsys):
             *("compare", "--task", str(task), "--vectors", str(vectors), "--max-seeds", "5"),
             *("--inits", "xavier", "pretrained@0.05", "--epochs", "1", "--rows", "100"),
             *("--tokenizer", "whitespace", "--store", str(tmp_path / "store")),
+            *("--attention", "plain"),
             *("--json", str(tmp_path / "out.json"), "--html", str(tmp_path / "out.html")),
         ]
     )
     assert status == 0
-    assert "words at sigma 0.05" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "words at sigma 0.05" in out
+    assert "rotary" not in out
     document = json.loads((tmp_path / "out.json").read_text())
     jsonschema.validate(document, load_schema())
     assert document["examples"]["train"] == 100
@@ -198,7 +207,7 @@ def test_a_bad_task_is_one_clear_error(tmp_path, content, says, capsys):
     ("arguments", "says"),
     [
         (["--inits", "xavier", "pretrained"], "needs vectors"),
-        (["--inits", "xavier"], "nothing to compare it with"),
+        (["--inits", "xavier", "--attention", "plain"], "nothing to compare it with"),
         (["--inits", "xavier", "normal@wide"], "is no sigma"),
         (["--inits", "xavier", "xaver"], "unknown init"),
         (["--vectors", "missing.txt"], "doesn't exist"),
@@ -230,7 +239,8 @@ def test_each_width_has_its_own_xavier(tmp_path, task, vectors):
     wide.write_text("".join(f"{word} " + "0.5 1 " * 16 + "0\n" for word in GOOD + OTHER))
     given = GivenLabels(task)
     opened = open_vectors([str(vectors), str(wide)], "en", TINY)
-    starts = starts_of(given, opened, ("xavier", "pretrained"), TINY)
+    once = replace(TINY, attention=("plain",))
+    starts = starts_of(given, opened, ("xavier", "pretrained"), once)
     assert [(start.label, start.spec.model.dim) for start in starts] == [
         ("Xavier (16 wide, words)", 16),
         ("Xavier (33 wide, words)", 33),
@@ -253,7 +263,7 @@ def test_every_start_is_compared_with_each_attention_that_was_asked_for(task, ve
     assert [start.label for start in plain] == [start.label for start in rotary]
     assert [start.label for start in both] == [
         *(start.label for start in plain),
-        *(f"{start.label}, rotary" for start in plain),
+        *(f"{start.label} + rotary" for start in plain),
     ]
     for start, turned in zip(plain, rotary, strict=True):
         assert (start.attention, turned.attention) == ("plain", "rotary")
@@ -264,10 +274,40 @@ def test_every_start_is_compared_with_each_attention_that_was_asked_for(task, ve
         positions = replace(start.spec.positions, kind="none")
         assert apart.spec == replace(start.spec, model=model, positions=positions)
     assert starts("plain", "plain") == plain
+    assert all(start.turns for start in both)
     with pytest.raises(InputError, match="did you mean 'rotary'"):
         starts("rotray")
     with pytest.raises(InputError, match="give kinds, such as"):
         starts_of(given, opened, ["xavier"], replace(TINY, attention="rotary"))
+
+
+def test_starts_of_an_odd_width_have_no_rotary_positions(tmp_path, task):
+    """Published vectors may have 25 dimensions: they are compared, and a note says without what."""
+    odd = tmp_path / "odd.txt"
+    odd.write_text("".join(f"{word} " + "0.5 1 2 " * 5 + "\n" for word in GOOD + OTHER))
+    found = compare(
+        GivenLabels(task),
+        [str(odd)],
+        ("xavier", "pretrained"),
+        settings=TINY,
+        store=tmp_path / "store",
+        max_seeds=5,
+        helpers=False,
+    )
+    assert [start.attention for start in found.starts] == ["plain", "plain"]
+    assert "odd has no rotary positions: they need an even width." in found.notes
+    alone = replace(TINY, attention=("rotary",))
+    opened = open_vectors([str(odd)], "en", alone)
+    with pytest.raises(InputError, match="even width, which no start has"):
+        starts_of(GivenLabels(task), opened, ("xavier", "pretrained"), alone)
+
+
+@for_all(st.integers(1, 1024))
+def test_heads_of_an_even_width_are_even(dim):
+    """So that rotary positions can turn them; they divide the width."""
+    heads = _heads(dim)
+    assert dim % heads == 0
+    assert dim % 2 or dim // heads % 2 == 0
 
 
 def test_a_budget_of_time_ends_the_looks(tmp_path, task):

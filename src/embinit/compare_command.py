@@ -77,9 +77,9 @@ def add_compare(commands: Any) -> None:
         "--attention",
         nargs="+",
         choices=("plain", "rotary", "relative", "untied"),
-        default=["plain"],
+        default=["plain", "rotary"],
         help="positions in attention, beside the added ones or, with untied, in their place; with "
-        "several every start is compared with each (default: plain, which is none)",
+        "several every start is compared with each (default: plain rotary; plain is none)",
     )
     model.add_argument(
         "--multiplier", default="sqrt(D)", help="of the looked-up rows (default: sqrt(D))"

@@ -31,6 +31,13 @@ DEFAULT_INITS = ("xavier", "pretrained", "pretrained_xavier")
 HEAD_WIDTH = 48
 """About how wide an attention head is."""
 
+ATTENTION_IN_WORDS = {
+    "relative": "each distance has a learned bias in attention, beside the added positions",
+    "rotary": "attention turns queries and keys by their positions, beside the added positions",
+    "untied": "attention scores positions apart from the words, and none are added",
+}
+"""What the kinds of attention are that labels name."""
+
 MOST_WIDE = 1024
 """The widest vectors that are compared: a model as wide would not be small."""
 
@@ -56,7 +63,9 @@ class Settings:
         positions: The kind of positions that are added to the rows.
         attention: How attention knows positions beside them: ``plain``, not at all; ``rotary`` and
             others of ``specs.ModelSpec``. With ``untied`` positions are scored apart, and none are
-            added. With several, every start is compared with each.
+            added. With several, every start is compared with each. By default positions are told
+            once and twice, since telling them twice may be the best of every task of ``starts``.
+            Rotary positions need an even width; starts of an odd one are not compared with them.
         multiplier: What the table's rows are multiplied by after the look-up.
         tokenizer: The tokenizer of word vectors; None for spaCy's where it is installed.
     """
@@ -70,7 +79,7 @@ class Settings:
     most_held_out: int = 1000
     max_length: int = 64
     positions: str = "sinusoidal"
-    attention: Sequence[str] = ("plain",)
+    attention: Sequence[str] = ("plain", "rotary")
     multiplier: str = "sqrt(D)"
     tokenizer: str | None = None
 
@@ -121,6 +130,12 @@ class Start:
     sigma: float | None
     spec: RunSpec = field(repr=False)
     attention: str = "plain"
+
+    @property
+    def turns(self) -> bool:
+        """Whether rotary positions can turn its queries and keys: their width is even."""
+        assert self.spec.model is not None
+        return self.spec.model.dim // self.spec.model.heads % 2 == 0
 
     def run(self, seed: int) -> RunSpec:
         """The run of a seed."""
@@ -189,7 +204,7 @@ def starts_of(
 ) -> list[Start]:
     """The starts: each init with each set of vectors, or at each width where it needs none.
 
-    With several kinds of attention each of these comes with each of them.
+    With several kinds of attention each of these comes with each of them that its width allows.
 
     Args:
         task: The task.
@@ -236,7 +251,12 @@ def starts_of(
         _with_attention(start, attention, several=len(kinds) > 1)
         for attention in kinds
         for start in starts.values()
+        if attention != "rotary" or start.turns
     ]
+    if not every:
+        raise InputError(
+            "rotary positions need an even width, which no start has; name another --attention"
+        )
     if len(every) < 2:
         raise InputError(
             "there is one start, and nothing to compare it with; name more --vectors, --inits or "
@@ -248,7 +268,7 @@ def starts_of(
 def _with_attention(start: Start, attention: str, *, several: bool) -> Start:
     """A start with a kind of attention, which its label names where there are several."""
     assert start.spec.model is not None
-    label = f"{start.label}, {attention}" if several and attention != "plain" else start.label
+    label = f"{start.label} + {attention}" if several and attention != "plain" else start.label
     spec = replace(start.spec, model=replace(start.spec.model, attention=attention))
     if attention == "untied":
         spec = replace(spec, positions=replace(spec.positions, kind="none"))
@@ -289,6 +309,10 @@ def _spec(task: GivenTask, words: str, dim: int, table: TableSpec, settings: Set
 
 
 def _heads(dim: int) -> int:
-    """How many heads a model has: as many as make them about ``HEAD_WIDTH`` wide."""
+    """How many heads a model has: as many as make them about ``HEAD_WIDTH`` wide.
+
+    Heads of a model of an even width have an even one, as rotary positions need.
+    """
     divisors = (heads for heads in range(1, dim + 1) if dim % heads == 0)
-    return min(divisors, key=lambda heads: abs(dim / heads - HEAD_WIDTH))
+    known = (heads for heads in divisors if dim % 2 or dim // heads % 2 == 0)
+    return min(known, key=lambda heads: abs(dim / heads - HEAD_WIDTH))
