@@ -48,6 +48,28 @@ def told_of(
     return {name: found[name] for name in quantities if name in found}
 
 
+def compute_of(
+    session: Session, runs: Iterable[RunSpec], before: Mapping[str, float] | None
+) -> Mapping[str, float]:
+    """How many of some runs the store has, and how many hours of a core they took.
+
+    Args:
+        session: Has the results.
+        runs: The runs.
+        before: What was told before, which is kept where it has more runs.
+    """
+    results = [result for run in set(runs) if (result := session.result(run)) is not None]
+    hours = sum(result.provenance["seconds"] for result in results) / 3600
+    found = {"runs": len(results), "hours": round(hours, 2)}
+    return before if before is not None and before["runs"] > found["runs"] else found
+
+
+def compute_line(told: Mapping[str, Mapping[str, float]]) -> str:
+    """What groups of runs took, in words."""
+    words = [f"{name} {of['runs']:,} runs, {of['hours']:.1f} hours" for name, of in told.items()]
+    return f"Trained, in hours of one core: {'; '.join(words)}."
+
+
 def mean_of(told: Mapping[str, Sequence[float]], name: str) -> float | None:
     """The mean of a quantity that was told; None where it was not."""
     return statistics.fmean(told[name]) if name in told else None

@@ -19,12 +19,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from arms import runs_of, told_of, train
+from arms import compute_line, compute_of, runs_of, told_of, train
 from pages import Values, estimate, spread, table, write_parts
 
 from embinit.claims.comparisons import Quantity
 from embinit.claims.noise_floor import FIRST_SEED
 from embinit.papers.starts import (
+    BASELINE,
     RANKED_ON_REAL_TEXT,
     REAL_STARTS,
     STARTS,
@@ -136,7 +137,10 @@ def main() -> None:
     told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     of_kind = told.setdefault("geometries" if options.geometries else "starts", {})
     half = HALVES[options.first < FIRST_SEED]
-    of_kind[half] = measured(arms, session, seeds, of_kind.get(half, {}))
+    before = of_kind.get(half, {})
+    every = runs_of([arm for starts in arms.values() for arm in starts.values()], seeds)
+    compute = compute_of(session, every, before.get("compute"))
+    of_kind[half] = measured(arms, session, seeds, before) | {"compute": compute}
     RESULTS.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
     write(told)
 
@@ -150,7 +154,9 @@ def write(told: Mapping[str, Any]) -> None:
         tables["ranking"] = ranking_table(told["starts"])
     for half in HALVES:
         if half in told.get("geometries", {}):
-            tables["geometries"] = geometries_table(told["geometries"][half])
+            of_half = told["geometries"][half]
+            compute = compute_line({half: of_half["compute"]})
+            tables["geometries"] = [*geometries_table(of_half), "", compute]
     write_parts(PAGE, Path(__file__).name, tables)
 
 
@@ -181,6 +187,8 @@ def geometries_table(told: Mapping[str, Any]) -> list[str]:
             for name, of in told["scores"].items()
             if name.startswith(source)
         }
+        if not any(BASELINE in of for of in of_source.values()):
+            continue
         rows = [
             [
                 STARTS[name].told(source),

@@ -4,7 +4,8 @@ The claims on ``starts`` compare arms, and say which way. This tells how much: f
 they train (and from others, which it trains where the store lacks them) each start's mean, what it
 costs against the best of its task (Hsu's multiple comparisons with the best, ``claims.best``), and
 a figure. Starts are ranked twice: on seeds from 5000 on, which were explored, and on the claims'
-own. What a start does to words and positions before any training needs no seeds but one.
+own; once at the task's rate, and once each at its own best rate of the explored seeds. What a
+start does to words and positions before any training needs no seeds but one.
 
     python benchmarks/starts.py STORE --from 5000   seeds that no claim uses
     python benchmarks/starts.py STORE               the claims' own
@@ -28,7 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from arms import mean_of, runs_of, told_of, train
+from arms import compute_line, compute_of, mean_of, runs_of, told_of, train
 from pages import Values, best_bold, estimate, spread, svg, table, text, write_parts
 from torch import Tensor
 from torch.nn import functional as F
@@ -52,6 +53,7 @@ from embinit.randomness import stream
 from embinit.report.charts import Axis
 from embinit.runs.session import Session
 from embinit.runs.store import Store
+from embinit.specs import RunSpec
 from embinit.tables.start import start_tables
 
 HERE = Path(__file__).parent
@@ -67,8 +69,14 @@ HALVES = ("explored", "confirmed")
 
 COLOURS = {"trained": "#1f6f8b", "frozen": "#c0562f"}
 
-RATES = (0.5, 1.0, 2.0)
+RATES = (0.5, 1.0, 2.0, 4.0)
 """The learning rates that are searched, over the registered one."""
+
+
+def rate_kind(kind: str, times: float) -> str:
+    """The kind of arms at so many times the rate, of tables that are trained or frozen."""
+    return f"{'' if kind == 'trained' else f'{kind}, '}rate {times:g}"
+
 
 LONGER = 4
 """How many times as long a run is trained to see what time alone does."""
@@ -79,8 +87,11 @@ MORE = MicrocosmTask("micro-sentiment-four-times", "classification", 2, judge, (
 ON_SENTIMENT = ("xavier", "standardised", "centred", "equal-rows", "shuffled", "norms")
 """The starts that explain what happens on sentiment."""
 
+TUNED = {"trained": "tuned", "frozen": "frozen, tuned"}
+"""The arms with each start at its own best rate, of tables that are trained and frozen."""
+
 FURTHER = {
-    **{f"{frozen}rate {times:g}": 3 for frozen in ("", "frozen, ") for times in RATES},
+    **{rate_kind(kind, times): 3 for kind in COLOURS for times in RATES},
     "more seeds": 12,
     "longer": 5,
     "more": 5,
@@ -99,10 +110,10 @@ def arms_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]:
 
 def further_arms_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]:
     """Arms on explored seeds alone: other rates, and on sentiment more seeds and epochs."""
-    kinds = {"": experiment, "frozen, ": experiment.still()}
+    kinds = {"trained": experiment, "frozen": experiment.still()}
     further = {
-        f"{frozen}rate {times:g}": {name: of_kind.at_rate(times).start(name) for name in STARTS}
-        for frozen, of_kind in kinds.items()
+        rate_kind(kind, times): {name: of_kind.at_rate(times).start(name) for name in STARTS}
+        for kind, of_kind in kinds.items()
         for times in RATES
     }
     if experiment.role == "sentiment":
@@ -112,6 +123,42 @@ def further_arms_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity
         more = replace(experiment, data=replace(experiment.data, task=MORE.name))
         further["more"] = {name: more.start(name) for name in ON_SENTIMENT}
     return further
+
+
+def best_rate(told: Mapping[str, Mapping[str, Values]], kind: str, name: str) -> float | None:
+    """The rate with the highest mean on explored seeds, over the task's; None unless all are told.
+
+    Args:
+        told: A task's arms on explored seeds alone.
+        kind: Whether tables are trained or frozen.
+        name: The start.
+    """
+    means = {times: mean_of(told.get(rate_kind(kind, times), {}), name) for times in RATES}
+    known = {times: mean for times, mean in means.items() if mean is not None}
+    return max(known, key=known.__getitem__) if len(known) == len(RATES) else None
+
+
+def tuned_arms_of(
+    experiment: StartExperiment, told: Mapping[str, Mapping[str, Values]]
+) -> dict[str, dict[str, Quantity]]:
+    """Every start at the rate that was best for it on explored seeds, trained and frozen."""
+    kinds = {"trained": experiment, "frozen": experiment.still()}
+    return {
+        TUNED[kind]: {
+            name: of_kind.at_rate(times).start(name)
+            for name in STARTS
+            if (times := best_rate(told, kind, name)) is not None
+        }
+        for kind, of_kind in kinds.items()
+    }
+
+
+def every_arm_of(
+    experiment: StartExperiment, further: Mapping[str, Any]
+) -> dict[str, dict[str, Quantity]]:
+    """All kinds of arms; those at best rates as far as these are known."""
+    tuned = tuned_arms_of(experiment, further.get(experiment.role, {}))
+    return arms_of(experiment) | further_arms_of(experiment) | tuned
 
 
 def sums_of(experiment: StartExperiment) -> dict[str, dict[str, float]]:
@@ -167,23 +214,29 @@ def adjectives(table_of: Tensor, vocabulary: Vocabulary) -> dict[str, float]:
 
 
 def measured(
-    session: Session, seeds: Mapping[str, Sequence[int]], before: Mapping[str, Any]
+    session: Session,
+    seeds: Mapping[str, Sequence[int]],
+    before: Mapping[str, Any],
+    further: Mapping[str, Any],
 ) -> dict[str, Any]:
     """What each start scores on each task, one value a seed.
 
     Args:
         session: Has the results.
         seeds: The seeds of each kind of arms.
-        before: What was told of the same seeds before, which is kept of arms that were not run.
+        before: What was told of the same seeds before, which is kept of arms that were not run;
+            not of those at a start's own best rate, which may have been another.
+        further: What was told of explored seeds alone, from which the best rates are.
     """
 
-    def found(role: str, kind: str, arms: Mapping[str, Quantity]) -> dict[str, Values]:
-        return told_of(arms, session, seeds[kind], before.get(role, {}).get(kind, {}))
+    def found(role: str, kind: str, arms: Mapping[str, Quantity]) -> dict[str, list[float]]:
+        kept = {} if kind in TUNED.values() else before.get(role, {}).get(kind, {})
+        return told_of(arms, session, seeds[kind], kept)
 
     return {
         experiment.role: {
             kind: found(experiment.role, kind, arms)
-            for kind, arms in (arms_of(experiment) | further_arms_of(experiment)).items()
+            for kind, arms in every_arm_of(experiment, further).items()
             if kind in seeds
         }
         for experiment in experiments("micro")
@@ -200,31 +253,48 @@ def main() -> None:
     parser.add_argument("--starts", nargs="+", choices=STARTS, help="train these alone")
     options = parser.parse_args()
     explored = options.first >= FIRST_SEED
-    seeds = {kind: range(options.first, options.first + options.seeds) for kind in COLOURS}
-    further = {kind: range(FIRST_SEED, FIRST_SEED + of) for kind, of in FURTHER.items()}
+    every = [*TUNED, *TUNED.values()]
+    seeds = {kind: range(options.first, options.first + options.seeds) for kind in every}
+    of_further = {kind: range(FIRST_SEED, FIRST_SEED + of) for kind, of in FURTHER.items()}
     session = Session(
         Store(options.store), None, "cpu", may_train=not options.no_train, tasks=[MORE]
     )
     told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
-    if not options.no_train:
-        wanted = seeds | (further if explored and not options.starts else {})
-        runs = [
-            run
-            for experiment in experiments("micro")
-            for kind, arms in (arms_of(experiment) | further_arms_of(experiment)).items()
-            for name, arm in arms.items()
-            if not options.starts or name in options.starts
-            for run in runs_of([arm], wanted.get(kind, ()))
-        ]
-        train(session, runs)
+    further = told.get("further", {})
+    train(session, wanted(seeds, further, options.starts))
+    if explored:
+        if not options.starts:
+            train(session, wanted(of_further, further, None))
+        further = told["further"] = measured(session, of_further, further, {})
+        told["sums"] = {each.role: sums_of(each) for each in experiments("micro")}
     half, of = HALVES[not explored], list(seeds["trained"])
     before = told.get(half, {})
     kept = before["scores"] if before.get("seeds") == of else {}
-    told[half] = {"seeds": of, "scores": measured(session, seeds, kept)}
-    if explored:
-        told["sums"] = {each.role: sums_of(each) for each in experiments("micro")}
-        told["further"] = measured(session, further, told.get("further", {}))
+    told[half] = {"seeds": of, "scores": measured(session, seeds, kept, further)}
+    every = wanted(seeds, further, None) + (wanted(of_further, further, None) if explored else [])
+    counted = told.setdefault("compute", {})
+    counted[half] = compute_of(session, every, counted.get(half))
     save(told)
+
+
+def wanted(
+    seeds: Mapping[str, Sequence[int]], further: Mapping[str, Any], only: Sequence[str] | None
+) -> list[RunSpec]:
+    """The runs of the starts' arms on their seeds.
+
+    Args:
+        seeds: The seeds of each kind of arms.
+        further: What was told of explored seeds alone, from which the best rates are.
+        only: The starts; None for all.
+    """
+    arms = [
+        (kind, arm)
+        for experiment in experiments("micro")
+        for kind, of_kind in every_arm_of(experiment, further).items()
+        for name, arm in of_kind.items()
+        if only is None or name in only
+    ]
+    return [run for kind, arm in arms for run in runs_of([arm], seeds.get(kind, ()))]
 
 
 def save(told: Mapping[str, Any]) -> None:
@@ -269,7 +339,9 @@ def ranking(scores: Mapping[str, Values]) -> dict[str, Cost]:
 def over_all(scores: Mapping[str, Mapping[str, Mapping[str, Values]]], kind: str) -> dict[str, Any]:
     """Each start's mean over the tasks, seed by seed, in margins of the task."""
     margins = {each.role: each.margin for each in experiments("micro")}
-    names = [name for name in STARTS if all(name in of_task[kind] for of_task in scores.values())]
+    names = [
+        name for name in STARTS if all(name in of_task.get(kind, {}) for of_task in scores.values())
+    ]
     return {
         name: [
             statistics.fmean(of_seed)
@@ -289,15 +361,17 @@ def write(told: Mapping[str, Any]) -> None:
     if half is not None:
         (DOCS / "starts.svg").write_text(figure(half["scores"]), "utf-8")
         tables["seeds"] = [seeds_line(told)]
+        tables["compute"] = [compute_line(told["compute"])] if "compute" in told else []
         tables["answer"] = answer_table(half["scores"], TWICE, "what attention adds")
         tables["apart"] = answer_table(half["scores"], INSTEAD, "what scoring them apart gains")
-        tables["scores trained"] = scores_table(half["scores"], "trained")
-        tables["scores frozen"] = scores_table(half["scores"], "frozen")
-    for kind in COLOURS:
+        for kind in (*TUNED, *TUNED.values()):
+            tables[f"scores {kind}"] = scores_table(half["scores"], kind)
+    for kind, tuned in TUNED.items():
         tables[f"ranking {kind}"] = ranking_table(told, kind)
+        tables[f"ranking {tuned}"] = ranking_table(told, tuned)
     if "further" in told:
-        for kind, frozen in {"trained": "", "frozen": "frozen, "}.items():
-            tables[f"rates {kind}"] = rates_table(told["further"], frozen)
+        for kind in TUNED:
+            tables[f"rates {kind}"] = rates_table(told["further"], kind)
         tables["sentiment"] = sentiment_table(told)
     for page in PAGES:
         write_parts(page, Path(__file__).name, tables)
@@ -346,7 +420,7 @@ def scores_table(scores: Mapping[str, Any], kind: str) -> list[str]:
     """Mean and standard deviation of each start on each task."""
     rows = []
     for name in STARTS:
-        found = [of_task[kind].get(name) for of_task in scores.values()]
+        found = [of_task.get(kind, {}).get(name) for of_task in scores.values()]
         if all(found):
             rows.append([label(name), *map(spread, found)])
     return table(["start", *scores], rows)
@@ -360,20 +434,20 @@ INSTEAD = {"xavier": "xavier-untied", "standardised": "untied", "bert": "bert-un
 
 
 def answer_table(scores: Mapping[str, Any], pairs: Mapping[str, str], says: str) -> list[str]:
-    """What starts with added positions score, and what others gain on them, with intervals."""
+    """What starts with added positions score, and what others gain, each at its best rate."""
     rows = []
     for name, twice in pairs.items():
         cells = []
-        for kind in COLOURS:
+        for kind in TUNED.values():
             for of in scores.values():
-                before, after = of[kind].get(name), of[kind].get(twice)
+                before, after = of.get(kind, {}).get(name), of.get(kind, {}).get(twice)
                 if before is None or after is None:
                     cells.append("–")
                     continue
                 gains = [b - a for a, b in zip(before, after, strict=True)]
                 cells.append(f"{statistics.fmean(before):.0f}, {estimate(gains).told(0)}")
         rows.append([label(name), *cells])
-    head = [f"{role}, {kind}" for kind in COLOURS for role in scores]
+    head = [f"{role}, {kind}" for kind in TUNED for role in scores]
     return table([f"positions added alone, and {says}", *head], rows)
 
 
@@ -415,7 +489,7 @@ def costs_table(left: Mapping[str, Mapping[str, Cost]], labels: Mapping[str, str
 def ranking_table(told: Mapping[str, Any], kind: str) -> list[str]:
     """For each task and over all: who may be the best."""
     halves = [
-        {role: of[kind] for role, of in scores.items()}
+        {role: of.get(kind, {}) for role, of in scores.items()}
         | {"over all, margins": over_all(scores, kind)}
         for scores in (told[half]["scores"] for half in HALVES if half in told)
     ]
@@ -433,17 +507,19 @@ def cost_cell(cost: Cost | None) -> str:
     return f"{'★ ' if cost.candidate else ''}{cost.low:.1f} to {cost.high:.1f}"
 
 
-def rates_table(scores: Mapping[str, Any], frozen: str) -> list[str]:
+def rates_table(scores: Mapping[str, Any], kind: str) -> list[str]:
     """The means at the rates, on the same explored seeds for each start, the highest bold.
 
     Args:
         scores: What was told of explored seeds alone.
-        frozen: How the kinds of arms with such tables begin.
+        kind: Whether tables are trained or frozen.
     """
     rows = []
     for name in STARTS:
-        kinds = [[of.get(f"{frozen}rate {t:g}", {}) for t in RATES] for of in scores.values()]
-        means = [[mean_of(kind, name) for kind in of_task] for of_task in kinds]
+        of_rates = [
+            [of.get(rate_kind(kind, times), {}) for times in RATES] for of in scores.values()
+        ]
+        means = [[mean_of(each, name) for each in of_task] for of_task in of_rates]
         if any(mean is not None for of_task in means for mean in of_task):
             rows.append([label(name), *(" / ".join(best_bold(of_task)) for of_task in means)])
     return table(["start", *scores], rows)

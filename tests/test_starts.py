@@ -224,15 +224,55 @@ def test_what_was_told_of_other_starts_is_kept(benchmark):
             return make_result(run, bleu=7.0) if run == trained else None
 
     before = {experiment.role: {"trained": {"xavier": [1.0], "untied": [2.0]}}}
-    told = benchmark.measured(Fake(), {"trained": [0], "frozen": [0]}, before)
+    told = benchmark.measured(Fake(), {"trained": [0], "frozen": [0]}, before, {})
     assert told[experiment.role] == {"trained": {"xavier": [1.0], "untied": [7.0]}, "frozen": {}}
+
+
+def test_a_start_is_ranked_at_the_rate_that_was_best_on_explored_seeds(benchmark):
+    """It needs all rates; what was told at another rate is not kept."""
+    experiment = EVERY[0]
+    rates = benchmark.RATES
+    means = dict(zip(rates, (1.0, 2.0, 4.0, 3.0), strict=True))
+    further = {benchmark.rate_kind("trained", t): {"untied": [of]} for t, of in means.items()}
+    assert benchmark.best_rate(further, "trained", "untied") == 2.0
+    assert benchmark.best_rate(further, "trained", "xavier") is None
+    assert benchmark.best_rate(further, "frozen", "untied") is None
+    tuned = benchmark.tuned_arms_of(experiment, further)
+    assert tuned["frozen, tuned"] == {}
+    [run] = tuned["tuned"]["untied"].runs_of(0)
+    assert run == run_of(experiment.at_rate(2.0).start("untied"))
+    assert run.training.lr == 2 * run_of(experiment.start("untied")).training.lr
+
+    class Empty:
+        def result(self, run):
+            return None
+
+    before = {experiment.role: {"tuned": {"untied": [9.0]}}}
+    told = benchmark.measured(Empty(), {"tuned": [0]}, before, {experiment.role: further})
+    assert told[experiment.role] == {"tuned": {}}
+
+
+def test_compute_is_counted(benchmark):
+    """Runs are counted once, and those that are not stored not at all; less is no news."""
+    run, lacking = (run_of(EVERY[0].start(name)) for name in ("untied", "both"))
+
+    result = replace(make_result(run), provenance={"seconds": 1800.0})
+
+    class Fake:
+        def result(self, asked):
+            return result if asked == run else None
+
+    found = benchmark.compute_of(Fake(), [run, lacking, run], None)
+    assert found == {"runs": 1, "hours": 0.5}
+    assert benchmark.compute_of(Fake(), [run], {"runs": 2, "hours": 0.1})["runs"] == 2
 
 
 def test_the_pages_and_the_figure_tell_what_was_measured(benchmark, tmp_path, monkeypatch):
     """Tables between their marks, a figure that is XML, a start that was not run left out."""
     values = {name: [float(n), n + 1.0, n + 3.0] for n, name in enumerate(STARTS)}
     some = {name: of for name, of in values.items() if name != "raw"}
-    scores = {each.role: {"trained": values, "frozen": some} for each in EVERY}
+    kinds = {"trained": values, "frozen": some, "tuned": values, "frozen, tuned": some}
+    scores = {each.role: kinds for each in EVERY}
     rates = [kind for kind in benchmark.FURTHER if "rate" in kind]
     further = {
         each.role: {kind: {"raw": [10.0 * n]} for n, kind in enumerate(rates)} for each in EVERY
@@ -245,9 +285,11 @@ def test_the_pages_and_the_figure_tell_what_was_measured(benchmark, tmp_path, mo
         "explored": {"seeds": [5000, 5002], "scores": scores},
         "confirmed": {"seeds": [0, 2], "scores": scores},
         "further": further,
+        "compute": {"explored": {"runs": 1234, "hours": 0.7}},
     }
     names = ("sums", "seeds", "scores trained", "scores frozen", "ranking trained")
     names = (*names, "ranking frozen", "rates trained", "rates frozen", "sentiment", "answer")
+    names = (*names, "scores tuned", "scores frozen, tuned", "ranking tuned", "compute")
     page = tmp_path / "starts.md"
     marks = [f"<!-- benchmarks/starts.py: {name} -->\nold\n<!-- end -->" for name in names]
     page.write_text("\n".join(["a", *marks, "b\n"]))
@@ -259,10 +301,11 @@ def test_the_pages_and_the_figure_tell_what_was_measured(benchmark, tmp_path, mo
     assert text.endswith("b\n")
     assert "old" not in text
     assert "Explored: seeds 5000 to 5002; confirmed: seeds 0 to 2." in text
-    assert text.count("| GloVe as it is |") == 4  # before training, its scores, and its rates
+    assert text.count("| GloVe as it is |") == 5  # before training, its scores, and its rates
+    assert "explored 1,234 runs, 0.7 hours." in text
     assert "★ 0.0 to" in text
-    assert "| GloVe as it is |" + " 0.0 / 10.0 / **20.0** |" * 3 in text
-    assert "| GloVe as it is |" + " 30.0 / 40.0 / **50.0** |" * 3 in text
+    assert "| GloVe as it is |" + " 0.0 / 10.0 / 20.0 / **30.0** |" * 3 in text
+    assert "| GloVe as it is |" + " 40.0 / 50.0 / 60.0 / **70.0** |" * 3 in text
     ElementTree.fromstring((tmp_path / "starts.svg").read_text())
 
 
