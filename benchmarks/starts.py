@@ -359,7 +359,8 @@ def write(told: Mapping[str, Any]) -> None:
     tables = {"sums": sums_table(told["sums"])} if "sums" in told else {}
     half = next((told[each] for each in reversed(HALVES) if each in told), None)
     if half is not None:
-        (DOCS / "starts.svg").write_text(figure(half["scores"]), "utf-8")
+        if all(TUNED["trained"] in of for of in half["scores"].values()):
+            (DOCS / "starts.svg").write_text(figure(half["scores"]), "utf-8")
         tables["seeds"] = [seeds_line(told)]
         tables["compute"] = [compute_line(told["compute"])] if "compute" in told else []
         tables["answer"] = answer_table(half["scores"], TWICE, "what attention adds")
@@ -553,8 +554,12 @@ def sentiment_table(told: Mapping[str, Any]) -> list[str]:
 
 
 def figure(scores: Mapping[str, Any]) -> str:
-    """A panel a task: each start with its interval, trained and frozen."""
-    names = [name for name in STARTS if all(name in of["trained"] for of in scores.values())]
+    """A panel a task: each start at its best rate with its interval, trained and frozen."""
+    names = [
+        name
+        for name in STARTS
+        if all(name in of.get(TUNED["trained"], {}) for of in scores.values())
+    ]
     parts, left, wide, row, top = [], 250, 210, 24, 56
     for number, (kind, colour) in enumerate(COLOURS.items()):
         parts.append(f'<circle cx="{left + 80 * number}" cy="16" r="4" fill="{colour}"/>')
@@ -562,10 +567,10 @@ def figure(scores: Mapping[str, Any]) -> str:
     bottom = top + row * len(names)
     for number, (role, of) in enumerate(scores.items()):
         every = {
-            (kind, name): estimate(of[kind][name])
-            for kind in COLOURS
+            (kind, name): estimate(of[tuned][name])
+            for kind, tuned in TUNED.items()
             for name in names
-            if name in of[kind]
+            if name in of.get(tuned, {})
         }
         low = max(0.0, min(each.low for each in every.values()) - 2)
         high = min(100.0, max(each.high for each in every.values()) + 2)
@@ -592,7 +597,7 @@ def figure(scores: Mapping[str, Any]) -> str:
                         f'y2="{y + offset}" stroke="{colour}" stroke-width="2"/>'
                         f'<circle cx="{at[2]:.1f}" cy="{y + offset}" r="3.5" fill="{colour}"/>'
                     )
-    title = "Scores by start, trained and frozen, with 95 % intervals"
+    title = "Scores by start at its best rate, trained and frozen, with 95 % intervals"
     return svg(left + 3 * (wide + 20), bottom + 26, parts, title)
 
 
