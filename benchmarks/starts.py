@@ -560,7 +560,7 @@ def figure(scores: Mapping[str, Any]) -> str:
         for name in STARTS
         if all(name in of.get(TUNED["trained"], {}) for of in scores.values())
     ]
-    parts, left, wide, row, top = [], 250, 210, 24, 56
+    parts, left, wide, row, top = [], 275, 210, 24, 56
     for number, (kind, colour) in enumerate(COLOURS.items()):
         parts.append(f'<circle cx="{left + 80 * number}" cy="16" r="4" fill="{colour}"/>')
         parts.append(text(left + 80 * number + 8, 20, kind))
