@@ -29,8 +29,9 @@ class Estimate(NamedTuple):
 
     def told(self, decimals: int = 1) -> str:
         """The mean, and the interval in brackets."""
-        numbers = (f"{number:.{decimals}f}".replace("-", "−") for number in self)
-        return "{} ({} to {})".format(*numbers)
+        numbers = (round(number, decimals) + 0.0 for number in self)  # -0.0 + 0.0 is 0.0
+        told = (f"{number:.{decimals}f}".replace("-", "−") for number in numbers)
+        return "{} ({} to {})".format(*told)
 
 
 def estimate(values: Values) -> Estimate:

@@ -138,6 +138,36 @@ def best_rate(told: Mapping[str, Mapping[str, Values]], kind: str, name: str) ->
     return max(known, key=known.__getitem__) if len(known) == len(RATES) else None
 
 
+def best_rates(further: Mapping[str, Any]) -> dict[str, dict[str, dict[str, float | None]]]:
+    """Each task's best rate of each start, over the task's, by the kinds of tuned arms."""
+    return {
+        role: {
+            tuned: {name: best_rate(told, kind, name) for name in STARTS}
+            for kind, tuned in TUNED.items()
+        }
+        for role, told in further.items()
+    }
+
+
+def at_best_rates(half: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, Any]:
+    """A half's scores, without the tuned ones of starts whose best rate was another one then."""
+    now, then = best_rates(further), half.get("rates", {})
+
+    def stands(role: str, kind: str, name: str) -> bool:
+        if kind not in TUNED.values():
+            return True
+        rates = [of.get(role, {}).get(kind, {}).get(name) for of in (now, then)]
+        return rates[0] is not None and rates[0] == rates[1]
+
+    return {
+        role: {
+            kind: {name: values for name, values in arms.items() if stands(role, kind, name)}
+            for kind, arms in of_role.items()
+        }
+        for role, of_role in half["scores"].items()
+    }
+
+
 def tuned_arms_of(
     experiment: StartExperiment, told: Mapping[str, Mapping[str, Values]]
 ) -> dict[str, dict[str, Quantity]]:
@@ -224,14 +254,12 @@ def measured(
     Args:
         session: Has the results.
         seeds: The seeds of each kind of arms.
-        before: What was told of the same seeds before, which is kept of arms that were not run;
-            not of those at a start's own best rate, which may have been another.
+        before: What was told of the same seeds before, which is kept of arms that were not run.
         further: What was told of explored seeds alone, from which the best rates are.
     """
 
     def found(role: str, kind: str, arms: Mapping[str, Quantity]) -> dict[str, list[float]]:
-        kept = {} if kind in TUNED.values() else before.get(role, {}).get(kind, {})
-        return told_of(arms, session, seeds[kind], kept)
+        return told_of(arms, session, seeds[kind], before.get(role, {}).get(kind, {}))
 
     return {
         experiment.role: {
@@ -253,8 +281,8 @@ def main() -> None:
     parser.add_argument("--starts", nargs="+", choices=STARTS, help="train these alone")
     options = parser.parse_args()
     explored = options.first >= FIRST_SEED
-    every = [*TUNED, *TUNED.values()]
-    seeds = {kind: range(options.first, options.first + options.seeds) for kind in every}
+    kinds = [*TUNED, *TUNED.values()]
+    seeds = {kind: range(options.first, options.first + options.seeds) for kind in kinds}
     of_further = {kind: range(FIRST_SEED, FIRST_SEED + of) for kind, of in FURTHER.items()}
     session = Session(
         Store(options.store), None, "cpu", may_train=not options.no_train, tasks=[MORE]
@@ -267,13 +295,20 @@ def main() -> None:
             train(session, wanted(of_further, further, None))
         further = told["further"] = measured(session, of_further, further, {})
         told["sums"] = {each.role: sums_of(each) for each in experiments("micro")}
+    for half in HALVES:
+        if half in told:
+            told[half]["scores"] = at_best_rates(told[half], further)
     half, of = HALVES[not explored], list(seeds["trained"])
     before = told.get(half, {})
     kept = before["scores"] if before.get("seeds") == of else {}
-    told[half] = {"seeds": of, "scores": measured(session, seeds, kept, further)}
-    every = wanted(seeds, further, None) + (wanted(of_further, further, None) if explored else [])
+    told[half] = {
+        "seeds": of,
+        "scores": measured(session, seeds, kept, further),
+        "rates": best_rates(further),
+    }
+    runs = wanted(seeds, further, None) + (wanted(of_further, further, None) if explored else [])
     counted = told.setdefault("compute", {})
-    counted[half] = compute_of(session, every, counted.get(half))
+    counted[half] = compute_of(session, runs, counted.get(half))
     save(told)
 
 
@@ -359,7 +394,7 @@ def write(told: Mapping[str, Any]) -> None:
     tables = {"sums": sums_table(told["sums"])} if "sums" in told else {}
     half = next((told[each] for each in reversed(HALVES) if each in told), None)
     if half is not None:
-        if all(TUNED["trained"] in of for of in half["scores"].values()):
+        if all(of.get(TUNED["trained"]) for of in half["scores"].values()):
             (DOCS / "starts.svg").write_text(figure(half["scores"]), "utf-8")
         tables["seeds"] = [seeds_line(told)]
         tables["compute"] = [compute_line(told["compute"])] if "compute" in told else []
@@ -446,7 +481,7 @@ def answer_table(scores: Mapping[str, Any], pairs: Mapping[str, str], says: str)
                     cells.append("–")
                     continue
                 gains = [b - a for a, b in zip(before, after, strict=True)]
-                cells.append(f"{statistics.fmean(before):.0f}, {estimate(gains).told(0)}")
+                cells.append(f"{statistics.fmean(before):.0f}, {estimate(gains).told()}")
         rows.append([label(name), *cells])
     head = [f"{role}, {kind}" for kind in TUNED for role in scores]
     return table([f"positions added alone, and {says}", *head], rows)

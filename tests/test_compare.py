@@ -295,7 +295,7 @@ def test_starts_of_an_odd_width_have_no_rotary_positions(tmp_path, task):
         helpers=False,
     )
     assert [start.attention for start in found.starts] == ["plain", "plain"]
-    assert "odd has no rotary positions: they need an even width." in found.notes
+    assert f"{odd} has an odd width, 15, and is not compared with rotary positions." in found.notes
     alone = replace(TINY, attention=("rotary",))
     opened = open_vectors([str(odd)], "en", alone)
     with pytest.raises(InputError, match="even width, which no start has"):
@@ -304,10 +304,17 @@ def test_starts_of_an_odd_width_have_no_rotary_positions(tmp_path, task):
 
 @for_all(st.integers(1, 1024))
 def test_heads_of_an_even_width_are_even(dim):
-    """So that rotary positions can turn them; they divide the width."""
+    """So that rotary positions can turn them; they divide the width, and none is a sliver."""
     heads = _heads(dim)
     assert dim % heads == 0
     assert dim % 2 or dim // heads % 2 == 0
+    assert dim // heads >= min(dim, 8)
+
+
+def test_vectors_of_usual_widths_have_usual_heads():
+    """From GloVe's 50 dimensions to the 1,024 of large models."""
+    widths = {50: 1, 64: 1, 100: 2, 128: 2, 200: 4, 300: 6, 384: 8, 512: 8, 768: 16, 1024: 16}
+    assert {dim: _heads(dim) for dim in widths} == widths
 
 
 def test_a_budget_of_time_ends_the_looks(tmp_path, task):

@@ -243,13 +243,15 @@ def test_a_start_is_ranked_at_the_rate_that_was_best_on_explored_seeds(benchmark
     assert run == run_of(experiment.at_rate(2.0).start("untied"))
     assert run.training.lr == 2 * run_of(experiment.start("untied")).training.lr
 
-    class Empty:
-        def result(self, run):
-            return None
-
-    before = {experiment.role: {"tuned": {"untied": [9.0]}}}
-    told = benchmark.measured(Empty(), {"tuned": [0]}, before, {experiment.role: further})
-    assert told[experiment.role] == {"tuned": {}}
+    role = experiment.role
+    half = {"scores": {role: {"trained": {"both": [8.0]}, "tuned": {"untied": [9.0]}}}}
+    half["rates"] = benchmark.best_rates({role: further})
+    assert benchmark.at_best_rates(half, {role: further}) == half["scores"]
+    other = further | {benchmark.rate_kind("trained", 0.5): {"untied": [7.0]}}
+    left = {role: {"trained": {"both": [8.0]}, "tuned": {}}}
+    assert benchmark.at_best_rates(half, {role: other}) == left
+    assert benchmark.at_best_rates(half, {}) == left
+    assert benchmark.at_best_rates({"scores": half["scores"]}, {role: further}) == left
 
 
 def test_compute_is_counted(benchmark):

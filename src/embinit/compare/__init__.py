@@ -20,7 +20,13 @@ from embinit.claims.best import Race
 from embinit.compare.result import ComparedStart as ComparedStart
 from embinit.compare.result import Comparison as Comparison
 from embinit.compare.result import load_schema as load_schema
-from embinit.compare.starts import ATTENTION_IN_WORDS, Start, open_vectors, starts_of
+from embinit.compare.starts import (
+    ATTENTION_IN_WORDS,
+    GivenVectors,
+    Start,
+    open_vectors,
+    starts_of,
+)
 from embinit.compare.starts import DEFAULT_INITS as DEFAULT_INITS
 from embinit.compare.starts import Settings as Settings
 from embinit.data.cache import Writer
@@ -101,7 +107,7 @@ def compare(
     session = Session(
         runs, data_dir, device, [(each.name, each.path) for each in opened], tasks=[task]
     )
-    notes = [*_coverage_notes(starts, data_dir), *_attention_notes(starts, settings)]
+    notes = [*_coverage_notes(starts, data_dir), *_attention_notes(starts, opened, settings)]
     for start in starts:
         if (problem := session.problem(start.run(0))) is not None:
             raise InputError(problem)
@@ -161,16 +167,18 @@ def _prepared(task: GivenTask, starts: Sequence[Start], root: Path) -> Path:
     return root
 
 
-def _attention_notes(starts: Sequence[Start], settings: Settings) -> list[str]:
-    """What the kinds of attention are that labels name, and which starts have none."""
+def _attention_notes(
+    starts: Sequence[Start], vectors: Sequence[GivenVectors], settings: Settings
+) -> list[str]:
+    """What the kinds of attention are that labels name, and which vectors come without one."""
     kinds = list(dict.fromkeys(start.attention for start in starts))
     named = [kind for kind in kinds if len(kinds) > 1 and kind in ATTENTION_IN_WORDS]
     notes = [f"{kind}: {ATTENTION_IN_WORDS[kind]}." for kind in named]
     if "rotary" in settings.attention:
         notes += [
-            f"{start.label} has no rotary positions: they need an even width."
-            for start in starts
-            if start.attention == "plain" and not start.turns
+            f"{each.given} has an odd width, {each.dim}, and is not compared with rotary positions."
+            for each in vectors
+            if each.dim % 2
         ]
     return notes
 

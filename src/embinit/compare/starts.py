@@ -7,6 +7,7 @@ vectors is compared with Xavier at its own tokenizer and width too.
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,8 +33,8 @@ HEAD_WIDTH = 48
 """About how wide an attention head is."""
 
 ATTENTION_IN_WORDS = {
-    "relative": "each distance has a learned bias in attention, beside the added positions",
-    "rotary": "attention turns queries and keys by their positions, beside the added positions",
+    "relative": "each distance has a learned bias in attention",
+    "rotary": "attention turns queries and keys by their positions",
     "untied": "attention scores positions apart from the words, and none are added",
 }
 """What the kinds of attention are that labels name."""
@@ -64,7 +65,7 @@ class Settings:
         attention: How attention knows positions beside them: ``plain``, not at all; ``rotary`` and
             others of ``specs.ModelSpec``. With ``untied`` positions are scored apart, and none are
             added. With several, every start is compared with each. By default positions are told
-            once and twice, since telling them twice may be the best of every task of ``starts``.
+            once and twice, since no task of ``starts`` rules the latter out with trained tables.
             Rotary positions need an even width; starts of an odd one are not compared with them.
         multiplier: What the table's rows are multiplied by after the look-up.
         tokenizer: The tokenizer of word vectors; None for spaCy's where it is installed.
@@ -135,7 +136,7 @@ class Start:
     def turns(self) -> bool:
         """Whether rotary positions can turn its queries and keys: their width is even."""
         assert self.spec.model is not None
-        return self.spec.model.dim // self.spec.model.heads % 2 == 0
+        return self.spec.model.dim % 2 == 0
 
     def run(self, seed: int) -> RunSpec:
         """The run of a seed."""
@@ -309,10 +310,10 @@ def _spec(task: GivenTask, words: str, dim: int, table: TableSpec, settings: Set
 
 
 def _heads(dim: int) -> int:
-    """How many heads a model has: as many as make them about ``HEAD_WIDTH`` wide.
+    """How many heads a model has: their width is the nearest to ``HEAD_WIDTH`` by its ratio.
 
     Heads of a model of an even width have an even one, as rotary positions need.
     """
     divisors = (heads for heads in range(1, dim + 1) if dim % heads == 0)
     known = (heads for heads in divisors if dim % 2 or dim // heads % 2 == 0)
-    return min(known, key=lambda heads: abs(dim / heads - HEAD_WIDTH))
+    return min(known, key=lambda heads: abs(math.log(dim / heads / HEAD_WIDTH)))
