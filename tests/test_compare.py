@@ -12,12 +12,10 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from hypothesis import given as for_all
-from hypothesis import strategies as st
 
 from embinit.cli import main
 from embinit.compare import Settings, compare, load_schema
-from embinit.compare.starts import _heads, open_vectors, starts_of
+from embinit.compare.starts import MOST_WIDE, _heads, open_vectors, starts_of
 from embinit.compare.terminal import as_text
 from embinit.data.tasks.given import GivenLabels, GivenPairs
 from embinit.errors import InputError
@@ -302,13 +300,13 @@ def test_starts_of_an_odd_width_have_no_rotary_positions(tmp_path, task):
         starts_of(GivenLabels(task), opened, ("xavier", "pretrained"), alone)
 
 
-@for_all(st.integers(1, 1024))
-def test_heads_of_an_even_width_are_even(dim):
+def test_heads_of_an_even_width_are_even():
     """So that rotary positions can turn them; they divide the width, and none is a sliver."""
-    heads = _heads(dim)
-    assert dim % heads == 0
-    assert dim % 2 or dim // heads % 2 == 0
-    assert dim // heads >= min(dim, 8)
+    for dim in range(1, MOST_WIDE + 1):
+        heads = _heads(dim)
+        assert dim % heads == 0
+        assert dim % 2 or dim // heads % 2 == 0
+        assert dim // heads >= min(dim, 8)
 
 
 def test_vectors_of_usual_widths_have_usual_heads():
