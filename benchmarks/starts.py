@@ -99,21 +99,24 @@ FURTHER = {
 """Arms on explored seeds alone, and how many seeds they have."""
 
 
+def kinds_of(experiment: StartExperiment) -> dict[str, StartExperiment]:
+    """An experiment with its tables trained, and with them frozen."""
+    return {"trained": experiment, "frozen": experiment.still()}
+
+
 def arms_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]:
     """Every start of an experiment, trained and frozen."""
-    still = experiment.still()
     return {
-        "trained": {name: experiment.start(name) for name in STARTS},
-        "frozen": {name: still.start(name) for name in STARTS},
+        kind: {name: of_kind.start(name) for name in STARTS}
+        for kind, of_kind in kinds_of(experiment).items()
     }
 
 
 def further_arms_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]:
     """Arms on explored seeds alone: other rates, and on sentiment more seeds and epochs."""
-    kinds = {"trained": experiment, "frozen": experiment.still()}
     further = {
         rate_kind(kind, times): {name: of_kind.at_rate(times).start(name) for name in STARTS}
-        for kind, of_kind in kinds.items()
+        for kind, of_kind in kinds_of(experiment).items()
         for times in RATES
     }
     if experiment.role == "sentiment":
@@ -172,14 +175,13 @@ def tuned_arms_of(
     experiment: StartExperiment, told: Mapping[str, Mapping[str, Values]]
 ) -> dict[str, dict[str, Quantity]]:
     """Every start at the rate that was best for it on explored seeds, trained and frozen."""
-    kinds = {"trained": experiment, "frozen": experiment.still()}
     return {
         TUNED[kind]: {
             name: of_kind.at_rate(times).start(name)
             for name in STARTS
             if (times := best_rate(told, kind, name)) is not None
         }
-        for kind, of_kind in kinds.items()
+        for kind, of_kind in kinds_of(experiment).items()
     }
 
 
