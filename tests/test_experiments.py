@@ -172,7 +172,7 @@ def test_the_papers_settings_are_table_5s():
 def test_kinds_of_runs_have_limits_of_their_own():
     """What fits of one kind says nothing of another."""
     [narrow] = experiments("micro", ("glove",), ("sentiment",))
-    [wide] = [one for one in experiments("sample", ("glove",)) if one.data.task == "sst2"]
+    [wide] = [one for one in experiments("sample", ("glove",)) if one.data.task == "sst2-sentences"]
     wanted = [
         one.with_sigma(0.1 + number).run("xavier", 0)
         for one in (narrow, wide)

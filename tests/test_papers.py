@@ -116,7 +116,7 @@ def test_scores_are_tables_1_and_7():
         ("Multi30k", 35.9, 44.0),
         ("IWSLT2017", 15.7, 32.4),
     ]
-    sst2 = arms("sample", "bert", "sst2")
+    sst2 = arms("sample", "bert", "sst2-sentences")
     assert rows(sst2["xavier_pretrained"] >= sst2["xavier"]) == [("SST2", 82.0, 81.5)]
     mnli = arms("paper", "glove", "mnli")
     raw, base = mnli["pretrained"], mnli["xavier"]

@@ -198,5 +198,5 @@ def test_the_command_says_what_is_ready_and_what_is_left_out(tmp_path, capsys):
     command = ["prepare", "--tier", "sample", "--data-dir", empty, "--to", str(tmp_path / "some")]
     assert cli.main(command) == 4
     heard = capsys.readouterr()
-    assert "sst2 with glove: left out, " in heard.out
+    assert "sst2-sentences with glove: left out, " in heard.out
     assert "nothing of tier sample could be prepared" in heard.err

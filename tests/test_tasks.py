@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from embinit.data.preparation import prepare
 from embinit.data.tasks import TASKS, Example, rows
+from embinit.data.tasks.sentences import HeldOutSentences, sentences
 from embinit.data.tokenizers import tokenizer
 from embinit.data.vocabulary import EOS, MASK, MASK_WORD, SPECIAL_WORDS, UNK, Vocabulary
 from embinit.errors import InputError
@@ -294,6 +295,85 @@ def test_vocabulary_counts_cuts_and_comes_back():
     assert vocabulary.encode(["b", "c"]) == [6, UNK]
     assert vocabulary.decode([2, 6, 5, EOS, 5]) == ["b", "a"]
     assert vocabulary.special.tolist() == [True] + [False] * 6
+
+
+def reviews(root, rows):
+    """A data directory with these rows of SST-2's training text, and one to validate on."""
+    (root / "sst2").mkdir(exist_ok=True)
+    text = "".join(f"{label}\t{phrase}\n" for phrase, label in rows)
+    (root / "sst2/train.tsv").write_text("label\tsentence\n" + text)
+    (root / "sst2/dev.tsv").write_text("label\tsentence\n1\tworth it .\n")
+    return root
+
+
+words = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=7).map(" ".join)
+
+
+@given(st.lists(words, min_size=1, max_size=25))
+def test_sentences_are_the_phrases_that_are_no_part_of_another(phrases):
+    """Held against Python's own search for a text within a text."""
+
+    def part(one, other):
+        return one != other and f" {one} " in f" {other} "
+
+    found = sentences(phrases)
+    assert set(found) == {one for one in phrases if not any(part(one, other) for other in phrases)}
+    for whole, parts in found.items():
+        assert parts == {one for one in phrases if part(one, whole)}
+
+
+@given(st.lists(words, min_size=2, max_size=25), st.integers(1, 4))
+def test_no_sentence_to_judge_by_was_trained_on(tmp_path_factory, phrases, held_out):
+    """What is trained on is a sentence that was not moved, or a part of one; nothing else is lost.
+
+    The validation split of the task comes first. Each sentence is validated once, with its label.
+    """
+    labels = {phrase: number % 2 for number, phrase in enumerate(phrases)}
+    home = reviews(tmp_path_factory.mktemp("sst2"), [(one, labels[one]) for one in phrases])
+    task = HeldOutSentences("some", "sst2", held_out)
+    whole = sentences(phrases)
+    if len(whole) <= held_out:
+        with pytest.raises(InputError, match=f"has {len(whole)} sentences, and some holds"):
+            task.load(home, Cut())
+        return
+    splits = task.load(home, Cut())
+    moved = [example.text for example in splits.validation[1:]]
+    assert splits.validation[0] == Example("worth it .", label=1)
+    assert len(set(moved)) == len(moved) == held_out
+    assert set(moved) <= set(whole)
+    left = set(whole) - set(moved)
+    trained = [one for one in phrases if one in left or any(one in whole[each] for each in left)]
+    assert splits.train == [Example(one, label=labels[one]) for one in trained]
+    assert all(each.label == labels[each.text] for each in splits.validation[1:])
+    assert splits.test == splits.validation
+    assert len(task.load(home, Cut(train=1, validation=1)).train) == 1
+    assert task.load(home, Cut(validation=1)).validation == splits.validation[:1]
+
+
+def test_the_held_out_sentences_have_a_fingerprint_of_their_own(made):
+    """It changes with the text and with their number."""
+    task = HeldOutSentences("some", "sst2", 3)
+    assert task.fingerprint(made) == f"{TASKS['sst2'].fingerprint(made)}/3 sentences"
+
+
+def test_spaces_do_not_hide_a_part(tmp_path):
+    """SST-2's files end phrases with a space."""
+    rows = [("a  fine film", 1), ("fine film ", 1), ("dull", 0)]
+    splits = HeldOutSentences("some", "sst2", 1).load(reviews(tmp_path, rows), Cut())
+    texts = [example.text.split() for example in (*splits.train, *splits.validation[1:])]
+    assert texts in (
+        [["a", "fine", "film"], ["fine", "film"], ["dull"]],
+        [["dull"], ["a", "fine", "film"]],
+    )
+
+
+@real
+def test_real_sentences_to_judge_by():
+    """SST has 6,920 sentences to train on with their parts (Socher et al. 2013)."""
+    splits = TASKS["sst2-sentences"].load(Path(DATA), Cut(train=30_000))
+    assert (len(splits.train), len(splits.validation)) == (30_000, 3872)
+    assert splits.validation[:872] == TASKS["sst2"].load(Path(DATA), Cut()).validation
+    assert sum(example.text.endswith(".") for example in splits.validation) > 3600
 
 
 @real

@@ -22,8 +22,8 @@ from embinit.papers import Tier
 from embinit.papers.settings import MICRO as MICRO_TASKS
 from embinit.papers.settings import (
     SAMPLE_MULTI30K,
+    SAMPLE_SENTENCES,
     SAMPLE_SOURCES,
-    SAMPLE_SST2,
     SourceSetting,
     TaskSetting,
     micro_source,
@@ -93,10 +93,10 @@ SAMPLE = Settings(
             ),
         )
         for task in (
-            SAMPLE_SST2,
+            SAMPLE_SENTENCES,
             SAMPLE_MULTI30K,
             replace(
-                SAMPLE_SST2,
+                SAMPLE_SENTENCES,
                 role="inference",
                 task="mnli",
                 margin=4.0,
