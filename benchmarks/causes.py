@@ -260,7 +260,7 @@ def search_rates(session: Session) -> None:
     seeds = range(FIRST_SEED, FIRST_SEED + 3)
     arms = {
         heading(each.name): {
-            f"{label}, {times:g}": arm(each.at_rate(times))
+            f"{label}, {times:g}": arm(each.at_rate_times(times))
             for label, arm in COMBINED.items()
             for times in RATE_FACTORS
         }

@@ -115,7 +115,7 @@ def arms_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]:
 def further_arms_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]:
     """Arms on explored seeds alone: other rates, and on sentiment more seeds and epochs."""
     further = {
-        rate_kind(kind, times): {name: of_kind.at_rate(times).start(name) for name in STARTS}
+        rate_kind(kind, times): {name: of_kind.at_rate_times(times).start(name) for name in STARTS}
         for kind, of_kind in kinds_of(experiment).items()
         for times in RATES
     }
@@ -177,7 +177,7 @@ def tuned_arms_of(
     """Every start at the rate that was best for it on explored seeds, trained and frozen."""
     return {
         TUNED[kind]: {
-            name: of_kind.at_rate(times).start(name)
+            name: of_kind.at_rate_times(times).start(name)
             for name in STARTS
             if (times := best_rate(told, kind, name)) is not None
         }

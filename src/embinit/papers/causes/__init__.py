@@ -196,7 +196,7 @@ class TableExperiment(Experiment):
         assert isinstance(changed, TableExperiment)
         return changed
 
-    def at_rate(self, times: float) -> TableExperiment:
+    def at_rate_times(self, times: float) -> TableExperiment:
         """The same experiment, trained at another learning rate.
 
         Args:

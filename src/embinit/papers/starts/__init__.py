@@ -299,7 +299,7 @@ class StartExperiment(Experiment):
         sigma = sigma_at(TRAINED_RATIO, self.dim)
         return self._changed(f"at R = {TRAINED_RATIO:.2g}", sigma=sigma)
 
-    def at_rate(self, times: float) -> StartExperiment:
+    def at_rate_times(self, times: float) -> StartExperiment:
         """The same experiment, trained at another learning rate.
 
         Args:
