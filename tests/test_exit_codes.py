@@ -165,6 +165,14 @@ def test_a_session_that_stops_at_the_first_failure_is_unfinished(session):
     assert "stopping after 1 failures" in document["session"]["unfinished"]
 
 
+def test_a_session_without_claims_ends_as_pytest_does(pytester):
+    """Though it asks for embinit's options: other tools, such as mutmut, read pytest's statuses."""
+    pytester.makepyfile("def test_first():\n    assert 0\n\ndef test_second():\n    assert 0\n")
+    done = pytester.runpytest_inprocess("-x", "--embinit-tier", "sample", "-p", "no:cacheprovider")
+    done.stdout.fnmatch_lines(["*stopping after 1 failures*"])
+    assert done.ret == pytest.ExitCode.TESTS_FAILED
+
+
 def test_a_file_that_cannot_be_collected_is_no_refutation(session, pytester):
     """Its claims have no verdict; pytest itself would end with 1."""
     (pytester.path / "claims").joinpath("test_z.py").write_text("import nowhere_at_all")

@@ -18,6 +18,7 @@ from embinit.claims.paired_tests import (
     Relation,
     Spread,
     Verdict,
+    chance_to_decide,
     compare,
     holm,
     rank_correlation,
@@ -269,6 +270,48 @@ def test_seeds_needed_is_the_solution_of_the_power():
     effect = np.mean(left) / np.std(left, ddof=1)
     theirs = TTestPower().solve_power(effect, None, 0.001, 0.9, alternative="larger")
     assert outcome.seeds_needed == int(np.ceil(theirs))
+
+
+@given(
+    mean=st.floats(-3, 3),
+    n=st.integers(2, 60),
+    share=st.integers(1, 30),
+    relation=st.sampled_from(list(Relation)),
+)
+def test_the_chance_to_decide_is_the_power_at_what_was_seen(mean, n, share, relation):
+    """By statsmodels: the effect is how far the mean lies inside of what it would decide."""
+    alpha, margin = 0.05 / share, 1.0
+    left = mean + np.array([-1.3, -0.4, 0.1, 0.5, 1.1])
+    outcome = compare(left, [0.0] * 5, relation, alpha, margin)
+    bounds = {Relation.BELOW: (0,), Relation.ABOVE: (0,), Relation.NOT_BELOW: (-1,)}
+    bounds |= {Relation.NOT_ABOVE: (1,), Relation.ALIKE: (-1, 1)}
+    depth = min(abs(outcome.difference - bound) for bound in bounds[relation])
+    if not relation.uses_margin:
+        depth = max(depth, margin - abs(outcome.difference))
+    theirs = TTestPower().power(depth / outcome.sd, n, alpha, alternative="larger")
+    found = chance_to_decide(outcome, relation, n, alpha)
+    assert found == pytest.approx(1 if math.isnan(theirs) else theirs, abs=1e-6)
+
+
+def test_the_chance_to_decide_knows_the_registered_spread_and_equal_differences():
+    """Its degrees of freedom count; without a spread the number of seeds says it alone."""
+    left, right = [0.2, 1.0, 0.5], [0.0] * 3
+    alone, pooled = (
+        compare(left, right, Relation.ABOVE, 0.001, 0.0, spread=spread)
+        for spread in (None, Spread(0.1, 9))
+    )
+    for outcome, degrees in ((alone, 0), (pooled, 8)):
+        found = chance_to_decide(outcome, Relation.ABOVE, 6, 0.001)
+        effect = outcome.difference / outcome.sd
+        critical = stats.t.isf(0.001, 5 + degrees)
+        by_scipy = stats.nct.sf(critical, 5 + degrees, effect * math.sqrt(6))
+        assert found == pytest.approx(by_scipy, abs=1e-6)
+    equal = compare([3.0] * 4, [1.0] * 4, Relation.ABOVE, 0.01)
+    assert equal.seeds_needed == 7
+    chances = [chance_to_decide(equal, Relation.ABOVE, n, 0.01) for n in (6, 7, 8)]
+    assert chances == [0.0, 1.0, 1.0]
+    none = compare([1.0] * 4, [1.0] * 4, Relation.ABOVE, 0.01)
+    assert chance_to_decide(none, Relation.ABOVE, 100, 0.01) == 0.0
 
 
 def fewest(effect, alpha):

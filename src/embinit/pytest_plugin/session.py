@@ -785,7 +785,8 @@ class ClaimSession:
         self._open.close()
         if not self._is_worker:
             stopped = session.shouldfail or session.shouldstop
-            if self.unfinished is None and stopped:
+            # Where nothing but other tests is there, pytest's own status stands.
+            if self.unfinished is None and stopped and (self._cases or self._reported):
                 self.unfinished = str(stopped)
             session.exitstatus = self._status(session.exitstatus)
         yield
