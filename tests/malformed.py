@@ -248,7 +248,7 @@ def open_prepared(path: Path) -> tuple[Any, ...]:
 @functools.cache
 def reference() -> bytes:
     """Two claims of the blessed reference, small enough to spoil often."""
-    path = Path(__file__).parents[1] / "reports/reference/verdicts.json"
+    path = Path(__file__).parents[1] / "reports/reference/micro/verdicts.json"
     document = json.loads(path.read_bytes())
     ran = [claim for claim in document["claims"] if claim["comparisons"]][:2]
     return json.dumps({**document, "claims": ran, "audits": document["audits"][:1]}).encode()

@@ -13,12 +13,12 @@ from embinit.report import load_schema, past
 from embinit.report.baseline import bless, changes, compact, read
 
 ROOT = Path(__file__).parents[1]
-REFERENCE = ROOT / "reports/reference"
+REFERENCES = sorted((ROOT / "reports/reference").iterdir())
 
 
-@pytest.fixture(scope="module")
-def document():
-    return read(REFERENCE / "verdicts.json")
+@pytest.fixture(scope="module", params=REFERENCES, ids=lambda path: path.name)
+def document(request):
+    return read(request.param / "verdicts.json")
 
 
 def without_keys(document):
@@ -54,15 +54,17 @@ def test_a_claim_is_a_line(document):
     assert json.loads(changed.rstrip(","))["id"] == document["claims"][7]["id"]
 
 
-def test_the_committed_reference_is_compact_and_has_no_page():
+@pytest.mark.parametrize("reference", REFERENCES, ids=lambda path: path.name)
+def test_the_committed_reference_is_compact_and_has_no_page(reference):
     """The page is rendered anew by ``make claims``; git keeps what guards and what is compared."""
-    text = (REFERENCE / "verdicts.json").read_text(encoding="utf-8")
+    text = (reference / "verdicts.json").read_text(encoding="utf-8")
     document = json.loads(text)
+    assert document["session"]["tier"] == reference.name
     assert text == compact(document)
     entries = [*document["claims"], *document["audits"]]
     assert text.count("\n") < len(entries) + 20
-    assert sorted(path.name for path in REFERENCE.iterdir()) == ["history.jsonl", "verdicts.json"]
-    assert past.read([REFERENCE / past.NAME])
+    assert sorted(path.name for path in reference.iterdir()) == ["history.jsonl", "verdicts.json"]
+    assert past.read([reference / past.NAME])
 
 
 def test_a_blessing_is_a_baseline_again(document, tmp_path):

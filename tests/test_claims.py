@@ -6,6 +6,7 @@ import functools
 import importlib.util
 import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
@@ -26,7 +27,14 @@ from embinit.claims.comparisons import (
     trend,
     verdict_of,
 )
-from embinit.claims.definitions import Claim, Family, comparisons_of, family_rank
+from embinit.claims.definitions import (
+    Claim,
+    Family,
+    argument_of,
+    claim_of,
+    comparisons_of,
+    family_rank,
+)
 from embinit.claims.paired_tests import Verdict
 from embinit.errors import InputError
 from embinit.papers import PAPERS
@@ -418,10 +426,15 @@ def test_the_dose_response_is_scipys_spearman(seed):
 
 
 def test_a_rank_correlation_needs_its_pairs(arms):
-    """Two pairs are always in order; a missing run is missing; a constant ranks nothing."""
+    """Two pairs are always in order; a missing run is missing; a constant ranks nothing.
+
+    The number of seeds is that of each pair too.
+    """
     pair = (arms["pretrained"], arms["xavier"])
     with pytest.raises(InputError, match="at least 3 pairs"):
         rank_correlation([pair, pair])
+    fewer = rank_correlation([pair] * 3).with_seeds(2)
+    assert {fewer.seeds, *(side.seeds for each in fewer.pairs for side in each)} == {2}
     assert rank_correlation([pair] * 3).values(lambda run: None) == [None] * 5
     for name in ("bleu", "sigma"):
         part = functools.partial(make_result, **{name: 1.0})
@@ -692,3 +705,71 @@ def test_a_dose_without_a_number_is_none(arms, lacking):
         arms["pretrained"], arms["xavier"], 0, lambda run: make_result(run, sigma=0.0, bleu=4.0)
     )
     assert flat is None
+
+
+def test_what_is_no_claim_is_told_by_its_name():
+    """And by its text, where it has no name."""
+    told = re.escape(" is no claim; decorate it: @claim(id, says=…, family=…, on=…)")
+    with pytest.raises(InputError, match=f"^test_nothing{told}$"):
+        claim_of(named("test_nothing"))
+    with pytest.raises(InputError, match=f"^7{told}$"):
+        claim_of(7)
+
+
+def named(name):
+    def nothing():
+        pass
+
+    nothing.__name__ = name
+    return nothing
+
+
+@pytest.mark.parametrize(
+    ("test", "taken"),
+    [(lambda: None, "takes nothing"), (lambda arms, other: None, "takes arms, other")],
+)
+def test_a_claim_takes_its_experiment_alone(test, taken):
+    told = f"a claim takes its experiment alone, as in def test_it(arms); this one {taken}"
+    with pytest.raises(InputError, match=f"^{re.escape(told)}$"):
+        argument_of(test)
+
+
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [
+        (None, "family 'mine' has no size; say how many claims it has: Family(…, size=…)"),
+        (0, "family 'mine' can't have 0 claims; count them"),
+        (
+            {"sample": 4, "paper": 2},
+            "family 'mine' has no size for tier 'micro'; register one beside sample, paper",
+        ),
+    ],
+)
+def test_a_family_without_a_size_has_no_share(size, told):
+    """Each message says what to name."""
+    with pytest.raises(InputError, match=f"^{re.escape(told)}$"):
+        Family("mine", size).share("micro")
+    assert Family("mine", {"micro": 4}).share("micro") == 0.05 / 4
+
+
+def test_the_first_wrong_comparison_is_told_though_the_claim_catches_it():
+    """What a claim hides is no less wrong, and the second mistake may follow from the first."""
+    [experiment] = experiments("micro", ("glove",), ("sentiment",))
+
+    def stated(arms):
+        with suppress(InputError):
+            assert arms["pretrained"] < arms["xavier"]
+        try:  # noqa: SIM105 - another way to catch it
+            assert arms["xavier"] < arms["pretrained"]
+        except InputError:
+            pass
+
+    with pytest.raises(InputError, match="without 'with' around what may fail"):
+        comparisons_of(stated, experiment)
+
+    def unasserted(arms):
+        assert arms["pretrained"] < arms["xavier"]
+        arms["xavier"] < arms["pretrained"]  # noqa: B015 - the mistake
+
+    with pytest.raises(InputError, match=r"line \d+: Xavier < .* is compared and never asserted$"):
+        comparisons_of(unasserted, experiment)

@@ -55,7 +55,7 @@ def test_code_of_the_documents_runs(code):
     """In a process of its own, since it may register things; its claims are read, not trained."""
     ran = subprocess.run(
         [sys.executable, "-W", "error", "-c", code + READ_CLAIMS],
-        cwd=ROOT / "reports/reference",  # where a verdicts.json is
+        cwd=ROOT / "reports/reference/micro",  # where a verdicts.json is
         capture_output=True,
         text=True,
         check=False,

@@ -23,7 +23,7 @@ from embinit.data.schema import mismatch
 from embinit.errors import InputError, Status, printable
 from embinit.report import baseline, load_schema, past, render, write_report
 
-REFERENCE = Path(__file__).parents[1] / "reports/reference/verdicts.json"
+REFERENCE = Path(__file__).parents[1] / "reports/reference/micro/verdicts.json"
 WHOLE = json.loads(REFERENCE.read_bytes())
 SMALL = {**WHOLE, "claims": [claim for claim in WHOLE["claims"] if claim["comparisons"]][:2]}
 

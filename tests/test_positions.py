@@ -156,6 +156,11 @@ def test_bad_input_is_named() -> None:
         table("sinusoidal", 0, 4)
     with pytest.raises(InputError, match=r"unknown multiplier 'two'.*one, sqrt\(D\)"):
         multiplier("two", 4)
+    assert [multiplier(kind, 4) for kind in ("8", "0.5", "1e-3")] == [8, 0.5, 1e-3]
+    for kind in ("0", "-1", "inf", "nan"):
+        told = f"^can't multiply by {kind}: name a finite number above 0$"
+        with pytest.raises(InputError, match=told):
+            multiplier(kind, 4)
 
 
 @modest

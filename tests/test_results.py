@@ -1,4 +1,4 @@
-"""The page of results is that of the committed reference, and counts what the document has."""
+"""The pages of results are those of the committed references, and count what these have."""
 
 from __future__ import annotations
 
@@ -21,14 +21,20 @@ def results():
         return importlib.import_module("results")
 
 
-@pytest.fixture(scope="module")
-def document(results):
-    return read(results.VERDICTS)
+@pytest.fixture(scope="module", params=["micro", "sample"])
+def document(results, request):
+    return read(results.REFERENCE / request.param / "verdicts.json")
 
 
 def test_the_committed_page_is_that_of_the_committed_reference(results, document):
     """No figure of it was copied by hand; ``make results`` writes it anew."""
-    assert results.PAGE.read_text(encoding="utf-8") == results.page(document), "run make results"
+    kept = results.PAGES[document["session"]["tier"]]
+    assert kept.read_text(encoding="utf-8") == results.page(document), "run make results"
+
+
+def test_every_reference_has_a_page(results):
+    """A tier that is blessed is told."""
+    assert {path.name for path in results.REFERENCE.iterdir()} == set(results.PAGES)
 
 
 def test_every_claim_and_audit_is_on_the_page(results, document):

@@ -17,7 +17,7 @@ from embinit.runs.store import Store
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/trust.md").read_text("utf-8")
-WHOLE = json.loads((ROOT / "reports/reference/verdicts.json").read_bytes())
+WHOLE = json.loads((ROOT / "reports/reference/micro/verdicts.json").read_bytes())
 
 
 def test_each_line_names_a_test_that_is_there():

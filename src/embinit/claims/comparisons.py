@@ -469,7 +469,7 @@ class Comparison:
         if (reader := _reader.get(None)) is not None:
             reader.made.append((self, _line_outside()))
 
-    # mutmut calls what it changes through a function of its own, which isn't the claim's frame.
+    # mutmut calls what it changes through a function of its own, whose frame is not the claim's.
     def __bool__(self) -> bool:  # pragma: no mutate block
         """Hands the comparison to the reader, so that a claim can ``assert`` it.
 
@@ -643,7 +643,7 @@ class Reader:
         return True
 
 
-def _line_outside() -> int:
+def _line_outside() -> int:  # pragma: no mutate block - frames, as in __bool__
     """The line that makes a comparison, outside of this module."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__") == __name__:

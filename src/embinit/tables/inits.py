@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -261,27 +262,24 @@ def xavier_norms(
     return scale(torch.nn.functional.normalize(drawn, dim=1) * norms, special, sigma)
 
 
-def _of_geometry(change: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
-    """An init that changes the vectors' geometry, at Xavier's sigma. Nothing is drawn."""
-
-    def make(
-        vectors: Float[Tensor, "N D"],
-        special: Bool[Tensor, "N"],
-        generator: torch.Generator,
-        counts: Float[Tensor, "N"],
-    ) -> Float[Tensor, "N D"]:
-        rows = change(ordinary_rows(vectors, special), ordinary_rows(counts, special))
-        table = _with_special_rows(rows.float(), special)
-        return scale(table, special, xavier_sigma(*vectors.shape))
-
-    return make
+def _of_geometry(
+    change: Callable[[Tensor, Tensor], Tensor],
+    vectors: Float[Tensor, "N D"],
+    special: Bool[Tensor, "N"],
+    generator: torch.Generator,
+    counts: Float[Tensor, "N"],
+) -> Float[Tensor, "N D"]:
+    """Changes the vectors' geometry, at Xavier's sigma. Nothing is drawn."""
+    rows = change(ordinary_rows(vectors, special), ordinary_rows(counts, special))
+    table = _with_special_rows(rows.float(), special)
+    return scale(table, special, xavier_sigma(*vectors.shape))
 
 
-pretrained_centred = _of_geometry(geometry.centred)
-pretrained_equal_rows = _of_geometry(geometry.equal_rows)
-pretrained_all_but_the_top = _of_geometry(geometry.all_but_the_top)
-pretrained_whitened = _of_geometry(geometry.whitened)
-pretrained_spared = _of_geometry(geometry.spared)
+pretrained_centred = partial(_of_geometry, geometry.centred)
+pretrained_equal_rows = partial(_of_geometry, geometry.equal_rows)
+pretrained_all_but_the_top = partial(_of_geometry, geometry.all_but_the_top)
+pretrained_whitened = partial(_of_geometry, geometry.whitened)
+pretrained_spared = partial(_of_geometry, geometry.spared)
 
 
 def complete(
