@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import math
 import re
 from collections import Counter
 from contextlib import suppress
@@ -31,11 +32,13 @@ from embinit.claims.definitions import (
     Claim,
     Family,
     argument_of,
+    claim,
     claim_of,
     comparisons_of,
     family_rank,
 )
 from embinit.claims.paired_tests import Verdict
+from embinit.claims.statements import Statement
 from embinit.errors import InputError
 from embinit.papers import PAPERS
 from embinit.papers.kim2024 import (
@@ -773,3 +776,90 @@ def test_the_first_wrong_comparison_is_told_though_the_claim_catches_it():
 
     with pytest.raises(InputError, match=r"line \d+: Xavier < .* is compared and never asserted$"):
         comparisons_of(unasserted, experiment)
+
+
+MINE = Family("mine/f", 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (
+            {"on": [], "family": None},
+            "mine/f/a has no family: give it one, as in family=Family('mine/finding-1')",
+        ),
+        ({"family": "mine"}, "the family of mine/f/a is 'mine'; give it a Family"),
+        ({}, "mine/f/a has no experiments to be tested in; name one: claim(…, on=…)"),
+        (
+            {"experiments": 7},
+            "experiments of mine/f/a must be a function of the tier; name experiments themselves "
+            "by on: claim(…, on=[…])",
+        ),
+        ({"on": []}, "a claim is tested on experiments, not on []; see embinit.experiment"),
+        ({"says": None}, "mine/f/a states nothing; say it in a sentence: claim(…, says='…')"),
+    ],
+)
+def test_a_claim_that_is_misstated_is_told_when_it_is_read(given, told):
+    """It is the claim's own failure: its module is imported, and its other claims are tested."""
+
+    @claim("mine/f/a", **({"says": "It holds", "family": MINE} | given))
+    def test_it(arms):
+        assert arms["high"] > arms["low"]
+
+    with pytest.raises(InputError, match=f"^{re.escape(told)}$"):
+        claim_of(test_it)
+    assert Statement.of(test_it).id == "mine/f/a"
+
+
+def test_a_claim_keeps_what_it_is_given():
+    """Its experiments may be one, several, or a function of the tier."""
+    one, other, *_ = experiments("micro", ("glove",))
+
+    def on(tier):
+        return [other] if tier == "micro" else []
+
+    for tried, expected in ((one, [one]), ([one, on], [one, other]), (on, [other])):
+
+        @claim("mine/f/a", says="It holds", where="Table 9", family=MINE, on=tried)
+        def test_it(arms):
+            assert arms["pretrained"] < arms["xavier"]
+
+        stated = claim_of(test_it)
+        assert (stated.id, stated.says, stated.where) == ("mine/f/a", "It holds", "Table 9")
+        assert list(stated.experiments("micro")) == expected
+    assert claim_of(claim("mine/f/a", says="It holds", family=MINE, on=one)(on)).where == ""
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ("Xavier", "'Xavier'; compare it with an arm, as in arms['name'], or with a number"),
+        (True, "True; compare it with an arm, as in arms['name'], or with a number"),
+        (math.inf, "inf; give a finite number"),
+    ],
+)
+def test_an_arm_is_compared_with_arms_and_numbers(arms, other, told):
+    with pytest.raises(InputError, match=f"^Xavier is compared with {re.escape(told)}$"):
+        arms["xavier"] < other  # noqa: B015
+
+
+def test_a_difference_takes_both_shifts(arms):
+    """A quantity that was lowered by a number keeps it on either side of a minus."""
+    base = arms["xavier"]
+    difference = base.lowered(2.0) - base.lowered(5.0)
+    assert difference.shift == 3.0
+    assert difference.value(0, make_result) in (None, 3.0)
+
+
+def test_what_a_missing_score_says_is_of_its_first_seed(arms):
+    """Seeds that have none are listed, and why the first of them has none."""
+
+    def lookup(run):
+        failed = run.seed in (1, 3)
+        if failed:
+            return replace(make_result(run), failure=f"seed {run.seed} diverged")
+        return make_result(run, bleu=1.0)
+
+    comparison = replace(arms["xavier"], seeds=5) < replace(arms["pretrained"], seeds=5)
+    reason = comparison.decide(lookup, 0.01).reason
+    assert re.fullmatch(r"no .* from seeds 1, 3 \(seed 1 diverged\)", reason)

@@ -455,6 +455,61 @@ def test_a_decision_stands_without_any_one_of_its_seeds():
     assert (two.verdict, two.hangs_on) == (Verdict.SUPPORTED, None)
 
 
+DIFFERENCES = st.integers(3, 5).flatmap(
+    lambda n: st.lists(st.floats(-1.5, 1.5), min_size=n, max_size=n, unique=True)
+)
+
+
+def level_of(differences, mean, spread):
+    """The one-sided p of a mean above 0, by scipy, with the registered spread pooled in."""
+    values = np.array(differences) + mean
+    degrees = len(values) - 1 + spread.seeds - 1
+    squares = np.sum((values - values.mean()) ** 2) + (spread.seeds - 1) * spread.sd**2
+    sd = max(math.sqrt(squares / degrees), spread.sd)
+    return stats.t.sf(values.mean() / (sd / math.sqrt(len(values))), degrees)
+
+
+@given(DIFFERENCES, st.floats(1.0, 4.0), st.floats(0.3, 1.5), st.integers(2, 10))
+def test_a_decision_is_made_where_every_seed_may_be_missing(differences, mean, sd, seeds):
+    """From three seeds on: with all of them, and with any one left out, by scipy's t."""
+    spread, alpha = Spread(sd, seeds), 0.01
+    left = [value + mean for value in differences]
+    outcome = compare(left, [0.0] * len(left), Relation.ABOVE, alpha, spread=spread)
+    whole = level_of(differences, mean, spread)
+    without = [
+        level_of([*differences[:index], *differences[index + 1 :]], mean, spread)
+        for index in range(len(differences))
+    ]
+    assert outcome.p == pytest.approx(whole, rel=1e-6)
+    if any(abs(p - alpha) < 1e-9 for p in (whole, *without)):
+        return
+    hanging = [index for index, p in enumerate(without) if p > alpha]
+    assert (outcome.verdict is Verdict.SUPPORTED) == (whole <= alpha and not hanging)
+    assert outcome.hangs_on == (hanging[0] if whole <= alpha and hanging else None)
+
+
+@given(st.floats(0.2, 1.0), st.integers(3, 12))
+def test_seeds_needed_and_power_know_the_registered_spread(mean, seeds):
+    """Its degrees of freedom are those of the test, here as in statsmodels."""
+    left = mean + np.array([-1.0, 1.0, 0.0])
+    outcome = compare(left, [0.0] * 3, Relation.NOT_BELOW, 1e-4, 0.5, spread=Spread(1.0, seeds))
+    assert outcome.verdict is Verdict.UNDECIDED
+    assert outcome.sd == pytest.approx(1.0)
+
+    def power(effect, n):
+        return TTestPower().power(effect, n, 1e-4, df=n - 1 + seeds - 1, alternative="larger")
+
+    assert outcome.power == pytest.approx(power(0.5, 3), abs=1e-6)
+    needed = next(n for n in range(2, 1001) if power(mean + 0.5, n) >= 0.9)
+    assert outcome.seeds_needed == needed
+
+
+def test_the_registered_spread_of_what_does_not_vary_is_left_out():
+    """Numbers that no seed changes are compared as they are."""
+    outcome = compare([2.0] * 3, [1.0] * 3, Relation.ABOVE, 0.01, random=False, spread=Spread(9, 9))
+    assert (outcome.exact, outcome.verdict) == (True, Verdict.SUPPORTED)
+
+
 def test_a_registered_spread_of_nothing_leaves_ties_to_their_signs():
     """Best epochs that never vary are tied, however many seeds were registered."""
     outcome = compare([3.0] * 4, [2.0] * 4, Relation.ABOVE, 0.1, spread=Spread(0.0, 10))
