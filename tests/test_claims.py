@@ -843,6 +843,13 @@ def test_an_arm_is_compared_with_arms_and_numbers(arms, other, told):
         arms["xavier"] < other  # noqa: B015
 
 
+def test_a_number_has_whatever_measure_it_is_compared_by(arms):
+    """It is of no experiment whose own measures could be meant."""
+    [number] = [(arms["xavier"] < 3.0).right]
+    assert number.measured_by("sigma").measure.name == "sigma"
+    assert arms["xavier"].measured_by(MEASURES["sigma"]).measure is MEASURES["sigma"]
+
+
 def test_a_difference_takes_both_shifts(arms):
     """A quantity that was lowered by a number keeps it on either side of a minus."""
     base = arms["xavier"]

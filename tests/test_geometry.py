@@ -227,3 +227,9 @@ def test_bad_weights_are_told(weights):
 def test_a_table_without_width_is_told(rows, sigma):
     with pytest.raises(InputError, match="can't scale a table"):
         scale(rows, torch.zeros(3, dtype=torch.bool), sigma)
+
+
+def test_a_table_of_special_rows_alone_cannot_be_scaled():
+    """There is nothing to scale, whatever it would be divided by."""
+    with pytest.raises(InputError, match=r"of shape \(3, 2\) and mean square 0² to 1²"):
+        scale(torch.ones(3, 2), torch.ones(3, dtype=torch.bool), 1.0)

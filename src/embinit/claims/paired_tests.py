@@ -255,9 +255,9 @@ class _Estimate(NamedTuple):
     @classmethod
     def of(cls, differences: np.ndarray, spread: Spread | None) -> _Estimate:
         n, degrees = len(differences), 0 if spread is None else spread.degrees
-        squares = (n - 1) * float(np.var(differences, ddof=1)) if n > 1 else 0.0
+        squares = (n - 1) * float(np.var(differences, ddof=1))
         least = 0.0 if spread is None else spread.sd
-        pooled = math.sqrt((squares + degrees * least**2) / max(1, n - 1 + degrees))
+        pooled = math.sqrt((squares + degrees * least**2) / (n - 1 + degrees))
         # A few seeds that happen to lie close to each other are no sign of a small spread.
         return cls(float(np.mean(differences)), max(pooled, least), n, degrees)
 
@@ -307,8 +307,7 @@ def _depth(mean: float, relation: Relation, margin: float) -> float:
     def inside(sides: Sequence[Side]) -> list[float]:
         return [mean - bound if side == "greater" else bound - mean for bound, side in sides]
 
-    within = 0.0 if relation.uses_margin else margin - abs(mean)
-    return max(min(inside(supporting)), max(inside(opposing)), within)
+    return max(min(inside(supporting)), max(inside(opposing)), margin - abs(mean))
 
 
 def chance_to_decide(outcome: Outcome, relation: Relation, n: int, alpha: float) -> float:
@@ -376,12 +375,7 @@ Side = tuple[float, str]
 def _sides(relation: Relation, margin: float) -> tuple[list[Side], list[Side]]:
     """Bounds on the mean difference and the side of each: for the statement, for its opposite."""
     low, high = relation.bounds(margin)
-    supporting: list[Side] = [(low, "greater")] if math.isfinite(low) else []
-    opposing: list[Side] = [(low, "less")] if math.isfinite(low) else []
-    if math.isfinite(high):
-        supporting.append((high, "less"))
-        opposing.append((high, "greater"))
-    return supporting, opposing
+    return [(low, "greater"), (high, "less")], [(low, "less"), (high, "greater")]
 
 
 def _exact(mean: float, n: int, relation: Relation, alpha: float, margin: float) -> Outcome:
@@ -431,7 +425,7 @@ def _tied(
     )
 
 
-def _power(effect: float, n: int, alpha: float, registered: int = 0) -> float:
+def _power(effect: float, n: int, alpha: float, registered: int) -> float:
     """Power of the one-sided t against ``effect`` standard deviations of the difference."""
     from scipy import stats
     from statsmodels.stats.power import TTestPower
