@@ -291,7 +291,7 @@ def huggingface(one: Experiment, data_dir: Path | None, runs: int, seeds: range)
         model = MarianMTModel(config)
         for name, parameter in model.named_parameters():
             if parameter.dim() > 1 and "embed_positions" not in name:
-                # The other engines draw queries, keys and values as one matrix, (3D, D).
+                # embinit and the plain loop draw queries, keys and values as one matrix, (3D, D).
                 of_three = any(part in name for part in ("q_proj", "k_proj", "v_proj"))
                 nn.init.xavier_uniform_(parameter, gain=0.5**0.5 if of_three else 1.0)
         with tempfile.TemporaryDirectory() as directory:

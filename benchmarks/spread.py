@@ -82,8 +82,8 @@ def parts_of(runs: Sequence[RunResult], score: Score) -> tuple[int, float, float
 def pooled(arms: Iterable[tuple[int, float, float]]) -> tuple[float, float]:
     """The mean variance over arms and the mean of its shared part, which is no less than 0."""
     freedom, whole, shared = np.array(list(arms)).T
-    weighted = (float(np.average(each, weights=freedom)) for each in (whole, shared))
-    return next(weighted), max(0.0, next(weighted))
+    whole, shared = (float(np.average(each, weights=freedom)) for each in (whole, shared))
+    return whole, max(0.0, shared)
 
 
 def accuracy(outputs: Sequence[str], references: Sequence[str]) -> float:

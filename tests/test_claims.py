@@ -827,7 +827,8 @@ def test_a_claim_keeps_what_it_is_given():
         stated = claim_of(test_it)
         assert (stated.id, stated.says, stated.where) == ("mine/f/a", "It holds", "Table 9")
         assert list(stated.experiments("micro")) == expected
-    assert claim_of(claim("mine/f/a", says="It holds", family=MINE, on=one)(on)).where == ""
+    stated = claim_of(claim("mine/f/a", says="It holds", family=MINE, on=one, equal="steps")(on))
+    assert (stated.where, stated.equal) == ("", "steps")
 
 
 @pytest.mark.parametrize(
@@ -855,7 +856,7 @@ def test_a_difference_takes_both_shifts(arms):
     base = arms["xavier"]
     difference = base.lowered(2.0) - base.lowered(5.0)
     assert difference.shift == 3.0
-    assert difference.value(0, make_result) in (None, 3.0)
+    assert difference.value(0, lambda run: make_result(run, bleu=1.0)) == 3.0
 
 
 def test_what_a_missing_score_says_is_of_its_first_seed(arms):
@@ -870,3 +871,57 @@ def test_what_a_missing_score_says_is_of_its_first_seed(arms):
     comparison = replace(arms["xavier"], seeds=5) < replace(arms["pretrained"], seeds=5)
     reason = comparison.decide(lookup, 0.01).reason
     assert re.fullmatch(r"no .* from seeds 1, 3 \(seed 1 diverged\)", reason)
+
+
+@pytest.mark.parametrize(
+    ("use", "told"),
+    [
+        (lambda arm: arm == 1.0, "Xavier == … can't be tested; write .alike(…), within the margin"),
+        (lambda arm: arm != 1.0, "Xavier != … can't be tested; say which way: < or >"),
+        (bool, "Xavier alone states nothing; compare it: <, >, <=, >= or .alike"),
+        (float, "Xavier is no number while the claim is read; compare it with one instead"),
+    ],
+)
+def test_an_arm_is_no_number(arms, use, told):
+    """Before it is trained nothing is known of it; it is the same as itself alone."""
+    with pytest.raises(InputError, match=f"^{re.escape(told)}$"):
+        use(arms["xavier"])
+    arm = arms["xavier"]
+    assert arm == arm
+    assert not arm != arm  # noqa: SIM202
+
+
+def test_a_family_that_was_counted_keeps_the_rest():
+    family = Family("mine", None, says="Mine")
+    assert family.counted(3) == replace(family, size=3)
+    assert family.counted(3).share("micro") == pytest.approx(0.05 / 3)
+
+
+@pytest.mark.parametrize("expects", list(Verdict))
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_a_control_comes_out_as_it_should(expects, verdict):
+    """An arm against itself may stay open: few seeds can be too few to show that nothing is."""
+    control = replace(
+        claim_of(claim("mine/f/a", says="It", family=MINE, on=micro)(micro)), expects=expects
+    )
+    open_ = (expects, verdict) == (Verdict.NO_EFFECT, Verdict.UNDECIDED)
+    assert control.expects_verdict(verdict) == (open_ or expects is verdict)
+
+
+def micro(tier):
+    return experiments("micro", ("glove",), ("sentiment",))
+
+
+def test_what_is_lowered_says_by_how_much(arms):
+    assert arms["xavier"].lowered(2.5).label == "Xavier, 2.5 lower"
+
+
+def test_every_reason_of_a_missing_score_is_told(arms):
+    """Both sides' runs of the first seed that has none; each reason once."""
+
+    def lookup(run):
+        why = "diverged" if run.table.init == "xavier" else "was lost"
+        return replace(make_result(run), failure=why)
+
+    reason = (arms["xavier"] < arms["pretrained"]).decide(lookup, 0.01).reason
+    assert reason.endswith(" (diverged; was lost)")

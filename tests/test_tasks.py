@@ -352,8 +352,12 @@ def test_no_sentence_to_judge_by_was_trained_on(tmp_path_factory, phrases, held_
 
 def test_the_held_out_sentences_have_a_fingerprint_of_their_own(made):
     """It changes with the text and with their number."""
-    task = HeldOutSentences("some", "sst2", 3)
-    assert task.fingerprint(made) == f"{TASKS['sst2'].fingerprint(made)}/3 sentences"
+    three, four = (HeldOutSentences("some", "sst2", number) for number in (3, 4))
+    before = three.fingerprint(made)
+    assert before not in (four.fingerprint(made), TASKS["sst2"].fingerprint(made))
+    with gzip.open(made / "sst2/train.tsv.gz", "at") as file:
+        file.write("1\tone more\n")
+    assert three.fingerprint(made) != before
 
 
 def test_spaces_do_not_hide_a_part(tmp_path):

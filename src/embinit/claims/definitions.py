@@ -190,7 +190,7 @@ class Misstated(Statement):
         """Checks nothing: what is wrong is known."""
 
 
-def misstated(id: str, error: InputError) -> Misstated:
+def misstated(id: str, error: InputError) -> Misstated:  # pragma: no mutate block - frames
     """The stand-in for a claim, with the line that states it.
 
     Args:

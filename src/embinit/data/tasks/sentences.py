@@ -1,7 +1,7 @@
 """SST-2 with more sentences to judge by, held out of its training text.
 
 SST-2's training text has the sentences of film reviews and nearly every phrase of them (Socher et
-al. 2013), its development set 872 sentences alone. Nine tenths of the variance over seeds of an
+al. 2013), its development set 872 sentences alone. Five sixths of the variance over seeds of an
 accuracy on 872 sentences is that of single sentences which one seed gets right and another does
 not (``docs/noise-floor.md``), and more sentences take it away.
 """

@@ -1,10 +1,11 @@
 """The experiments: the same claims at three sizes, and the margins they are judged by.
 
 - ``micro``: the made language, no downloads, minutes on a CPU; its tables are embinit's own.
-- ``sample``: real text and real vectors from the data directory: SST-2 and Multi30k, and as they
-  are trained MNLI (9,000 training pairs and 1,000 for validation) and IWSLT2017 (5,000 training
-  pairs, less those of over 30 tokens, 300 for validation and 300 for test). Widths are the vectors'
-  own. English vectors go to the English side, the encoder; MiniLM plays BERT's part.
+- ``sample``: real text and real vectors from the data directory: SST-2 (judged on 3,872 sentences)
+  and Multi30k, and as they are trained MNLI (9,000 training pairs and 1,000 for validation) and
+  IWSLT2017 (5,000 training pairs, less those of over 30 tokens, 300 for validation and 300 for
+  test). Widths are the vectors' own. English vectors go to the English side, the encoder; MiniLM
+  plays BERT's part.
 - ``paper``: the paper's twelve experiments (Tables 1 and 5, A.2), for a GPU.
 
 The settings of ``papers.settings`` are shared with papers that train the same models. Margins stand
@@ -24,6 +25,7 @@ from embinit.papers.settings import (
     SAMPLE_MULTI30K,
     SAMPLE_SENTENCES,
     SAMPLE_SOURCES,
+    SAMPLE_SST2,
     SourceSetting,
     TaskSetting,
     micro_source,
@@ -96,7 +98,7 @@ SAMPLE = Settings(
             SAMPLE_SENTENCES,
             SAMPLE_MULTI30K,
             replace(
-                SAMPLE_SENTENCES,
+                SAMPLE_SST2,
                 role="inference",
                 task="mnli",
                 margin=4.0,
