@@ -19,8 +19,10 @@ BUDGET ?=
 # as long as those at the papers and at extending, so they have a command of their own.
 CLAIMS ?= claims/kim2024 claims/chung2021 claims/extending
 
-# The reference is of the micro tier, and guards no other.
-BASELINE := $(if $(findstring --tier,$(ARGS)),,$(patsubst %,--baseline %,$(wildcard reports/reference/verdicts.json)))
+# micro, sample or paper. sample and paper read real text from EMBINIT_DATA. Each has its own reference.
+TIER ?= micro
+REFERENCE = reports/reference/$(TIER)
+BASELINE = $(patsubst %,--baseline %,$(wildcard $(REFERENCE)/verdicts.json))
 
 .PHONY: claims exploratory test lint docs build results bless mutations clean
 
@@ -28,7 +30,7 @@ claims: $(VENV)/installed
 	@# Status 1 says that a claim was refuted, which is a result; embinit check knows a fault.
 	@# Any other ends it (docs/exit-codes.md), and so does a report that an earlier session wrote.
 	since=$$(date +%s) && \
-	{ $(BIN)/python -m pytest $(CLAIMS) -n auto $(addprefix --budget ,$(BUDGET)) $(ARGS) $(BASELINE) --report-dir reports/latest || [ $$? -eq 1 ]; } && \
+	{ $(BIN)/python -m pytest $(CLAIMS) -n auto --tier $(TIER) $(addprefix --budget ,$(BUDGET)) $(ARGS) $(BASELINE) --report-dir reports/latest || [ $$? -eq 1 ]; } && \
 	$(BIN)/embinit check reports/latest/verdicts.json $(BASELINE) --since $$since
 
 exploratory: CLAIMS = claims/causes claims/modern claims/starts
@@ -55,7 +57,9 @@ results: $(VENV)/installed
 	$(BIN)/python benchmarks/results.py
 
 bless: $(VENV)/installed
-	$(BIN)/embinit bless reports/latest --to reports/reference $(ARGS)
+	@grep -q '"tier": *"$(TIER)"' reports/latest/verdicts.json || \
+	{ echo "reports/latest is not of tier $(TIER); name its own by TIER=" >&2; exit 4; }
+	$(BIN)/embinit bless reports/latest --to $(REFERENCE) $(ARGS)
 	$(BIN)/python benchmarks/results.py
 
 mutations: $(VENV)/installed

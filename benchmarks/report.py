@@ -37,7 +37,7 @@ from embinit.specs import (
 )
 from embinit.tables.diagnostics import TableStatistics
 
-BLESSED = Path(__file__).parents[1] / "reports/reference/verdicts.json"
+BLESSED = Path(__file__).parents[1] / "reports/reference/micro/verdicts.json"
 EPOCHS = 17
 
 

@@ -1,14 +1,13 @@
-"""Results: ``docs/results.md``, written from the blessed ``reports/reference/verdicts.json``.
+"""Results: the pages of ``docs/`` that are written from the blessed ``reports/reference/``.
 
-Figures in prose grow old with each blessing. This page has all of them, each read from the
-document, and a test fails where the committed page is not that of the committed reference.
+Figures in prose grow old with each blessing. These pages have all of them, each read from its
+tier's ``verdicts.json``, and a test fails where a committed page is not that of its reference.
 
-    python benchmarks/results.py [--verdicts FILE] [--page FILE]
+    python benchmarks/results.py
 """
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import itertools
 from collections import Counter
@@ -16,11 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from embinit.errors import InputError
 from embinit.report.baseline import read
 
 ROOT = Path(__file__).parents[1]
-VERDICTS = ROOT / "reports/reference/verdicts.json"
-PAGE = ROOT / "docs/results.md"
+REFERENCE = ROOT / "reports/reference"
+PAGES = {"micro": ROOT / "docs/results.md", "sample": ROOT / "docs/results-sample.md"}
+"""The page of each tier that has a reference."""
 COLUMNS = ("SUPPORTED", "REFUTED", "NO EFFECT", "UNDECIDED", "NOT RUN")
 """The verdicts in the order in which they are counted."""
 SIGNS = {"<=": "≤", ">=": "≥", "~": "≈"}
@@ -28,23 +29,33 @@ SIGNS = {"<=": "≤", ">=": "≥", "~": "≈"}
 
 Document = Mapping[str, Any]
 
-HEAD = """# Results
+HEAD = """# Results on `{tier}`
 
-Every figure of this page is read from `reports/reference/verdicts.json`, the blessed report.
+Every figure of this page is read from `reports/reference/{tier}/verdicts.json`, the blessed report.
 `make results` writes the page, and a test fails if it is not that of the committed reference.
+{beside}
 [Verdicts](verdicts.md) says what each verdict means, and [Statistics](statistics.md) how it is
 reached.
 
 A difference is the mean over seeds of the left side minus the right side. Its interval is two-sided
 at the level that the claim's share of alpha leaves, so it is wider than a 95 % interval.
 """
+BESIDE = {
+    "micro": "Those on real text, cut to what a CPU can train on, are in [Results on `sample`]"
+    "(results-sample.md).",
+    "sample": "Its claims are those whose text and vectors were there and whose looks were taken; "
+    "[On real text](real-text.md)\nsays what they mean, and what was measured before.",
+}
+"""What a tier's page says of the other."""
 
 
 def page(document: Document) -> str:
     """The page of a verdicts document, in Markdown."""
     claims = document["claims"]
     shown = [name for name in COLUMNS if any(one["verdict"] == name for one in claims)]
-    sections = [HEAD, _session(document), "## Claims by family\n", _counts(claims, shown)]
+    tier = document["session"]["tier"]
+    head = HEAD.format(tier=tier, beside=BESIDE[tier])
+    sections = [head, _session(document), "## Claims by family\n", _counts(claims, shown)]
     if audits := document.get("audits"):
         sections += ["## Audits of printed numbers\n", _audits(audits)]
     sections.append("## Every claim\n")
@@ -169,14 +180,29 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+def document_of(folder: Path) -> Document:
+    """The verdicts of a reference's folder, which has its tier's name.
+
+    Raises:
+        InputError: They are of another tier, or there is no page for it.
+    """
+    document = read(folder / "verdicts.json")
+    tier = document["session"]["tier"]
+    if folder.name != tier or tier not in PAGES:
+        raise InputError(
+            f"{folder} has verdicts of tier {tier}; bless them with TIER={tier}"
+            + ("" if tier in PAGES else f", and give {tier} a page in PAGES")
+        )
+    return document
+
+
 def main() -> None:
-    """Write the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--verdicts", type=Path, default=VERDICTS)
-    parser.add_argument("--page", type=Path, default=PAGE)
-    parsed = parser.parse_args()
-    parsed.page.write_text(page(read(parsed.verdicts)), encoding="utf-8")
-    print(f"{parsed.page} has the results of {parsed.verdicts}")
+    """Write the pages of the references that are there."""
+    for folder in sorted(REFERENCE.iterdir()):
+        document = document_of(folder)
+        path = PAGES[folder.name]
+        path.write_text(page(document), encoding="utf-8")
+        print(f"{path} has the results of {folder}")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from embinit.errors import InputError
 from embinit.report.baseline import read
 
 ROOT = Path(__file__).parents[1]
@@ -32,9 +33,15 @@ def test_the_committed_page_is_that_of_the_committed_reference(results, document
     assert kept.read_text(encoding="utf-8") == results.page(document), "run make results"
 
 
-def test_every_reference_has_a_page(results):
-    """A tier that is blessed is told."""
-    assert {path.name for path in results.REFERENCE.iterdir()} == set(results.PAGES)
+def test_every_reference_has_a_page(results, tmp_path):
+    """A tier that is blessed is told; one in another tier's folder is refused."""
+    folders = sorted(results.REFERENCE.iterdir())
+    assert {folder.name for folder in folders} == set(results.PAGES)
+    for folder in folders:
+        assert results.document_of(folder)["session"]["tier"] == folder.name
+    (tmp_path / "sample").symlink_to(results.REFERENCE / "micro")
+    with pytest.raises(InputError, match="has verdicts of tier micro; bless them with TIER=micro"):
+        results.document_of(tmp_path / "sample")
 
 
 def test_every_claim_and_audit_is_on_the_page(results, document):
