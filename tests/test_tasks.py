@@ -351,8 +351,9 @@ def test_no_sentence_to_judge_by_was_trained_on(tmp_path_factory, phrases, held_
 
 
 def test_the_held_out_sentences_have_a_fingerprint_of_their_own(made):
-    """It changes with the text and with their number."""
+    """It changes with the text and with their number. Labels and language are the task's."""
     three, four = (HeldOutSentences("some", "sst2", number) for number in (3, 4))
+    assert (three.classes, three.languages) == (2, TASKS["sst2"].languages)
     before = three.fingerprint(made)
     assert before not in (four.fingerprint(made), TASKS["sst2"].fingerprint(made))
     with gzip.open(made / "sst2/train.tsv.gz", "at") as file:

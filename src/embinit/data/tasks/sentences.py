@@ -9,7 +9,7 @@ not (``docs/noise-floor.md``), and more sentences take it away.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -32,19 +32,25 @@ class HeldOutSentences:
         name: The name in specs.
         of: The task whose text it is.
         held_out: How many sentences are moved. They are drawn once from a fixed generator.
-        classes: The number of labels.
         kind: The kind of task.
         reports_test: Whether test accuracy is reported. Validation stands for the test.
-        languages: The language of the encoder's side.
     """
 
     name: str
     of: str
     held_out: int
-    classes: int = 2
     kind: Literal["classification"] = "classification"
     reports_test: bool = False
-    languages: Mapping[Side, str] = field(default_factory=lambda: {"encoder": "en"})
+
+    @property
+    def classes(self) -> int:
+        """The number of labels, which is the task's."""
+        return TASKS[self.of].classes
+
+    @property
+    def languages(self) -> Mapping[Side, str]:
+        """The language of the encoder's side, which is the task's."""
+        return TASKS[self.of].languages
 
     def fingerprint(self, data_dir: Path | None) -> str:
         """That of the task's text, and how many sentences are held out."""
