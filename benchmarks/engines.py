@@ -1,11 +1,13 @@
 """How fast embinit trains beside a plain loop and others' trainers, on the same work.
 
-The same model, data, batch size, epochs and optimizer, one thread, one process, one engine after
-the other; each trains translation from Xavier tables with several seeds and then translates the
-test split greedily.
+The same model, data, batch size, epochs and optimizer; each engine trains translation from Xavier
+tables with several seeds, and then translates the test split greedily. Each has a process of its
+own with one thread. They take turns, seed by seed, so that an hour in which the machine is slow is
+slow for all.
 
-- ``stacked``: embinit, ``--cohort`` arms of a seed at once, as most cohorts of the suite are.
-- ``single``: embinit, cohorts of one.
+- ``stacked``: embinit, ``--cohort`` arms of a seed at once, as most cohorts of the suite are, in a
+  process that keeps freed memory, as those of a session do.
+- ``single``: embinit, cohorts of one, in such a process.
 - ``plain``: ``torch.nn`` transformer layers in a loop as one would write it, batches of similar
   length, one run after the other.
 - ``huggingface``: ``Seq2SeqTrainer`` with a Marian model of the same sizes (needs the extra
@@ -30,11 +32,13 @@ import importlib.util
 import io
 import json
 import math
+import multiprocessing
 import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +53,7 @@ from embinit.data.preparation import PreparedData, Split, prepare
 from embinit.data.vocabulary import BOS, EOS, PAD, UNK
 from embinit.papers.kim2024.experiments import experiments
 from embinit.randomness import stream
+from embinit.runs.machine import keep_freed_memory
 from embinit.runs.plan import Cohort
 from embinit.runs.results import versions
 from embinit.runs.scoring import bleu_of
@@ -94,6 +99,7 @@ def setting(size: str, epochs: int | None, train: int | None) -> Experiment:
 
 def stacked(one: Experiment, data_dir: Path | None, runs: int, seeds: range) -> Outcome:
     """embinit with ``runs`` runs a cohort: Xavier, and other arms of its seed to fill it up."""
+    keep_freed_memory()
     groups = [[one.run("xavier", seed)] for seed in seeds]
     # Sigma is part of a run alone, not of its shape, so these fill the cohort without more work.
     for seed, group in enumerate(groups):
@@ -488,13 +494,55 @@ ENGINES: dict[str, Callable[[Experiment, Path | None, int, range], Outcome]] = {
 }
 
 
+def taking_turns(
+    names: Sequence[str], work: tuple[Experiment, Path | None, int], seeds: range
+) -> dict[str, Outcome]:
+    """What each engine made of all seeds: each in a process of its own, one seed after the other.
+
+    Args:
+        names: The engines.
+        work: The experiment, where its data is, and how many runs a cohort has.
+        seeds: The seeds that each trains.
+    """
+    of_engines: dict[str, list[Outcome]] = {name: [] for name in names}
+    with contextlib.ExitStack() as stack:
+        spawned = multiprocessing.get_context("spawn")
+        processes = {
+            name: stack.enter_context(ProcessPoolExecutor(1, spawned, torch.set_num_threads, (1,)))
+            for name in names
+        }
+        for number, seed in enumerate(seeds):
+            for name in names if number % 2 == 0 else reversed(names):
+                started = processes[name].submit(train, name, *work, seed)
+                of_engines[name].append(started.result())
+                print(
+                    f"{name}, seed {seed}: {of_engines[name][-1].seconds:.2f} s a run", flush=True
+                )
+    return {name: together(outcomes) for name, outcomes in of_engines.items()}
+
+
+def train(name: str, one: Experiment, data_dir: Path | None, runs: int, seed: int) -> Outcome:
+    """What an engine makes of one seed."""
+    return ENGINES[name](one, data_dir, runs, range(seed, seed + 1))
+
+
+def together(outcomes: Sequence[Outcome]) -> Outcome:
+    """One outcome of several seeds' outcomes."""
+    return replace(
+        outcomes[0],
+        seconds=statistics.fmean(outcome.seconds for outcome in outcomes),
+        loss=[loss for outcome in outcomes for loss in outcome.loss],
+        bleu=[bleu for outcome in outcomes for bleu in outcome.bleu],
+    )
+
+
 def tokens(data: PreparedData) -> int:
     """Words of the training split that one epoch reads, source and target."""
     return int(data.train.lengths.sum() + (data.train.target_lengths - 1).sum())
 
 
 def main() -> None:
-    """Run the engines one after the other, print a table, write JSON."""
+    """Run the engines in turn, print a table, write JSON."""
     parser = argparse.ArgumentParser(description="speed beside other engines")
     parser.add_argument("--size", choices=("micro", "multi30k"), default="micro")
     usual = ",".join(name for name in ENGINES if name != "joeynmt")
@@ -510,14 +558,13 @@ def main() -> None:
     names = arguments.engines.split(",")
     if "joeynmt" in names and importlib.util.find_spec("joeynmt") is None:
         parser.error("the engine joeynmt needs JoeyNMT; docs/speed.md says how to install it")
-    torch.set_num_threads(1)
     one = setting(arguments.size, arguments.epochs, arguments.train)
     data = prepare(one.data, arguments.data_dir)
     read = tokens(data) * one.training.epochs
     rows = {}
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
-    for name in names:
-        outcome = ENGINES[name](one, arguments.data_dir, arguments.cohort, seeds)
+    work = (one, arguments.data_dir, arguments.cohort)
+    for name, outcome in taking_turns(names, work, seeds).items():
         rows[name] = {
             "runs_at_once": outcome.runs_at_once,
             "seconds_a_run": round(outcome.seconds, 2),
