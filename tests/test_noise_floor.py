@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +23,8 @@ from embinit.errors import InputError
 from embinit.papers import PAPERS
 from embinit.papers.kim2024.experiments import TIERS, experiments
 from embinit.papers.kim2024.printed import largest_share, learnt, printed_deviations
+from embinit.runs.session import Session
+from embinit.runs.store import Store
 
 ROLES = ("sentiment", "inference")
 FLOOR = Floor("micro", "t", 64, "bleu", "BLEU", 50.0, 2.0, 10, 1.0, "2026-11-21")
@@ -71,46 +75,95 @@ def test_no_effect_takes_no_number_of_seeds() -> None:
             FLOOR.seeds_for(effect, 0.01)
 
 
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    return Session(Store(tmp_path / "store"), None, "cpu")
+
+
 def made(one: Experiment, scores: list[float], monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Let training give these scores; returns which seeds were asked for, once they are."""
     asked: list[int] = []
 
-    def results_of(cohort, data_dir, device):
+    def results_of(cohort, data_dir, device, progress):
         asked.extend(run.seed for run in cohort.runs)
         assert {run.table.init for run in cohort.runs} == {"xavier"}
         return [
-            make_result(run, **{one.metric.name: score})
-            for run, score in zip(cohort.runs, scores, strict=True)
+            replace(
+                make_result(run, **{one.metric.name: score}),
+                provenance={"seconds": score / 10, "finished": f"2026-11-{day}T12:00:00+00:00"},
+            )
+            for day, (run, score) in enumerate(zip(cohort.runs, scores, strict=True), start=21)
         ]
 
     monkeypatch.setattr("embinit.runs.session.results_of", results_of)
     return asked
 
 
-def test_a_floor_is_the_spread_of_the_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over seeds of its own, with n - 1 below."""
+def test_a_floor_is_the_spread_of_the_baseline(session, monkeypatch) -> None:
+    """Over seeds of its own, with n - 1 below; runs that are stored are not made again."""
     one = make_experiment()
     asked = made(one, [70.0, 72.0, 77.0], monkeypatch)
-    [floor] = measure(one, 3)
-    assert asked == [FIRST_SEED, FIRST_SEED + 1, FIRST_SEED + 2]
-    assert (floor.mean, floor.sd) == (73.0, round(float(np.std([70, 72, 77], ddof=1)), 3))
+    for _ in range(2):
+        [floor] = measure(one, 3, session)
+        assert asked == [FIRST_SEED, FIRST_SEED + 1, FIRST_SEED + 2]
+        assert (floor.mean, floor.sd) == (73.0, round(float(np.std([70, 72, 77], ddof=1)), 3))
+        assert (floor.seconds_a_run, floor.measured) == (7.3, "2026-11-23")
     with pytest.raises(InputError, match="at least 2 seeds"):
-        measure(one, 1)
+        measure(one, 1, session)
+
+
+def test_seeds_that_come_out_alike_have_no_noise(session, monkeypatch) -> None:
+    """A margin of zero would take any difference for one that matters."""
+    one = make_experiment()
     made(one, [70.0, 70.0, 70.0], monkeypatch)
     with pytest.raises(InputError, match="3 of 3 seeds gave a score, 1 of them different"):
-        measure(one, 3)
+        measure(one, 3, session)
+
+
+def test_a_run_that_fails_or_lacks_its_data_is_named(session, monkeypatch) -> None:
+    """In one line with its task, whatever was thrown."""
+    one = make_experiment()
+
+    def results_of(cohort, data_dir, device, progress):
+        raise ZeroDivisionError("no such luck")
+
+    monkeypatch.setattr("embinit.runs.session.results_of", results_of)
+    with pytest.raises(InputError, match=rf"^{one.data.task}, seed 5000: ZeroDiv.*no such luck"):
+        measure(one, 2, session)
+    [real, *_] = experiments("sample", ("glove",), ("sentiment",))
+    with pytest.raises(InputError, match=rf"^{real.data.task}, seed 5000: .*data"):
+        measure(real, 2, session)
+
+
+def test_long_measuring_tells_its_progress(session, monkeypatch) -> None:
+    """How many runs are stored, and what is left."""
+    one, said = make_experiment(), []
+    made(one, [70.0, 72.0], monkeypatch)
+    quick = noise_floor.Session.ensure
+
+    def ensure(self, runs):
+        quick(self, runs)
+        time.sleep(0.3)
+
+    monkeypatch.setattr("embinit.runs.progress.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("embinit.runs.progress.TELL_SECONDS", 0.0)
+    monkeypatch.setattr("embinit.claims.noise_floor.Session.ensure", ensure)
+    measure(one, 2, session, tell=said.append)
+    assert said[-1].startswith("2 of 2 runs, ")
+    assert not list((session.store.root / "sessions").glob("plan-*"))
 
 
 def test_the_command_measures_proposes_and_writes(monkeypatch, tmp_path, capsys) -> None:
     """One line a task, and a file that is read again."""
 
-    def measure(one, seeds, data_dir, device, metrics):
+    def measure(one, seeds, session, metrics, tell):
         found = (one.metric, *metrics)
         return [replace(FLOOR, task=one.data.task, metric=metric.name) for metric in found]
 
     monkeypatch.setattr(noise_floor, "measure", measure)
     path = tmp_path / "floor.json"
-    assert cli.main(["noise-floor", "--effect", "8", "--json", str(path)]) == 0
+    at = ["--json", str(path), "--store", str(tmp_path / "store")]
+    assert cli.main(["noise-floor", "--effect", "8", *at]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 4 + 3 + 3 + 6
     assert all("margin 4; a difference of 8 takes at most" in line for line in lines)

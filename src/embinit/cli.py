@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
+import functools
 import json
 import os
 import subprocess
@@ -288,6 +289,7 @@ def _add_noise_floor(commands: Any) -> None:
         type=float,
         help="the difference to find, in the metric's unit (default: margin)",
     )
+    floor.add_argument("--store", type=Path, help="keeps the runs (default: .embinit/store)")
     floor.add_argument("--json", type=Path, help="write what was measured here too")
     floor.set_defaults(run=_noise_floor)
 
@@ -295,12 +297,11 @@ def _add_noise_floor(commands: Any) -> None:
 def _noise_floor(parsed: argparse.Namespace) -> int:
     if parsed.target is not None:
         return _measure_folder(parsed)
-    import torch
-
     from embinit.claims.noise_floor import Floor, as_json, measure
     from embinit.papers import with_tier
+    from embinit.runs.session import Session
+    from embinit.runs.store import Store
 
-    torch.set_num_threads(1)
     wanted = [
         noise
         for paper in with_tier(parsed.tier)
@@ -309,10 +310,12 @@ def _noise_floor(parsed: argparse.Namespace) -> int:
     ]
     if not wanted:
         raise InputError(f"tier {parsed.tier} has no task {parsed.task!r}")
+    session = Session(Store(parsed.store or Path(".embinit/store")), parsed.data_dir, parsed.device)
     floors: list[Floor] = []
-    for noise in wanted:
+    for number, noise in enumerate(wanted, start=1):
+        about = f"[{number}/{len(wanted)}] {noise.experiment.data.task}"
         measured = measure(
-            noise.experiment, parsed.seeds, parsed.data_dir, parsed.device, noise.metrics
+            noise.experiment, parsed.seeds, session, noise.metrics, functools.partial(_tell, about)
         )
         floors += measured
         if parsed.json:
@@ -332,18 +335,24 @@ def _noise_floor(parsed: argparse.Namespace) -> int:
     return 0
 
 
+def _tell(about: str, line: str) -> None:
+    print(f"embinit: {about}: {line}", file=sys.stderr, flush=True)
+
+
 def _measure_folder(parsed: argparse.Namespace) -> int:
     others = {"--task": parsed.task, "--effect": parsed.effect, "--json": parsed.json}
     given = [name for name, value in others.items() if value is not None]
     if given:
         raise InputError(f"{', '.join(given)} are for embinit's papers, not for a folder of claims")
     data = [] if parsed.data_dir is None else [f"--embinit-data-dir={parsed.data_dir}"]
+    store = [] if parsed.store is None else [f"--embinit-store={parsed.store}"]
     return register(
         parsed,
         "noise-floors",
         f"--embinit-tier={parsed.tier}",
         f"--embinit-device={parsed.device}",
         *data,
+        *store,
     )
 
 

@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -24,7 +22,10 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.paired_tests import seeds_for
 from embinit.errors import InputError
 from embinit.runs.measures import Measure
-from embinit.runs.plan import Cohort
+from embinit.runs.progress import Tell, told
+from embinit.runs.results import RunResult
+from embinit.runs.session import Session
+from embinit.specs import RunSpec
 
 FIRST_SEED = 5000
 """Seeds from here on are reserved: claims use 0 to 999, A/A controls 1000 to 1999."""
@@ -44,7 +45,7 @@ class Floor:
         sd: The standard deviation over the seeds, with n - 1 in the denominator.
         seeds: How many seeds were trained.
         seconds_a_run: How long one run took, on average.
-        measured: The date of the measurement (ISO 8601).
+        measured: The date on which the last of the runs was finished (ISO 8601).
     """
 
     tier: str
@@ -98,34 +99,35 @@ def rounded_up(number: float) -> float:
 def measure(
     experiment: Experiment,
     seeds: int,
-    data_dir: Path | None = None,
-    device: str = "cpu",
+    session: Session,
     metrics: Sequence[Measure] = (),
+    tell: Tell = lambda line: None,
 ) -> list[Floor]:
     """Trains an experiment's baseline arm, and measures its metrics' noise floors.
 
     Args:
         experiment: The experiment.
         seeds: How many seeds are trained.
-        data_dir: The directory with real data, if there is one.
-        device: The device to train on.
+        session: Trains the runs that its store lacks, on all of the machine's cores.
         metrics: Further measures of the same runs.
+        tell: Is told the progress, in words.
 
     Returns:
         The floors of the experiment's metric and of ``metrics``, in that order.
 
     Raises:
-        InputError: There are fewer than two seeds, a run ended without a score, or all runs have
-            the same score.
+        InputError: There are fewer than two seeds, the data is not there, a run failed or ended
+            without a score, or all runs have the same score.
     """
-    from embinit.runs.session import results_of
-
     if seeds < 2:
         raise InputError(f"a standard deviation needs at least 2 seeds, not {seeds}; 10 are usual")
-    started = time.perf_counter()
-    runs = (experiment.run(experiment.baseline, FIRST_SEED + seed) for seed in range(seeds))
-    results = results_of(Cohort(tuple(runs)), data_dir, device)
-    seconds = round((time.perf_counter() - started) / seeds, 1)
+    runs = [experiment.run(experiment.baseline, FIRST_SEED + seed) for seed in range(seeds)]
+    session.want(runs)
+    with told(session, tell), session.helped():
+        session.ensure([run for run in runs if session.problem(run) is None])
+    results = [_result(session, run) for run in runs]
+    took = [float(result.provenance["seconds"]) for result in results]
+    finished = max(str(result.provenance["finished"]) for result in results)
     assert experiment.model is not None
     floors = []
     for metric in (experiment.metric, *metrics):
@@ -145,11 +147,18 @@ def measure(
                 mean=round(float(np.mean(values)), 3),
                 sd=round(float(np.std(values, ddof=1)), 3),
                 seeds=seeds,
-                seconds_a_run=seconds,
-                measured=time.strftime("%Y-%m-%d"),
+                seconds_a_run=round(float(np.mean(took)), 1),
+                measured=finished[: len("2026-11-21")],
             )
         )
     return floors
+
+
+def _result(session: Session, run: RunSpec) -> RunResult:
+    if (result := session.result(run)) is None:
+        reason = session.failure(run) or session.problem(run)
+        raise InputError(f"{run.data.task}, seed {run.seed}: {reason}")
+    return result
 
 
 def floors_in(text: str) -> list[Floor]:

@@ -9,11 +9,9 @@ it ended.
 from __future__ import annotations
 
 import contextlib
-import os
 import statistics
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from embinit.claims.best import Race
@@ -36,7 +34,7 @@ from embinit.data.tasks.given import GivenTask
 from embinit.errors import InputError
 from embinit.runs.machine import training_devices
 from embinit.runs.measures import MEASURES
-from embinit.runs.progress import Runs, State, tell_plan
+from embinit.runs.progress import Tell, told
 from embinit.runs.results import RunResult
 from embinit.runs.session import Session
 from embinit.runs.store import Store
@@ -54,10 +52,6 @@ __all__ = [
 
 LEAST_COVERAGE = 0.2
 """The least share of the text's words that must have a vector."""
-
-LOOK_SECONDS, TELL_SECONDS = 1.0, 15.0
-
-Tell = Callable[[str], None]
 
 
 def compare(
@@ -133,7 +127,7 @@ def compare(
         tell(f"look {race.looks + 1}: {len(open_starts)} starts, {race.seeds} seeds each")
         session.want(wanted)
         helped = session.helped() if helpers else contextlib.nullcontext()
-        with _told(session, tell), helped:
+        with told(session, tell), helped:
             session.ensure(wanted)
         for number in open_starts:
             results[number] = _results(session, starts[number], race.seeds)
@@ -244,34 +238,3 @@ def _seconds(
 
 def _after(began: float, seconds: float) -> float:
     return time.monotonic() - began + seconds
-
-
-@contextlib.contextmanager
-def _told(session: Session, tell: Tell) -> Iterator[None]:
-    """A context in which the progress of the session's plan is told."""
-    folder = session.store.root / "sessions"
-    tell_plan(session, os.getpid())
-    runs, done = Runs(folder, os.getpid()), threading.Event()
-
-    def watch() -> None:
-        told, since = "", time.monotonic()
-        while not done.wait(LOOK_SECONDS):
-            state = runs.look()
-            progress = told if state is None else _progress(state)
-            if progress != told and time.monotonic() - since >= TELL_SECONDS:
-                told, since = progress, time.monotonic()
-                tell(progress)
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        done.set()
-        watcher.join()
-        for path in folder.glob(f"plan-{os.getpid()}-*.json"):
-            path.unlink(missing_ok=True)
-
-
-def _progress(state: State) -> str:
-    return f"{state.done} of {state.wanted} runs, {state.outlook}"

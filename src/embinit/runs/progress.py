@@ -10,8 +10,9 @@ import contextlib
 import json
 import math
 import os
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,11 @@ from embinit.runs import machine
 from embinit.runs.plan import Cohort
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
+
+LOOK_SECONDS, TELL_SECONDS = 1.0, 15.0
+
+Tell = Callable[[str], None]
+"""Is told each step and the progress, in words."""
 
 
 @dataclass(frozen=True)
@@ -297,3 +303,39 @@ def tell_plan(session: Session, controller: int, runs: Sequence[RunSpec] | None 
     name = f"plan-{controller}-{os.getpid()}{later}.json"
     with contextlib.suppress(OSError):
         write_atomically(session.store.root / "sessions" / name, json.dumps(costs))
+
+
+@contextlib.contextmanager
+def told(session: Session, tell: Tell) -> Iterator[None]:
+    """A context in which the progress of the session's plan is told now and then.
+
+    Args:
+        session: The session with its wanted runs.
+        tell: Is told how many runs are stored, and the time that is left.
+    """
+    folder = session.store.root / "sessions"
+    tell_plan(session, os.getpid())
+    runs, done = Runs(folder, os.getpid()), threading.Event()
+
+    def watch() -> None:
+        last, since = "", time.monotonic()
+        while not done.wait(LOOK_SECONDS):
+            state = runs.look()
+            progress = last if state is None else _in_words(state)
+            if progress != last and time.monotonic() - since >= TELL_SECONDS:
+                last, since = progress, time.monotonic()
+                tell(progress)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+        for path in folder.glob(f"plan-{os.getpid()}-*.json"):
+            path.unlink(missing_ok=True)
+
+
+def _in_words(state: State) -> str:
+    return f"{state.done} of {state.wanted} runs, {state.outlook}"
