@@ -145,6 +145,12 @@ def test_joeynmt_trains_the_same_model(engines):
     assert len(trained.bleu) == 2
 
 
+def test_seeds_of_an_engine_are_told_together(engines):
+    """The mean of their seconds, and each seed's loss and BLEU in order."""
+    seeds = [engines.Outcome(2.0, [0.5], [70.0], 15), engines.Outcome(4.0, [0.3], [80.0], 15)]
+    assert engines.together(seeds) == engines.Outcome(3.0, [0.5, 0.3], [70.0, 80.0], 15)
+
+
 def test_an_engine_that_is_not_installed_is_told_before_any_training(engines, monkeypatch, capsys):
     """One message that says where its installation is described."""
     monkeypatch.setattr(engines.importlib.util, "find_spec", lambda name: None)
