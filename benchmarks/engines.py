@@ -102,7 +102,7 @@ def stacked(one: Experiment, data_dir: Path | None, runs: int, seeds: range) -> 
     keep_freed_memory()
     groups = [[one.run("xavier", seed)] for seed in seeds]
     # Sigma is part of a run alone, not of its shape, so these fill the cohort without more work.
-    for seed, group in enumerate(groups):
+    for seed, group in zip(seeds, groups, strict=True):
         group += [
             one.with_sigma(0.05 + 0.01 * number).changed(training=one.training).run("xavier", seed)
             for number in range(runs - 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import time
@@ -120,7 +121,7 @@ def test_seeds_that_come_out_alike_have_no_noise(session, monkeypatch) -> None:
         measure(one, 3, session)
 
 
-def test_a_run_that_fails_or_lacks_its_data_is_named(session, monkeypatch) -> None:
+def test_a_run_that_fails_or_lacks_its_data_is_named(session, monkeypatch, tmp_path) -> None:
     """In one line with its task, whatever was thrown."""
     one = make_experiment()
 
@@ -131,36 +132,57 @@ def test_a_run_that_fails_or_lacks_its_data_is_named(session, monkeypatch) -> No
     with pytest.raises(InputError, match=rf"^{one.data.task}, seed 5000: ZeroDiv.*no such luck"):
         measure(one, 2, session)
     [real, *_] = experiments("sample", ("glove",), ("sentiment",))
-    with pytest.raises(InputError, match=rf"^{real.data.task}, seed 5000: .*data"):
-        measure(real, 2, session)
+    empty = Session(Store(tmp_path / "other"), tmp_path, "cpu")
+    with pytest.raises(InputError, match=rf"^{real.data.task}, seed 5000: .*sst2/train.tsv.gz"):
+        measure(real, 2, empty)
 
 
-def test_long_measuring_tells_its_progress(session, monkeypatch) -> None:
-    """How many runs are stored, and what is left."""
-    one, said = make_experiment(), []
-    made(one, [70.0, 72.0], monkeypatch)
-    quick = noise_floor.Session.ensure
+def test_the_command_trains_all_tasks_together_and_tells_its_progress(
+    monkeypatch, tmp_path, capsys
+) -> None:
+    """So that each core has work, and one estimate is that of the whole; runs are kept."""
+    trained: list[str] = []
 
-    def ensure(self, runs):
-        quick(self, runs)
-        time.sleep(0.3)
+    def results_of(cohort, data_dir, device, progress):
+        trained.extend(f"{run.data.task} {run.seed}" for run in cohort.runs)
+        time.sleep(0.1)
+        return [
+            replace(
+                make_result(run, accuracy=70.0 + run.seed % 5, bleu=70.0 + run.seed % 5),
+                provenance={"seconds": 1.0, "finished": "2026-11-21T12:00:00+00:00"},
+            )
+            for run in cohort.runs
+        ]
 
-    monkeypatch.setattr("embinit.runs.progress.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("embinit.runs.session.results_of", results_of)
+    monkeypatch.setattr(Session, "helped", lambda self: contextlib.nullcontext())
+    monkeypatch.setattr("embinit.runs.progress.LOOK_SECONDS", 0.01)
     monkeypatch.setattr("embinit.runs.progress.TELL_SECONDS", 0.0)
-    monkeypatch.setattr("embinit.claims.noise_floor.Session.ensure", ensure)
-    measure(one, 2, session, tell=said.append)
-    assert said[-1].startswith("2 of 2 runs, ")
-    assert not list((session.store.root / "sessions").glob("plan-*"))
+    kim = {"kim2024": PAPERS["kim2024"]}
+    monkeypatch.setattr("embinit.papers.with_tier", lambda tier: list(kim.values()))
+    command = ["noise-floor", "--seeds", "3", "--store", str(tmp_path / "store")]
+    said = []
+    for _ in range(2):
+        assert cli.main(command) == 0
+        assert len(trained) == len(set(trained)) == 9
+        heard = capsys.readouterr()
+        assert len(heard.out.splitlines()) == 3
+        said.append(heard.err)
+    assert "embinit: 3 of 9 runs, " in said[0]
+    assert not list((tmp_path / "store/sessions").glob("plan-*"))
+    assert cli.main([*command[:2], "1", *command[3:]]) == 4
+    assert "at least 2 seeds" in capsys.readouterr().err
 
 
 def test_the_command_measures_proposes_and_writes(monkeypatch, tmp_path, capsys) -> None:
     """One line a task, and a file that is read again."""
 
-    def measure(one, seeds, session, metrics, tell):
+    def measure(one, seeds, session, metrics):
         found = (one.metric, *metrics)
         return [replace(FLOOR, task=one.data.task, metric=metric.name) for metric in found]
 
     monkeypatch.setattr(noise_floor, "measure", measure)
+    monkeypatch.setattr(noise_floor, "baseline_runs", lambda one, seeds: [])
     path = tmp_path / "floor.json"
     at = ["--json", str(path), "--store", str(tmp_path / "store")]
     assert cli.main(["noise-floor", "--effect", "8", *at]) == 0

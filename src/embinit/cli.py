@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
-import functools
 import json
 import os
 import subprocess
@@ -297,8 +296,9 @@ def _add_noise_floor(commands: Any) -> None:
 def _noise_floor(parsed: argparse.Namespace) -> int:
     if parsed.target is not None:
         return _measure_folder(parsed)
-    from embinit.claims.noise_floor import Floor, as_json, measure
+    from embinit.claims.noise_floor import Floor, as_json, baseline_runs, measure
     from embinit.papers import with_tier
+    from embinit.runs.progress import told
     from embinit.runs.session import Session
     from embinit.runs.store import Store
 
@@ -311,12 +311,13 @@ def _noise_floor(parsed: argparse.Namespace) -> int:
     if not wanted:
         raise InputError(f"tier {parsed.tier} has no task {parsed.task!r}")
     session = Session(Store(parsed.store or Path(".embinit/store")), parsed.data_dir, parsed.device)
+    runs = [run for noise in wanted for run in baseline_runs(noise.experiment, parsed.seeds)]
+    session.want(runs)
+    with told(session, _tell), session.helped():
+        session.ensure([run for run in runs if session.problem(run) is None])
     floors: list[Floor] = []
-    for number, noise in enumerate(wanted, start=1):
-        about = f"[{number}/{len(wanted)}] {noise.experiment.data.task}"
-        measured = measure(
-            noise.experiment, parsed.seeds, session, noise.metrics, functools.partial(_tell, about)
-        )
+    for noise in wanted:
+        measured = measure(noise.experiment, parsed.seeds, session, noise.metrics)
         floors += measured
         if parsed.json:
             parsed.json.write_text(as_json(floors), encoding="utf-8")
@@ -335,8 +336,8 @@ def _noise_floor(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _tell(about: str, line: str) -> None:
-    print(f"embinit: {about}: {line}", file=sys.stderr, flush=True)
+def _tell(line: str) -> None:
+    print(f"embinit: {line}", file=sys.stderr, flush=True)
 
 
 def _measure_folder(parsed: argparse.Namespace) -> int:

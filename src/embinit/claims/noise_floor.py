@@ -22,7 +22,6 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.paired_tests import seeds_for
 from embinit.errors import InputError
 from embinit.runs.measures import Measure
-from embinit.runs.progress import Tell, told
 from embinit.runs.results import RunResult
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
@@ -96,21 +95,31 @@ def rounded_up(number: float) -> float:
     return round(math.ceil(number * 10.0**digits - 1e-9) / 10.0**digits, max(digits, 0))
 
 
-def measure(
-    experiment: Experiment,
-    seeds: int,
-    session: Session,
-    metrics: Sequence[Measure] = (),
-    tell: Tell = lambda line: None,
-) -> list[Floor]:
-    """Trains an experiment's baseline arm, and measures its metrics' noise floors.
+def baseline_runs(experiment: Experiment, seeds: int) -> list[RunSpec]:
+    """The runs that an experiment's noise floors are measured on.
 
     Args:
         experiment: The experiment.
         seeds: How many seeds are trained.
-        session: Trains the runs that its store lacks, on all of the machine's cores.
+
+    Raises:
+        InputError: There are fewer than two seeds.
+    """
+    if seeds < 2:
+        raise InputError(f"a standard deviation needs at least 2 seeds, not {seeds}; 10 are usual")
+    return [experiment.run(experiment.baseline, FIRST_SEED + seed) for seed in range(seeds)]
+
+
+def measure(
+    experiment: Experiment, seeds: int, session: Session, metrics: Sequence[Measure] = ()
+) -> list[Floor]:
+    """Measures the noise floors of an experiment's metrics on its baseline arm.
+
+    Args:
+        experiment: The experiment.
+        seeds: How many seeds are trained.
+        session: Trains the runs that its store lacks.
         metrics: Further measures of the same runs.
-        tell: Is told the progress, in words.
 
     Returns:
         The floors of the experiment's metric and of ``metrics``, in that order.
@@ -119,12 +128,8 @@ def measure(
         InputError: There are fewer than two seeds, the data is not there, a run failed or ended
             without a score, or all runs have the same score.
     """
-    if seeds < 2:
-        raise InputError(f"a standard deviation needs at least 2 seeds, not {seeds}; 10 are usual")
-    runs = [experiment.run(experiment.baseline, FIRST_SEED + seed) for seed in range(seeds)]
-    session.want(runs)
-    with told(session, tell), session.helped():
-        session.ensure([run for run in runs if session.problem(run) is None])
+    runs = baseline_runs(experiment, seeds)
+    session.ensure_planned([run for run in runs if session.problem(run) is None])
     results = [_result(session, run) for run in runs]
     took = [float(result.provenance["seconds"]) for result in results]
     finished = max(str(result.provenance["finished"]) for result in results)
@@ -156,8 +161,7 @@ def measure(
 
 def _result(session: Session, run: RunSpec) -> RunResult:
     if (result := session.result(run)) is None:
-        reason = session.failure(run) or session.problem(run)
-        raise InputError(f"{run.data.task}, seed {run.seed}: {reason}")
+        raise InputError(f"{run.data.task}, seed {run.seed}: {session.problem(run)}")
     return result
 
 

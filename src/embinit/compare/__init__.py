@@ -213,8 +213,7 @@ def _results(session: Session, start: Start, seeds: int) -> list[RunResult]:
         run = start.run(seed)
         result = session.result(run)
         if result is None:
-            reason = session.failure(run) or session.problem(run)
-            raise InputError(f"{start.label}, seed {seed}: {reason}")
+            raise InputError(f"{start.label}, seed {seed}: {session.problem(run)}")
         results.append(result)
     return results
 
