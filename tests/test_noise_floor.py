@@ -107,7 +107,7 @@ def test_a_floor_is_the_spread_of_the_baseline(session, monkeypatch) -> None:
     for _ in range(2):
         [floor] = measure(one, 3, session)
         assert asked == [FIRST_SEED, FIRST_SEED + 1, FIRST_SEED + 2]
-        assert (floor.mean, floor.sd) == (73.0, round(float(np.std([70, 72, 77], ddof=1)), 3))
+        assert (floor.mean, floor.sd) == (73.0, pytest.approx(np.std([70, 72, 77], ddof=1), 1e-3))
         assert (floor.seconds_a_run, floor.measured) == (7.3, "2026-11-23")
     with pytest.raises(InputError, match="at least 2 seeds"):
         measure(one, 1, session)
@@ -119,6 +119,16 @@ def test_seeds_that_come_out_alike_have_no_noise(session, monkeypatch) -> None:
     made(one, [70.0, 70.0, 70.0], monkeypatch)
     with pytest.raises(InputError, match="3 of 3 seeds gave a score, 1 of them different"):
         measure(one, 3, session)
+
+
+def test_a_small_spread_is_no_spread_of_zero(session, monkeypatch) -> None:
+    """Its margin would be zero too, and no number of seeds shows a difference of zero."""
+    one = make_experiment()
+    made(one, [3.41, 3.4102, 3.4101], monkeypatch)
+    [floor] = measure(one, 3, session)
+    assert floor.sd == pytest.approx(0.0001, 0.01)
+    assert floor.margin() == 0.5
+    assert floor.seeds_for(floor.margin(), 0.01) == 2
 
 
 def test_a_run_that_fails_or_lacks_its_data_is_named(session, monkeypatch, tmp_path) -> None:

@@ -150,7 +150,7 @@ def measure(
                 metric=metric.name,
                 unit=metric.unit,
                 mean=round(float(np.mean(values)), 3),
-                sd=round(float(np.std(values, ddof=1)), 3),
+                sd=float(f"{np.std(values, ddof=1):.4g}"),
                 seeds=seeds,
                 seconds_a_run=round(float(np.mean(took)), 1),
                 measured=finished[: len("2026-11-21")],
