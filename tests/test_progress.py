@@ -62,6 +62,7 @@ import time
 from pathlib import Path
 
 from embinit.pytest_plugin import progress_line as progress
+from embinit.runs import progress as state
 from embinit.runs.results import RunResult
 from embinit.runs.session import Session
 
@@ -87,7 +88,7 @@ def result(self, run):
     return RunResult(run, {"bleu": 40.0 + run.seed % 2 + (run.table.init == "xavier")})
 
 
-progress.LOOK_SECONDS = 0.01
+state.LOOK_SECONDS = 0.01
 progress.Line.show = seen
 Session.ensure, Session.result = ensure, result
 Session.helped = lambda self: contextlib.nullcontext()

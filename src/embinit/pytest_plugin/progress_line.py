@@ -15,19 +15,17 @@ import contextlib
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
 
-from embinit.runs.progress import Runs, State
+from embinit.runs.progress import State, watched
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-LOOK_SECONDS = 1.0
 TELL_SECONDS = 30.0
 CI_SECONDS = 300.0
 """The seconds between lines where nobody watches: few lines, but no job is taken for hung."""
@@ -47,29 +45,10 @@ def shown(config: pytest.Config, folder: Path) -> Iterator[None]:
         config: pytest's configuration.
         folder: Where sessions keep their plans and marks.
     """
-    runs, done = Runs(folder, os.getpid()), threading.Event()
     with _line(config) if _live(config) else contextlib.nullcontext() as line:
         show, every = (line.show, 0.0) if line else (_teller(config), _seconds())
-        watcher = threading.Thread(target=_watch, args=(runs, show, every, done), daemon=True)
-        watcher.start()
-        try:
+        with watched(folder, show, every):
             yield
-        finally:
-            done.set()
-            watcher.join()
-            for path in folder.glob(f"plan-{os.getpid()}-*.json"):
-                with contextlib.suppress(OSError):
-                    path.unlink(missing_ok=True)
-
-
-def _watch(runs: Runs, show: Callable[[State], None], every: float, done: threading.Event) -> None:
-    """Looks often, so that the estimate is good, but shows a new state only ``every`` seconds."""
-    shown = time.monotonic()
-    while not done.wait(min(LOOK_SECONDS, every or LOOK_SECONDS)):
-        state = runs.look()
-        if state is not None and time.monotonic() - shown >= every:
-            shown = time.monotonic()
-            show(state)
 
 
 def quiet() -> bool:

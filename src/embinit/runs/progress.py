@@ -306,25 +306,25 @@ def tell_plan(session: Session, controller: int, runs: Sequence[RunSpec] | None 
 
 
 @contextlib.contextmanager
-def told(session: Session, tell: Tell) -> Iterator[None]:
-    """A context in which the progress of the session's plan is told now and then.
+def watched(folder: Path, show: Callable[[State], None], every: float) -> Iterator[None]:
+    """A context in which the state of this process's plan is shown; then the plan is removed.
+
+    It is looked at often, so that the estimate is good.
 
     Args:
-        session: The session with its wanted runs.
-        tell: Is told how many runs are stored, and the time that is left.
+        folder: Where sessions keep their plans and marks.
+        show: Is given the state.
+        every: The seconds between two states that are shown; 0 shows each look's.
     """
-    folder = session.store.root / "sessions"
-    tell_plan(session, os.getpid())
     runs, done = Runs(folder, os.getpid()), threading.Event()
 
     def watch() -> None:
-        last, since = "", time.monotonic()
-        while not done.wait(LOOK_SECONDS):
+        shown = time.monotonic()
+        while not done.wait(min(LOOK_SECONDS, every or LOOK_SECONDS)):
             state = runs.look()
-            progress = last if state is None else _in_words(state)
-            if progress != last and time.monotonic() - since >= TELL_SECONDS:
-                last, since = progress, time.monotonic()
-                tell(progress)
+            if state is not None and time.monotonic() - shown >= every:
+                shown = time.monotonic()
+                show(state)
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -334,8 +334,26 @@ def told(session: Session, tell: Tell) -> Iterator[None]:
         done.set()
         watcher.join()
         for path in folder.glob(f"plan-{os.getpid()}-*.json"):
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
 
 
-def _in_words(state: State) -> str:
-    return f"{state.done} of {state.wanted} runs, {state.outlook}"
+@contextlib.contextmanager
+def told(session: Session, tell: Tell) -> Iterator[None]:
+    """A context in which the progress of the session's plan is told now and then.
+
+    Args:
+        session: The session with its wanted runs.
+        tell: Is told how many runs are stored, and the time that is left.
+    """
+    last = ""
+
+    def show(state: State) -> None:
+        nonlocal last
+        before, last = last, f"{state.done} of {state.wanted} runs, {state.outlook}"
+        if last != before:
+            tell(last)
+
+    tell_plan(session, os.getpid())
+    with watched(session.store.root / "sessions", show, TELL_SECONDS):
+        yield
