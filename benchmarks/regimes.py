@@ -38,6 +38,7 @@ import statistics
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -45,9 +46,10 @@ from scipy import stats
 
 from embinit.claims.experiments import Experiment
 from embinit.claims.noise_floor import FIRST_SEED
+from embinit.data.microcosm import KINDS, Kinds
 from embinit.data.preparation import prepare
 from embinit.data.tasks import TASKS
-from embinit.data.tasks.microcosm import MicrocosmTask
+from embinit.data.tasks.microcosm import PLAIN, MicrocosmTask, judge
 from embinit.papers.kim2024.experiments import experiments
 from embinit.report.charts import Axis
 from embinit.runs.measures import MEASURES, over_epochs
@@ -83,6 +85,8 @@ class Candidate:
         test: The size of the test split.
         layers: How many layers the encoder has, and the decoder where there is one.
         feed_forward: The width of the feed-forward layers.
+        kinds: Of sentiment, how often an opinion says an adjective, denies one, does both, or says
+            two.
     """
 
     train: int
@@ -93,13 +97,17 @@ class Candidate:
     test: int = 400
     layers: int = 1
     feed_forward: int = 128
+    kinds: Kinds = KINDS
 
     def of(self, experiment: Experiment) -> Experiment:
         """The experiment in this setting."""
         assert experiment.model is not None
         training = cast(TrainingSpec, experiment.training)
         task = cast(MicrocosmTask, TASKS[experiment.data.task])
-        larger = f"{task.name}-larger"
+        if experiment.role == "sentiment":
+            task = replace(TASKS["micro-sentiment"], write=partial(judge, kinds=self.kinds))
+        shares = "" if self.kinds == KINDS else "-" + ":".join(f"{each:g}" for each in self.kinds)
+        larger = f"{task.name}{shares}-larger"
         if larger not in TASKS:
             TASKS.register(larger, replace(task, sizes=LARGEST))
         cut = Cut(self.train, self.validation, self.test)
@@ -243,6 +251,15 @@ CANDIDATES: dict[str, list[Candidate]] = {
         Candidate(4800, 4, 2e-3),
         Candidate(3600, 2, 3e-3),
         Candidate(4000, 2, 2e-3),
+        Candidate(2400, 2, 1.5e-3, 16, kinds=(9, 3, 0, 2)),
+        Candidate(2400, 2, 1.5e-3, 16, kinds=PLAIN),
+        Candidate(1600, 2, 1.5e-3, 16, kinds=PLAIN),
+        Candidate(3600, 2, 1.5e-3, 24, kinds=PLAIN),
+        Candidate(2400, 2, 1.5e-3, 16, kinds=(9, 1, 4, 2)),
+        Candidate(2400, 2, 1.5e-3, 16, kinds=(9, 2, 2, 2)),
+        Candidate(2400, 2, 1.5e-3, 16, kinds=(9, 0, 2, 2)),
+        Candidate(1200, 2, 1.5e-3, 16, kinds=(9, 0, 2, 2)),
+        Candidate(1200, 2, 1.5e-3, 16, kinds=(9, 0, 0, 2)),
     ],
     "inference": [
         Candidate(1500, 4, 2e-3, batch_size=24),
@@ -313,9 +330,7 @@ def try_candidates(role: str, seeds: int, best: int | None, kept: dict[str, Any]
     [registered] = experiments("micro", ["glove"], [role])
     metric = registered.metric.name
     known = {
-        Candidate(**entry["candidate"]): entry["runs"]
-        for entry in kept["candidates"]
-        if entry["role"] == role
+        remembered(entry): entry["runs"] for entry in kept["candidates"] if entry["role"] == role
     }
     others = [entry for entry in kept["candidates"] if entry["role"] != role]
     chosen: Sequence[Candidate] = CANDIDATES[role]
@@ -336,6 +351,12 @@ def try_candidates(role: str, seeds: int, best: int | None, kept: dict[str, Any]
         tell(candidate, summary(candidate, metric, runs))
 
 
+def remembered(entry: Mapping[str, Any]) -> Candidate:
+    """The candidate of what was kept; JSON makes a list of a tuple."""
+    fields = entry["candidate"]
+    return Candidate(**fields | {"kinds": tuple(fields.get("kinds", KINDS))})
+
+
 COLUMNS, PANEL, TALL, LEFT, TOP = 3, 250.0, 210.0, 44.0, 34.0
 
 
@@ -351,7 +372,7 @@ def figure(entries: Sequence[Mapping[str, Any]]) -> str:
         of_role = [entry for entry in entries if entry["role"] == role]
         lines = []
         for entry in of_role:
-            candidate = Candidate(**entry["candidate"])
+            candidate = remembered(entry)
             told = summary(candidate, registered.metric.name, entry["runs"])
             minutes = [2 * seeds * told["seconds"] / 60 for seeds in LOOKS]
             lines.append((candidate, list(zip(minutes, told["decided"].values(), strict=True))))
@@ -369,7 +390,7 @@ def figure(entries: Sequence[Mapping[str, Any]]) -> str:
             at = [(across.at(x), up.at(y)) for x, y in points]
             path = " ".join(f"{x},{y}" for x, y in at)
             shapes.append(f'<polyline points="{path}" fill="none" stroke="{colour}"/>')
-            title = ", ".join(f"{key} {value:g}" for key, value in asdict(candidate).items())
+            title = described(candidate)
             shapes += [
                 f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"><title>{title}</title></circle>'
                 for x, y in at
@@ -395,6 +416,15 @@ def is_registered(candidate: Candidate, registered: Experiment) -> bool:
         and (candidate.epochs, candidate.lr) == (training.epochs, training.lr)
         and candidate.batch_size == training.batch_size
         and (candidate.layers, candidate.feed_forward) == (model.layers, model.feed_forward)
+        and candidate.kinds == (PLAIN if task.name == "micro-sentiment-plain" else KINDS)
+    )
+
+
+def described(candidate: Candidate) -> str:
+    """The fields of a candidate, by name."""
+    return ", ".join(
+        f"{name} {':'.join(map('{:g}'.format, value)) if name == 'kinds' else format(value, 'g')}"
+        for name, value in asdict(candidate).items()
     )
 
 
@@ -404,7 +434,7 @@ def _text(x: float, y: float, text: str, anchor: str = "middle", weight: str = "
 
 def tell(candidate: Candidate, told: Mapping[str, Any]) -> None:
     """Print a candidate's line."""
-    size = ", ".join(f"{value:g}" for value in asdict(candidate).values())
+    size = described(candidate)
     means = " ".join(f"{told['mean'][arm]:5.1f} ± {told['sd'][arm]:4.1f}" for arm in told["mean"])
     effects = " ".join(f"{value:5.1f}" for value in told["effect/sd"].values())
     shares = " ".join(f"{100 * value:3.0f}" for value in told["decided"].values())

@@ -35,7 +35,7 @@ FLOOR = Floor("micro", "t", 64, "bleu", "BLEU", 50.0, 2.0, 10, 1.0, "2026-11-21"
 def test_every_margin_is_what_the_noise_floor_gives(tier: str) -> None:
     """Measured where there is a measurement, printed where the paper has its task."""
     measured = {(floor.tier, floor.task): floor for floor in PAPERS["kim2024"].floors()}
-    for one in experiments(tier):
+    for one in (wanted.experiment for wanted in PAPERS["kim2024"].noise(tier)):
         floor = measured.get((tier, one.data.task))
         printed = printed_deviations(one) if tier != "micro" else []
         if tier == "paper":
@@ -174,11 +174,11 @@ def test_the_command_trains_all_tasks_together_and_tells_its_progress(
     said = []
     for _ in range(2):
         assert cli.main(command) == 0
-        assert len(trained) == len(set(trained)) == 9
+        assert len(trained) == len(set(trained)) == 12
         heard = capsys.readouterr()
-        assert len(heard.out.splitlines()) == 3
+        assert len(heard.out.splitlines()) == 4
         said.append(heard.err)
-    assert "embinit: 3 of 9 runs, " in said[0]
+    assert "embinit: 3 of 12 runs, " in said[0]
     assert not list((tmp_path / "store/sessions").glob("plan-*"))
     assert cli.main([*command[:2], "1", *command[3:]]) == 4
     assert "at least 2 seeds" in capsys.readouterr().err
@@ -197,11 +197,11 @@ def test_the_command_measures_proposes_and_writes(monkeypatch, tmp_path, capsys)
     at = ["--json", str(path), "--store", str(tmp_path / "store")]
     assert cli.main(["noise-floor", "--effect", "8", *at]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 4 + 3 + 3 + 6
+    assert len(lines) == 4 + 3 + 4 + 6
     assert all("margin 4; a difference of 8 takes at most" in line for line in lines)
     assert as_json(floors_in(path.read_text())) == path.read_text()
     tasks = [entry["task"] for entry in json.loads(path.read_text())]
-    made = ["micro-translation", "micro-sentiment", "micro-inference"]
+    made = ["micro-translation", "micro-sentiment-plain", "micro-inference", "micro-sentiment"]
     text = ["micro-text"]
     assert tasks == 4 * ["micro-two-languages"] + 3 * text + made + 6 * text
     metrics = [entry["metric"] for entry in json.loads(path.read_text())][:4]

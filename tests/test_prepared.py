@@ -190,8 +190,8 @@ def test_the_command_says_what_is_ready_and_what_is_left_out(tmp_path, capsys):
         cli.main(["prepare"])
     assert cli.main(["prepare", "--tier", "micro", "--to", str(tmp_path / "micro")]) == 0
     told = capsys.readouterr().out
-    assert "/15] micro-translation with micro-glove: ready" in told
-    assert "[1/15]" in told
+    assert "/16] micro-translation with micro-glove: ready" in told
+    assert "[1/16]" in told
     assert f"train with --embinit-data-dir {tmp_path / 'micro'}" in told
     empty = str(tmp_path / "nothing")
     (tmp_path / "nothing").mkdir()

@@ -47,11 +47,7 @@ def test_more_seeds_and_less_noise_decide_no_less_of_an_effect_beyond_its_margin
 def test_the_registered_setting_is_one_that_was_tried(role):
     """Else the figure would show another tier."""
     [registered] = experiments("micro", ["glove"], [role])
-    tried = [
-        regimes.Candidate(**entry["candidate"])
-        for entry in KEPT["candidates"]
-        if entry["role"] == role
-    ]
+    tried = [regimes.remembered(entry) for entry in KEPT["candidates"] if entry["role"] == role]
     assert len(set(tried)) == len(tried)
     assert sum(regimes.is_registered(candidate, registered) for candidate in tried) == 1
     assert set(regimes.CANDIDATES[role]) <= set(tried)

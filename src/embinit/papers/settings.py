@@ -177,6 +177,11 @@ MICRO_SENTIMENT = TaskSetting(
     most_seeds=20,
     planted=3.25,
 )
+MICRO_PLAIN_SENTIMENT = replace(
+    MICRO_SENTIMENT, task="micro-sentiment-plain", margin=2.5, planted=4.41
+)
+"""Opinions that deny less, which every seed learns evenly."""
+
 MICRO_INFERENCE = replace(
     MICRO_SENTIMENT,
     role="inference",

@@ -42,7 +42,7 @@ from embinit.data.microcosm.lexicon import (
     lexicon,
     synonym_groups,
 )
-from embinit.data.microcosm.writer import Share, Writer, share, unlabelled
+from embinit.data.microcosm.writer import KINDS, Kinds, Share, Writer, share, unlabelled
 
 SOURCE_LANGUAGE, TARGET_LANGUAGE = "micro-source", "micro-target"
 RELATED_LANGUAGE = "micro-related"
@@ -50,11 +50,13 @@ RELATED_LANGUAGE = "micro-related"
 __all__ = [
     "CLASSES",
     "FUNCTION_WORDS",
+    "KINDS",
     "RELATED_LANGUAGE",
     "SOURCE_LANGUAGE",
     "TARGET_LANGUAGE",
     "Action",
     "Judgement",
+    "Kinds",
     "NounPhrase",
     "Opinion",
     "Report",

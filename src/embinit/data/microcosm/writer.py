@@ -71,7 +71,18 @@ def _word(part: Part, group: int, synonym: int) -> Word:
     return Word(part, group, synonym)
 
 
-_OPINIONS = _cumulative((9.0, 3.0, 6.0, 2.0))
+Kinds = tuple[float, float, float, float]
+"""How often an opinion says an adjective, denies one, does both, or says two: weights."""
+
+KINDS: Kinds = (9.0, 3.0, 6.0, 2.0)
+"""The kinds of opinion in unlabelled text."""
+
+
+@cache
+def _kinds(weights: Kinds) -> Weights:
+    return _cumulative(weights)
+
+
 _SENTENCES = _cumulative((6.0, 3.0, 1.0))
 
 
@@ -163,18 +174,21 @@ class Writer:
         manner = self.word("adverb", self.pick(prefers["adverb"][group]))
         return Action(subject, verb, object_, negated, manner if self.chance(adverb) else None)
 
-    def opinion(self) -> Opinion:
+    def opinion(self, kinds: Kinds = KINDS) -> Opinion:
         """Draws an opinion. It is favourable in one of two, so the noun does not predict it.
 
         An adjective is said, or one of the other polarity is denied, or both ('not A but B', 'B but
         not A'), or two of one polarity are said ('A and B').
+
+        Args:
+            kinds: The weights of these four.
         """
         noun_group = self.below(CLASSES["noun"][0])
         subject = self.noun_phrase(noun_group, adjective=0.15, owner=0.25)
         adverb = self.word("adverb", self.below(CLASSES["adverb"][0])) if self.chance(0.5) else None
         polarity = self.chance(0.5)
         stated = Judgement(self.adjective(noun_group, polarity))
-        kind = self.pick(_OPINIONS)
+        kind = self.pick(_kinds(kinds))
         if kind == 0:
             return Opinion(subject, (stated,), adverb=adverb)
         if kind == 1:

@@ -25,10 +25,12 @@ import numpy as np
 
 from embinit.data.microcosm import (
     CLASSES,
+    KINDS,
     RELATED_LANGUAGE,
     SOURCE_LANGUAGE,
     TARGET_LANGUAGE,
     Action,
+    Kinds,
     Sentence,
     Share,
     Word,
@@ -50,6 +52,11 @@ ENTAILMENT, NEUTRAL, CONTRADICTION = range(3)
 INFERENCE_VERBS = 10
 """The number of verb classes in premises. A data set has its topics, and so fewer nouns."""
 
+PLAIN: Kinds = (9.0, 1.0, 2.0, 2.0)
+"""The kinds of plain opinions: 21 % deny something, for 45 % in unlabelled text.
+
+Negation is learnt in steps, at another time by each seed, so its share makes the spread over seeds.
+"""
 
 Language = Callable[[Sentence], str]
 """Puts a sentence into the words of a language."""
@@ -66,14 +73,15 @@ def translate(writer: Writer, into: Language = in_target) -> Example:
     return Example(in_source(sentence), target=into(sentence))
 
 
-def judge(writer: Writer, language: Language = in_source) -> Example:
+def judge(writer: Writer, language: Language = in_source, kinds: Kinds = KINDS) -> Example:
     """Draws an opinion. Its label is 1 if what it says, not what it denies, is favourable, else 0.
 
     Args:
         writer: Draws the opinion.
         language: The language of the text.
+        kinds: How often an adjective is said, denied, both, or two are said.
     """
-    opinion = writer.opinion()
+    opinion = writer.opinion(kinds)
     return Example(language(opinion), label=int(holds_good(opinion)))
 
 
@@ -301,6 +309,13 @@ def keep_fingerprints() -> None:
 MICROCOSM_TASKS = (
     MicrocosmTask("micro-translation", "translation", 0, translate, (2400, 200, 400)),
     MicrocosmTask("micro-sentiment", "classification", 2, judge, (2400, 2000, 400)),
+    MicrocosmTask(
+        "micro-sentiment-plain",
+        "classification",
+        2,
+        partial(judge, kinds=PLAIN),
+        (1600, 2000, 400),
+    ),
     MicrocosmTask("micro-inference", "classification", 3, infer, (6000, 2000, 400)),
     MicrocosmTask(
         "micro-two-languages", "text", 0, partial(translate, into=in_related), (24000, 400, 300)

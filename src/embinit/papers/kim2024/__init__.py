@@ -51,6 +51,7 @@ TRANSLATION = ("multi30k", "iwslt2017")
 TASKS = ("sst2", "mnli", *TRANSLATION)
 MADE = {
     "micro-sentiment": {"sst2"},
+    "micro-sentiment-plain": {"sst2"},
     "micro-inference": {"mnli"},
     "micro-translation": set(TRANSLATION),
 }

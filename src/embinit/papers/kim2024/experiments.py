@@ -20,8 +20,11 @@ from dataclasses import dataclass, replace
 from embinit.claims.experiments import Experiment
 from embinit.errors import InputError
 from embinit.papers import Tier
-from embinit.papers.settings import MICRO as MICRO_TASKS
 from embinit.papers.settings import (
+    MICRO_INFERENCE,
+    MICRO_PLAIN_SENTIMENT,
+    MICRO_SENTIMENT,
+    MICRO_TRANSLATION,
     SAMPLE_MULTI30K,
     SAMPLE_SENTENCES,
     SAMPLE_SOURCES,
@@ -70,7 +73,7 @@ MICRO = Settings(
     settings=tuple(
         (task, micro_source(role, LABELS[role]))
         for role in (*SOURCES, *OTHER_SOURCES)
-        for task in MICRO_TASKS
+        for task in (MICRO_TRANSLATION, MICRO_PLAIN_SENTIMENT, MICRO_INFERENCE)
     ),
     says="a miniature: text of a language that code makes from a seed, with its translation into "
     "another, and small models. The tables called GloVe, BERT, T5, word2vec, fastText and ELMo "
@@ -198,6 +201,10 @@ PAPER = Settings(
 TIERS = {tier.name: tier for tier in (MICRO, SAMPLE, PAPER)}
 
 
+OF_OTHERS = {"micro": MICRO_SENTIMENT, "sample": SAMPLE_SST2}
+"""By tier, the task that other papers train the same models on, and that has no claim here."""
+
+
 def settings(tier: str) -> Settings:
     """The settings of a tier.
 
@@ -230,6 +237,19 @@ def experiments(
         for task, source in settings(name).settings
         if source.role in sources and task.role in roles
     ]
+
+
+def of_others(name: str) -> list[Experiment]:
+    """GloVe's experiment on the tier's task of ``OF_OTHERS``, for its noise floor.
+
+    Args:
+        name: The tier.
+
+    Raises:
+        InputError: The paper has no such tier.
+    """
+    source = settings(name).settings[0][1]
+    return [OF_OTHERS[name].experiment(Experiment, name, source)] if name in OF_OTHERS else []
 
 
 RIGHT = replace(MEASURES["accuracy"], unit="% right", test=None)
