@@ -16,14 +16,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import set_apart
-from embinit import InputError, cli, commands, experiment, training
+from builders import make_experiment, set_apart
+from embinit import Family, InputError, claim, cli, commands, experiment, training
 from embinit.claims import Claim, read
-from embinit.claims.lock import NAME, Lock, claim_key, difference, lock_beside
+from embinit.claims.comparisons import rank_correlation
+from embinit.claims.lock import NAME, Lock, claim_key, difference, frozen, lock_beside
 from embinit.claims.noise_floor import FIRST_SEED, rounded_up
 from embinit.report import load_schema
 from embinit.runs import session
 from embinit.runs.functions import TRAININGS
+from embinit.specs import ModelSpec
 
 CLAIMS = """
 import random
@@ -321,6 +323,26 @@ def test_a_difference_names_what_changed():
         ({"expects": "REFUTED"}, "it expects REFUTED, registered was none"),
     ]:
         assert said in difference(entry, {**entry, **changed})
+
+
+def test_a_rank_correlation_is_locked_with_all_of_its_arms():
+    """Its statement is the same words whatever is ranked, so the arms' digest has to tell."""
+
+    def locked(**changes):
+        one = make_experiment(**changes)
+        pairs = [(one[init], one["xavier"]) for init in ("pretrained", "xavier_norms", "normal")]
+
+        @claim(
+            "mine/one/ranked", says="It falls", family=Family("mine/one", 1), on=lambda tier: [one]
+        )
+        def test_ranked(arms):
+            assert rank_correlation(pairs) > 0
+
+        return frozen(read(test_ranked, one), [])
+
+    assert difference(locked(), locked()) == ""
+    other = locked(model=ModelSpec(64, 2, 1, 32))
+    assert difference(locked(), other).endswith("its arms have other settings")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embinit.claims.comparisons import Comparison, Lookup, Quantity
+from embinit.claims.comparisons import Comparison, Lookup, Quantity, RankCorrelation
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
 from embinit.claims.looks import Look
@@ -335,6 +335,8 @@ def _stated(case: Case, comparison: Comparison) -> dict[str, Any]:
 
 
 def _arms(quantity: Quantity) -> list[object]:
+    if isinstance(quantity, RankCorrelation):
+        return [[_arms(arm), _arms(base)] for arm, base in quantity.pairs]
     terms = [
         [term.weight, _without_code(term.run(0)), term.offset, term.measure.name]
         for term in quantity.terms
