@@ -46,10 +46,10 @@ from scipy import stats
 
 from embinit.claims.experiments import Experiment
 from embinit.claims.noise_floor import FIRST_SEED
-from embinit.data.microcosm import KINDS, Kinds
+from embinit.data.microcosm import OPINION_KINDS, OpinionKinds
 from embinit.data.preparation import prepare
 from embinit.data.tasks import TASKS
-from embinit.data.tasks.microcosm import PLAIN, MicrocosmTask, judge
+from embinit.data.tasks.microcosm import PLAIN_OPINIONS, MicrocosmTask, judge
 from embinit.papers.kim2024.experiments import experiments
 from embinit.report.charts import Axis
 from embinit.runs.measures import MEASURES, over_epochs
@@ -67,6 +67,9 @@ LARGEST = (8000, 2000, 1000)
 LOOKS = (5, 10, 20)
 CRITICAL = 3.3
 """About the quantile of t at alpha .0025, with 8 to 16 degrees of freedom of a prior."""
+
+KINDS_OF = {"micro-sentiment-plain": PLAIN_OPINIONS}
+"""The kinds of opinion of a registered task that has others than unlabelled text."""
 
 FRACTIONS = (0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)
 """Of a planted effect: the reference distribution of effects."""
@@ -97,7 +100,7 @@ class Candidate:
     test: int = 400
     layers: int = 1
     feed_forward: int = 128
-    kinds: Kinds = KINDS
+    kinds: OpinionKinds = OPINION_KINDS
 
     def of(self, experiment: Experiment) -> Experiment:
         """The experiment in this setting."""
@@ -105,9 +108,11 @@ class Candidate:
         training = cast(TrainingSpec, experiment.training)
         task = cast(MicrocosmTask, TASKS[experiment.data.task])
         if experiment.role == "sentiment":
+            # Whichever task the tier has, a candidate's text is drawn under this name.
             task = replace(TASKS["micro-sentiment"], write=partial(judge, kinds=self.kinds))
-        shares = "" if self.kinds == KINDS else "-" + ":".join(f"{each:g}" for each in self.kinds)
-        larger = f"{task.name}{shares}-larger"
+        larger = f"{task.name}-larger"
+        if self.kinds != OPINION_KINDS:
+            larger = f"{task.name}-{shares_of(self.kinds)}-larger"
         if larger not in TASKS:
             TASKS.register(larger, replace(task, sizes=LARGEST))
         cut = Cut(self.train, self.validation, self.test)
@@ -252,9 +257,9 @@ CANDIDATES: dict[str, list[Candidate]] = {
         Candidate(3600, 2, 3e-3),
         Candidate(4000, 2, 2e-3),
         Candidate(2400, 2, 1.5e-3, 16, kinds=(9, 3, 0, 2)),
-        Candidate(2400, 2, 1.5e-3, 16, kinds=PLAIN),
-        Candidate(1600, 2, 1.5e-3, 16, kinds=PLAIN),
-        Candidate(3600, 2, 1.5e-3, 24, kinds=PLAIN),
+        Candidate(2400, 2, 1.5e-3, 16, kinds=PLAIN_OPINIONS),
+        Candidate(1600, 2, 1.5e-3, 16, kinds=PLAIN_OPINIONS),
+        Candidate(3600, 2, 1.5e-3, 24, kinds=PLAIN_OPINIONS),
         Candidate(2400, 2, 1.5e-3, 16, kinds=(9, 1, 4, 2)),
         Candidate(2400, 2, 1.5e-3, 16, kinds=(9, 2, 2, 2)),
         Candidate(2400, 2, 1.5e-3, 16, kinds=(9, 0, 2, 2)),
@@ -354,7 +359,7 @@ def try_candidates(role: str, seeds: int, best: int | None, kept: dict[str, Any]
 def remembered(entry: Mapping[str, Any]) -> Candidate:
     """The candidate of what was kept; JSON makes a list of a tuple."""
     fields = entry["candidate"]
-    return Candidate(**fields | {"kinds": tuple(fields.get("kinds", KINDS))})
+    return Candidate(**fields | {"kinds": tuple(fields.get("kinds", OPINION_KINDS))})
 
 
 COLUMNS, PANEL, TALL, LEFT, TOP = 3, 250.0, 210.0, 44.0, 34.0
@@ -416,16 +421,21 @@ def is_registered(candidate: Candidate, registered: Experiment) -> bool:
         and (candidate.epochs, candidate.lr) == (training.epochs, training.lr)
         and candidate.batch_size == training.batch_size
         and (candidate.layers, candidate.feed_forward) == (model.layers, model.feed_forward)
-        and candidate.kinds == (PLAIN if task.name == "micro-sentiment-plain" else KINDS)
+        and candidate.kinds == KINDS_OF.get(task.name, OPINION_KINDS)
     )
 
 
 def described(candidate: Candidate) -> str:
     """The fields of a candidate, by name."""
     return ", ".join(
-        f"{name} {':'.join(map('{:g}'.format, value)) if name == 'kinds' else format(value, 'g')}"
+        f"{name} {shares_of(value) if name == 'kinds' else f'{value:g}'}"
         for name, value in asdict(candidate).items()
     )
+
+
+def shares_of(kinds: OpinionKinds) -> str:
+    """The shares of the kinds of opinion, such as 9:3:6:2."""
+    return ":".join(f"{each:g}" for each in kinds)
 
 
 def _text(x: float, y: float, text: str, anchor: str = "middle", weight: str = "normal") -> str:

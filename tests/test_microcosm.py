@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from embinit.data.microcosm import (
     CLASSES,
-    KINDS,
+    OPINION_KINDS,
     Judgement,
-    Kinds,
     Opinion,
+    OpinionKinds,
     Sentence,
     Word,
     Writer,
@@ -35,7 +35,7 @@ from embinit.data.microcosm import (
 )
 from embinit.data.tasks import microcosm
 from embinit.data.tasks.base import TASKS, Splits
-from embinit.data.tasks.microcosm import CONTRADICTION, ENTAILMENT, NEUTRAL, PLAIN
+from embinit.data.tasks.microcosm import CONTRADICTION, ENTAILMENT, NEUTRAL, PLAIN_OPINIONS
 from embinit.errors import InputError
 from embinit.specs import Cut
 
@@ -267,9 +267,10 @@ def test_opinions_are_of_each_kind_as_often_as_is_asked(weights: tuple[int, ...]
 
 
 @pytest.mark.parametrize(
-    ("name", "weights"), [("micro-sentiment", KINDS), ("micro-sentiment-plain", PLAIN)]
+    ("name", "weights"),
+    [("micro-sentiment", OPINION_KINDS), ("micro-sentiment-plain", PLAIN_OPINIONS)],
 )
-def test_constructions_that_need_order_are_common(name: str, weights: Kinds) -> None:
+def test_constructions_that_need_order_are_common(name: str, weights: OpinionKinds) -> None:
     """Three in ten opinions contrast two adjectives, one in seven plain ones do.
 
     Word counts leave their label open.

@@ -42,7 +42,14 @@ from embinit.data.microcosm.lexicon import (
     lexicon,
     synonym_groups,
 )
-from embinit.data.microcosm.writer import KINDS, Kinds, Share, Writer, share, unlabelled
+from embinit.data.microcosm.writer import (
+    OPINION_KINDS,
+    OpinionKinds,
+    Share,
+    Writer,
+    share,
+    unlabelled,
+)
 
 SOURCE_LANGUAGE, TARGET_LANGUAGE = "micro-source", "micro-target"
 RELATED_LANGUAGE = "micro-related"
@@ -50,15 +57,15 @@ RELATED_LANGUAGE = "micro-related"
 __all__ = [
     "CLASSES",
     "FUNCTION_WORDS",
-    "KINDS",
+    "OPINION_KINDS",
     "RELATED_LANGUAGE",
     "SOURCE_LANGUAGE",
     "TARGET_LANGUAGE",
     "Action",
     "Judgement",
-    "Kinds",
     "NounPhrase",
     "Opinion",
+    "OpinionKinds",
     "Report",
     "Sentence",
     "Share",

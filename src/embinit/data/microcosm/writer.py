@@ -71,15 +71,15 @@ def _word(part: Part, group: int, synonym: int) -> Word:
     return Word(part, group, synonym)
 
 
-Kinds = tuple[float, float, float, float]
+OpinionKinds = tuple[float, float, float, float]
 """How often an opinion says an adjective, denies one, does both, or says two: weights."""
 
-KINDS: Kinds = (9.0, 3.0, 6.0, 2.0)
+OPINION_KINDS: OpinionKinds = (9.0, 3.0, 6.0, 2.0)
 """The kinds of opinion in unlabelled text."""
 
 
 @cache
-def _kinds(weights: Kinds) -> Weights:
+def _kinds(weights: OpinionKinds) -> Weights:
     return _cumulative(weights)
 
 
@@ -174,7 +174,7 @@ class Writer:
         manner = self.word("adverb", self.pick(prefers["adverb"][group]))
         return Action(subject, verb, object_, negated, manner if self.chance(adverb) else None)
 
-    def opinion(self, kinds: Kinds = KINDS) -> Opinion:
+    def opinion(self, kinds: OpinionKinds = OPINION_KINDS) -> Opinion:
         """Draws an opinion. It is favourable in one of two, so the noun does not predict it.
 
         An adjective is said, or one of the other polarity is denied, or both ('not A but B', 'B but

@@ -25,12 +25,12 @@ import numpy as np
 
 from embinit.data.microcosm import (
     CLASSES,
-    KINDS,
+    OPINION_KINDS,
     RELATED_LANGUAGE,
     SOURCE_LANGUAGE,
     TARGET_LANGUAGE,
     Action,
-    Kinds,
+    OpinionKinds,
     Sentence,
     Share,
     Word,
@@ -52,7 +52,7 @@ ENTAILMENT, NEUTRAL, CONTRADICTION = range(3)
 INFERENCE_VERBS = 10
 """The number of verb classes in premises. A data set has its topics, and so fewer nouns."""
 
-PLAIN: Kinds = (9.0, 1.0, 2.0, 2.0)
+PLAIN_OPINIONS: OpinionKinds = (9.0, 1.0, 2.0, 2.0)
 """The kinds of plain opinions: 21 % deny something, for 45 % in unlabelled text.
 
 Negation is learnt in steps, at another time by each seed, so its share makes the spread over seeds.
@@ -73,7 +73,9 @@ def translate(writer: Writer, into: Language = in_target) -> Example:
     return Example(in_source(sentence), target=into(sentence))
 
 
-def judge(writer: Writer, language: Language = in_source, kinds: Kinds = KINDS) -> Example:
+def judge(
+    writer: Writer, language: Language = in_source, kinds: OpinionKinds = OPINION_KINDS
+) -> Example:
     """Draws an opinion. Its label is 1 if what it says, not what it denies, is favourable, else 0.
 
     Args:
@@ -313,7 +315,7 @@ MICROCOSM_TASKS = (
         "micro-sentiment-plain",
         "classification",
         2,
-        partial(judge, kinds=PLAIN),
+        partial(judge, kinds=PLAIN_OPINIONS),
         (1600, 2000, 400),
     ),
     MicrocosmTask("micro-inference", "classification", 3, infer, (6000, 2000, 400)),
