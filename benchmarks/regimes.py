@@ -1,8 +1,8 @@
 """Regimes: how much, how long and how gently ``micro`` trains, by what that decides a minute.
 
 A candidate is a setting of one of Kim et al.'s tasks: training examples, epochs, learning rate,
-batch size, sizes of model, validation and test split. Each is judged on seeds from 5000 on, which
-no claim uses, by arms that no choice can favour:
+batch size, sizes of model, validation and test split, and how often opinions deny. Each is judged
+on seeds from 5000 on, which no claim uses, by arms that no choice can favour:
 
 - *Xavier*, whose spread over seeds is the noise, and which must neither be at chance nor at 100 %;
 - *A/A*: Xavier's even seeds against its odd ones, which must not differ;
@@ -46,7 +46,7 @@ from scipy import stats
 
 from embinit.claims.experiments import Experiment
 from embinit.claims.noise_floor import FIRST_SEED
-from embinit.data.microcosm import OPINION_KINDS, OpinionKinds
+from embinit.data.microcosm import OPINIONS, OpinionWeights
 from embinit.data.preparation import prepare
 from embinit.data.tasks import TASKS
 from embinit.data.tasks.microcosm import PLAIN_OPINIONS, MicrocosmTask, judge
@@ -68,9 +68,6 @@ LOOKS = (5, 10, 20)
 CRITICAL = 3.3
 """About the quantile of t at alpha .0025, with 8 to 16 degrees of freedom of a prior."""
 
-KINDS_OF = {"micro-sentiment-plain": PLAIN_OPINIONS}
-"""The kinds of opinion of a registered task that has others than unlabelled text."""
-
 FRACTIONS = (0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)
 """Of a planted effect: the reference distribution of effects."""
 
@@ -88,8 +85,7 @@ class Candidate:
         test: The size of the test split.
         layers: How many layers the encoder has, and the decoder where there is one.
         feed_forward: The width of the feed-forward layers.
-        kinds: Of sentiment, how often an opinion says an adjective, denies one, does both, or says
-            two.
+        opinions: Of sentiment, how often one says an adjective, denies one, does both, or says two.
     """
 
     train: int
@@ -100,7 +96,7 @@ class Candidate:
     test: int = 400
     layers: int = 1
     feed_forward: int = 128
-    kinds: OpinionKinds = OPINION_KINDS
+    opinions: OpinionWeights = OPINIONS
 
     def of(self, experiment: Experiment) -> Experiment:
         """The experiment in this setting."""
@@ -109,10 +105,10 @@ class Candidate:
         task = cast(MicrocosmTask, TASKS[experiment.data.task])
         if experiment.role == "sentiment":
             # Whichever task the tier has, a candidate's text is drawn under this name.
-            task = replace(TASKS["micro-sentiment"], write=partial(judge, kinds=self.kinds))
+            task = replace(TASKS["micro-sentiment"], write=partial(judge, weights=self.opinions))
         larger = f"{task.name}-larger"
-        if self.kinds != OPINION_KINDS:
-            larger = f"{task.name}-{shares_of(self.kinds)}-larger"
+        if self.opinions != OPINIONS:
+            larger = f"{task.name}-{ratio(self.opinions)}-larger"
         if larger not in TASKS:
             TASKS.register(larger, replace(task, sizes=LARGEST))
         cut = Cut(self.train, self.validation, self.test)
@@ -256,15 +252,16 @@ CANDIDATES: dict[str, list[Candidate]] = {
         Candidate(4800, 4, 2e-3),
         Candidate(3600, 2, 3e-3),
         Candidate(4000, 2, 2e-3),
-        Candidate(2400, 2, 1.5e-3, 16, kinds=(9, 3, 0, 2)),
-        Candidate(2400, 2, 1.5e-3, 16, kinds=PLAIN_OPINIONS),
-        Candidate(1600, 2, 1.5e-3, 16, kinds=PLAIN_OPINIONS),
-        Candidate(3600, 2, 1.5e-3, 24, kinds=PLAIN_OPINIONS),
-        Candidate(2400, 2, 1.5e-3, 16, kinds=(9, 1, 4, 2)),
-        Candidate(2400, 2, 1.5e-3, 16, kinds=(9, 2, 2, 2)),
-        Candidate(2400, 2, 1.5e-3, 16, kinds=(9, 0, 2, 2)),
-        Candidate(1200, 2, 1.5e-3, 16, kinds=(9, 0, 2, 2)),
-        Candidate(1200, 2, 1.5e-3, 16, kinds=(9, 0, 0, 2)),
+        Candidate(2400, 2, 1.5e-3, 16, opinions=(9, 3, 0, 2)),
+        Candidate(2400, 2, 1.5e-3, 16, opinions=PLAIN_OPINIONS),
+        Candidate(1600, 2, 1.5e-3, 16, opinions=PLAIN_OPINIONS),
+        Candidate(3600, 2, 1.5e-3, 24, opinions=PLAIN_OPINIONS),
+        Candidate(2400, 2, 1.5e-3, 16, opinions=(9, 1, 4, 2)),
+        Candidate(2400, 2, 1.5e-3, 16, opinions=(9, 2, 2, 2)),
+        Candidate(2400, 2, 1.5e-3, 16, opinions=(9, 0, 2, 2)),
+        Candidate(1200, 2, 1.5e-3, 16, opinions=(9, 0, 2, 2)),
+        Candidate(1200, 2, 1.5e-3, 16, opinions=(9, 0, 0, 2)),
+        Candidate(600, 2, 1.5e-3, 16, opinions=(9, 0, 0, 2)),
     ],
     "inference": [
         Candidate(1500, 4, 2e-3, batch_size=24),
@@ -359,7 +356,7 @@ def try_candidates(role: str, seeds: int, best: int | None, kept: dict[str, Any]
 def remembered(entry: Mapping[str, Any]) -> Candidate:
     """The candidate of what was kept; JSON makes a list of a tuple."""
     fields = entry["candidate"]
-    return Candidate(**fields | {"kinds": tuple(fields.get("kinds", OPINION_KINDS))})
+    return Candidate(**fields | {"opinions": tuple(fields.get("opinions", OPINIONS))})
 
 
 COLUMNS, PANEL, TALL, LEFT, TOP = 3, 250.0, 210.0, 44.0, 34.0
@@ -421,21 +418,21 @@ def is_registered(candidate: Candidate, registered: Experiment) -> bool:
         and (candidate.epochs, candidate.lr) == (training.epochs, training.lr)
         and candidate.batch_size == training.batch_size
         and (candidate.layers, candidate.feed_forward) == (model.layers, model.feed_forward)
-        and candidate.kinds == KINDS_OF.get(task.name, OPINION_KINDS)
+        and candidate.opinions == getattr(task.write, "keywords", {}).get("weights", OPINIONS)
     )
 
 
 def described(candidate: Candidate) -> str:
-    """The fields of a candidate, by name."""
-    return ", ".join(
-        f"{name} {shares_of(value) if name == 'kinds' else f'{value:g}'}"
-        for name, value in asdict(candidate).items()
-    )
+    """The fields of a candidate, by name; opinions only where they aren't those of other text."""
+    fields = {name: f"{value:g}" for name, value in asdict(candidate).items() if name != "opinions"}
+    if candidate.opinions != OPINIONS:
+        fields["opinions"] = ratio(candidate.opinions)
+    return ", ".join(f"{name} {value}" for name, value in fields.items())
 
 
-def shares_of(kinds: OpinionKinds) -> str:
-    """The shares of the kinds of opinion, such as 9:3:6:2."""
-    return ":".join(f"{each:g}" for each in kinds)
+def ratio(weights: OpinionWeights) -> str:
+    """The weights of opinions in a few characters, such as 9:3:6:2."""
+    return ":".join(f"{weight:g}" for weight in weights)
 
 
 def _text(x: float, y: float, text: str, anchor: str = "middle", weight: str = "normal") -> str:

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embinit.claims.noise_floor import FIRST_SEED
+from embinit.data.microcosm import lexicon
+from embinit.data.tasks import TASKS
 from embinit.papers import PAPERS
 from embinit.papers.kim2024.experiments import experiments
 from test_benchmarks import load
@@ -79,6 +81,22 @@ def test_candidates_differ_in_what_they_name():
     assert run.data.task == "micro-inference-larger"
     names = [(setting.positions.kind, init) for setting, init in regimes.arms(registered).values()]
     assert len(set(names)) == len(names) == 3
+
+
+def test_a_candidate_has_its_own_opinions():
+    """Its text is drawn with its weights, under a name of its own."""
+    [registered] = experiments("micro", ["glove"], ["sentiment"])
+    names = set()
+    for weights, denies in (((9, 0, 0, 2), False), ((9, 1, 2, 2), True), (regimes.OPINIONS, True)):
+        data = regimes.Candidate(200, 2, 1.5e-3, opinions=weights).of(registered).data
+        texts = [example.text.split() for example in TASKS[data.task].load(None, data.cut).train]
+        assert any(lexicon().source_function["not"] in text for text in texts) == denies
+        names.add(data.task)
+    assert names == {
+        "micro-sentiment-9:0:0:2-larger",
+        "micro-sentiment-9:1:2:2-larger",
+        "micro-sentiment-larger",
+    }
 
 
 def test_the_figure_has_a_line_for_every_candidate():

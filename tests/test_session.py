@@ -153,7 +153,7 @@ def test_collecting_trains_nothing(suite):
         command("claims", "--collect-only", "-q"), cwd=suite, capture_output=True, text=True
     )
     assert done.returncode == 0
-    assert "test_a[glove-micro-sentiment]" in done.stdout
+    assert "test_a[glove-micro-sentiment-plain]" in done.stdout
     assert not (suite / ".embinit").exists()
 
 

@@ -63,4 +63,4 @@ def test_seeds_of_an_arm_are_one_row(spread, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["spread.py", str(tmp_path)])
     spread.main()
     rows = capsys.readouterr().out.splitlines()
-    assert [row.split(" | ")[:4] for row in rows[2:]] == [["| micro-sentiment", "20", "1", "5"]]
+    assert [row.split(" | ")[:4] for row in rows[2:]] == [[f"| {ONE.data.task}", "20", "1", "5"]]

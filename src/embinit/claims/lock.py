@@ -179,6 +179,8 @@ class Lock:
     def registered(self, case: Case, looks: Sequence[Look], seen: bool) -> Mapping[str, Any]:
         """A claim's line as it is to be written; one that still fits stays as it is.
 
+        Where its runs are there, it says so, and why it was registered so late before.
+
         Args:
             case: The claim.
             looks: Its schedule of looks.
@@ -188,8 +190,9 @@ class Lock:
         differs = "" if entry is None else difference(entry, now)
         if entry is not None and not differs:
             return dict(entry)
-        reason = differs or "its runs were there when it was registered"
-        afterwards = {"afterwards": reason} if seen else {}
+        former = "" if entry is None else entry.get("afterwards", "")
+        reasons = (former, differs or "its runs were there when it was registered")
+        afterwards = {"afterwards": "; ".join(filter(None, reasons))} if seen else {}
         return {"registered": time.strftime("%Y-%m-%d"), **afterwards, **now}
 
     def write(self, sections: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:

@@ -43,8 +43,8 @@ from embinit.data.microcosm.lexicon import (
     synonym_groups,
 )
 from embinit.data.microcosm.writer import (
-    OPINION_KINDS,
-    OpinionKinds,
+    OPINIONS,
+    OpinionWeights,
     Share,
     Writer,
     share,
@@ -57,7 +57,7 @@ RELATED_LANGUAGE = "micro-related"
 __all__ = [
     "CLASSES",
     "FUNCTION_WORDS",
-    "OPINION_KINDS",
+    "OPINIONS",
     "RELATED_LANGUAGE",
     "SOURCE_LANGUAGE",
     "TARGET_LANGUAGE",
@@ -65,7 +65,7 @@ __all__ = [
     "Judgement",
     "NounPhrase",
     "Opinion",
-    "OpinionKinds",
+    "OpinionWeights",
     "Report",
     "Sentence",
     "Share",

@@ -1,6 +1,7 @@
 """Draws sentences of the made language, and assigns them to the tasks or the unlabelled text.
 
-The frequency of each construction is decided here, once for labelled and unlabelled text.
+The frequency of each construction is decided here, once for labelled and unlabelled text. A task of
+opinions may weigh their kinds otherwise.
 """
 
 from __future__ import annotations
@@ -71,15 +72,17 @@ def _word(part: Part, group: int, synonym: int) -> Word:
     return Word(part, group, synonym)
 
 
-OpinionKinds = tuple[float, float, float, float]
-"""How often an opinion says an adjective, denies one, does both, or says two: weights."""
+OpinionWeights = tuple[float, float, float, float]
+"""How often an opinion says an adjective, denies one, does both, or says two."""
 
-OPINION_KINDS: OpinionKinds = (9.0, 3.0, 6.0, 2.0)
-"""The kinds of opinion in unlabelled text."""
+OPINIONS: OpinionWeights = (9.0, 3.0, 6.0, 2.0)
+"""The weights in unlabelled text."""
 
 
 @cache
-def _kinds(weights: OpinionKinds) -> Weights:
+def _opinions(weights: OpinionWeights) -> Weights:
+    if len(weights) != 4 or min(weights) < 0 or not sum(weights):
+        raise InputError(f"weights of opinions are four numbers of 0 or more, not {weights}")
     return _cumulative(weights)
 
 
@@ -174,21 +177,24 @@ class Writer:
         manner = self.word("adverb", self.pick(prefers["adverb"][group]))
         return Action(subject, verb, object_, negated, manner if self.chance(adverb) else None)
 
-    def opinion(self, kinds: OpinionKinds = OPINION_KINDS) -> Opinion:
+    def opinion(self, weights: OpinionWeights = OPINIONS) -> Opinion:
         """Draws an opinion. It is favourable in one of two, so the noun does not predict it.
 
         An adjective is said, or one of the other polarity is denied, or both ('not A but B', 'B but
         not A'), or two of one polarity are said ('A and B').
 
         Args:
-            kinds: The weights of these four.
+            weights: How often each of these four is drawn.
+
+        Raises:
+            InputError: They are not four weights.
         """
         noun_group = self.below(CLASSES["noun"][0])
         subject = self.noun_phrase(noun_group, adjective=0.15, owner=0.25)
         adverb = self.word("adverb", self.below(CLASSES["adverb"][0])) if self.chance(0.5) else None
         polarity = self.chance(0.5)
         stated = Judgement(self.adjective(noun_group, polarity))
-        kind = self.pick(_kinds(kinds))
+        kind = self.pick(_opinions(weights))
         if kind == 0:
             return Opinion(subject, (stated,), adverb=adverb)
         if kind == 1:

@@ -1,9 +1,10 @@
 """Tasks in the microcosm's made language: translation, opinion and inference.
 
-They stand in for the paper's Multi30k, SST-2 and MNLI on the tier ``micro``, where nothing may be
-downloaded and a model must train in seconds. The text comes from ``embinit.data.microcosm``, drawn
-on each machine from fixed seeds. The meaning of a rare word is that of its class, so it can be
-learned from unlabelled text. Word order decides labels and translations.
+They stand in for the first paper's Multi30k, SST-2 and MNLI on the tier ``micro``, where nothing
+may be downloaded and a model must train in seconds. SST-2 is ``micro-sentiment-plain`` there, and
+``micro-sentiment`` in papers of our own. The text comes from ``embinit.data.microcosm``, drawn on
+each machine from fixed seeds. The meaning of a rare word is that of its class, so it can be learned
+from unlabelled text. Word order decides labels and translations.
 
 For language models there is text in the source language, twice, and in the related one.
 For pre-trained models there are text in two related languages, both classifications with a test
@@ -25,12 +26,12 @@ import numpy as np
 
 from embinit.data.microcosm import (
     CLASSES,
-    OPINION_KINDS,
+    OPINIONS,
     RELATED_LANGUAGE,
     SOURCE_LANGUAGE,
     TARGET_LANGUAGE,
     Action,
-    OpinionKinds,
+    OpinionWeights,
     Sentence,
     Share,
     Word,
@@ -52,10 +53,10 @@ ENTAILMENT, NEUTRAL, CONTRADICTION = range(3)
 INFERENCE_VERBS = 10
 """The number of verb classes in premises. A data set has its topics, and so fewer nouns."""
 
-PLAIN_OPINIONS: OpinionKinds = (9.0, 1.0, 2.0, 2.0)
-"""The kinds of plain opinions: 21 % deny something, for 45 % in unlabelled text.
+PLAIN_OPINIONS: OpinionWeights = (9.0, 1.0, 2.0, 2.0)
+"""The weights of plain opinions: 21 % deny something, for 45 % in unlabelled text.
 
-Negation is learnt in steps, at another time by each seed, so its share makes the spread over seeds.
+Negation is learnt in steps, at another time by each of Xavier's seeds (docs/regime.md).
 """
 
 Language = Callable[[Sentence], str]
@@ -74,16 +75,16 @@ def translate(writer: Writer, into: Language = in_target) -> Example:
 
 
 def judge(
-    writer: Writer, language: Language = in_source, kinds: OpinionKinds = OPINION_KINDS
+    writer: Writer, language: Language = in_source, weights: OpinionWeights = OPINIONS
 ) -> Example:
     """Draws an opinion. Its label is 1 if what it says, not what it denies, is favourable, else 0.
 
     Args:
         writer: Draws the opinion.
         language: The language of the text.
-        kinds: How often an adjective is said, denied, both, or two are said.
+        weights: How often an adjective is said, denied, both, or two are said.
     """
-    opinion = writer.opinion(kinds)
+    opinion = writer.opinion(weights)
     return Example(language(opinion), label=int(holds_good(opinion)))
 
 
@@ -315,7 +316,7 @@ MICROCOSM_TASKS = (
         "micro-sentiment-plain",
         "classification",
         2,
-        partial(judge, kinds=PLAIN_OPINIONS),
+        partial(judge, weights=PLAIN_OPINIONS),
         (1600, 2000, 400),
     ),
     MicrocosmTask("micro-inference", "classification", 3, infer, (6000, 2000, 400)),

@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
-from embinit.papers import Paper, Tier
+from collections.abc import Sequence
+from importlib import resources
+
+from embinit.claims.noise_floor import Floor, floors_in
+from embinit.papers import NoiseWanted, Paper, Tier
 from embinit.papers.causes import (
     ADAMW,
     EFFECTS,
     ELSEWHERE,
+    GLOVE,
     OPTIMIZERS,
     RATIO,
     REAL_SENTIMENT,
     REAL_TEXT,
     REPAIR,
+    TIERS,
+    TableExperiment,
     every,
 )
 from embinit.papers.causes.beside import beside, methods
+
+
+def noise(tier: str) -> list[NoiseWanted]:
+    """The basis of the margin on sentiment, a task that the first paper does not share: Xavier's.
+
+    The other tasks' margins are the first paper's.
+    """
+    family = REPAIR if tier == "micro" else REAL_SENTIMENT
+    return [
+        NoiseWanted(setting.experiment(TableExperiment, tier, GLOVE[tier]), family)
+        for setting in TIERS[tier]
+        if setting.role == "sentiment"
+    ]
+
+
+def floors() -> Sequence[Floor]:
+    """The noise floors that were measured for the registered margins on sentiment."""
+    return floors_in(
+        resources.files("embinit.papers.causes").joinpath("noise_floor.json").read_text("utf-8")
+    )
+
 
 PAPER = Paper(
     key="causes",
@@ -32,4 +60,6 @@ PAPER = Paper(
     families=(REPAIR, EFFECTS, RATIO, OPTIMIZERS, ADAMW, ELSEWHERE, REAL_TEXT, REAL_SENTIMENT),
     beside=beside,
     methods=methods,
+    noise=noise,
+    floors=floors,
 )

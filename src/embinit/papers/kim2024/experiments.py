@@ -23,7 +23,6 @@ from embinit.papers import Tier
 from embinit.papers.settings import (
     MICRO_INFERENCE,
     MICRO_PLAIN_SENTIMENT,
-    MICRO_SENTIMENT,
     MICRO_TRANSLATION,
     SAMPLE_MULTI30K,
     SAMPLE_SENTENCES,
@@ -201,10 +200,6 @@ PAPER = Settings(
 TIERS = {tier.name: tier for tier in (MICRO, SAMPLE, PAPER)}
 
 
-OF_OTHERS = {"micro": MICRO_SENTIMENT, "sample": SAMPLE_SST2}
-"""By tier, the task that other papers train the same models on, and that has no claim here."""
-
-
 def settings(tier: str) -> Settings:
     """The settings of a tier.
 
@@ -237,19 +232,6 @@ def experiments(
         for task, source in settings(name).settings
         if source.role in sources and task.role in roles
     ]
-
-
-def of_others(name: str) -> list[Experiment]:
-    """GloVe's experiment on the tier's task of ``OF_OTHERS``, for its noise floor.
-
-    Args:
-        name: The tier.
-
-    Raises:
-        InputError: The paper has no such tier.
-    """
-    source = settings(name).settings[0][1]
-    return [OF_OTHERS[name].experiment(Experiment, name, source)] if name in OF_OTHERS else []
 
 
 RIGHT = replace(MEASURES["accuracy"], unit="% right", test=None)

@@ -15,7 +15,6 @@ from embinit.papers.kim2024.experiments import (
     SOURCES,
     TIERS,
     experiments,
-    of_others,
     pretrainings,
     probes,
 )
@@ -32,13 +31,11 @@ def every_experiment(tier: str) -> list[Experiment]:
 def noise(tier: str) -> list[NoiseWanted]:
     """The basis of a tier's margins: Xavier's noise in GloVe's experiment on each task.
 
-    A task of other papers alone is among them, since they train the same models on it.
-
     For the real tasks the paper prints standard deviations too.
     """
     return [
         NoiseWanted(experiment, FINDING_1, deviations=_deviations(tier, experiment))
-        for experiment in (*experiments(tier, sources=("glove",)), *of_others(tier))
+        for experiment in experiments(tier, sources=("glove",))
     ]
 
 
