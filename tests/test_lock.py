@@ -203,6 +203,14 @@ def test_what_is_registered_is_held_against_every_session(embinit, project):
     assert '<span class="mark">registered afterwards</span>' in page
     assert embinit("check", verdicts).returncode == 0
 
+    change(
+        project, 'assert arms["plain"] < arms["better"]', 'assert arms["better"] > arms["plain"]'
+    )
+    embinit("register", "--seeds", "0")
+    back = "it states 'better > plain', registered was 'plain < better'"
+    line = lock_of(project)["claims"]["mine/fits/above[fits] on micro"]
+    assert line["afterwards"] == f"{told}; {back}"
+
 
 def test_another_claim_and_other_looks_are_told(embinit, project):
     """The family's size and the seeds are part of what was registered."""
