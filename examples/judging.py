@@ -28,7 +28,7 @@ def wide_below_xavier(experiment):
 
 
 def main(store):
-    """Judge the claim with two seeds an arm, for speed; five are usual."""
+    """Judge the claim, first with two seeds an arm, and with more until it is decided."""
     session = Session(Store(store), data_dir=None, device="cpu")
     for experiment in table1("glove", tasks=("sst2",))("micro"):
         judgement = judge(wide_below_xavier, replace(experiment, seeds=2), session)

@@ -183,8 +183,8 @@ def test_a_claim_is_judged_without_pytest(tmp_path):
     ran = run(EXAMPLES / "judging.py", tmp_path / "store")
     assert ran.returncode == 0, ran.stderr
     assert "GloVe < Xavier: " in ran.stdout
-    # Two, unless they are undecided: that hangs on the last digits, which machines don't share.
-    assert re.search(r", [24] seeds", ran.stdout)
+    # Two, or twice as many until they decide: that hangs on digits, which machines don't share.
+    assert re.search(r", (2|4|8|16) seeds", ran.stdout)
 
 
 def test_tables_are_described_without_training():
