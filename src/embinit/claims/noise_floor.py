@@ -15,6 +15,7 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from importlib import resources
 
 import numpy as np
 
@@ -168,6 +169,11 @@ def _result(session: Session, run: RunSpec) -> RunResult:
 def floors_in(text: str) -> list[Floor]:
     """Reads the floors that ``as_json`` wrote."""
     return [Floor(**entry) for entry in json.loads(text)]
+
+
+def floors_of(package: str) -> list[Floor]:
+    """Reads the floors that a paper's package keeps in its ``noise_floor.json``."""
+    return floors_in(resources.files(package).joinpath("noise_floor.json").read_text("utf-8"))
 
 
 def as_json(floors: Iterable[Floor]) -> str:

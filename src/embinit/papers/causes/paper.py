@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib import resources
+from functools import partial
 
-from embinit.claims.noise_floor import Floor, floors_in
+from embinit.claims.noise_floor import floors_of
 from embinit.papers import NoiseWanted, Paper, Tier
 from embinit.papers.causes import (
     ADAMW,
@@ -37,13 +36,6 @@ def noise(tier: str) -> list[NoiseWanted]:
     ]
 
 
-def floors() -> Sequence[Floor]:
-    """The noise floors that were measured for the registered margins on sentiment."""
-    return floors_in(
-        resources.files("embinit.papers.causes").joinpath("noise_floor.json").read_text("utf-8")
-    )
-
-
 PAPER = Paper(
     key="causes",
     citation="Causes: why wide tables cost, three causes taken apart (exploratory, of embinit)",
@@ -61,5 +53,5 @@ PAPER = Paper(
     beside=beside,
     methods=methods,
     noise=noise,
-    floors=floors,
+    floors=partial(floors_of, "embinit.papers.causes"),
 )

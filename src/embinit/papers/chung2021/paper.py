@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib import resources
+from functools import partial
 
-from embinit.claims.noise_floor import Floor, floors_in
+from embinit.claims.noise_floor import floors_of
 from embinit.papers import NoiseWanted, Paper, Tier
 from embinit.papers.chung2021 import (
     DECOUPLING,
@@ -27,13 +26,6 @@ def noise(tier: str) -> list[NoiseWanted]:
     return [NoiseWanted(experiments(tier)[0], DECOUPLING, tuple(metrics(tier)[1:]))]
 
 
-def floors() -> Sequence[Floor]:
-    """The noise floors that were measured for the registered margins."""
-    return floors_in(
-        resources.files("embinit.papers.chung2021").joinpath("noise_floor.json").read_text("utf-8")
-    )
-
-
 PAPER = Paper(
     key="chung2021",
     citation=str(numbers()["citation"]),
@@ -45,5 +37,5 @@ PAPER = Paper(
     beside=beside,
     methods=methods,
     noise=noise,
-    floors=floors,
+    floors=partial(floors_of, "embinit.papers.chung2021"),
 )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib import resources
+from functools import partial
 
-from embinit.claims.noise_floor import Floor, floors_in
+from embinit.claims.noise_floor import floors_of
 from embinit.papers import NoiseWanted, Paper, Tier
 from embinit.papers.extending import (
     LANGUAGE,
@@ -27,13 +26,6 @@ def noise(tier: str) -> list[NoiseWanted]:
     ]
 
 
-def floors() -> Sequence[Floor]:
-    """The noise floors that were measured for the registered margins."""
-    return floors_in(
-        resources.files("embinit.papers.extending").joinpath("noise_floor.json").read_text("utf-8")
-    )
-
-
 PAPER = Paper(
     key="extending",
     citation="Extending: what the rows of added tokens should start from (exploratory, of embinit)",
@@ -44,5 +36,5 @@ PAPER = Paper(
     beside=beside,
     methods=methods,
     noise=noise,
-    floors=floors,
+    floors=partial(floors_of, "embinit.papers.extending"),
 )

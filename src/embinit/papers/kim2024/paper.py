@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib import resources
+from functools import partial
 
 from embinit.claims.experiments import Experiment
-from embinit.claims.noise_floor import Floor, floors_in
+from embinit.claims.noise_floor import floors_of
 from embinit.papers import NoiseWanted, Paper
 from embinit.papers.kim2024 import FAMILIES, FINDING_1
 from embinit.papers.kim2024.beside import beside
@@ -43,13 +42,6 @@ def _deviations(tier: str, experiment: Experiment) -> tuple[float, ...]:
     return () if tier == "micro" else tuple(printed_deviations(experiment))
 
 
-def floors() -> Sequence[Floor]:
-    """The noise floors that were measured for the registered margins."""
-    return floors_in(
-        resources.files("embinit.papers.kim2024").joinpath("noise_floor.json").read_text("utf-8")
-    )
-
-
 PAPER = Paper(
     key="kim2024",
     citation=str(numbers()["citation"]),
@@ -61,5 +53,5 @@ PAPER = Paper(
     beside=beside,
     figures=figures,
     noise=noise,
-    floors=floors,
+    floors=partial(floors_of, "embinit.papers.kim2024"),
 )

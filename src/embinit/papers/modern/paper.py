@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib import resources
+from functools import partial
 
 from embinit.claims.definitions import Family
-from embinit.claims.noise_floor import Floor, floors_in
+from embinit.claims.noise_floor import floors_of
 from embinit.papers import NoiseWanted, Paper, Tier
 from embinit.papers.modern import (
     FURTHER,
@@ -34,12 +33,6 @@ def noise(tier: str) -> list[NoiseWanted]:
     return [NoiseWanted(each, family_of(each.name)) for each in experiments(tier)]
 
 
-def floors() -> Sequence[Floor]:
-    """The noise floors that were measured for the registered margins."""
-    text = resources.files("embinit.papers.modern").joinpath("noise_floor.json").read_text("utf-8")
-    return floors_in(text)
-
-
 PAPER = Paper(
     key="modern",
     citation="Modern: what holds in today's models (exploratory, of embinit)",
@@ -50,5 +43,5 @@ PAPER = Paper(
     beside=beside,
     methods=methods,
     noise=noise,
-    floors=floors,
+    floors=partial(floors_of, "embinit.papers.modern"),
 )
