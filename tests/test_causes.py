@@ -64,20 +64,20 @@ def test_r_is_the_energy_of_words_over_that_of_sinusoids():
 
 
 def test_the_settings_are_those_of_the_first_papers_tasks():
-    """So margins and regime, which were measured there, hold here. Sentiment is a task of ours."""
-    theirs = {each.data.task: each for each in kims("micro", ("glove",))}
-    [sentiment] = (wanted.experiment for wanted in PAPER.noise("micro"))
-    assert sentiment.data.task not in theirs
-    theirs[sentiment.data.task] = sentiment
+    """So the regime, and margins, which were measured there, hold here.
+
+    Sentiment is a task of ours, trained as theirs; its margin has a noise floor of its own.
+    """
+    theirs = {each.role: each for each in kims("micro", ("glove",))}
     for each in EVERY:
-        other = theirs[each.data.task].changed()
-        assert (each.data, each.model, each.training) == (other.data, other.model, other.training)
-        assert (each.metric, each.margin, each.positions) == (
-            other.metric,
-            other.margin,
-            other.positions,
-        )
-        assert each.planted in (None, other.planted)
+        other = theirs[each.role].changed()
+        assert (each.model, each.training) == (other.model, other.training)
+        assert (each.metric, each.positions) == (other.metric, other.positions)
+        if each.role == "sentiment":
+            assert replace(each.data, task=other.data.task) == other.data != each.data
+        else:
+            assert (each.data, each.margin) == (other.data, other.margin)
+            assert each.planted in (None, other.planted)
 
 
 @pytest.mark.parametrize("experiment", EVERY, ids=lambda each: each.name)
