@@ -13,9 +13,13 @@ from scipy import stats
 
 from builders import make_experiment, make_result
 from embinit.claims.comparisons import verdict_of
+from embinit.claims.definitions import Family, claim
+from embinit.claims.judging import next_look, read
 from embinit.claims.looks import Look, boundaries, look, pocock_spending, schedule
 from embinit.claims.paired_tests import Spread, Verdict
 from embinit.errors import InputError
+from embinit.runs.session import Session
+from embinit.runs.store import Store
 
 ONE = make_experiment()
 
@@ -182,3 +186,26 @@ def test_every_kind_of_quantity_takes_more_seeds():
         assert len(twice.left.values(lambda run: None)) == 2 * quantity.seeds
         assert set(quantity.runs()) < set(twice.runs())
         assert len(twice.right.values(lambda run: None)) == 2 * quantity.seeds
+
+
+def test_a_look_is_worth_its_chance_a_second(tmp_path):
+    """An arm's stored runs tell how long its next ones take, whatever kinds of runs cost."""
+    each = make_experiment(seeds=3, most_seeds=6)
+
+    @claim("mine/looks/it-helps", says="It helps", family=Family("mine/looks", size=1), on=each)
+    def it_helps(experiment):
+        assert experiment["pretrained"] > experiment["xavier"]
+
+    case = read(it_helps, each)
+    worth = []
+    for seconds in (2.0, 4.0):
+        session = Session(Store(tmp_path / str(seconds)), None, "cpu")
+        for run in case.runs():
+            ours = run.table.init == "pretrained"
+            result = make_result(run, accuracy=70.0 + ours + run.seed)
+            took = {"seconds": seconds if ours else 1.0}
+            session.store.put(session.key(run), replace(result, provenance=took))
+        following = next_look(case, session)
+        assert following is not None
+        worth.append(following.worth)
+    assert worth[0] / worth[1] == pytest.approx((4.0 + 1.0) / (2.0 + 1.0))

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+import statistics
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from embinit.claims.budgets import unequal
@@ -24,7 +25,7 @@ from embinit.claims.lock import Lock, command, lock_of, with_margin
 from embinit.claims.looks import Look, look, schedule, seeds_of_looks
 from embinit.claims.paired_tests import Verdict, chance_to_decide, smallest_effect
 from embinit.errors import InputError
-from embinit.runs.kinds import kind_of
+from embinit.runs.kinds import SECOND, kind_of
 from embinit.runs.session import Session, failure_reason
 from embinit.specs import RunSpec
 
@@ -308,7 +309,7 @@ class NextLook:
     Attributes:
         case: The claim.
         runs: The runs of that look.
-        worth: The chance that it decides the claim, for each unit of its new runs' cost.
+        worth: The chance that it decides the claim, for each second that its new runs take.
     """
 
     case: Case
@@ -355,8 +356,23 @@ def next_look(case: Case, session: Session, most: int | None = None) -> NextLook
                 decision.outcome, decision.comparison.relation, following, levels[following]
             )
     new = [run for run in dict.fromkeys(runs) if session.key(run) not in session.store]
-    cost = sum(kind_of(run).cost(run) for run in new)
-    return NextLook(case, tuple(runs), chance / max(cost, 1e-9))
+    return NextLook(case, tuple(runs), chance / max(_seconds(new, case.runs(), session), 1e-9))
+
+
+def _seconds(new: Iterable[RunSpec], stored: Iterable[RunSpec], session: Session) -> float:
+    """How long the new runs take: each arm's as long as its stored ones took.
+
+    A run's cost ranks runs of its own kind alone, since kinds differ in what a unit of it takes.
+    """
+    took: dict[RunSpec, list[float]] = {}
+    for run in stored:
+        if (result := session.result(run)) is not None:
+            seconds = float(result.provenance.get("seconds", 0.0))
+            took.setdefault(replace(run, seed=0), []).append(seconds)
+    return sum(
+        statistics.fmean(took.get(replace(run, seed=0)) or [kind_of(run).cost(run) / SECOND])
+        for run in new
+    )
 
 
 def _taken(decisions: Sequence[Decision]) -> int:
