@@ -325,7 +325,8 @@ class _Words:
         if any(example.pair for example in examples):
             pairs = tokenizers["encoder"].tokenize([example.pair for example in examples])
             encoder = [
-                [*text, _SEPARATOR, *pair] for text, pair in zip(encoder, pairs, strict=True)
+                [*text, _SEPARATOR, *pair] if pair else text
+                for text, pair in zip(encoder, pairs, strict=True)
             ]
         targets = [example.target for example in examples if example.target is not None]
         labels = [example.label for example in examples if example.label is not None]
