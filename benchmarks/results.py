@@ -79,6 +79,9 @@ def _session(document: Document) -> str:
     ]
     if blessed:
         rows.append(("Blessed", f"{blessed['when'][:10]}, at revision `{_revision(blessed)}`"))
+    for kept in blessed.get("kept", ()):
+        since = f"{kept['when'][:10]}, at revision `{_revision(kept)}`"
+        rows.append((", ".join(kept["papers"]), f"of an earlier session, blessed {since}"))
     return _table(("", ""), rows)
 
 

@@ -318,6 +318,35 @@ def test_a_baseline_is_replaced_by_no_less(suite, capsys):
     assert "tier micro can't be compared with tier sample" in capsys.readouterr().err
 
 
+def test_a_paper_that_the_report_lacks_may_be_kept(suite, capsys):
+    """With when it was blessed, until its own claims are blessed anew."""
+    to = suite.path / "to/verdicts.json"
+    arguments = ["bless", str(suite.path / "reports/latest"), "--to", str(to.parent)]
+    suite.runpytest_inprocess("claims", "-k", "holds or falls")
+    assert cli.main(arguments) == 0
+    first = json.loads(to.read_text())
+    theirs = [
+        claim | {"paper": "theirs", "id": claim["id"].replace("mine", "theirs")}
+        for claim in first["claims"]
+    ]
+    old = first | {"claims": theirs}
+    old["session"] = first["session"] | {"locks": [{"lock": "theirs.lock", "digest": "0"}]}
+    to.write_text(json.dumps(old))
+    suite.runpytest_inprocess("claims", "-k", "holds")
+    for _ in range(2):  # the second keeps them from the first, and since when
+        assert cli.main([*arguments, "--keep"]) == 0
+        both = json.loads(to.read_text())
+        jsonschema.validate(both, load_schema())
+        [ours] = [claim for claim in both["claims"] if claim["paper"] != "theirs"]
+        assert "holds" in ours["id"]
+        assert [claim for claim in both["claims"] if claim["paper"] == "theirs"] == theirs
+        assert both["blessed"]["kept"] == [{"papers": ["theirs"], **first["blessed"]}]
+        assert {"lock": "theirs.lock", "digest": "0"} in both["session"]["locks"]
+    suite.runpytest_inprocess("claims", "-k", "falls")
+    assert cli.main([*arguments, "--keep"]) == 4  # of its own paper a claim would be lost
+    assert "not in" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -192,13 +192,18 @@ def _add_bless(commands: Any) -> None:
     bless.add_argument(
         "--anyway", action="store_true", help="though it lacks claims that the baseline has"
     )
+    bless.add_argument(
+        "--keep",
+        action="store_true",
+        help="the baseline's claims of papers that the report has none of stay in it",
+    )
     bless.set_defaults(run=_bless)
 
 
 def _bless(parsed: argparse.Namespace) -> int:
     from embinit.report.baseline import bless
 
-    bless(parsed.report, parsed.to, parsed.anyway)
+    bless(parsed.report, parsed.to, parsed.anyway, parsed.keep)
     print(f"{parsed.to} is the baseline now; commit it")
     return 0
 

@@ -232,7 +232,7 @@ def _plain(value: float | None) -> str:
     return "–" if value is None else f"{value:+.4g}"
 
 
-def bless(report: Path, to: Path, anyway: bool = False) -> None:
+def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> None:
     """Makes a suite's report the baseline in ``to``.
 
     The baseline is ``verdicts.json`` and ``history.jsonl``, both small enough for git. It says when
@@ -243,6 +243,8 @@ def bless(report: Path, to: Path, anyway: bool = False) -> None:
         to: The baseline's folder; it is made if need be.
         anyway: Whether to replace a baseline of another tier, or one with claims that the report
             lacks.
+        keep: Whether the replaced baseline's claims and audits stay of those papers that the report
+            has nothing of; ``blessed`` then says since when they have been blessed.
 
     Raises:
         InputError: A control misbehaved, the session is unfinished, nothing was run, or
@@ -259,9 +261,20 @@ def bless(report: Path, to: Path, anyway: bool = False) -> None:
         raise InputError(f"not blessed: {'; '.join(wrong)}")
     if not any(claim["verdict"] != "NOT RUN" for claim in document["claims"]):
         raise InputError(f"not blessed: nothing in {report} was run")
-    if (to / "verdicts.json").exists() and not anyway:
+    of_session = past.line_of(document)
+    blessed: dict[str, Any] = {
+        "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "revision": _revision(),
+    }
+    exists = (to / "verdicts.json").exists()
+    if exists and keep:
         old = read(to / "verdicts.json")
         changes(document, old)  # refuses another tier
+        document, kept = _beside(document, old)
+        blessed |= {"kept": kept} if kept else {}
+    if exists and not anyway:
+        old = read(to / "verdicts.json")
+        changes(document, old)
         have = {claim["id"] for claim in document["claims"]}
         gone = [claim["id"] for claim in old["claims"] if claim["id"] not in have]
         if gone:
@@ -269,21 +282,49 @@ def bless(report: Path, to: Path, anyway: bool = False) -> None:
                 f"not blessed: {len(gone)} claims of {to} are not in {report}, such as {gone[0]}; "
                 "run them all, or bless --anyway"
             )
-    document["blessed"] = {
-        "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "revision": _revision(),
-    }
+    document["blessed"] = blessed
     try:
         to.mkdir(parents=True, exist_ok=True)
         with held(to):
             known = past.read([to / past.NAME, report / past.NAME])
-            lines = past.lines([*known, past.line_of(document)])
+            lines = past.lines([*known, of_session])
             write_together(to, {past.NAME: lines, "verdicts.json": compact(document)})
     except OSError as error:
         raise OutputError(
             f"not blessed: {to} can't be written ({error.strerror or error}), and is as it was; "
             "make room, or name another --to"
         ) from error
+
+
+def _beside(document: Document, old: Document) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The report's document with the papers that the old baseline alone has, and since when."""
+    ours = {entry["paper"] for entry in (*document["claims"], *document.get("audits", ()))}
+    kept = {
+        name: [entry for entry in old.get(name, ()) if entry["paper"] not in ours]
+        for name in ("claims", "audits")
+    }
+    merged = dict(document) | {
+        name: sorted([*document.get(name, ()), *entries], key=lambda entry: str(entry["paper"]))
+        for name, entries in kept.items()
+        if entries
+    }
+    locks = {
+        one["lock"]: one for each in (old, document) for one in each["session"].get("locks", ())
+    }
+    if locks:
+        all_locks = [locks[name] for name in sorted(locks)]
+        merged["session"] = {**document["session"], "locks": all_locks}
+    left = {entry["paper"] for entries in kept.values() for entry in entries}
+    earlier = [
+        {**one, "papers": sorted(left.intersection(one["papers"]))}
+        for one in old["blessed"].get("kept", ())
+    ]
+    newest = left.difference(*(one["papers"] for one in earlier))
+    of_old = {"papers": sorted(newest), **{name: old["blessed"][name] for name in _WHEN}}
+    return merged, [one for one in (*earlier, of_old) if one["papers"]]
+
+
+_WHEN = ("when", "revision")
 
 
 def compact(document: Document) -> str:
