@@ -671,7 +671,7 @@ def test_a_trend_weighs_differences_as_least_squares_do(arms):
     assert slope.label == "slope over width = 8, 32, 256"
     assert (slope.unit, slope.seeds) == ("BLEU a doubling", 4)
     first = trend([(1, arms["xavier"].within(7.0)), (2, arms["xavier"]), (4, arms["xavier"])], "x")
-    assert first.margin == 7.0
+    assert first.margin == 3.5  # two doublings
 
 
 @pytest.mark.parametrize(
