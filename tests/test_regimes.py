@@ -14,7 +14,9 @@ from embinit.claims.noise_floor import FIRST_SEED
 from embinit.data.microcosm import lexicon
 from embinit.data.tasks import TASKS
 from embinit.papers import PAPERS
+from embinit.papers.chung2021 import SETTINGS
 from embinit.papers.kim2024.experiments import experiments
+from embinit.specs import Cut
 from test_benchmarks import load
 
 regimes = load("regimes")
@@ -106,3 +108,39 @@ def test_the_figure_has_a_line_for_every_candidate():
     assert drawn.count("<circle") == 3 * len(KEPT["candidates"])
     assert drawn.count('stroke="#14406b"') == len(ROLES)
     assert regimes.FIGURE.read_text() == drawn
+
+
+pretraining_regimes = load("pretraining_regimes")
+PRETRAINED = json.loads(pretraining_regimes.KEPT.read_text())
+
+
+def test_the_second_papers_setting_is_one_that_was_tried():
+    """Its text, its way to pre-train and its ways to fine-tune, on seeds that no claim uses."""
+    setting, chosen = SETTINGS["micro"], pretraining_regimes.CHOSEN
+    pretraining = setting.pretraining
+    assert (setting.text.cut.train, pretraining.epochs, pretraining.lr) == (
+        chosen.sentences,
+        chosen.epochs,
+        chosen.lr,
+    )
+    assert (pretraining.batch_size, pretraining.share) == (chosen.batch_size, chosen.share)
+    assert chosen.again == any(one.pair for one in TASKS[setting.text.task].load(None, Cut()).train)
+    tried = {(each.examples, each.batch_size, each.epochs) for each in pretraining_regimes.TUNINGS}
+    for task in setting.tasks:
+        assert (task.train, task.training.batch_size, task.training.epochs) in tried
+        assert task.training.lr == 1e-3
+    assert min(pretraining_regimes.SEEDS) >= FIRST_SEED
+    kept = [pretraining_regimes.Way(**each["way"]) for each in PRETRAINED]
+    assert kept == pretraining_regimes.WAYS
+
+
+def test_an_effect_is_told_in_deviations_of_a_difference():
+    """Two arms of deviations 3 and 4 differ by 5; means 10 apart are two of those."""
+    ours, theirs = [10.0, 16.0, 13.0], [-1.0, 7.0, 3.0]
+    assert pretraining_regimes.effect(ours, theirs) == pytest.approx(2.0)
+
+
+def test_the_page_has_the_table_of_what_was_kept():
+    """Every candidate, as ``python benchmarks/pretraining_regimes.py table`` prints them."""
+    page = (pretraining_regimes.KEPT.parents[2] / "docs/regime.md").read_text(encoding="utf-8")
+    assert pretraining_regimes.table(PRETRAINED) in page
