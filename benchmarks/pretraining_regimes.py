@@ -11,7 +11,8 @@ its margin is twice a spread, so a larger effect in less time decides more claim
     python benchmarks/pretraining_regimes.py            every candidate, and the table
     python benchmarks/pretraining_regimes.py table      the table alone, from what was kept
 
-What was trained is kept in ``benchmarks/results/pretraining-regimes.json``, and not trained again.
+What was trained is kept in ``benchmarks/results/pretraining-regimes.json``, and not trained again
+while the ways to fine-tune are the same. Text and tasks are the tier's own, longer.
 A run fine-tunes on all tasks, so its seconds less those of a run without pre-training are those of
 pre-training. They are CPU seconds of a cohort of all seeds, a run.
 """
@@ -218,6 +219,9 @@ def main() -> None:
     parser.add_argument("what", nargs="?", choices=["all", "table"], default="all")
     what = parser.parse_args().what
     kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else []
+    if what == "all":
+        roles = [tuning.role for tuning in TUNINGS]
+        kept = [each for each in kept if list(each["accuracy"]) == roles]
     known = [Way(**each["way"]) for each in kept]
     for way in WAYS if what == "all" else []:
         if way not in known:

@@ -48,7 +48,7 @@ def test_a_tiers_experiments_are_one_set_of_runs(tier):
 
 
 def test_margins_come_from_the_noise_floor():
-    """Each task's, and that of its score in the other language; a trend and a drop have none."""
+    """Each task's, and that of its score in the other language; a trend has it from end to end."""
     floors = {one.metric: one for one in CHUNG.floors()}
     for one in experiments("micro"):
         floor = floors[one.metric.name]
@@ -58,6 +58,9 @@ def test_margins_come_from_the_noise_floor():
     for one in transferring("micro"):
         across = transfer(one)
         assert across.margin == floors[across.measure.name].margin()
+        doublings = 5  # from 8 to 256
+        assert over_output_widths(one, transfer).margin == pytest.approx(across.margin / doublings)
+        assert over_output_widths(one).margin == pytest.approx(one.margin / doublings)
 
 
 def test_transfer_is_the_tasks_own_in_the_other_language():

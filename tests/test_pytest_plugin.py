@@ -329,8 +329,13 @@ def test_a_paper_that_the_report_lacks_may_be_kept(suite, capsys):
         claim | {"paper": "theirs", "id": claim["id"].replace("mine", "theirs")}
         for claim in first["claims"]
     ]
-    old = first | {"claims": theirs}
-    old["session"] = first["session"] | {"locks": [{"lock": "theirs.lock", "digest": "0"}]}
+    for claim in theirs:
+        stood = {"state": "beforehand", "differs": "", "when": "2026-01-01"}
+        claim["registration"] = {"lock": "theirs.lock", "digest": "0", **stood}
+    then = {"when": "2026-01-01T00:00:00+00:00", "revision": "0" * 40}
+    old = first | {"claims": theirs, "blessed": then}
+    locks = [{"lock": name, "digest": "0"} for name in ("gone.lock", "theirs.lock")]
+    old["session"] = first["session"] | {"locks": locks}
     to.write_text(json.dumps(old))
     suite.runpytest_inprocess("claims", "-k", "holds")
     for _ in range(2):  # the second keeps them from the first, and since when
@@ -340,11 +345,18 @@ def test_a_paper_that_the_report_lacks_may_be_kept(suite, capsys):
         [ours] = [claim for claim in both["claims"] if claim["paper"] != "theirs"]
         assert "holds" in ours["id"]
         assert [claim for claim in both["claims"] if claim["paper"] == "theirs"] == theirs
-        assert both["blessed"]["kept"] == [{"papers": ["theirs"], **first["blessed"]}]
-        assert {"lock": "theirs.lock", "digest": "0"} in both["session"]["locks"]
+        assert both["blessed"]["kept"] == [{"papers": ["theirs"], **then}]
+        assert both["session"]["locks"] == locks[1:]
     suite.runpytest_inprocess("claims", "-k", "falls")
     assert cli.main([*arguments, "--keep"]) == 4  # of its own paper a claim would be lost
     assert "not in" in capsys.readouterr().err
+    suite.runpytest_inprocess("claims", "-k", "holds")
+    del old["blessed"]  # as a session writes it
+    to.write_text(json.dumps(old))
+    assert cli.main([*arguments, "--keep"]) == 0
+    started = {"when": old["session"]["started"], "revision": None}
+    kept = json.loads(to.read_text())["blessed"]["kept"]
+    assert kept == [{"papers": ["theirs"], **started}]
 
 
 @pytest.mark.parametrize(

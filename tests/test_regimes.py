@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from embinit.claims.noise_floor import FIRST_SEED
 from embinit.data.microcosm import lexicon
 from embinit.data.tasks import TASKS
+from embinit.data.tasks.microcosm import UNDENIED_OPINIONS
 from embinit.papers import PAPERS
 from embinit.papers.chung2021 import SETTINGS
 from embinit.papers.kim2024.experiments import experiments
@@ -125,9 +126,12 @@ def test_the_second_papers_setting_is_one_that_was_tried():
     )
     assert (pretraining.batch_size, pretraining.share) == (chosen.batch_size, chosen.share)
     assert chosen.again == any(one.pair for one in TASKS[setting.text.task].load(None, Cut()).train)
-    tried = {(each.examples, each.batch_size, each.epochs) for each in pretraining_regimes.TUNINGS}
+    weights = {"sentiment": UNDENIED_OPINIONS, "inference": None}
+    assert TASKS["micro-sentiment-across"].write.keywords["weights"] == weights["sentiment"]
     for task in setting.tasks:
-        assert (task.train, task.training.batch_size, task.training.epochs) in tried
+        size, epochs = task.training.batch_size, task.training.epochs
+        tuning = pretraining_regimes.Tuning(task.train, size, epochs, weights[task.role])
+        assert tuning in pretraining_regimes.TUNINGS
         assert task.training.lr == 1e-3
     assert min(pretraining_regimes.SEEDS) >= FIRST_SEED
     kept = [pretraining_regimes.Way(**each["way"]) for each in PRETRAINED]

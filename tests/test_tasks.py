@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embinit.data.microcosm import share
 from embinit.data.preparation import prepare
 from embinit.data.tasks import TASKS, Example, rows
 from embinit.data.tasks.sentences import HeldOutSentences, sentences
 from embinit.data.tokenizers import tokenizer
-from embinit.data.vocabulary import EOS, MASK, MASK_WORD, SPECIAL_WORDS, UNK, Vocabulary
+from embinit.data.vocabulary import EOS, MASK, MASK_WORD, SEP, SPECIAL_WORDS, UNK, Vocabulary
 from embinit.errors import InputError
 from embinit.specs import Cut, DataSpec
 
@@ -510,11 +511,36 @@ def test_the_related_language_has_the_same_meaning_in_half_other_words():
         assert min(labels.values()) > 100
 
 
-def test_text_to_pre_train_on_holds_no_task_s_test():
-    """Shares keep them apart, in the language that they are dealt out by."""
+def test_text_to_pre_train_on_holds_no_task_s_examples():
+    """Shares keep those in the source language apart, by which they are dealt out."""
     text = TASKS["micro-two-languages"].load(None, Cut())
     read = {told for one in text.train for told in (one.text, one.pair)} - {""}
     for task in ("micro-sentiment-across", "micro-inference-across", "micro-verb"):
         splits = TASKS[task].load(None, Cut())
         assert read.isdisjoint(one.text for one in (*splits.train, *splits.validation))
     assert read.isdisjoint(one.text for one in (*text.validation, *text.test))
+
+
+def test_text_says_its_actions_again_in_one_other_word():
+    """From the same share, told in training and validation; the test's sentences stand alone."""
+    text = TASKS["micro-two-languages"].load(None, Cut())
+    assert not any(one.pair for one in text.test)
+    said = [(one.text.split(), one.pair.split()) for one in text.train if one.pair]
+    assert 0.5 < len(said) / len(text.train) < 0.7
+    assert all(len(first) == len(second) for first, second in said)
+    changed = Counter(
+        sum(a != b for a, b in zip(first, second, strict=True)) for first, second in said
+    )
+    assert set(changed) == {0, 1}
+    assert 0.2 < changed[0] / len(said) < 0.45
+    for one in text.train[:500]:
+        assert not one.pair or share(one.pair) == share(one.text) == "unlabelled"
+
+
+def test_a_separator_stands_only_between_two_segments():
+    """A text whose examples have a pair now and then, in every second text."""
+    data = DataSpec("micro-two-languages", ("whitespace", "whitespace"), Cut(200), 1, 32)
+    examples = TASKS[data.task].load(None, data.cut).train
+    ids = prepare(data, None).train.inputs
+    told = sum((row == SEP).sum().item() for row in ids)
+    assert told == sum(bool(one.pair) for one in examples[::2]) > 0

@@ -383,8 +383,8 @@ def trend(arms: Sequence[tuple[float, Quantity]], over: str) -> Quantity:
     """How steeply a measure rises as a width doubles: its least-squares slope over log2 of x.
 
     There is one slope a seed. A slope is a weighted sum of the arms' measures, so a trend is
-    compared with 0, or with another trend, as any quantity is. Its margin is the first arm's, spread
-    over the doublings from the least x to the largest: from end to end it is the margin of an arm.
+    compared with 0, or with another trend, as any quantity is. From the least x to the largest its
+    margin is that of the first arm, so it is that over the doublings between them.
 
     Args:
         arms: Pairs of x and an arm's measure.

@@ -362,13 +362,15 @@ def next_look(case: Case, session: Session, most: int | None = None) -> NextLook
 def _seconds(new: Iterable[RunSpec], stored: Iterable[RunSpec], session: Session) -> float:
     """How long the new runs take: each arm's as long as its stored ones took.
 
-    A run's cost ranks runs of its own kind alone, since kinds differ in what a unit of it takes.
+    A run's cost ranks runs of its own kind alone, since kinds differ in what a unit of it takes. So
+    it is asked only where no stored run of the arm tells its seconds.
     """
     took: dict[RunSpec, list[float]] = {}
     for run in stored:
         if (result := session.result(run)) is not None:
-            seconds = float(result.provenance.get("seconds", 0.0))
-            took.setdefault(replace(run, seed=0), []).append(seconds)
+            seconds = result.provenance.get("seconds")
+            if isinstance(seconds, int | float) and 0 < seconds < math.inf:
+                took.setdefault(replace(run, seed=0), []).append(float(seconds))
     return sum(
         statistics.fmean(took.get(replace(run, seed=0)) or [kind_of(run).cost(run) / SECOND])
         for run in new

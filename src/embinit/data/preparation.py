@@ -339,7 +339,7 @@ class _Words:
         return [[word for word in sentence if word != _SEPARATOR] for sentence in sentences]
 
     def pooled(self) -> _Words:
-        """Sentences of both languages, one of each example: no sentence and its translation."""
+        """Texts of both languages: of each example its text with its pair, or its translation."""
         pairs = zip(self.encoder, self.decoder, strict=True)
         present = ([sentence for sentence in pair if sentence] for pair in pairs)
         return self._unpaired([pair[n % len(pair)] for n, pair in enumerate(present)])

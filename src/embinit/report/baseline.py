@@ -244,12 +244,14 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> N
         anyway: Whether to replace a baseline of another tier, or one with claims that the report
             lacks.
         keep: Whether the replaced baseline's claims and audits stay of those papers that the report
-            has nothing of; ``blessed`` then says since when they have been blessed.
+            has nothing of; ``blessed`` then says since when they have been blessed. Nothing is
+            kept where there is no baseline yet.
 
     Raises:
         InputError: A control misbehaved, the session is unfinished, nothing was run, or
-            ``verdicts.json`` is missing. Without ``anyway`` also where the replaced baseline has
-            another tier, or claims that the report lacks: nothing would guard those any longer.
+            ``verdicts.json`` is missing. With ``keep`` also where the replaced baseline has another
+            tier; without ``anyway`` also then, and where it has claims that the new one lacks:
+            nothing would guard those any longer.
         OutputError: The baseline can't be written; it is as it was.
     """
     from embinit.report import past
@@ -308,23 +310,23 @@ def _beside(document: Document, old: Document) -> tuple[dict[str, Any], list[dic
         for name, entries in kept.items()
         if entries
     }
-    locks = {
-        one["lock"]: one for each in (old, document) for one in each["session"].get("locks", ())
-    }
+    held = {(one.get("registration") or {}).get("lock") for one in kept["claims"]}
+    locks = {one["lock"]: one for one in old["session"].get("locks", ()) if one["lock"] in held}
+    locks |= {one["lock"]: one for one in document["session"].get("locks", ())}
     if locks:
         all_locks = [locks[name] for name in sorted(locks)]
         merged["session"] = {**document["session"], "locks": all_locks}
     left = {entry["paper"] for entries in kept.values() for entry in entries}
+    # A session's own document is not blessed: then its session says when.
+    blessed = old.get("blessed") or {"when": old["session"]["started"], "revision": None}
     earlier = [
         {**one, "papers": sorted(left.intersection(one["papers"]))}
-        for one in old["blessed"].get("kept", ())
+        for one in blessed.get("kept", ())
     ]
     newest = left.difference(*(one["papers"] for one in earlier))
-    of_old = {"papers": sorted(newest), **{name: old["blessed"][name] for name in _WHEN}}
+    since = {name: blessed[name] for name in ("when", "revision")}
+    of_old = {"papers": sorted(newest), **since}
     return merged, [one for one in (*earlier, of_old) if one["papers"]]
-
-
-_WHEN = ("when", "revision")
 
 
 def compact(document: Document) -> str:

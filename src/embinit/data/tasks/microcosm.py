@@ -83,13 +83,13 @@ def say_again(writer: Writer, into: Language = in_related, again: bool = True) -
     """Draws a sentence with its translation. An action is said again in other words as its pair.
 
     Text says many a thing twice. So a model of it learns to hold two sentences against each other,
-    which inference asks for. One content word of the second is drawn again from its class, perhaps
-    the same.
+    which inference asks for. One content word of the second is drawn again from its class; a
+    third of the time it is the same.
 
     Args:
         writer: Draws the sentences.
         into: The language of the translation.
-        again: Whether the second is told. Without it the same sentences are drawn.
+        again: Whether the second is told; what is drawn is the same without it.
     """
     sentence = writer.sentence()
     text, second = in_source(sentence), ""

@@ -8,7 +8,7 @@ An experiment is a task that a pre-trained encoder is fine-tuned on. Its usual a
 input and output table are two, each as wide as the model. All of a tier's experiments share their
 runs, since one pre-training is fine-tuned on every task.
 
-- ``micro``: 8,000 sentences of two related made languages, models 64 wide with 2 layers;
+- ``micro``: 8,000 texts of two related made languages, models 64 wide with 2 layers;
   fine-tuned on the made opinion and inference tasks in one language, tested in the other.
 - ``paper``: English and German Wikipedia through ``datasets``, BERT-base's sizes, fine-tuned on
   XNLI's English and tested on its German, and on SST-2; for a GPU.
@@ -174,7 +174,7 @@ SETTINGS = {
         source_label="GloVe",
         source_width=64,
         most_seeds=20,
-        says="8,000 sentences of two related languages that code makes from a seed, and small "
+        says="8,000 texts of two related languages that code makes from a seed, and small "
         "models, fine-tuned on made tasks in one language and tested in the other.",
     ),
     "paper": Setting(

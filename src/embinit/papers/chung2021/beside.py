@@ -49,7 +49,8 @@ def methods(tier: str) -> list[str]:
         f"regression on {' and '.join(name for name, _ in setting.probes)}, and by looking up each "
         "sentence's translation by cosine among all, both ways, each language's mean taken off. A "
         "drop is the best layer's figure less the last one's.",
-        "A trend is the least-squares slope over the width's doublings, one a seed. Arms of a seed "
+        "A trend is the least-squares slope over the width's doublings, one a seed. From end to "
+        "end its margin is that of an arm. Arms of a seed "
         "share the order of the text, the hidden words, and the starting values of all tensors "
         "that have the same shape in both.",
         "Parameters are counted by building the model; fine-tuning has neither the output table "
