@@ -268,21 +268,18 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> N
         "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "revision": _revision(),
     }
-    exists = (to / "verdicts.json").exists()
-    if exists and keep:
+    if (to / "verdicts.json").exists() and (keep or not anyway):
         old = read(to / "verdicts.json")
         changes(document, old)  # refuses another tier
-        document, kept = _beside(document, old)
-        blessed |= {"kept": kept} if kept else {}
-    if exists and not anyway:
-        old = read(to / "verdicts.json")
-        changes(document, old)
+        if keep:
+            document, kept = _beside(document, old)
+            blessed |= {"kept": kept} if kept else {}
         have = {claim["id"] for claim in document["claims"]}
         gone = [claim["id"] for claim in old["claims"] if claim["id"] not in have]
-        if gone:
+        if gone and not anyway:
             raise InputError(
                 f"not blessed: {len(gone)} claims of {to} are not in {report}, such as {gone[0]}; "
-                "run them all, or bless --anyway"
+                "run them all, keep those of other papers by --keep, or bless --anyway"
             )
     document["blessed"] = blessed
     try:
