@@ -317,7 +317,7 @@ def _beside(document: Document, old: Document) -> tuple[dict[str, Any], list[dic
     # A session's own document is not blessed: then its session says when.
     blessed = old.get("blessed") or {"when": old["session"]["started"], "revision": None}
     earlier = [
-        {**one, "papers": sorted(left.intersection(one["papers"]))}
+        {**one, "papers": sorted(left.intersection(one.get("papers", ())))}
         for one in blessed.get("kept", ())
     ]
     newest = left.difference(*(one["papers"] for one in earlier))
