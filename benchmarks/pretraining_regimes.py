@@ -2,11 +2,11 @@
 
 A candidate is a way to pre-train (sentences, epochs, learning rate, batch size, share of words
 hidden, whether things are said again) and one to fine-tune (the kinds of opinion, examples, batch
-size, epochs). Candidates train
-on seeds from 5000 on, which no claim uses, and two arms alone: the usual one, and the same that was
-not pre-trained. What pre-training gains, over the standard deviation of that difference, is the
-*effect*. No claim's own comparison is looked at: a claim's effect is some share of this one, and
-its margin is twice a spread, so a larger effect in less time decides more claims a minute.
+size, epochs). Candidates train on seeds from 5000 on, which no claim uses, and two arms alone: the
+usual one, and the same that was not pre-trained. What pre-training gains, over the standard
+deviation of that difference, is the *effect*. No claim's own comparison is looked at: a claim's
+effect is some share of this one, and its margin is twice a spread, so a larger effect in less time
+decides more claims a minute.
 
     python benchmarks/pretraining_regimes.py            every candidate, and the table
     python benchmarks/pretraining_regimes.py table      the table alone, from what was kept

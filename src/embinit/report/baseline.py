@@ -307,8 +307,8 @@ def _beside(document: Document, old: Document) -> tuple[dict[str, Any], list[dic
         for name, entries in kept.items()
         if entries
     }
-    held = {(one.get("registration") or {}).get("lock") for one in kept["claims"]}
-    locks = {one["lock"]: one for one in old["session"].get("locks", ()) if one["lock"] in held}
+    in_use = {(one.get("registration") or {}).get("lock") for one in kept["claims"]}
+    locks = {one["lock"]: one for one in old["session"].get("locks", ()) if one["lock"] in in_use}
     locks |= {one["lock"]: one for one in document["session"].get("locks", ())}
     if locks:
         all_locks = [locks[name] for name in sorted(locks)]

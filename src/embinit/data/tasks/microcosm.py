@@ -68,19 +68,16 @@ Language = Callable[[Sentence], str]
 """Puts a sentence into the words of a language."""
 
 
-def translate(writer: Writer, into: Language = in_target) -> Example:
-    """Draws a sentence with its translation.
-
-    Args:
-        writer: Draws the sentence.
-        into: The language of the translation.
-    """
+def translate(writer: Writer) -> Example:
+    """Draws a sentence with its translation."""
     sentence = writer.sentence()
-    return Example(in_source(sentence), target=into(sentence))
+    return Example(in_source(sentence), target=in_target(sentence))
 
 
-def say_again(writer: Writer, into: Language = in_related, again: bool = True) -> Example:
-    """Draws a sentence with its translation. An action is said again in other words as its pair.
+def say_again(writer: Writer, again: bool = True) -> Example:
+    """Draws a sentence with its translation into the related language.
+
+    An action's pair says it again in other words.
 
     Text says many a thing twice. So a model of it learns to hold two sentences against each other,
     which inference asks for. One content word of the second is drawn again from its class; a
@@ -88,7 +85,6 @@ def say_again(writer: Writer, into: Language = in_related, again: bool = True) -
 
     Args:
         writer: Draws the sentences.
-        into: The language of the translation.
         again: Whether the second is told; what is drawn is the same without it.
     """
     sentence = writer.sentence()
@@ -97,7 +93,7 @@ def say_again(writer: Writer, into: Language = in_related, again: bool = True) -
         second = in_source(reword(sentence, writer))
         while share(second) != share(text):
             second = in_source(reword(sentence, writer))
-    return Example(text, second if again else "", into(sentence))
+    return Example(text, second if again else "", in_related(sentence))
 
 
 def judge(
