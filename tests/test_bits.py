@@ -98,7 +98,8 @@ def transfers(name: str) -> tuple[RunSpec, ...]:
             DownstreamSpec(
                 "sentiment",
                 labelled("micro-sentiment-across"),
-                TrainingSpec(16, 2, 1e-3, precision=precision),
+                TrainingSpec(16, 2, 1e-3, precision=precision, schedule="linear"),
+                times=3,
             ),
         ),
         (labelled("micro-verb"), labelled("micro-sentiment-across")),

@@ -8,11 +8,15 @@ from builders import make_result
 from embinit.errors import InputError
 from embinit.papers import PAPERS
 from embinit.papers.chung2021 import (
+    LAYER_MEASURES,
     SETTINGS,
     USUAL,
+    before_fine_tuning,
     coupled,
     experiments,
     from_vectors,
+    masked_loss,
+    metrics,
     numbers,
     over_output_widths,
     pretrained_for,
@@ -22,7 +26,7 @@ from embinit.papers.chung2021 import (
     wider,
     with_output_width,
 )
-from embinit.runs.measures import task_transfer
+from embinit.runs.measures import once_tuned, task_transfer
 
 CHUNG = PAPERS["chung2021"]
 
@@ -50,17 +54,23 @@ def test_a_tiers_experiments_are_one_set_of_runs(tier):
 def test_margins_come_from_the_noise_floor():
     """Each task's, and that of its score in the other language; a trend has it from end to end."""
     floors = {one.metric: one for one in CHUNG.floors()}
+    assert [*floors] == [one.name for one in metrics("micro")]
     for one in experiments("micro"):
-        floor = floors[one.metric.name]
+        floor = floors[once_tuned(one.metric).name]
         assert (floor.width, floor.unit) == (one.model.dim, one.metric.unit)
         assert one.margin == floor.margin()
         assert one.baseline == USUAL
     for one in transferring("micro"):
         across = transfer(one)
-        assert across.margin == floors[across.measure.name].margin()
+        assert across.margin == floors[once_tuned(across.measure).name].margin()
         doublings = 5  # from 8 to 256
         assert over_output_widths(one, transfer).margin == pytest.approx(across.margin / doublings)
         assert over_output_widths(one).margin == pytest.approx(one.margin / doublings)
+    for name in LAYER_MEASURES:
+        read = before_fine_tuning(name)
+        assert read(arms()).margin == floors[name].margin()
+        assert over_output_widths(arms(), read).margin == pytest.approx(floors[name].margin() / 5)
+    assert masked_loss(arms()).margin == before_fine_tuning("probe_last")(arms("paper")).margin == 0
 
 
 def test_transfer_is_the_tasks_own_in_the_other_language():

@@ -29,13 +29,14 @@ from embinit.models.masking import mask_tokens
 from embinit.models.sizes import count_parameters, output_width, parameters_of, reinvested
 from embinit.models.starting import Start, carry, without_output
 from embinit.models.transformer import ModelShape, StackedTransformer
+from embinit.runs.optimizers import lr_factor
 from embinit.runs.plan import Cohort, plan
 from embinit.runs.scoring import Curves
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.runs.training import CohortTraining
 from embinit.runs.transfer import check, fingerprint, train
-from embinit.runs.transfer.pretraining import Pretraining, lr_factor
+from embinit.runs.transfer.pretraining import Pretraining
 from embinit.specs import (
     Cut,
     DataSpec,

@@ -162,12 +162,12 @@ class Recipe:
 
 @dataclass(frozen=True)
 class TrainingSpec(Recipe):
-    """How a model is trained on a task, with a constant learning rate.
+    """How a model is trained on a task.
 
     Attributes:
         batch_size: How many examples a batch has.
         epochs: How many epochs the model is trained for.
-        lr: The learning rate.
+        lr: The learning rate, or the highest.
         betas: Adam's betas.
         eps: Adam's epsilon.
         precision: The precision of matrix products.
@@ -176,6 +176,9 @@ class TrainingSpec(Recipe):
             matrices and tables by 0.01) have the betas and the epsilon above; ``sgd`` has momentum
             0.9; ``adafactor`` has steps in proportion to each parameter's root mean square, and so
             to a table's width.
+        schedule: ``constant`` for a constant rate; each epoch is measured and the best one counts.
+            ``linear`` for a rate that falls to zero over all steps; only the last epoch is
+            measured, as it is what such a schedule leads to.
     """
 
     batch_size: int
@@ -186,6 +189,7 @@ class TrainingSpec(Recipe):
     precision: str = "float32"
     validation_bleu: bool = _later(False)
     optimizer: str = _later("adam")
+    schedule: str = _later("constant")
 
     kind: ClassVar[str] = "training"
 
@@ -253,11 +257,14 @@ class DownstreamSpec:
         role: The name that its measures begin with (``sentiment`` in ``sentiment_accuracy``).
         data: The task's text.
         training: How the model is fine-tuned.
+        times: How often it is fine-tuned from where pre-training ended, each time from another
+            output layer and in another order. Its measures are means over the times.
     """
 
     role: str
     data: DataSpec
     training: TrainingSpec
+    times: int = _later(1)
 
 
 @dataclass(frozen=True)

@@ -69,9 +69,8 @@ class Embedding(nn.Module):
         self.register_buffer("trained", trained.float().view(-1, 1, 1))
         if self.table.requires_grad and not bool(trained.all()):
             self.table.register_hook(lambda gradient: gradient * self.trained)
-        self.register_buffer(
-            "offsets", torch.arange(0, runs * words, words, device="cpu").view(-1, 1, 1)
-        )
+        offsets = torch.arange(0, runs * words, words, device="cpu").view(-1, 1, 1)
+        self.register_buffer("offsets", offsets, persistent=False)  # a place in a stack, no state
         self.register_buffer("multipliers", multipliers.float().view(-1, 1, 1, 1))
         self.learned = nn.Parameter(torch.ones(runs, 1, 1, 1)) if learned_multiplier else None
         if learned_positions:

@@ -157,6 +157,16 @@ def task_transfer(role: str) -> Measure:
     )
 
 
+def once_tuned(measure: Measure) -> Measure:
+    """A task's accuracy after the first of its fine-tunings, where the measure is their mean.
+
+    Args:
+        measure: A measure of ``task_accuracy`` or ``task_transfer``.
+    """
+    says = f"{measure.in_words}, fine-tuned once"
+    return replace(measure, name=f"{measure.name}_once", says=says, curve=None)
+
+
 def _curve_of(measure: Measure) -> str:
     if measure.curve is None:
         raise InputError(f"no curve shows {measure.name} while a run trains; name another measure")

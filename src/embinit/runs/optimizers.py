@@ -20,6 +20,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from embinit.errors import InputError
 from embinit.registry import Registry
 from embinit.specs import LanguageModelSpec, PretrainingSpec, TrainingSpec
 
@@ -162,3 +163,36 @@ OPTIMIZERS.register("adam", StackedOptimizer(_adam, "Adam", by_run=False, record
 OPTIMIZERS.register("sgd", StackedOptimizer(_sgd, "SGD with momentum"))
 OPTIMIZERS.register("adamw", StackedOptimizer(_adamw, "AdamW"))
 OPTIMIZERS.register("adafactor", StackedOptimizer(_adafactor, "Adafactor"))
+
+
+def falls(schedule: str) -> bool:
+    """Whether a task's learning rate falls to zero over the steps of its training.
+
+    Args:
+        schedule: ``TrainingSpec.schedule``.
+
+    Raises:
+        InputError: There is no such schedule.
+    """
+    if schedule not in ("constant", "linear"):
+        raise InputError(f"{schedule!r} is no schedule; name 'constant' or 'linear'")
+    return schedule == "linear"
+
+
+def lr_factor(step: int, steps: int, warm_up: float) -> float:
+    """What the learning rate is multiplied by at ``step``: it rises to 1, then falls towards 0.
+
+    Args:
+        step: Counted from 0.
+        steps: How many there are.
+        warm_up: The share of the steps over which the rate rises.
+
+    Raises:
+        InputError: ``warm_up`` is not from 0 to below 1.
+    """
+    if not 0 <= warm_up < 1:
+        raise InputError(f"the rate can't rise over {warm_up} of the steps: name 0 to below 1")
+    rising = warm_up * steps
+    if step + 1 < rising:
+        return (step + 1) / rising
+    return (steps - step) / (steps - rising + 1)

@@ -30,7 +30,10 @@ Scores = tuple[list[float], str]
 
 @dataclass
 class Curves:
-    """What is kept of each epoch: one (R,) tensor an epoch, on the CPU."""
+    """What is kept of each epoch: one (R,) tensor an epoch, on the CPU.
+
+    Validation may have begun after the first epochs: its series are those of the last ones.
+    """
 
     train_loss: list[Tensor] = field(default_factory=list)
     validation_loss: list[Tensor] = field(default_factory=list)
@@ -38,16 +41,21 @@ class Curves:
     test_accuracy: list[Tensor] = field(default_factory=list)
     validation_bleu: list[Tensor] = field(default_factory=list)
 
-    def score(self) -> Float[Tensor, "epochs R"]:
-        """What the best epoch is chosen by; higher is better."""
+    @property
+    def unmeasured(self) -> int:
+        """How many epochs there were before the first that was measured."""
+        return len(self.train_loss) - len(self.validation_loss)
+
+    def score(self) -> Float[Tensor, "measured R"]:
+        """What the best of the measured epochs is chosen by; higher is better."""
         if self.validation_accuracy:
             return torch.stack(self.validation_accuracy)
         return -torch.stack(self.validation_loss)
 
     def finite_epochs(self) -> Int[Tensor, " R"]:
         """How many epochs each run finished before its loss stopped being a number."""
-        losses = torch.stack([*self.train_loss, *self.validation_loss])
-        finite = losses.isfinite().view(2, -1, losses.shape[-1]).all(dim=0)
+        finite = torch.stack(self.train_loss).isfinite()
+        finite[self.unmeasured :] &= torch.stack(self.validation_loss).isfinite()
         return finite.long().cumprod(dim=0).sum(dim=0)
 
     def newest_is_best(self) -> Bool[Tensor, " R"]:
@@ -57,19 +65,20 @@ class Curves:
         better = torch.ones(len(newest), dtype=torch.bool)
         if len(score) > 1:
             better = newest > score[:-1].nan_to_num(-torch.inf).max(dim=0).values
-        return better & (self.finite_epochs() == len(score))
+        return better & (self.finite_epochs() == len(self.train_loss))
 
     def measures(self) -> list[dict[str, float]]:
-        """Each run's measures at its best epoch; none of a run that broke in its first."""
+        """Each run's measures at its best epoch; none of a run that broke before the first."""
         measures: list[dict[str, float]] = []
         score = self.score()
-        for run, finished in enumerate(self.finite_epochs().tolist()):
-            if finished == 0:
+        before = self.unmeasured
+        for run, finished in enumerate((self.finite_epochs() - before).tolist()):
+            if finished <= 0:
                 measures.append({})
                 continue
             best = int(score[:finished, run].argmax())
             values = {
-                "best_epoch": float(best + 1),
+                "best_epoch": float(before + best + 1),
                 "validation_loss": float(self.validation_loss[best][run]),
             }
             if self.validation_accuracy:
@@ -77,15 +86,19 @@ class Curves:
             if self.test_accuracy:
                 test = torch.stack(self.test_accuracy)[:finished, run]
                 values["test_accuracy"] = float(test.max())
-                values["best_test_epoch"] = float(test.argmax() + 1)
+                values["best_test_epoch"] = float(before + test.argmax() + 1)
                 values["test_accuracy_then"] = float(test[best])
             measures.append(values)
         return measures
 
     def of(self, run: int, epochs: int) -> dict[str, list[float]]:
         """One run's curves over its first ``epochs`` epochs."""
+        measured = max(0, epochs - self.unmeasured)
         return {
-            name: [float(values[run]) for values in series[:epochs]]
+            name: [
+                float(values[run])
+                for values in series[: epochs if name == "train_loss" else measured]
+            ]
             for name, series in vars(self).items()
             if series
         }

@@ -163,6 +163,10 @@ class StackedTrainer(ABC, Generic[Model]):
     def validate(self) -> None:
         """Measure the model after an epoch, and add that to ``curves``."""
 
+    def measures(self, epoch: int) -> bool:
+        """Whether an epoch, counted from 0, is measured; the first ones need not be."""
+        return True
+
     def before_step(self, number: int) -> None:
         """Is called before step ``number``, counted from 0 over all epochs."""
 
@@ -191,10 +195,11 @@ class StackedTrainer(ABC, Generic[Model]):
         self.begin()
 
     def train_epochs(self, done: Callable[[int], None]) -> None:
-        """Train and validate all epochs; ``done`` is told after each how many there were."""
+        """Train all epochs and measure them; ``done`` is told after each how many there were."""
         for epoch in range(self.settings.epochs):
             self.train_epoch(epoch)
-            self.validate()
+            if self.measures(epoch):
+                self.validate()
             done(epoch + 1)
 
     def train_epoch(self, epoch: int) -> None:

@@ -1,8 +1,8 @@
 """Training a cohort: one stacked model, one loop, one result for each run.
 
 Section 4 and A.2 of the paper: Adam (0.9, 0.98, 1e-9) at a constant learning rate, unless another
-optimizer is asked for; after every epoch the validation split; translation's test BLEU is that of
-the best epoch (see ``scoring``).
+optimizer or schedule is asked for; after every epoch the validation split; translation's test BLEU
+is that of the best epoch (see ``scoring``).
 A run whose loss stops being a number ends there with its reason; the others go on.
 """
 
@@ -26,6 +26,7 @@ from embinit.models.losses import NOTHING, cross_entropy
 from embinit.models.memory import WidestBatch, runs_that_fit
 from embinit.models.starting import Start, carry, model_shape, table_measures
 from embinit.models.transformer import StackedTransformer
+from embinit.runs.optimizers import falls, lr_factor
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance
 from embinit.runs.scoring import Outputs, Scores, bleu_of, cut, scored, translations
@@ -121,7 +122,9 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         model = start.model()
         if carried is not None:
             carry(model, carried)
-        super().__init__(start, model, training, device, optimizer=training.optimizer)
+        # A tensor, so that a recorded step reads each step's own rate.
+        self.rate = torch.zeros((), device=device) if falls(training.schedule) else None
+        super().__init__(start, model, training, device, lr=self.rate, optimizer=training.optimizer)
 
     def take(self, cohort: Cohort) -> None:
         """Train another cohort with the same key next."""
@@ -151,6 +154,16 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
             _result(self, run, values, outputs[run], signature, made)
             for run, values in enumerate(measures)
         ]
+
+    def measures(self, epoch: int) -> bool:
+        """Every epoch, or the last alone where the rate falls."""
+        return self.rate is None or epoch + 1 == self.training.epochs
+
+    def before_step(self, number: int) -> None:
+        """Set the step's learning rate, where it falls."""
+        if self.rate is not None:
+            steps = self.training.epochs * self.buckets.steps
+            self.rate.fill_(self.training.lr * lr_factor(number, steps, warm_up=0.0))
 
     def losses(self, chosen: Int[Tensor, "S B"], source: int, target: int) -> Losses:
         """The losses of the training examples ``chosen``, cut to so many words."""

@@ -18,9 +18,9 @@ from embinit.models.losses import NOTHING, cross_entropy
 from embinit.models.starting import Start
 from embinit.models.stream import embedding_shares
 from embinit.models.transformer import StackedTransformer
+from embinit.runs.optimizers import lr_factor
 from embinit.runs.scoring import cut
 from embinit.runs.stacked import Losses, Progress, StackedTrainer
-from embinit.runs.transfer.pretraining import lr_factor
 from embinit.specs import LanguageModelSpec
 
 Prepare = Callable[[CausalLanguageModel], None]

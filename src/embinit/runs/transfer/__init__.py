@@ -4,13 +4,17 @@ A run pre-trains an encoder on text of two languages by guessing hidden words, r
 layer by linear probes and by looking translations up, and fine-tunes it on each of its tasks, every
 time from where pre-training ended. All of a run's numbers are in one result, so that one
 pre-training serves every claim.
+
+Most of the spread over seeds is made by fine-tuning, which is cheap beside pre-training. So a task
+may be fine-tuned on several times, and the means count.
 """
 
 from __future__ import annotations
 
 import math
+import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,6 +36,7 @@ from embinit.models.memory import WidestBatch, runs_that_fit
 from embinit.models.sizes import learned_positions, output_width, parameters_of, words_of
 from embinit.models.starting import Start, table_measures, without_output
 from embinit.models.transformer import StackedTransformer
+from embinit.runs.kinds import MOST_RUNS
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance
 from embinit.runs.stacked import Progress, evaluation_batch, graph_cache, in_parts
@@ -43,6 +48,9 @@ from embinit.tables.diagnostics import table_statistics
 
 PRETRAINING_SHARE = 0.6
 """About how much of a run's time is pre-training, for telling progress."""
+
+NEXT_TIME = 1_000_000
+"""How far apart the seeds of a run's fine-tunings are: no replicate has so high a seed."""
 
 
 def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
@@ -127,9 +135,9 @@ def _train(
     tasks = first.recipe(TransferSpec).tasks
     for number, task in enumerate(tasks):
         progress(PRETRAINING_SHARE + (1 - PRETRAINING_SHARE) * number / len(tasks))
-        tuned = _fine_tuned(cohort, task, data_dir, device, carried)
-        for outcome, result in zip(outcomes, tuned, strict=True):
-            outcome.add_task(task.role, result)
+        times = _fine_tuned(cohort, task, data_dir, device, carried)
+        for outcome, tuned in zip(outcomes, times, strict=True):
+            outcome.add_task(task.role, tuned)
     # A run's share of the cohort's time, not what it would take alone.
     seconds = (time.perf_counter() - started) / len(cohort.runs)
     progress(1.0)
@@ -151,20 +159,27 @@ class _Outcome:
             self.curves[f"{name}_by_layer"] = values
             self.measures |= {f"{name}_last": last, f"{name}_drop": drop}
 
-    def add_task(self, role: str, tuned: RunResult) -> None:
+    def add_task(self, role: str, tuned: Sequence[RunResult]) -> None:
+        """Adds what each fine-tuning on a task came to, the first one's on its own too."""
         if self.failure is not None:
             return
-        if tuned.failure is not None:
-            self.failure = f"fine-tuning on {role}: {tuned.failure}"
-        names = {"accuracy": "accuracy", "test_accuracy_then": "test"}
-        self.measures |= {
-            f"{role}_{ours}": tuned.measures[name]
-            for name, ours in names.items()
-            if name in tuned.measures
-        }
+        failed = [result.failure for result in tuned if result.failure is not None]
+        if failed:
+            self.failure = f"fine-tuning on {role}: {failed[0]}"
+        for name, ours in (("accuracy", "accuracy"), ("test_accuracy_then", "test")):
+            values = [result.measures[name] for result in tuned if name in result.measures]
+            if len(values) == len(tuned):
+                self.measures[f"{role}_{ours}"] = statistics.fmean(values)
+                self.measures[f"{role}_{ours}_once"] = values[0]
+                if len(values) > 1:
+                    self.curves[f"{role}_{ours}_by_time"] = values
         for name in ("validation_accuracy", "test_accuracy"):
-            if name in tuned.curves:
-                self.curves[f"{role}_{name}"] = list(tuned.curves[name])
+            curves = [result.curves[name] for result in tuned if name in result.curves]
+            epochs = min(map(len, curves), default=0)
+            if epochs > 1:  # a single epoch is no curve
+                self.curves[f"{role}_{name}"] = [
+                    statistics.fmean(curve[epoch] for curve in curves) for epoch in range(epochs)
+                ]
 
 
 def _pretrained(run: int, start: Start, pretraining: Pretraining) -> _Outcome:
@@ -213,11 +228,28 @@ def _fine_tuned(
     data_dir: Path | None,
     device: str,
     carried: Mapping[str, Tensor],
-) -> list[RunResult]:
-    """Every run fine-tuned on one task from where pre-training ended."""
-    runs = (replace(run, data=task.data, training=task.training) for run in cohort.runs)
-    tuning = CohortTraining(Cohort(tuple(runs)), data_dir, device, carried)
-    return tuning.run(lambda share: None)
+) -> list[list[RunResult]]:
+    """Each run's fine-tunings on one task from where pre-training ended.
+
+    As many times are stacked as a cohort of training has runs.
+    """
+    at_once = max(1, MOST_RUNS // len(cohort.runs))
+    tuned: list[list[RunResult]] = [[] for _ in cohort.runs]
+    for low in range(0, task.times, at_once):
+        times = range(low, min(low + at_once, task.times))
+        runs = tuple(
+            replace(run, seed=run.seed + time * NEXT_TIME, data=task.data, training=task.training)
+            for time in times
+            for run in cohort.runs
+        )
+        copies = {
+            name: value.repeat(len(times), *[1] * (value.dim() - 1))
+            for name, value in carried.items()
+        }
+        tuning = CohortTraining(Cohort(runs), data_dir, device, copies)
+        for number, result in enumerate(tuning.run(lambda share: None)):
+            tuned[number % len(cohort.runs)].append(result)
+    return tuned
 
 
 def _result(run: int, outcome: _Outcome, start: Start, made: Mapping[str, object]) -> RunResult:

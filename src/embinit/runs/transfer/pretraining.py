@@ -9,7 +9,6 @@ from jaxtyping import Int
 from torch import Tensor
 
 from embinit.data.preparation import Split
-from embinit.errors import InputError
 from embinit.models.graphs import own_stream
 from embinit.models.layers import Dropout, no_dropout
 from embinit.models.losses import cross_entropy
@@ -17,6 +16,7 @@ from embinit.models.masked_language_model import MaskedLanguageModel
 from embinit.models.masking import Masked, mask_tokens
 from embinit.models.starting import Start
 from embinit.randomness import stream
+from embinit.runs.optimizers import lr_factor
 from embinit.runs.stacked import Losses, Progress, StackedTrainer
 from embinit.specs import TransferSpec
 
@@ -79,22 +79,3 @@ class Pretraining(StackedTrainer[MaskedLanguageModel]):
             return self._losses(self._mask(split, batch[None], longest, generators), no_dropout)
 
         self.curves.validation_loss.append(self.mean_loss(split, losses))
-
-
-def lr_factor(step: int, steps: int, warm_up: float) -> float:
-    """What the learning rate is multiplied by at ``step``: it rises to 1, then falls towards 0.
-
-    Args:
-        step: Counted from 0.
-        steps: How many there are.
-        warm_up: The share of the steps over which the rate rises.
-
-    Raises:
-        InputError: ``warm_up`` is not from 0 to below 1.
-    """
-    if not 0 <= warm_up < 1:
-        raise InputError(f"the rate can't rise over {warm_up} of the steps: name 0 to below 1")
-    rising = warm_up * steps
-    if step + 1 < rising:
-        return (step + 1) / rising
-    return (steps - step) / (steps - rising + 1)
