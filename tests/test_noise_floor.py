@@ -22,6 +22,7 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.noise_floor import FIRST_SEED, Floor, as_json, floors_in, margin_for, measure
 from embinit.errors import InputError
 from embinit.papers import PAPERS
+from embinit.papers.chung2021 import LAYER_MEASURES
 from embinit.papers.kim2024.experiments import experiments
 from embinit.papers.kim2024.printed import largest_share, learnt, printed_deviations
 from embinit.runs.session import Session
@@ -202,15 +203,16 @@ def test_the_command_measures_proposes_and_writes(monkeypatch, tmp_path, capsys)
     at = ["--json", str(path), "--store", str(tmp_path / "store")]
     assert cli.main(["noise-floor", "--effect", "8", *at]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 1 + 4 + 3 + 3 + 6
+    assert len(lines) == 1 + 8 + 3 + 3 + 6
     assert all("margin 4; a difference of 8 takes at most" in line for line in lines)
     assert as_json(floors_in(path.read_text())) == path.read_text()
     tasks = [entry["task"] for entry in json.loads(path.read_text())]
     made = ["micro-translation", "micro-sentiment-plain", "micro-inference"]
     text = ["micro-text"]
-    assert tasks == ["micro-sentiment"] + 4 * ["micro-two-languages"] + 3 * text + made + 6 * text
-    metrics = [entry["metric"] for entry in json.loads(path.read_text())][1:5]
-    assert metrics == [f"{role}_{what}" for what in ("accuracy", "test") for role in ROLES]
+    assert tasks == ["micro-sentiment"] + 8 * ["micro-two-languages"] + 3 * text + made + 6 * text
+    metrics = [entry["metric"] for entry in json.loads(path.read_text())][1:9]
+    once = [f"{role}_{what}_once" for what in ("accuracy", "test") for role in ROLES]
+    assert metrics == [*once, *LAYER_MEASURES]
     assert cli.main(["noise-floor", "--task", "chess"]) == 4
     assert "tier micro has no task 'chess'" in capsys.readouterr().err
     assert cli.main(["noise-floor", "--tier", "nano"]) == 4

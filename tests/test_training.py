@@ -12,9 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
+from embinit.errors import InputError
 from embinit.models import starting
 from embinit.papers.kim2024.experiments import experiments
 from embinit.runs import training
+from embinit.runs.optimizers import OPTIMIZERS
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult
 from embinit.runs.training import CohortTraining, train
@@ -261,3 +263,61 @@ def test_other_models_learn_and_stack(changes):
     for name, values in alone_.curves.items():
         assert together[1].curves[name] == pytest.approx(values, rel=2e-3, abs=1e-3)
     assert together[1].curves["train_loss"] != without.curves["train_loss"]
+
+
+@pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
+def test_a_falling_rate_ends_at_next_to_nothing_and_only_the_last_epoch_counts(
+    monkeypatch, optimizer
+):
+    """Each step's rate is a straight line's; the measures are those of the last epoch."""
+    rates = []
+    honest = CohortTraining.step
+
+    def step(self, *arguments):
+        groups = self.optimizer.param_groups
+        rates.append(float(groups[0]["lr"]))
+        honest(self, *arguments)
+
+    monkeypatch.setattr(CohortTraining, "step", step)
+    spec = small("sentiment", 3).run("xavier", 0)
+    recipe = replace(spec.training, schedule="linear", optimizer=optimizer)
+    [result] = train(Cohort((replace(spec, training=recipe),)))
+    steps = len(rates)
+    assert rates == pytest.approx(
+        [recipe.lr * (steps - number) / (steps + 1) for number in range(steps)], rel=1e-5
+    )
+    assert len(result.curves["train_loss"]) == 3
+    assert len(result.curves["validation_accuracy"]) == 1
+    assert result.measures["best_epoch"] == 3
+    assert result.measures["accuracy"] == result.curves["validation_accuracy"][0]
+    assert result.failure is None
+
+
+def test_a_run_with_a_falling_rate_that_breaks_has_no_measures(monkeypatch):
+    """Whether it broke before the epoch that is measured or in it; the other run goes on."""
+    one = small("sentiment", 3)
+    runs = [one.run(init, 0) for init in ("xavier", "pretrained")]
+    runs = [replace(run, training=replace(run.training, schedule="linear")) for run in runs]
+    healthy = train(Cohort(tuple(runs)))
+    honest = CohortTraining.train_epoch
+    for epoch in (0, 2):
+
+        def train_epoch(self, number, at=epoch):
+            honest(self, number)
+            if number == at:
+                losses = self.curves.train_loss
+                losses[-1] = torch.tensor([torch.nan, losses[-1][1]])
+
+        monkeypatch.setattr(CohortTraining, "train_epoch", train_epoch)
+        broken, other = train(Cohort(tuple(runs)))
+        assert broken.failure == f"the loss stopped being a number in epoch {epoch + 1}"
+        assert "accuracy" not in broken.measures
+        assert broken.curves["validation_accuracy"] == []
+        assert len(broken.curves["train_loss"]) == epoch
+        assert other.measures == healthy[1].measures
+
+
+def test_an_unknown_schedule_is_named():
+    spec = small("sentiment", 1).run("xavier", 0)
+    with pytest.raises(InputError, match="'cosine' is no schedule; name 'constant' or 'linear'"):
+        train(Cohort((replace(spec, training=replace(spec.training, schedule="cosine")),)))

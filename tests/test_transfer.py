@@ -682,3 +682,56 @@ def test_recorded_pre_training_is_pre_training():
     for one, other in zip(eager.curves.train_loss, replayed.curves.train_loss, strict=True):
         assert torch.equal(one, other)
     assert 0 < float(replayed.rate) < TRANSFER.pretraining.lr
+
+
+def test_fine_tuned_several_times_a_run_has_the_means():
+    """The first time is that of a run fine-tuned once; later ones differ in head and order."""
+    [task] = TRANSFER.tasks
+    [one], [many] = (
+        train(Cohort((run_of(training=replace(TRANSFER, tasks=(replace(task, times=times),))),)))
+        for times in (1, 3)
+    )
+    assert "sentiment_accuracy_by_time" not in one.curves
+    for name in ("accuracy", "test"):
+        by_time = many.curves[f"sentiment_{name}_by_time"]
+        assert len(by_time) == 3
+        assert len(set(by_time)) > 1
+        assert many.measures[f"sentiment_{name}"] == pytest.approx(np.mean(by_time))
+        assert many.measures[f"sentiment_{name}_once"] == by_time[0]
+        assert one.measures[f"sentiment_{name}"] == by_time[0]
+    assert many.measures["masked_loss"] == one.measures["masked_loss"]
+    assert len(many.curves["sentiment_validation_accuracy"]) == 2  # the mean over times, by epoch
+
+
+def test_times_are_the_same_however_many_are_stacked(monkeypatch):
+    """A large cohort fine-tunes fewer times at once."""
+    [task] = TRANSFER.tasks
+    recipe = replace(TRANSFER, tasks=(replace(task, times=3),))
+    cohort = Cohort((run_of(0, training=recipe), run_of(1, training=recipe)))
+    stacked = train(cohort)
+    for most in (4, 1):
+        monkeypatch.setattr("embinit.runs.transfer.MOST_RUNS", most)
+        for one, other in zip(stacked, train(cohort), strict=True):
+            assert (one.measures, one.curves) == (other.measures, other.curves)
+
+
+def test_one_broken_time_breaks_the_run_alone(monkeypatch):
+    """Its mean would be of fewer times than registered; the neighbour has all of its own."""
+    [task] = TRANSFER.tasks
+    recipe = replace(TRANSFER, tasks=(replace(task, times=2),))
+    runs = (run_of(0, training=recipe), run_of(1, training=recipe))
+    healthy = train(Cohort(runs))
+    honest = CohortTraining.validate
+
+    def validate(self):
+        honest(self)
+        losses = self.curves.validation_loss
+        losses[-1] = torch.where(torch.arange(4) == 2, torch.nan, losses[-1])  # seed 0, again
+
+    monkeypatch.setattr(CohortTraining, "validate", validate)
+    broken, other = train(Cohort(runs))
+    assert broken.failure == (
+        "fine-tuning on sentiment: the loss stopped being a number in epoch 1"
+    )
+    assert "sentiment_accuracy" not in broken.measures
+    assert other.measures == healthy[1].measures

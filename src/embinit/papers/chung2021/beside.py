@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -38,7 +38,14 @@ def methods(tier: str) -> list[str]:
         "linear layer leads from E_in to the model's width where they differ, and a dense layer "
         "with GELU and LayerNorm leads to E_out. The output table and that layer are thrown away, "
         f"and the rest is fine-tuned, with a linear layer on the mean over words, on {tasks}; each "
-        "score is that of the epoch that was best on the task's validation split. "
+        "score is that of the epoch that was best on the task's validation split"
+        + (
+            f", and a mean over {_listed(task.times for task in setting.tasks)} "
+            "fine-tunings of the same encoder, which differ in that layer's start and in the order "
+            "of examples. "
+            if any(task.times > 1 for task in setting.tasks)
+            else ". "
+        )
         + (
             f"The other language's score on {' and '.join(across)} is taken at that epoch, which "
             "was chosen without it."
@@ -58,6 +65,11 @@ def methods(tier: str) -> list[str]:
         "claim is not run; what a narrow input table frees is reinvested in whole layers, and the "
         "rest in feed-forward width.",
     ]
+
+
+def _listed(times: Iterable[int]) -> str:
+    """Numbers in words, each once: ``4``, or ``4 or 8`` where tasks differ."""
+    return " or ".join(map(str, sorted(set(times))))
 
 
 def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
