@@ -35,24 +35,24 @@ from embinit.runs.session import results_of
 from embinit.specs import DownstreamSpec, TrainingSpec, TransferSpec
 
 KEPT = Path(__file__).parent / "results" / "fine-tunings.json"
-SEEDS = range(FIRST_SEED, FIRST_SEED + 12)
+SEEDS = range(FIRST_SEED, FIRST_SEED + 20)
 TIMES = 4
-SHARES = (0.3, 0.4)
-"""The shares of words hidden that are tried; 0 stands for no pre-training."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way to fine-tune on one of the tier's tasks, in batches of 16.
+    """A way to fine-tune on one of the tier's tasks.
 
     Attributes:
         role: The task's role.
+        batch_size: How many examples a batch has.
         epochs: How many epochs.
         lr: The learning rate, or the highest.
         schedule: ``TrainingSpec.schedule``.
     """
 
     role: str
+    batch_size: int
     epochs: int
     lr: float
     schedule: str
@@ -60,30 +60,27 @@ class Way:
     @property
     def training(self) -> TrainingSpec:
         """How an encoder is fine-tuned."""
-        return TrainingSpec(16, self.epochs, self.lr, schedule=self.schedule)
+        return TrainingSpec(self.batch_size, self.epochs, self.lr, schedule=self.schedule)
 
 
 WAYS = (
-    Way("sentiment", 3, 1e-3, "constant"),
-    Way("sentiment", 3, 1.5e-3, "linear"),
-    Way("sentiment", 3, 2e-3, "linear"),
-    Way("inference", 6, 1e-3, "constant"),
-    Way("inference", 4, 1e-3, "linear"),
-    Way("inference", 4, 1.5e-3, "linear"),
+    Way("sentiment", 16, 3, 1e-3, "constant"),
+    Way("sentiment", 16, 3, 2e-3, "linear"),
+    Way("sentiment", 16, 4, 1.5e-3, "linear"),
+    Way("inference", 16, 6, 1e-3, "constant"),
+    Way("inference", 16, 6, 1e-3, "linear"),
+    Way("inference", 16, 8, 1e-3, "linear"),
+    Way("inference", 16, 10, 5e-4, "linear"),
+    Way("inference", 8, 6, 1e-3, "linear"),
 )
 
 
-def train(share: float, ways: Sequence[Way]) -> list[dict[str, Any]]:
-    """What is kept of each way: every encoder's accuracies, one a time.
-
-    Args:
-        share: The share of words that are hidden in pre-training; 0 for none.
-        ways: The ways to fine-tune.
-    """
+def train(pretrained: bool, ways: Sequence[Way]) -> list[dict[str, Any]]:
+    """What is kept of each way: every encoder's accuracies, one a time."""
     usual = experiments("micro")[0]
     recipe = cast(TransferSpec, usual.training)
-    epochs = recipe.pretraining.epochs if share else 0
-    pretraining = replace(recipe.pretraining, epochs=epochs, share=share or SHARES[0])
+    epochs = recipe.pretraining.epochs if pretrained else 0
+    pretraining = replace(recipe.pretraining, epochs=epochs)
     tasks = tuple(
         DownstreamSpec(f"{number} {way.role}", task.data, way.training, TIMES)
         for number, way in enumerate(ways)
@@ -100,7 +97,7 @@ def train(share: float, ways: Sequence[Way]) -> list[dict[str, Any]]:
 
     return [
         {
-            "share": share,
+            "pretrained": pretrained,
             "way": vars(way),
             "accuracy": scores(task.role, "accuracy"),
             "test": scores(task.role, "test"),
@@ -114,7 +111,7 @@ def seconds(way: Way) -> float:
     spent = []
     for ways in ([], [way]):
         started = time.process_time()
-        train(0.0, ways)
+        train(False, ways)
         spent.append(time.process_time() - started)
     return round((spent[1] - spent[0]) / len(SEEDS) / TIMES, 3)
 
@@ -142,10 +139,9 @@ def effect(ours: list[list[float]], theirs: list[list[float]], times: int) -> fl
 
 
 def table(kept: dict[str, Any]) -> str:
-    """A row for each share and way, in Markdown."""
+    """A row for each way, in Markdown."""
     head = [
-        "hidden",
-        "fine-tuned on, epochs, rate",
+        "fine-tuned on, batch, epochs, rate",
         "s",
         "accuracy",
         "sd by encoders",
@@ -158,25 +154,22 @@ def table(kept: dict[str, Any]) -> str:
     ]
     rows = [head, ["---"] * len(head)]
     trained = kept["trained"]
-    raw = {Way(**each["way"]): each for each in trained if not each["share"]}
-    for each in sorted(trained, key=lambda each: WAYS.index(Way(**each["way"]))):
-        way = Way(**each["way"])
+    usual, raw = (
+        {Way(**each["way"]): each for each in trained if each["pretrained"] is pretrained}
+        for pretrained in (True, False)
+    )
+    for way in WAYS:
         rate = f"{way.lr:g}" + (", falling" if way.schedule == "linear" else "")
         row = [
-            f"{each['share']:g}" if each["share"] else "not pre-trained",
-            f"{way.role}, {way.epochs}, {rate}",
+            f"{way.role}, {way.batch_size}, {way.epochs}, {rate}",
             f"{kept['seconds'][WAYS.index(way)]:.2f}",
         ]
         for name in ("accuracy", "test"):
-            scores = each[name]
-            row.append(f"{statistics.fmean(map(statistics.fmean, scores)):.1f}")
-            row += [f"{part:.1f}" for part in parts(scores)]
+            ours, theirs = (each[way][name] for each in (usual, raw))
+            row.append(f"{statistics.fmean(map(statistics.fmean, ours)):.1f}")
+            row += [f"{part:.1f}" for part in parts(ours)]
             if name == "accuracy":
-                theirs = raw[way][name]
-                row += [
-                    f"{effect(scores, theirs, times):.1f}" if each["share"] else ""
-                    for times in (1, TIMES)
-                ]
+                row += [f"{effect(ours, theirs, times):.1f}" for times in (1, TIMES)]
         rows.append(row)
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
@@ -190,9 +183,9 @@ def main() -> None:
         run = experiments("micro")[0].run(USUAL, SEEDS[0])
         for data in kind_of(run).reads(run):
             prepare(data, None)  # text is drawn once a process; it isn't training
-        for share in (0.0, *SHARES):
-            if not any(each["share"] == share for each in kept.get("trained", ())):
-                kept["trained"] = [*kept.get("trained", ()), *train(share, WAYS)]
+        for pretrained in (False, True):
+            if not any(each["pretrained"] is pretrained for each in kept.get("trained", ())):
+                kept["trained"] = [*kept.get("trained", ()), *train(pretrained, WAYS)]
                 KEPT.write_text(json.dumps(kept) + "\n", encoding="utf-8")
         if "seconds" not in kept:
             kept["seconds"] = [seconds(way) for way in WAYS]
