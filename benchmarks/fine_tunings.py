@@ -4,8 +4,9 @@ Encoders are pre-trained from reserved seeds, which no claim uses, by two arms a
 and the same that was not pre-trained. Each encoder is fine-tuned four times in each of several
 ways, every time from another output layer and in another order. So the variance over seeds falls
 into two parts, that of encoders and that of fine-tunings (an analysis of variance, one factor).
-What pre-training gains, in standard deviations of the difference of two runs, is the *effect*; a
-run's score is that of one fine-tuning, or the mean of four. No claim's own comparison is looked at.
+What pre-training gains, in standard deviations of the difference of two independent runs, is the
+*effect*; a run's score is that of one fine-tuning, or the mean of four. No claim's own comparison
+is looked at.
 
     python benchmarks/fine_tunings.py            every way, and the table
     python benchmarks/fine_tunings.py table      the table alone, from what was kept
@@ -138,7 +139,7 @@ def effect(ours: list[list[float]], theirs: list[list[float]], times: int) -> fl
     return apart / math.sqrt(variance)
 
 
-def table(kept: dict[str, Any]) -> str:
+def table(kept: list[dict[str, Any]]) -> str:
     """A row for each way, in Markdown."""
     head = [
         "fine-tuned on, batch, epochs, rate",
@@ -153,16 +154,15 @@ def table(kept: dict[str, Any]) -> str:
         "by fine-tuning",
     ]
     rows = [head, ["---"] * len(head)]
-    trained = kept["trained"]
     usual, raw = (
-        {Way(**each["way"]): each for each in trained if each["pretrained"] is pretrained}
+        {Way(**each["way"]): each for each in kept if each["pretrained"] is pretrained}
         for pretrained in (True, False)
     )
     for way in WAYS:
         rate = f"{way.lr:g}" + (", falling" if way.schedule == "linear" else "")
         row = [
             f"{way.role}, {way.batch_size}, {way.epochs}, {rate}",
-            f"{kept['seconds'][WAYS.index(way)]:.2f}",
+            f"{raw[way]['seconds']:.2f}",
         ]
         for name in ("accuracy", "test"):
             ours, theirs = (each[way][name] for each in (usual, raw))
@@ -178,18 +178,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("what", nargs="?", default="all", choices=("all", "table"))
     what = parser.parse_args().what
-    kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+    kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else []
     if what == "all":
         run = experiments("micro")[0].run(USUAL, SEEDS[0])
         for data in kind_of(run).reads(run):
             prepare(data, None)  # text is drawn once a process; it isn't training
         for pretrained in (False, True):
-            if not any(each["pretrained"] is pretrained for each in kept.get("trained", ())):
-                kept["trained"] = [*kept.get("trained", ()), *train(pretrained, WAYS)]
-                KEPT.write_text(json.dumps(kept) + "\n", encoding="utf-8")
-        if "seconds" not in kept:
-            kept["seconds"] = [seconds(way) for way in WAYS]
+            known = [Way(**each["way"]) for each in kept if each["pretrained"] is pretrained]
+            kept += train(pretrained, [way for way in WAYS if way not in known])
             KEPT.write_text(json.dumps(kept) + "\n", encoding="utf-8")
+        for each in kept:
+            if not each["pretrained"] and "seconds" not in each:
+                each["seconds"] = seconds(Way(**each["way"]))
+                KEPT.write_text(json.dumps(kept) + "\n", encoding="utf-8")
     print(table(kept))
 
 

@@ -26,7 +26,7 @@ from embinit.papers.chung2021 import (
     wider,
     with_output_width,
 )
-from embinit.runs.measures import once_tuned, task_transfer
+from embinit.runs.measures import task_transfer
 
 CHUNG = PAPERS["chung2021"]
 
@@ -56,13 +56,13 @@ def test_margins_come_from_the_noise_floor():
     floors = {one.metric: one for one in CHUNG.floors()}
     assert [*floors] == [one.name for one in metrics("micro")]
     for one in experiments("micro"):
-        floor = floors[once_tuned(one.metric).name]
+        floor = floors[one.metric.name]
         assert (floor.width, floor.unit) == (one.model.dim, one.metric.unit)
         assert one.margin == floor.margin()
         assert one.baseline == USUAL
     for one in transferring("micro"):
         across = transfer(one)
-        assert across.margin == floors[once_tuned(across.measure).name].margin()
+        assert across.margin == floors[across.measure.name].margin()
         doublings = 5  # from 8 to 256
         assert over_output_widths(one, transfer).margin == pytest.approx(across.margin / doublings)
         assert over_output_widths(one).margin == pytest.approx(one.margin / doublings)

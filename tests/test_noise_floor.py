@@ -211,8 +211,8 @@ def test_the_command_measures_proposes_and_writes(monkeypatch, tmp_path, capsys)
     text = ["micro-text"]
     assert tasks == ["micro-sentiment"] + 8 * ["micro-two-languages"] + 3 * text + made + 6 * text
     metrics = [entry["metric"] for entry in json.loads(path.read_text())][1:9]
-    once = [f"{role}_{what}_once" for what in ("accuracy", "test") for role in ROLES]
-    assert metrics == [*once, *LAYER_MEASURES]
+    scores = [f"{role}_{what}" for what in ("accuracy", "test") for role in ROLES]
+    assert metrics == [*scores, *LAYER_MEASURES]
     assert cli.main(["noise-floor", "--task", "chess"]) == 4
     assert "tier micro has no task 'chess'" in capsys.readouterr().err
     assert cli.main(["noise-floor", "--tier", "nano"]) == 4

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embinit.claims.noise_floor import FIRST_SEED
@@ -125,7 +125,7 @@ def fine_tuned(task):
     )
 
 
-def test_the_second_papers_setting_is_one_that_was_tried():
+def test_the_second_papers_setting_is_one_that_was_tried_but_for_a_shorter_text():
     """Its text, its way to pre-train and its ways to fine-tune, on seeds that no claim uses.
 
     Its text is a little shorter, so that its encoders are not those whose scores had been seen.
@@ -165,26 +165,23 @@ def test_the_page_has_the_table_of_what_was_kept():
 @pytest.mark.parametrize("name", ["accuracy", "test"])
 @pytest.mark.parametrize("task", SETTINGS["micro"].tasks, ids=lambda task: task.role)
 def test_the_floor_of_one_fine_tuning_is_that_of_the_kept_ones(task, name):
-    """They are the same runs: the usual arm's, fine-tuned for the first time."""
-    [floor] = [
-        one for one in PAPERS["chung2021"].floors() if one.metric == f"{task.role}_{name}_once"
-    ]
+    """They are the same runs, told by two programs: the usual arm's, and the parts' variances."""
+    [floor] = [one for one in PAPERS["chung2021"].floors() if one.metric == f"{task.role}_{name}"]
     [kept] = [
         each
-        for each in TUNED["trained"]
+        for each in TUNED
         if each["pretrained"] and fine_tunings.Way(**each["way"]) == fine_tuned(task)
     ]
-    once = [times[0] for times in kept[name]]
-    assert (floor.mean, floor.sd) == pytest.approx((np.mean(once), np.std(once, ddof=1)), abs=2e-3)
+    sd = math.hypot(*fine_tunings.parts(kept[name]))
+    assert (floor.mean, floor.sd) == pytest.approx((np.mean(kept[name]), sd), abs=2e-3)
 
 
+@settings(max_examples=10)
 @given(encoders=st.floats(0, 5), tunings=st.floats(0.1, 5), seed=st.integers(0, 9))
 def test_the_parts_of_the_spread_are_those_that_were_drawn(encoders, tunings, seed):
     """Of many encoders with a deviation of their own, and fine-tunings about each."""
     draw = np.random.default_rng(seed).normal
-    scores = encoders * draw(size=(4000, 1)) + tunings * draw(size=(4000, 4))
+    scores = encoders * draw(size=(1000, 1)) + tunings * draw(size=(1000, 4))
     found = fine_tunings.parts(scores.tolist())
-    assert found[1] == pytest.approx(tunings, rel=0.05)
-    assert found[0] ** 2 == pytest.approx(
-        encoders**2, rel=0.1, abs=0.05 * (encoders + tunings) ** 2
-    )
+    assert found[1] == pytest.approx(tunings, rel=0.1)
+    assert found[0] ** 2 == pytest.approx(encoders**2, rel=0.2, abs=0.1 * tunings**2)

@@ -599,6 +599,13 @@ def test_bad_specs_are_named_before_anything_trains():
     ):
         with pytest.raises(InputError, match=said):
             check(spec, None)
+    task = TRANSFER.tasks[0]
+    for changed, said in (
+        (replace(task, times=0), "sentiment is fine-tuned 0 times; name 1 or more"),
+        (replace(task, training=replace(task.training, schedule="cosine")), "'cosine' is no sched"),
+    ):
+        with pytest.raises(InputError, match=said):
+            check(run_of(training=replace(TRANSFER, tasks=(changed,))), None)
     other = replace(TRANSFER, probes=(replace(labelled("micro-verb"), max_length=20),))
     with pytest.raises(InputError, match="must have the vocabulary and the max_length"):
         check(run_of(training=other), None)
@@ -697,7 +704,6 @@ def test_fine_tuned_several_times_a_run_has_the_means():
         assert len(by_time) == 3
         assert len(set(by_time)) > 1
         assert many.measures[f"sentiment_{name}"] == pytest.approx(np.mean(by_time))
-        assert many.measures[f"sentiment_{name}_once"] == by_time[0]
         assert one.measures[f"sentiment_{name}"] == by_time[0]
     assert many.measures["masked_loss"] == one.measures["masked_loss"]
     assert len(many.curves["sentiment_validation_accuracy"]) == 2  # the mean over times, by epoch
@@ -710,13 +716,14 @@ def test_times_are_the_same_however_many_are_stacked(monkeypatch):
     cohort = Cohort((run_of(0, training=recipe), run_of(1, training=recipe)))
     stacked = train(cohort)
     for most in (4, 1):
-        monkeypatch.setattr("embinit.runs.transfer.MOST_RUNS", most)
+        monkeypatch.setattr("embinit.runs.transfer.at_once", lambda *given, most=most: most)
         for one, other in zip(stacked, train(cohort), strict=True):
             assert (one.measures, one.curves) == (other.measures, other.curves)
 
 
-def test_one_broken_time_breaks_the_run_alone(monkeypatch):
-    """Its mean would be of fewer times than registered; the neighbour has all of its own."""
+@pytest.mark.parametrize("epoch", [1, 2])
+def test_one_broken_time_breaks_the_run_alone(monkeypatch, epoch):
+    """Its mean would be of fewer times or epochs than registered; the neighbour has its own."""
     [task] = TRANSFER.tasks
     recipe = replace(TRANSFER, tasks=(replace(task, times=2),))
     runs = (run_of(0, training=recipe), run_of(1, training=recipe))
@@ -726,12 +733,48 @@ def test_one_broken_time_breaks_the_run_alone(monkeypatch):
     def validate(self):
         honest(self)
         losses = self.curves.validation_loss
-        losses[-1] = torch.where(torch.arange(4) == 2, torch.nan, losses[-1])  # seed 0, again
+        if len(losses) == epoch:
+            losses[-1] = torch.where(torch.arange(4) == 2, torch.nan, losses[-1])  # run 0, again
 
     monkeypatch.setattr(CohortTraining, "validate", validate)
     broken, other = train(Cohort(runs))
     assert broken.failure == (
-        "fine-tuning on sentiment: the loss stopped being a number in epoch 1"
+        f"fine-tuning on sentiment: the loss stopped being a number in epoch {epoch}"
     )
     assert "sentiment_accuracy" not in broken.measures
+    assert "sentiment_accuracy_by_time" not in broken.curves
     assert other.measures == healthy[1].measures
+
+
+def test_fine_tunings_that_memory_is_too_little_for_are_stacked_by_fewer(monkeypatch):
+    """A stack of all times fails, halves of it do, and nothing is pre-trained again."""
+    [task] = TRANSFER.tasks
+    recipe = replace(TRANSFER, tasks=(replace(task, times=4),))
+    [expected] = train(Cohort((run_of(training=recipe),)))
+    sizes, pretrained = [], []
+    honest, begin = CohortTraining.run, Pretraining.run
+
+    def run(self, progress):
+        sizes.append(self.runs)
+        if self.runs > 1:
+            raise MemoryError
+        return honest(self, progress)
+
+    monkeypatch.setattr(CohortTraining, "run", run)
+    monkeypatch.setattr(
+        Pretraining, "run", lambda self, told: (pretrained.append(1), begin(self, told))[1]
+    )
+    [found] = train(Cohort((run_of(training=recipe),)))
+    assert sizes == [4, 2, 1, 1, 1, 1]
+    assert pretrained == [1]
+    assert (found.measures, found.curves) == (expected.measures, expected.curves)
+
+
+def test_progress_rises_to_one_through_every_fine_tuning():
+    [task] = TRANSFER.tasks
+    recipe = replace(TRANSFER, tasks=(replace(task, times=3), replace(task, role="again")))
+    told = []
+    train(Cohort((run_of(training=recipe),)), progress=told.append)
+    assert told == sorted(told)
+    assert told[-1] == pytest.approx(1)
+    assert len([share for share in told if 0.6 < share < 1]) >= 3

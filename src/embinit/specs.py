@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, TypeVar
 
+from embinit.errors import InputError
+
 R = TypeVar("R", bound="Recipe")
 
 
@@ -167,7 +169,7 @@ class TrainingSpec(Recipe):
     Attributes:
         batch_size: How many examples a batch has.
         epochs: How many epochs the model is trained for.
-        lr: The learning rate, or the highest.
+        lr: The learning rate, or what it falls from.
         betas: Adam's betas.
         eps: Adam's epsilon.
         precision: The precision of matrix products.
@@ -178,7 +180,7 @@ class TrainingSpec(Recipe):
             to a table's width.
         schedule: ``constant`` for a constant rate; each epoch is measured and the best one counts.
             ``linear`` for a rate that falls to zero over all steps; only the last epoch is
-            measured, as it is what such a schedule leads to.
+            measured, as it is what such a schedule leads to, and no epoch is chosen.
     """
 
     batch_size: int
@@ -192,6 +194,17 @@ class TrainingSpec(Recipe):
     schedule: str = _later("constant")
 
     kind: ClassVar[str] = "training"
+
+    @property
+    def falls(self) -> bool:
+        """Whether the rate falls to zero.
+
+        Raises:
+            InputError: There is no such schedule.
+        """
+        if self.schedule not in ("constant", "linear"):
+            raise InputError(f"{self.schedule!r} is no schedule; name 'constant' or 'linear'")
+        return self.schedule == "linear"
 
     def without_extras(self) -> Self:
         """The recipe without BLEU on the validation split."""
@@ -257,8 +270,9 @@ class DownstreamSpec:
         role: The name that its measures begin with (``sentiment`` in ``sentiment_accuracy``).
         data: The task's text.
         training: How the model is fine-tuned.
-        times: How often it is fine-tuned from where pre-training ended, each time from another
-            output layer and in another order. Its measures are means over the times.
+        times: How often it is fine-tuned from where pre-training ended, at least once; each time
+            has an output layer, an order and dropout masks of its own. Measures are means over the
+            times, and the curves ``…_by_time`` have each one's.
     """
 
     role: str

@@ -42,7 +42,8 @@ class Floor:
         metric: The metric's name.
         unit: The metric's unit, which ``mean`` and ``sd`` are in.
         mean: The mean over the seeds.
-        sd: The standard deviation over the seeds, with n - 1 in the denominator.
+        sd: The standard deviation over the seeds, with n - 1 in the denominator; that of a single
+            value where a run's score is a mean of several.
         seeds: How many seeds were trained.
         seconds_a_run: How long one run took, on average.
         measured: The date on which the last of the runs was finished (ISO 8601).
@@ -151,13 +152,27 @@ def measure(
                 metric=metric.name,
                 unit=metric.unit,
                 mean=round(float(np.mean(values)), 3),
-                sd=float(f"{np.std(values, ddof=1):.4g}"),
+                sd=float(f"{_sd_of_one(values, metric, results):.4g}"),
                 seeds=seeds,
                 seconds_a_run=round(float(np.mean(took)), 1),
                 measured=finished[: len("2026-11-21")],
             )
         )
     return floors
+
+
+def _sd_of_one(values: Sequence[float], metric: Measure, results: Sequence[RunResult]) -> float:
+    """The standard deviation over seeds; where a score is a mean of several values, of one of them.
+
+    That is the root of the variance between seeds and the one within them.
+    """
+    variance = np.var(values, ddof=1)
+    repeats = [result.curves.get(metric.repeated or "", ()) for result in results]
+    if min(map(len, repeats)) > 1:
+        within = [np.var(of_seed, ddof=1) for of_seed in repeats]
+        shares = [1 - 1 / len(of_seed) for of_seed in repeats]
+        variance += np.mean(np.multiply(within, shares))
+    return math.sqrt(variance)
 
 
 def _result(session: Session, run: RunSpec) -> RunResult:

@@ -175,16 +175,19 @@ class TrainingKind(_Kind):
     def check(self, run: RunSpec, data_dir: Path | None) -> None:
         from embinit.tables import start
 
+        _ = run.recipe(TrainingSpec).falls  # there is such a schedule
         start.check(run, data_dir)
 
     def check_key(self, run: RunSpec) -> Hashable:
-        return (run.data, run.table.source, _model(run).table_width)
+        schedule = run.recipe(TrainingSpec).schedule
+        return (run.data, run.table.source, _model(run).table_width, schedule)
 
     def cost(self, run: RunSpec) -> float:
-        return _width(_model(run)) * self.epochs(run) * _examples(run.data)
+        return _width(_model(run)) * run.recipe(TrainingSpec).epochs * _examples(run.data)
 
-    def epochs(self, run: RunSpec) -> int:
-        return run.recipe(TrainingSpec).epochs
+    def epochs(self, run: RunSpec) -> int | None:
+        recipe = run.recipe(TrainingSpec)
+        return None if recipe.falls else recipe.epochs
 
     def describe(self, run: RunSpec) -> Description:
         return Description(_model_words(run), _tuning_words(run.recipe(TrainingSpec)))
@@ -543,7 +546,7 @@ def _model_words(run: RunSpec) -> str:
 
 def _tuning_words(recipe: TrainingSpec) -> str:
     told = f"{_times(recipe.epochs)}, batches of {recipe.batch_size}, rate {recipe.lr:g}"
-    if recipe.schedule == "linear":
+    if recipe.falls:
         told += " that falls to zero"
     if recipe.optimizer == "adam":
         return told

@@ -43,6 +43,8 @@ class Measure:
         curve: The curve of the result that shows it while the run trains.
         read: Reads it off a result; by default the entry of its name among ``measures``.
         test: A paired test over the test set's examples; None for a measure that has none.
+        repeated: The curve of the result that holds the values whose mean the measure is, where a
+            run repeats its last step.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Measure:
     curve: str | None = field(default=None, compare=False)
     read: Read | None = field(default=None, compare=False)
     test: PairedTest | None = field(default=None, compare=False)
+    repeated: str | None = field(default=None, compare=False)
 
     @property
     def in_words(self) -> str:
@@ -139,6 +142,7 @@ def task_accuracy(role: str) -> Measure:
         says=f"{role} accuracy",
         better="up",
         curve=f"{role}_validation_accuracy",
+        repeated=f"{role}_accuracy_by_time",
     )
 
 
@@ -154,17 +158,8 @@ def task_transfer(role: str) -> Measure:
         says=f"{role} accuracy in the other language",
         better="up",
         curve=f"{role}_test_accuracy",
+        repeated=f"{role}_test_by_time",
     )
-
-
-def once_tuned(measure: Measure) -> Measure:
-    """A task's accuracy after the first of its fine-tunings, where the measure is their mean.
-
-    Args:
-        measure: A measure of ``task_accuracy`` or ``task_transfer``.
-    """
-    says = f"{measure.in_words}, fine-tuned once"
-    return replace(measure, name=f"{measure.name}_once", says=says, curve=None)
 
 
 def _curve_of(measure: Measure) -> str:

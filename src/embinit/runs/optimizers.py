@@ -165,20 +165,6 @@ OPTIMIZERS.register("adamw", StackedOptimizer(_adamw, "AdamW"))
 OPTIMIZERS.register("adafactor", StackedOptimizer(_adafactor, "Adafactor"))
 
 
-def falls(schedule: str) -> bool:
-    """Whether a task's learning rate falls to zero over the steps of its training.
-
-    Args:
-        schedule: ``TrainingSpec.schedule``.
-
-    Raises:
-        InputError: There is no such schedule.
-    """
-    if schedule not in ("constant", "linear"):
-        raise InputError(f"{schedule!r} is no schedule; name 'constant' or 'linear'")
-    return schedule == "linear"
-
-
 def lr_factor(step: int, steps: int, warm_up: float) -> float:
     """What the learning rate is multiplied by at ``step``: it rises to 1, then falls towards 0.
 

@@ -32,7 +32,8 @@ Scores = tuple[list[float], str]
 class Curves:
     """What is kept of each epoch: one (R,) tensor an epoch, on the CPU.
 
-    Validation may have begun after the first epochs: its series are those of the last ones.
+    The first epochs may have been left unmeasured: then no epoch is chosen as the best, and the
+    last one's measures are the run's.
     """
 
     train_loss: list[Tensor] = field(default_factory=list)
@@ -71,36 +72,32 @@ class Curves:
         """Each run's measures at its best epoch; none of a run that broke before the first."""
         measures: list[dict[str, float]] = []
         score = self.score()
-        before = self.unmeasured
-        for run, finished in enumerate((self.finite_epochs() - before).tolist()):
+        chooses = not self.unmeasured
+        for run, finished in enumerate((self.finite_epochs() - self.unmeasured).tolist()):
             if finished <= 0:
                 measures.append({})
                 continue
             best = int(score[:finished, run].argmax())
-            values = {
-                "best_epoch": float(before + best + 1),
-                "validation_loss": float(self.validation_loss[best][run]),
-            }
+            values = {"validation_loss": float(self.validation_loss[best][run])}
+            if chooses:
+                values["best_epoch"] = float(best + 1)
             if self.validation_accuracy:
                 values["accuracy"] = float(self.validation_accuracy[best][run])
             if self.test_accuracy:
                 test = torch.stack(self.test_accuracy)[:finished, run]
                 values["test_accuracy"] = float(test.max())
-                values["best_test_epoch"] = float(before + test.argmax() + 1)
+                if chooses:
+                    values["best_test_epoch"] = float(test.argmax() + 1)
                 values["test_accuracy_then"] = float(test[best])
             measures.append(values)
         return measures
 
     def of(self, run: int, epochs: int) -> dict[str, list[float]]:
-        """One run's curves over its first ``epochs`` epochs."""
-        measured = max(0, epochs - self.unmeasured)
+        """One run's curves over its first ``epochs`` epochs, of what all epochs have."""
         return {
-            name: [
-                float(values[run])
-                for values in series[: epochs if name == "train_loss" else measured]
-            ]
+            name: [float(values[run]) for values in series[:epochs]]
             for name, series in vars(self).items()
-            if series
+            if series and len(series) == len(self.train_loss)
         }
 
 

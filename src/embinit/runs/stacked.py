@@ -163,7 +163,7 @@ class StackedTrainer(ABC, Generic[Model]):
     def validate(self) -> None:
         """Measure the model after an epoch, and add that to ``curves``."""
 
-    def measures(self, epoch: int) -> bool:
+    def is_measured(self, epoch: int) -> bool:
         """Whether an epoch, counted from 0, is measured; the first ones need not be."""
         return True
 
@@ -198,7 +198,7 @@ class StackedTrainer(ABC, Generic[Model]):
         """Train all epochs and measure them; ``done`` is told after each how many there were."""
         for epoch in range(self.settings.epochs):
             self.train_epoch(epoch)
-            if self.measures(epoch):
+            if self.is_measured(epoch):
                 self.validate()
             done(epoch + 1)
 

@@ -26,7 +26,7 @@ from embinit.models.losses import NOTHING, cross_entropy
 from embinit.models.memory import WidestBatch, runs_that_fit
 from embinit.models.starting import Start, carry, model_shape, table_measures
 from embinit.models.transformer import StackedTransformer
-from embinit.runs.optimizers import falls, lr_factor
+from embinit.runs.optimizers import lr_factor
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance
 from embinit.runs.scoring import Outputs, Scores, bleu_of, cut, scored, translations
@@ -58,12 +58,12 @@ def train(
     Raises:
         InputError: Not even one run has room.
     """
-    at_once = len(cohort.runs)
+    fit = len(cohort.runs)
     if graph_cache.get(_graph_key(cohort, data_dir, device)) is None:
-        at_once = _runs_that_fit(cohort, data_dir, device, sharers)
+        fit = at_once(cohort, data_dir, device, sharers)
     return in_parts(
         cohort,
-        at_once,
+        fit,
         lambda subset, told: _trainer_of(subset, data_dir, device).run(told),
         device,
         progress,
@@ -94,7 +94,8 @@ def _trainer_of(cohort: Cohort, data_dir: Path | None, device: str) -> CohortTra
     return trainer
 
 
-def _runs_that_fit(cohort: Cohort, data_dir: Path | None, device: str, sharers: int) -> int:
+def at_once(cohort: Cohort, data_dir: Path | None, device: str, sharers: int) -> int:
+    """How many of the cohort's runs the device has memory for, as far as can be told."""
     first = cohort.runs[0]
     data = prepare(first.data, data_dir)
     widest = WidestBatch(
@@ -123,7 +124,7 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         if carried is not None:
             carry(model, carried)
         # A tensor, so that a recorded step reads each step's own rate.
-        self.rate = torch.zeros((), device=device) if falls(training.schedule) else None
+        self.rate = torch.zeros((), device=device) if training.falls else None
         super().__init__(start, model, training, device, lr=self.rate, optimizer=training.optimizer)
 
     def take(self, cohort: Cohort) -> None:
@@ -155,7 +156,7 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
             for run, values in enumerate(measures)
         ]
 
-    def measures(self, epoch: int) -> bool:
+    def is_measured(self, epoch: int) -> bool:
         """Every epoch, or the last alone where the rate falls."""
         return self.rate is None or epoch + 1 == self.training.epochs
 

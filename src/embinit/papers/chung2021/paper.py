@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from embinit.claims.noise_floor import floors_of
@@ -24,8 +23,7 @@ from embinit.papers.chung2021.beside import beside, methods
 
 def noise(tier: str) -> list[NoiseWanted]:
     """The basis of a tier's margins: one experiment, whose runs have all scores."""
-    first, *others = metrics(tier)
-    return [NoiseWanted(replace(experiments(tier)[0], metric=first), DECOUPLING, tuple(others))]
+    return [NoiseWanted(experiments(tier)[0], DECOUPLING, tuple(metrics(tier)[1:]))]
 
 
 PAPER = Paper(

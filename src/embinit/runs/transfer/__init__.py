@@ -5,8 +5,8 @@ layer by linear probes and by looking translations up, and fine-tunes it on each
 time from where pre-training ended. All of a run's numbers are in one result, so that one
 pre-training serves every claim.
 
-Most of the spread over seeds is made by fine-tuning, which is cheap beside pre-training. So a task
-may be fine-tuned on several times, and the means count.
+Fine-tuning makes much of the spread over seeds, and may be cheap beside pre-training. So an encoder
+may be fine-tuned on a task several times, and the means count.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from embinit.models.memory import WidestBatch, runs_that_fit
 from embinit.models.sizes import learned_positions, output_width, parameters_of, words_of
 from embinit.models.starting import Start, table_measures, without_output
 from embinit.models.transformer import StackedTransformer
-from embinit.runs.kinds import MOST_RUNS
+from embinit.runs.kinds import kind_of
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance
 from embinit.runs.stacked import Progress, evaluation_batch, graph_cache, in_parts
-from embinit.runs.training import CohortTraining
+from embinit.runs.training import CohortTraining, at_once
 from embinit.runs.transfer.pretraining import Pretraining
 from embinit.specs import DataSpec, DownstreamSpec, RunSpec, TransferSpec
 from embinit.tables import start
 from embinit.tables.diagnostics import table_statistics
 
-PRETRAINING_SHARE = 0.6
-"""About how much of a run's time is pre-training, for telling progress."""
+TUNING = 0.23
+"""About how long a fine-tuning takes, for telling progress; pre-training and probing take 1."""
 
 NEXT_TIME = 1_000_000
 """How far apart the seeds of a run's fine-tunings are: no replicate has so high a seed."""
@@ -68,6 +68,10 @@ def check(run: RunSpec, data_dir: Path | None) -> None:
         raise InputError(
             f"{run.data.task} is not text to pre-train on; tasks of the kind 'text' are"
         )
+    for task in run.recipe(TransferSpec).tasks:
+        _ = task.training.falls  # there is such a schedule
+        if task.times < 1:
+            raise InputError(f"{task.role} is fine-tuned {task.times} times; name 1 or more")
     start.check(run, data_dir)
     vocabulary, wanted = prepare(run.data, data_dir).vocabularies["encoder"], words_of(run)
     if len(vocabulary.words) != wanted:
@@ -114,17 +118,23 @@ def train(
     )
     fit = runs_that_fit(shape, len(cohort.runs), widest, device, sharers)
     return in_parts(
-        cohort, fit, lambda part, told: _train(part, data_dir, device, told), device, progress
+        cohort,
+        fit,
+        lambda part, told: _train(part, data_dir, device, told, sharers),
+        device,
+        progress,
     )
 
 
 def _train(
-    cohort: Cohort, data_dir: Path | None, device: str, progress: Progress
+    cohort: Cohort, data_dir: Path | None, device: str, progress: Progress, sharers: int
 ) -> list[RunResult]:
     started, first = time.perf_counter(), cohort.runs[0]
+    tasks = first.recipe(TransferSpec).tasks
+    whole = 1 + TUNING * sum(task.times for task in tasks)
     start = Start(cohort.runs, prepare(first.data, data_dir), data_dir)
     pretraining = Pretraining(start, device)
-    pretraining.run(lambda share: progress(PRETRAINING_SHARE * share))
+    pretraining.run(_part(progress, 0.0, 1 / whole))
     encoder = pretraining.model.encoder
     outcomes = [_pretrained(run, start, pretraining) for run in range(len(cohort.runs))]
     del pretraining  # its moments and gradients take three times the room of the model
@@ -132,17 +142,31 @@ def _train(
         for run, outcome in enumerate(outcomes):
             outcome.add_layers(name, values[:, run].tolist())
     carried = without_output(encoder)
-    tasks = first.recipe(TransferSpec).tasks
-    for number, task in enumerate(tasks):
-        progress(PRETRAINING_SHARE + (1 - PRETRAINING_SHARE) * number / len(tasks))
-        times = _fine_tuned(cohort, task, data_dir, device, carried)
-        for outcome, tuned in zip(outcomes, times, strict=True):
-            outcome.add_task(task.role, tuned)
+    done = 1.0
+    for task in tasks:
+        takes = TUNING * task.times
+        tuned = _fine_tuned(
+            cohort,
+            task,
+            data_dir,
+            device,
+            carried,
+            _part(progress, done / whole, takes / whole),
+            sharers,
+        )
+        done += takes
+        for outcome, results in zip(outcomes, tuned, strict=True):
+            outcome.add_task(task.role, results)
     # A run's share of the cohort's time, not what it would take alone.
     seconds = (time.perf_counter() - started) / len(cohort.runs)
     progress(1.0)
     made = provenance(device, seconds)
     return [_result(run, outcome, start, made) for run, outcome in enumerate(outcomes)]
+
+
+def _part(progress: Progress, before: float, width: float) -> Progress:
+    """Is told the share of a part of the work, which is ``width`` of it and comes after another."""
+    return lambda share: progress(before + share * width)
 
 
 @dataclass
@@ -160,25 +184,28 @@ class _Outcome:
             self.measures |= {f"{name}_last": last, f"{name}_drop": drop}
 
     def add_task(self, role: str, tuned: Sequence[RunResult]) -> None:
-        """Adds what each fine-tuning on a task came to, the first one's on its own too."""
+        """Adds what the fine-tunings on a task came to; of one that broke its first epochs alone.
+
+        Where there are several the mean of all counts, so none is told if one of them broke.
+        """
         if self.failure is not None:
             return
         failed = [result.failure for result in tuned if result.failure is not None]
         if failed:
             self.failure = f"fine-tuning on {role}: {failed[0]}"
+            if len(tuned) > 1:
+                return
         for name, ours in (("accuracy", "accuracy"), ("test_accuracy_then", "test")):
             values = [result.measures[name] for result in tuned if name in result.measures]
-            if len(values) == len(tuned):
+            if values:
                 self.measures[f"{role}_{ours}"] = statistics.fmean(values)
-                self.measures[f"{role}_{ours}_once"] = values[0]
-                if len(values) > 1:
-                    self.curves[f"{role}_{ours}_by_time"] = values
+            if len(values) > 1:
+                self.curves[f"{role}_{ours}_by_time"] = values
         for name in ("validation_accuracy", "test_accuracy"):
             curves = [result.curves[name] for result in tuned if name in result.curves]
-            epochs = min(map(len, curves), default=0)
-            if epochs > 1:  # a single epoch is no curve
+            if curves:
                 self.curves[f"{role}_{name}"] = [
-                    statistics.fmean(curve[epoch] for curve in curves) for epoch in range(epochs)
+                    statistics.fmean(values) for values in zip(*curves, strict=True)
                 ]
 
 
@@ -228,28 +255,31 @@ def _fine_tuned(
     data_dir: Path | None,
     device: str,
     carried: Mapping[str, Tensor],
+    progress: Progress,
+    sharers: int,
 ) -> list[list[RunResult]]:
     """Each run's fine-tunings on one task from where pre-training ended.
 
-    As many times are stacked as a cohort of training has runs.
+    Those of all runs are one cohort, of which as many are stacked as of any cohort of training.
     """
-    at_once = max(1, MOST_RUNS // len(cohort.runs))
-    tuned: list[list[RunResult]] = [[] for _ in cohort.runs]
-    for low in range(0, task.times, at_once):
-        times = range(low, min(low + at_once, task.times))
-        runs = tuple(
-            replace(run, seed=run.seed + time * NEXT_TIME, data=task.data, training=task.training)
-            for time in times
-            for run in cohort.runs
-        )
-        copies = {
-            name: value.repeat(len(times), *[1] * (value.dim() - 1))
-            for name, value in carried.items()
-        }
-        tuning = CohortTraining(Cohort(runs), data_dir, device, copies)
-        for number, result in enumerate(tuning.run(lambda share: None)):
-            tuned[number % len(cohort.runs)].append(result)
-    return tuned
+    tuned = [
+        replace(run, seed=run.seed + time * NEXT_TIME, data=task.data, training=task.training)
+        for time in range(task.times)
+        for run in cohort.runs
+    ]
+    encoder_of = {run: number % len(cohort.runs) for number, run in enumerate(tuned)}
+
+    def work(part: Cohort, told: Progress) -> list[RunResult]:
+        encoders = torch.tensor([encoder_of[run] for run in part.runs], device=device)
+        theirs = {name: value[encoders] for name, value in carried.items()}
+        return CohortTraining(part, data_dir, device, theirs).run(told)
+
+    every = Cohort(tuple(tuned))
+    most = min(
+        at_once(every, data_dir, device, sharers), kind_of(tuned[0]).stacked(tuned[0], device)
+    )
+    results = in_parts(every, most, work, device, progress)
+    return [results[number :: len(cohort.runs)] for number in range(len(cohort.runs))]
 
 
 def _result(run: int, outcome: _Outcome, start: Start, made: Mapping[str, object]) -> RunResult:
