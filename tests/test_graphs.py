@@ -54,9 +54,15 @@ def test_each_batch_is_learnt_once_in_its_turn(batches):
     assert recorder.recorded == sum(shapes.count(shape) > 1 for shape in set(shapes))
 
 
-def test_recorded_training_is_training():
+@pytest.mark.parametrize("schedule", ["constant", "linear"])
+def test_recorded_training_is_training(schedule):
     """Nothing that a step reads may be made anew between epochs, or a graph would miss it."""
-    runs = Cohort(tuple(cohort("translation")[:3]))
+    runs = Cohort(
+        tuple(
+            replace(run, training=replace(run.training, schedule=schedule))
+            for run in cohort("translation")[:3]
+        )
+    )
     eager, replayed = (CohortTraining(runs, None, "cpu") for _ in range(2))
     recorder = Recorder()
     where = addresses(replayed)
@@ -164,7 +170,9 @@ def test_scores_may_come_later_than_their_epoch(monkeypatch):
 
 
 def addresses(of):
+    rates = [group["lr"] for group in of.optimizer.param_groups]
     kept = [*of.model.parameters(), *of.model.buffers(), of.total]
+    kept += [rate for rate in rates if isinstance(rate, torch.Tensor)]
     return [one.data_ptr() for one in kept]
 
 

@@ -227,7 +227,7 @@ class TransferKind(_Kind):
         guessing = masking.share * outputs * (run.data.most_words or WHOLE_SPLIT)
         of_text = (width + guessing) * masking.epochs * _examples(run.data)
         tuning = (task.times * task.training.epochs * _examples(task.data) for task in recipe.tasks)
-        # On a core of 2026 a run of micro takes 5.9 s where this alone would tell 1.2.
+        # On a core of 2026 a run of micro takes 7 s where this alone would tell 1.3.
         return 5 * (of_text + width * sum(tuning))
 
     def parameters(self, run: RunSpec) -> Mapping[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -22,9 +22,12 @@ def methods(tier: str) -> list[str]:
     setting = SETTINGS[tier]
     masking, model, text = setting.pretraining, setting.model, setting.text
     tasks = " and ".join(
-        f"{task.data} ({task.training.epochs} epochs at {task.training.lr:g})"
+        f"{task.data} ({task.training.epochs} epochs at "
+        f"{'a rate that falls from ' if task.training.falls else ''}{task.training.lr:g})"
         for task in setting.tasks
     )
+    last = [task.data for task in setting.tasks if task.training.falls]
+    times = sorted({task.times for task in setting.tasks})
     across = [task.data for task in setting.tasks if task.transfers]
     return [
         "Encoders in BERT's way (learned positions, LayerNorm after the sum, GELU, post-LN; "
@@ -39,16 +42,16 @@ def methods(tier: str) -> list[str]:
         "with GELU and LayerNorm leads to E_out. The output table and that layer are thrown away, "
         f"and the rest is fine-tuned, with a linear layer on the mean over words, on {tasks}; each "
         "score is that of the epoch that was best on the task's validation split"
+        + (f", but on {' and '.join(last)} that of the last epoch. " if last else ". ")
         + (
-            f", and a mean over {_listed(task.times for task in setting.tasks)} "
-            "fine-tunings of the same encoder, which differ in that layer's start and in the order "
-            "of examples. "
-            if any(task.times > 1 for task in setting.tasks)
-            else ". "
+            f"It is a mean over {' or '.join(map(str, times))} fine-tunings of the same encoder, "
+            "which differ in that layer's start, in order and in dropout. "
+            if times[-1] > 1
+            else ""
         )
         + (
-            f"The other language's score on {' and '.join(across)} is taken at that epoch, which "
-            "was chosen without it."
+            f"The other language's score on {' and '.join(across)} is taken at the same epoch, "
+            "which is chosen without it."
             if across
             else "No task has labels in the other language: transfer shows in retrieval alone."
         ),
@@ -65,11 +68,6 @@ def methods(tier: str) -> list[str]:
         "claim is not run; what a narrow input table frees is reinvested in whole layers, and the "
         "rest in feed-forward width.",
     ]
-
-
-def _listed(times: Iterable[int]) -> str:
-    """Numbers in words, each once: ``4``, or ``4 or 8`` where tasks differ."""
-    return " or ".join(map(str, sorted(set(times))))
 
 
 def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
