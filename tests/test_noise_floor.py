@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.power import TTestPower
 
@@ -216,3 +216,19 @@ def test_the_command_measures_proposes_and_writes(monkeypatch, tmp_path, capsys)
     assert cli.main(["noise-floor", "--task", "chess"]) == 4
     assert "tier micro has no task 'chess'" in capsys.readouterr().err
     assert cli.main(["noise-floor", "--tier", "nano"]) == 4
+
+
+@given(st.floats(0.2, 3), st.floats(0.0, 3), st.integers(2, 5))
+@settings(max_examples=10)
+def test_the_floor_of_a_mean_is_that_of_one_of_its_values(of_seed, within, times) -> None:
+    """As if each run had been made once; a run that repeats nothing has the plain deviation."""
+    rng = np.random.default_rng(0)
+    values = of_seed * rng.normal(size=(2000, 1)) + within * rng.normal(size=(2000, times))
+    metric = replace(make_experiment().metric, name="mean", repeated="mean_by_time")
+    run = make_experiment().run("xavier", 0)
+    results = [make_result(run, curves={"mean_by_time": tuple(row)}) for row in values]
+    means = list(values.mean(axis=1))
+    once = noise_floor._sd_of_one(means, metric, results)
+    assert once == pytest.approx(math.hypot(of_seed, within), rel=0.06)
+    alone = replace(metric, repeated=None)
+    assert noise_floor._sd_of_one(means, alone, results) == pytest.approx(np.std(means, ddof=1))
