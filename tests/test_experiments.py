@@ -127,7 +127,7 @@ def test_a_setting_that_came_later_leaves_stored_runs_valid():
                 "bias",
             ),
         ),
-        ("training", ("validation_bleu", "optimizer")),
+        ("training", ("validation_bleu", "optimizer", "schedule")),
         ("table", ("sigma", "rate")),
         ("positions", ("learned_multiplier",)),
     ):
