@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
-from embinit.errors import InputError
 from embinit.models import starting
 from embinit.papers.kim2024.experiments import experiments
 from embinit.runs import training
@@ -319,12 +318,6 @@ def test_a_run_with_a_falling_rate_that_breaks_has_no_measures(monkeypatch):
         assert "accuracy" not in broken.measures
         assert len(broken.curves["train_loss"]) == epoch
         assert other.measures == healthy[1].measures
-
-
-def test_an_unknown_schedule_is_named():
-    spec = small("sentiment", 1).run("xavier", 0)
-    with pytest.raises(InputError, match="'cosine' is no schedule; name 'constant' or 'linear'"):
-        train(Cohort((replace(spec, training=replace(spec.training, schedule="cosine")),)))
 
 
 def test_an_unknown_schedule_is_named_before_anything_trains(tmp_path):

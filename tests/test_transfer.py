@@ -724,6 +724,12 @@ def test_times_are_the_same_however_many_are_stacked(monkeypatch):
             assert (one.measures, one.curves) == (other.measures, other.curves)
 
 
+def test_seeds_that_fine_tunings_would_share_are_named():
+    """Else a run's second time would be another run's first."""
+    with pytest.raises(InputError, match="seeds 3 and 1000003 must be less than 1000000 apart"):
+        train(Cohort((run_of(3), run_of(1_000_003))))
+
+
 @pytest.mark.parametrize("epoch", [1, 2])
 def test_one_broken_time_breaks_the_run_alone(monkeypatch, epoch):
     """Its mean would be of fewer times or epochs than registered; the neighbour has its own."""

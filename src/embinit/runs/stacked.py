@@ -10,7 +10,6 @@ Shapes: R runs of S seeds, B examples.
 
 from __future__ import annotations
 
-import functools
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
@@ -313,7 +312,8 @@ def in_parts(
     results: list[RunResult] = []
     while len(results) < len(cohort.runs):
         subset = Cohort(cohort.runs[len(results) : len(results) + at_once])
-        told = functools.partial(_tell, progress, cohort, subset, len(results))
+        done, taken = (len(runs) / len(cohort.runs) for runs in (results, subset.runs))
+        told = part_of(progress, done, taken)
         try:
             results += work(subset, told)
         except (RuntimeError, MemoryError) as error:
@@ -330,6 +330,6 @@ def in_parts(
     return results
 
 
-def _tell(progress: Progress, cohort: Cohort, subset: Cohort, before: int, share: float) -> None:
-    """``share`` of a subset is done, and ``before`` runs of the cohort already."""
-    progress((before + share * len(subset.runs)) / len(cohort.runs))
+def part_of(progress: Progress, done: float, taken: float) -> Progress:
+    """Is told the share of a part of the work, ``taken`` of it, after ``done`` of it."""
+    return lambda share: progress(done + share * taken)

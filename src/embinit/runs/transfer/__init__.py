@@ -39,7 +39,7 @@ from embinit.models.transformer import StackedTransformer
 from embinit.runs.kinds import kind_of
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance
-from embinit.runs.stacked import Progress, evaluation_batch, graph_cache, in_parts
+from embinit.runs.stacked import Progress, evaluation_batch, graph_cache, in_parts, part_of
 from embinit.runs.training import CohortTraining, at_once
 from embinit.runs.transfer.pretraining import Pretraining
 from embinit.specs import DataSpec, DownstreamSpec, RunSpec, TransferSpec
@@ -50,7 +50,7 @@ TUNING = 0.23
 """About how long a fine-tuning takes, for telling progress; pre-training and probing take 1."""
 
 NEXT_TIME = 1_000_000
-"""How far apart the seeds of a run's fine-tunings are: no replicate has so high a seed."""
+"""How far apart the seeds of a run's fine-tunings are; those of replicates must be nearer."""
 
 
 def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
@@ -98,8 +98,11 @@ def train(
 ) -> list[RunResult]:
     """Make the cohort's runs together; their results, in the cohort's order.
 
-    InputError where not even one run has room.
+    InputError where not even one run has room, or seeds are too far apart.
     """
+    seeds = [run.seed for run in cohort.runs]
+    if max(seeds) - min(seeds) >= NEXT_TIME:
+        raise InputError(f"seeds {min(seeds)} and {max(seeds)} must be less than {NEXT_TIME} apart")
     graph_cache.clear()  # another kind of run may have left its trainer on the GPU
     first = cohort.runs[0]
     data = prepare(first.data, data_dir)
@@ -134,7 +137,7 @@ def _train(
     whole = 1 + TUNING * sum(task.times for task in tasks)
     start = Start(cohort.runs, prepare(first.data, data_dir), data_dir)
     pretraining = Pretraining(start, device)
-    pretraining.run(_part(progress, 0.0, 1 / whole))
+    pretraining.run(part_of(progress, 0.0, 1 / whole))
     encoder = pretraining.model.encoder
     outcomes = [_pretrained(run, start, pretraining) for run in range(len(cohort.runs))]
     del pretraining  # its moments and gradients take three times the room of the model
@@ -151,7 +154,7 @@ def _train(
             data_dir,
             device,
             carried,
-            _part(progress, done / whole, takes / whole),
+            part_of(progress, done / whole, takes / whole),
             sharers,
         )
         done += takes
@@ -162,11 +165,6 @@ def _train(
     progress(1.0)
     made = provenance(device, seconds)
     return [_result(run, outcome, start, made) for run, outcome in enumerate(outcomes)]
-
-
-def _part(progress: Progress, before: float, width: float) -> Progress:
-    """Is told the share of a part of the work, which is ``width`` of it and comes after another."""
-    return lambda share: progress(before + share * width)
 
 
 @dataclass
