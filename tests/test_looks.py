@@ -14,8 +14,9 @@ from scipy import stats
 from builders import make_experiment, make_result
 from embinit.claims.comparisons import verdict_of
 from embinit.claims.definitions import Family, claim
-from embinit.claims.judging import next_look, read
+from embinit.claims.judging import read
 from embinit.claims.looks import Look, boundaries, look, pocock_spending, schedule
+from embinit.claims.next_looks import NextLook, by_worth, next_look
 from embinit.claims.paired_tests import Spread, Verdict
 from embinit.errors import InputError
 from embinit.runs.session import Session
@@ -188,24 +189,60 @@ def test_every_kind_of_quantity_takes_more_seeds():
         assert len(twice.right.values(lambda run: None)) == 2 * quantity.seeds
 
 
-def test_a_look_is_worth_its_chance_a_second(tmp_path):
-    """An arm's stored runs tell how long its next ones take, whatever kinds of runs cost."""
+def stated_over(arm):
+    """A claim that an arm is above Xavier."""
     each = make_experiment(seeds=3, most_seeds=6)
 
-    @claim("mine/looks/it-helps", says="It helps", family=Family("mine/looks", size=1), on=each)
+    @claim(f"mine/looks/{arm}", says=arm, family=Family("mine/looks", size=1), on=each)
     def it_helps(experiment):
-        assert experiment["pretrained"] > experiment["xavier"]
+        assert experiment[arm] > experiment["xavier"]
 
-    case = read(it_helps, each)
-    worth = []
-    for seconds in (2.0, 4.0):
-        session = Session(Store(tmp_path / str(seconds)), None, "cpu")
-        for run in case.runs():
-            ours = run.table.init == "pretrained"
-            result = make_result(run, accuracy=70.0 + ours + run.seed)
-            took = {"seconds": seconds if ours else 1.0}
-            session.store.put(session.key(run), replace(result, provenance=took))
-        following = next_look(case, session)
-        assert following is not None
-        worth.append(following.worth)
-    assert worth[0] / worth[1] == pytest.approx((4.0 + 1.0) / (2.0 + 1.0))
+    return read(it_helps, each)
+
+
+def test_a_look_is_told_with_its_chance_and_seconds(tmp_path):
+    """An arm's stored runs tell how long its next ones take, whatever kinds of runs cost."""
+    case = stated_over("pretrained")
+    session = Session(Store(tmp_path), None, "cpu")
+    for run in case.runs():
+        ours = run.table.init == "pretrained"
+        result = make_result(run, accuracy=70.0 + ours * (1 + run.seed))
+        took = {"seconds": 4.0 if ours else 1.0}
+        session.store.put(session.key(run), replace(result, provenance=took))
+    following = next_look(case, session)
+    assert following is not None
+    assert following.new == {run for run in following.runs if run.seed >= 3}
+    assert following.seconds == pytest.approx(3 * (4.0 + 1.0))
+    assert 0 < following.chance < 1
+
+
+RUNS = [replace(ONE["xavier"].runs()[0], seed=seed) for seed in range(6)]
+CASES = [stated_over(arm) for arm in ("pretrained", "xavier_pretrained", "pretrained_shuffled")]
+
+
+def next_look_of(case, seeds, chance, seconds):
+    runs = tuple(RUNS[seed] for seed in seeds)
+    return NextLook(case, runs, frozenset(runs), chance, seconds)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sets(st.integers(0, 5), min_size=1), st.floats(0, 1)), min_size=1, max_size=8
+    )
+)
+def test_the_first_look_decides_most_claims_a_second(drawn):
+    """It counts each claim of whose next look it lacks nothing; written out by hand."""
+    looks = [next_look_of(CASES[0], seeds, chance, len(seeds)) for seeds, chance in drawn]
+    gains = [sum(chance for seeds, chance in drawn if seeds <= taken) for taken, _ in drawn]
+    worth = {id(look): gain / look.seconds for look, gain in zip(looks, gains, strict=True)}
+    assert [worth[id(look)] for look in by_worth(looks)] == sorted(worth.values(), reverse=True)
+
+
+def test_claims_that_share_their_runs_are_looked_at_first():
+    """Neither is worth as much alone as a third one, and together they are worth more."""
+    one, two, other = (
+        next_look_of(case, seeds, chance, 10.0)
+        for case, seeds, chance in zip(CASES, ({0, 1}, {0, 1}, {2}), (0.6, 0.6, 0.9), strict=True)
+    )
+    assert by_worth([other, one, two]) == [one, two, other]
+    assert by_worth([one, other]) == [other, one]

@@ -13,6 +13,7 @@ from embinit import cli
 from embinit.claims.looks import Look, schedule
 from embinit.claims.paired_tests import Spread, smallest_effect
 from embinit.papers.kim2024.experiments import experiments
+from embinit.pytest_plugin import session as session_of_claims
 from embinit.report import load_schema
 from embinit.report.past import DamagedHistoryWarning
 from embinit.runs import session
@@ -521,6 +522,87 @@ def test_a_control_whose_next_look_another_has_trained_is_looked_at(pytester, mo
     document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
     seeds = {entry["statement"]: entry["comparisons"][0]["n"] for entry in document["claims"]}
     assert seeds["control"] == seeds["same-control"] > seeds["open"] == 3
+
+
+OPEN_CLAIMS = """
+import pathlib, random
+from embinit import Family, claim, experiment, training
+
+@training(measures={"accuracy": "%"})
+def fit(seed, arm):
+    with pathlib.Path(__file__).with_name("log").open("a") as log:
+        print(arm, seed, file=log)
+    return 70.0 + random.Random(f"{seed} {arm}").random()
+
+each = experiment(
+    "fits", training=fit, arms=["plain", "less", "more"], seeds=3, most_seeds=12
+)
+MINE = Family("mine/fits")
+
+def stated(arm):
+    def test(arms):
+        assert arms[arm] > arms["plain"]
+    return claim(f"mine/fits/{arm}", says=arm, family=MINE, on=each)(test)
+
+test_less = stated("less")
+test_more = stated("more")
+"""
+
+
+def test_the_order_of_looks_is_that_of_what_is_stored(pytester, monkeypatch):
+    """After each look it is another one; the worthiest claim may be looked at twice in a row."""
+    monkeypatch.setattr(session, "training_devices", lambda device: ["cpu"])
+    set_apart(monkeypatch, TRAININGS, empty=True)
+    monkeypatch.setattr(
+        session_of_claims,
+        "by_worth",
+        lambda looks: sorted(looks, key=lambda look: look.case.id, reverse=True),
+    )
+    pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q -p no:playwright"\n')
+    pytester.mkdir("claims").joinpath("test_fits.py").write_text(OPEN_CLAIMS)
+    pytester.runpytest_inprocess("claims", "-p", "no:randomly")
+    trained = [line.split() for line in (pytester.path / "claims/log").read_text().splitlines()]
+    later = [arm for arm, seed in trained if arm != "plain" and int(seed) >= 3]
+    assert later == ["more"] * 9 + ["less"] * 9
+
+
+FAILING = """
+import random
+from embinit import Family, claim, experiment, training
+
+@training(measures={"accuracy": "%"})
+def fit(seed, arm):
+    if arm == "broken" and seed >= 3:
+        raise ValueError("no such seed")
+    return 70.0 + random.Random(f"{seed} {arm}").random()
+
+each = experiment("fits", training=fit, arms=["plain", "broken", "whole"], seeds=3, most_seeds=6)
+MINE = Family("mine/fits")
+
+def stated(arm):
+    def test(arms):
+        assert arms[arm] > arms["plain"]
+    return claim(f"mine/fits/{arm}", says=arm, family=MINE, on=each)(test)
+
+test_broken = stated("broken")
+test_whole = stated("whole")
+"""
+
+
+def test_a_look_whose_runs_fail_is_not_taken_for_ever(pytester, monkeypatch):
+    """The others have their looks, though it is worth more."""
+    monkeypatch.setattr(session, "training_devices", lambda device: ["cpu"])
+    set_apart(monkeypatch, TRAININGS, empty=True)
+    monkeypatch.setattr(
+        session_of_claims, "by_worth", lambda looks: sorted(looks, key=lambda look: look.case.id)
+    )
+    pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q -p no:playwright"\n')
+    pytester.mkdir("claims").joinpath("test_fits.py").write_text(FAILING)
+    pytester.runpytest_inprocess("claims", "-p", "no:randomly")
+    document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
+    claims = {entry["statement"]: entry for entry in document["claims"]}
+    assert claims["broken"]["verdict"] == "NOT RUN"
+    assert claims["whole"]["comparisons"][0]["n"] == 6
 
 
 def test_strict_makes_undecided_fail(suite):

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import functools
 import math
-import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from embinit.claims.budgets import unequal
@@ -23,9 +22,8 @@ from embinit.claims.definitions import Claim, Family, claim_of, comparisons_of
 from embinit.claims.experiments import Experiment
 from embinit.claims.lock import Lock, command, lock_of, with_margin
 from embinit.claims.looks import Look, look, schedule, seeds_of_looks
-from embinit.claims.paired_tests import Verdict, chance_to_decide, smallest_effect
+from embinit.claims.paired_tests import Verdict, smallest_effect
 from embinit.errors import InputError
-from embinit.runs.kinds import SECOND, kind_of
 from embinit.runs.session import Session, failure_reason
 from embinit.specs import RunSpec
 
@@ -300,83 +298,3 @@ def _failure(run: RunSpec, session: Session) -> str | None:
 
 def _problems(case: Case, session: Session) -> set[str]:
     return {problem for run in case.runs() if (problem := session.problem(run)) is not None}
-
-
-@dataclass(frozen=True)
-class NextLook:
-    """The look that an open claim would take next.
-
-    Attributes:
-        case: The claim.
-        runs: The runs of that look.
-        worth: The chance that it decides the claim, for each second that its new runs take.
-    """
-
-    case: Case
-    runs: tuple[RunSpec, ...]
-    worth: float
-
-
-def next_look(case: Case, session: Session, most: int | None = None) -> NextLook | None:
-    """The look that a claim would take next, given the runs that are stored.
-
-    Args:
-        case: The claim.
-        session: The session with the store.
-        most: The most seeds of a look, in place of the experiment's.
-
-    Returns:
-        The look; None where the claim is decided, can't be run, or has had its last look.
-    """
-    if case.obstacle or _problems(case, session):
-        return None
-    asked: list[list[RunSpec]] = []
-
-    def stored(runs: list[RunSpec]) -> bool:
-        asked.append(runs)
-        return all(session.key(run) in session.store for run in runs)
-
-    looks = case.looks(most)
-    if not stored(case.runs()):
-        return None
-    decisions = look(
-        case.comparisons, looks, case.alpha, lambda runs: None, session.result, stored, case.settled
-    )
-    runs = asked[-1]
-    if len(asked) == 1 or stored(runs):
-        return None
-    levels = {each.seeds: each.share * case.alpha for each in looks}
-    following = min((seeds for seeds in levels if seeds > _taken(decisions)), default=None)
-    if following is None:
-        return None
-    chance = 1.0
-    for decision in decisions:
-        if decision.open and decision.outcome is not None:
-            chance *= chance_to_decide(
-                decision.outcome, decision.comparison.relation, following, levels[following]
-            )
-    new = [run for run in dict.fromkeys(runs) if session.key(run) not in session.store]
-    return NextLook(case, tuple(runs), chance / max(_seconds(new, case.runs(), session), 1e-9))
-
-
-def _seconds(new: Iterable[RunSpec], stored: Iterable[RunSpec], session: Session) -> float:
-    """How long the new runs take: each arm's as long as its stored ones took.
-
-    A run's cost ranks runs of its own kind alone, since kinds differ in what a unit of it takes. So
-    it is asked only where no stored run of the arm tells its seconds.
-    """
-    took: dict[RunSpec, list[float]] = {}
-    for run in stored:
-        if (result := session.result(run)) is not None:
-            seconds = result.provenance.get("seconds")
-            if isinstance(seconds, int | float) and 0 < seconds < math.inf:
-                took.setdefault(replace(run, seed=0), []).append(float(seconds))
-    return sum(
-        statistics.fmean(took.get(replace(run, seed=0)) or [kind_of(run).cost(run) / SECOND])
-        for run in new
-    )
-
-
-def _taken(decisions: Sequence[Decision]) -> int:
-    """How many seeds the open comparisons were looked at with."""
-    return max((d.outcome.n for d in decisions if d.open and d.outcome is not None), default=0)

@@ -30,9 +30,10 @@ from embinit.claims.audit import Audit
 from embinit.claims.comparisons import OTHER_SEEDS
 from embinit.claims.definitions import Claim, Misstated
 from embinit.claims.experiments import Experiment
-from embinit.claims.judging import Case, Judgement, NextLook, broken, judge, next_look
+from embinit.claims.judging import Case, Judgement, broken, judge
 from embinit.claims.lock import lock_beside
 from embinit.claims.looks import seeds_of_looks
+from embinit.claims.next_looks import NextLook, by_worth, next_look
 from embinit.claims.statements import Statement
 from embinit.data.files import write_atomically
 from embinit.errors import (
@@ -135,6 +136,7 @@ class ClaimSession:
         self.cluster: str | None = None
         self._session: Session | None = None
         self._cases: list[Case] = []
+        self._next_looks: dict[str, NextLook] = {}
         self._ended: set[str] = set()
         self._without: set[object] = set()
         self._absent = 0
@@ -675,37 +677,41 @@ class ClaimSession:
             return True  # what the store has was paid for; what it lacks is a problem of its own
         self.session.ensure(self._planned_first)
         self._planned_first = []
+        may_train = case.claim.expects is not None
         # What another claim's look has trained costs nothing, and is in no order of looks.
-        if all(self.session.key(run) in self.session.store for run in runs):
-            return True
-        if case.claim.expects is None and not self._in_time():
-            return False
-        order = self._order_of_looks()
-        for place, other in enumerate(order):
-            if other.case.claim.expects is None and not self._in_time():
+        while not all(self.session.key(run) in self.session.store for run in runs):
+            if not may_train and not self._in_time():
+                return False
+            order = self._order_of_looks()
+            if case.id not in {each.case.id for each in order} or order[0].case.id == case.id:
+                return True
+            if order[0].case.claim.expects is None and not self._in_time():
                 return False
             # The next ones join the plan too, for workers that find these runs in training.
-            soon = [run for each in order[place : place + LOOKS_AHEAD] for run in each.runs]
+            soon = [run for each in order[:LOOKS_AHEAD] for run in each.runs]
             if more := self.session.want_more(soon):
                 progress.tell_plan(self.session, self._controller, more)
-            if other.case.id == case.id:
-                break
-            self._ensure(list(other.runs))
-        return case.claim.expects is not None or self._in_time()
+            self._ensure(list(order[0].runs))
+        return True
 
     def _order_of_looks(self) -> list[NextLook]:
-        """The next looks of what the stored runs leave open: controls, then what promises most."""
+        """The next looks of what the stored runs leave open: controls, then what promises most.
+
+        It holds until the first of them is taken.
+        """
         following = []
         for case in self._cases:
-            if case.id not in self._ended:
+            if case.id in self._ended:
+                continue
+            look = self._next_looks.get(case.id)
+            if look is None or not look.is_next(self.session):
                 look = next_look(case, self.session, self._most_seeds)
-                # All first looks are stored by now, so a claim without a next look will have none.
-                following += [look] if look is not None else []
-                self._ended |= set() if look is not None else {case.id}
-        return sorted(
-            following,
-            key=lambda look: (look.case.claim.expects is None, -look.worth),
-        )
+            if look is None:  # all first looks are stored by now, so it will never have one
+                self._ended.add(case.id)
+            else:
+                self._next_looks[case.id] = look
+                following.append(look)
+        return sorted(by_worth(following), key=lambda look: look.case.claim.expects is None)
 
     def _in_time(self) -> bool:
         """Whether a later look may begin."""

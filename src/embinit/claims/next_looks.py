@@ -1,0 +1,125 @@
+"""Which look to take next: the one that decides most claims for the time that its runs take.
+
+A look costs what its runs cost that are not stored yet. Arms are shared, so those runs may be all
+that the next looks of other claims lack too, and then they count for all of these claims.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from embinit.claims.comparisons import Decision
+from embinit.claims.judging import Case
+from embinit.claims.looks import look
+from embinit.claims.paired_tests import chance_to_decide
+from embinit.runs.kinds import SECOND, kind_of
+from embinit.runs.session import Session
+from embinit.specs import RunSpec
+
+
+@dataclass(frozen=True)
+class NextLook:
+    """The look that an open claim would take next.
+
+    Attributes:
+        case: The claim.
+        runs: The runs of that look.
+        new: Those of them that are not stored.
+        chance: The chance that the look decides the claim.
+        seconds: How long the new runs take on one core.
+    """
+
+    case: Case
+    runs: tuple[RunSpec, ...]
+    new: frozenset[RunSpec]
+    chance: float
+    seconds: float
+
+    def is_next(self, session: Session) -> bool:
+        """Whether its new runs are as new as they were, so that it would come out the same."""
+        return not any(
+            session.key(run) in session.store or session.problem(run) for run in self.new
+        )
+
+
+def next_look(case: Case, session: Session, most: int | None = None) -> NextLook | None:
+    """The look that a claim would take next, given the runs that are stored.
+
+    Args:
+        case: The claim.
+        session: The session with the store.
+        most: The most seeds of a look, in place of the experiment's.
+
+    Returns:
+        The look; None where the claim is decided, can't be run, or has had its last look.
+    """
+    if case.obstacle or any(map(session.problem, case.runs())):
+        return None
+    asked: list[list[RunSpec]] = []
+
+    def stored(runs: list[RunSpec]) -> bool:
+        asked.append(runs)
+        return all(session.key(run) in session.store for run in runs)
+
+    looks = case.looks(most)
+    if not stored(case.runs()):
+        return None
+    decisions = look(
+        case.comparisons, looks, case.alpha, lambda runs: None, session.result, stored, case.settled
+    )
+    runs = asked[-1]
+    if len(asked) == 1 or stored(runs) or any(map(session.problem, runs)):
+        return None
+    levels = {each.seeds: each.share * case.alpha for each in looks}
+    following = min((seeds for seeds in levels if seeds > _taken(decisions)), default=None)
+    if following is None:
+        return None
+    chance = 1.0
+    for decision in decisions:
+        if decision.open and decision.outcome is not None:
+            chance *= chance_to_decide(
+                decision.outcome, decision.comparison.relation, following, levels[following]
+            )
+    new = frozenset(run for run in runs if session.key(run) not in session.store)
+    return NextLook(case, tuple(runs), new, chance, _seconds(new, case.runs(), session))
+
+
+def by_worth(looks: Sequence[NextLook]) -> list[NextLook]:
+    """The looks in order, those first that decide most claims a second.
+
+    Args:
+        looks: The next looks of all open claims, as the stored runs leave them. Once one of them
+            is taken the others are worth something else.
+    """
+
+    def worth(taken: NextLook) -> float:
+        decided = sum(each.chance for each in looks if each.new <= taken.new)
+        return decided / max(taken.seconds, 1e-9)
+
+    return sorted(looks, key=worth, reverse=True)
+
+
+def _seconds(new: Iterable[RunSpec], stored: Iterable[RunSpec], session: Session) -> float:
+    """How long the new runs take: each arm's as long as its stored ones took.
+
+    A run's cost ranks runs of its own kind alone, since kinds differ in what a unit of it takes. So
+    it is asked only where no stored run of the arm tells its seconds.
+    """
+    took: dict[RunSpec, list[float]] = {}
+    for run in stored:
+        if (result := session.result(run)) is not None:
+            seconds = result.provenance.get("seconds")
+            if isinstance(seconds, int | float) and 0 < seconds < math.inf:
+                took.setdefault(replace(run, seed=0), []).append(float(seconds))
+    return sum(
+        statistics.fmean(took.get(replace(run, seed=0)) or [kind_of(run).cost(run) / SECOND])
+        for run in new
+    )
+
+
+def _taken(decisions: Sequence[Decision]) -> int:
+    """How many seeds the open comparisons were looked at with."""
+    return max((d.outcome.n for d in decisions if d.open and d.outcome is not None), default=0)
