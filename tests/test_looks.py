@@ -14,6 +14,7 @@ from scipy import stats
 from builders import make_experiment, make_result
 from embinit.claims.comparisons import verdict_of
 from embinit.claims.definitions import Family, claim
+from embinit.claims.foresight import foreseen_runs, sights
 from embinit.claims.judging import read
 from embinit.claims.looks import Look, boundaries, look, pocock_spending, schedule
 from embinit.claims.next_looks import NextLook, by_worth, next_look
@@ -189,13 +190,19 @@ def test_every_kind_of_quantity_takes_more_seeds():
         assert len(twice.right.values(lambda run: None)) == 2 * quantity.seeds
 
 
-def stated_over(arm):
-    """A claim that an arm is above Xavier."""
-    each = make_experiment(seeds=3, most_seeds=6)
+def stated_over(arm, most=6, margin=0.0, expects=None):
+    """A claim that an arm is above Xavier, with three seeds and then more."""
+    each = make_experiment(seeds=3, most_seeds=most)
 
-    @claim(f"mine/looks/{arm}", says=arm, family=Family("mine/looks", size=1), on=each)
+    @claim(
+        f"mine/looks/{arm}",
+        says=arm,
+        family=Family("mine/looks", size=1),
+        on=each,
+        expects=expects,
+    )
     def it_helps(experiment):
-        assert experiment[arm] > experiment["xavier"]
+        assert experiment[arm].within(margin) > experiment["xavier"].within(margin)
 
     return read(it_helps, each)
 
@@ -246,3 +253,47 @@ def test_claims_that_share_their_runs_are_looked_at_first():
     )
     assert by_worth([other, one, two]) == [one, two, other]
     assert by_worth([one, other]) == [other, one]
+
+
+def with_spread(case, sd):
+    return replace(
+        case, comparisons=tuple(replace(one, spread=Spread(sd, 20)) for one in case.comparisons)
+    )
+
+
+@pytest.mark.parametrize(("sd", "seeds"), [(0.3, 3), (1.6, 6), (2.4, 12), (3.5, 24), (50.0, 24)])
+def test_a_claim_is_foreseen_to_end_where_it_sees_a_margin(sd, seeds):
+    """Told by the registered spread, before anything is trained; else it has its last look."""
+    case = with_spread(stated_over("pretrained", most=24, margin=3.0), sd)
+    [sight] = sights(case)
+    assert (sight.expected_seeds or 24) == seeds
+    [comparison] = case.comparisons
+    assert set(foreseen_runs(case)) == set(comparison.with_seeds(seeds).runs())
+    assert max(run.seed for run in foreseen_runs(case, most=3)) == 2
+
+
+def test_what_can_not_be_foreseen_has_its_first_look():
+    """A control has it whatever its spread; without a margin or a spread nothing is known."""
+    control = stated_over("pretrained", most=24, margin=3.0, expects=Verdict.REFUTED)
+    for case in (
+        with_spread(control, 50.0),
+        with_spread(stated_over("pretrained", most=24), 50.0),
+        stated_over("pretrained", most=24, margin=3.0),
+    ):
+        assert set(foreseen_runs(case)) == set(case.runs())
+
+
+@pytest.mark.parametrize(("effect", "seeds"), [(9.0, 6), (4.5, 12), (3.2, 24), (0.1, 24)])
+def test_a_claim_is_expected_to_end_where_it_is_decided_nine_times_in_ten(tmp_path, effect, seeds):
+    """Were its mean and spread those of the stored runs."""
+    case = stated_over("pretrained", most=24)
+    session = Session(Store(tmp_path), None, "cpu")
+    for run in case.runs():
+        ours = run.table.init == "pretrained"
+        score = 70.0 + ours * (effect + 3.0 * (run.seed - 1))
+        session.store.put(session.key(run), make_result(run, accuracy=score))
+    following = next_look(case, session)
+    assert following is not None
+    [comparison] = case.comparisons
+    assert set(following.expected) == set(comparison.with_seeds(seeds).runs())
+    assert set(following.runs) == set(comparison.with_seeds(6).runs())

@@ -183,6 +183,61 @@ def test_all_that_train_share_the_time_left(folder):
     assert runs.look() == State(0, 2, 1, pytest.approx(1 / 3), seconds=pytest.approx(20))
 
 
+def expects(folder, by=2, after=0.0, **costs):
+    """What a process of session 1 expects to plan later, told so many seconds after the epoch."""
+    runs = {str(folder / "runs" / f"{name}.json"): (cost, "") for name, cost in costs.items()}
+    tell(folder, f"later-1-{by}.json", runs)
+    os.utime(folder / f"later-1-{by}.json", (after, after))
+
+
+def test_the_time_left_is_that_of_later_looks_too(folder):
+    """A run is counted once; whoever told last knows best, and what is stored takes no time."""
+    now = [0.0]
+    paths = planned(folder, a=1.0, b=1.0)
+    expects(folder, b=1.0, c=2.0, d=1.0, e=4.0)
+    (folder / "runs/d.json").touch()
+    runs = Runs(folder, 1, lambda: now[0])
+    assert runs.look().stored == "0 of about 4 runs"
+    assert runs.look().seconds is None
+    mark(folder, 0.0, "a")
+    runs.look()
+    now[0] = 10.0
+    paths["a"].touch()
+    (folder / f"{os.getpid()}.json").unlink()
+    state = runs.look()
+    assert state == State(1, 0, 1, pytest.approx(1 / 8), pytest.approx(70), later=2)
+    assert (state.stored, state.ended) == ("1 of about 4 runs", False)
+    expects(folder, by=3, after=1.0, c=2.0)
+    assert runs.look().seconds == pytest.approx(30)
+    expects(folder, by=2, after=2.0)
+    assert runs.look() == State(1, 0, 1, pytest.approx(1 / 2), pytest.approx(10))
+    (folder / "later-1-4.json").write_text("{")
+    assert runs.look().stored == "1 of 2 runs"
+    paths["b"].touch()
+    assert runs.look().ended
+    expects(folder, by=4, after=3.0e9, c=2.0)
+    assert not runs.look().ended
+
+
+def test_a_budget_ends_the_time_left(folder):
+    """Of what is expected only that begins for which there is time; the plan is always trained."""
+    now = [0.0]
+    paths = planned(folder, a=1.0, b=1.0)
+    expects(folder, c=1.0, d=1.0, e=1.0, f=1.0)
+    runs = Runs(folder, 1, lambda: now[0], ends=40.0)
+    runs.look()
+    mark(folder, 0.0, "a")
+    runs.look()
+    now[0] = 10.0
+    paths["a"].touch()
+    (folder / f"{os.getpid()}.json").unlink()
+    assert runs.look() == State(1, 0, 1, pytest.approx(1 / 4), pytest.approx(30), later=2)
+    now[0] = 35.0
+    assert runs.look() == State(1, 0, 1, pytest.approx(1 / 2), pytest.approx(10))
+    now[0] = 45.0
+    assert runs.look() == State(1, 0, 1, pytest.approx(1 / 2), pytest.approx(10))
+
+
 def test_a_session_says_that_it_waits_for_a_core(folder):
     """Where others have every core, an estimate of its own time would be no answer."""
     planned(folder, a=1.0, b=1.0)
@@ -223,6 +278,7 @@ def test_what_killed_sessions_left_is_swept(folder):
     """What lives is left alone, and so is whatever is not ours."""
     kept = [f"plan-{os.getppid()}-{NOBODY}.json", f"{os.getppid()}.json", "notes.json"]
     gone = [f"plan-{NOBODY}-1.json", f"plan-{os.getpid()}-1.json", f"{NOBODY}.json"]
+    kept, gone = ([*names, names[0].replace("plan", "later")] for names in (kept, gone))
     for name in (*kept, *gone):
         tell(folder, name, {})
     sweep(folder)

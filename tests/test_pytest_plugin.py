@@ -16,9 +16,10 @@ from embinit.papers.kim2024.experiments import experiments
 from embinit.pytest_plugin import session as session_of_claims
 from embinit.report import load_schema
 from embinit.report.past import DamagedHistoryWarning
-from embinit.runs import session
+from embinit.runs import progress, session
 from embinit.runs.functions import TRAININGS
 from embinit.runs.results import RunResult
+from embinit.specs import FunctionSpec
 
 MARGIN = f"{experiments('micro')[0].margin:g}"
 
@@ -564,6 +565,25 @@ def test_the_order_of_looks_is_that_of_what_is_stored(pytester, monkeypatch):
     trained = [line.split() for line in (pytester.path / "claims/log").read_text().splitlines()]
     later = [arm for arm, seed in trained if arm != "plain" and int(seed) >= 3]
     assert later == ["more"] * 9 + ["less"] * 9
+
+
+def test_progress_is_told_what_later_looks_are_expected_to_take(pytester, monkeypatch):
+    """First the first looks alone, since nothing is registered; then, as is seen, all seeds."""
+    monkeypatch.setattr(session, "training_devices", lambda device: ["cpu"])
+    set_apart(monkeypatch, TRAININGS, empty=True)
+    told = []
+
+    def tell_later(session, controller, runs):
+        new = [run for run in runs if session.key(run) not in session.store]
+        told.append({(run.recipe(FunctionSpec).label, run.seed) for run in new})
+
+    monkeypatch.setattr(progress, "tell_later", tell_later)
+    pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q -p no:playwright"\n')
+    pytester.mkdir("claims").joinpath("test_fits.py").write_text(OPEN_CLAIMS)
+    pytester.runpytest_inprocess("claims", "-p", "no:randomly")
+    assert [len({seed for _, seed in runs}) for runs in told[:2]] == [3, 9]
+    assert all(len({label for label, _ in runs}) == 3 for runs in told[:2])
+    assert len(told[1]) == 27 > len(told[-1])
 
 
 FAILING = """

@@ -13,6 +13,7 @@ from embinit.claims.comparisons import Comparison
 from embinit.claims.judging import Case
 from embinit.claims.looks import Look
 from embinit.claims.paired_tests import smallest_effect
+from embinit.specs import RunSpec
 
 
 @dataclass(frozen=True)
@@ -78,3 +79,24 @@ def sights(case: Case, most: int | None = None) -> list[Sight]:
         for comparison in case.comparisons
         if comparison.left.random or comparison.right.random
     ]
+
+
+def foreseen_runs(case: Case, most: int | None = None) -> list[RunSpec]:
+    """The runs that a claim would take until it is decided, were each difference a margin large.
+
+    A control, and a claim of which nothing is foreseen, are taken to end with their first look.
+
+    Args:
+        case: The claim.
+        most: The most seeds of a look, in place of the experiment's.
+    """
+    known = [
+        sight
+        for sight in sights(case, most)
+        if sight.effects is not None and sight.comparison.left.margin
+    ]
+    runs = case.runs()
+    if case.claim.expects is None and known:
+        seeds = max(sight.expected_seeds or sight.seeds[-1] for sight in known)
+        runs += [run for each in case.comparisons for run in each.with_seeds(seeds).runs()]
+    return runs

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from embinit.claims.comparisons import Decision
 from embinit.claims.judging import Case
-from embinit.claims.looks import look
-from embinit.claims.paired_tests import chance_to_decide
+from embinit.claims.looks import Look, look
+from embinit.claims.paired_tests import POWER_WANTED, chance_to_decide
 from embinit.runs.kinds import SECOND, kind_of
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
@@ -30,6 +30,8 @@ class NextLook:
         new: Those of them that are not stored.
         chance: The chance that the look decides the claim.
         seconds: How long the new runs take on one core.
+        expected: The runs of the look by which the claim is expected to be decided: the first that
+            decides it nine times in ten, were its means and spreads true, or else its last.
     """
 
     case: Case
@@ -37,6 +39,7 @@ class NextLook:
     new: frozenset[RunSpec]
     chance: float
     seconds: float
+    expected: tuple[RunSpec, ...] = ()
 
     def is_next(self, session: Session) -> bool:
         """Whether its new runs are as new as they were, so that it would come out the same."""
@@ -73,18 +76,35 @@ def next_look(case: Case, session: Session, most: int | None = None) -> NextLook
     runs = asked[-1]
     if len(asked) == 1 or stored(runs) or any(map(session.problem, runs)):
         return None
-    levels = {each.seeds: each.share * case.alpha for each in looks}
-    following = min((seeds for seeds in levels if seeds > _taken(decisions)), default=None)
-    if following is None:
+    still_open = [each for each in decisions if each.open and each.outcome is not None]
+    later = [each for each in looks if each.seeds > _taken(decisions)]
+    if not later:
         return None
-    chance = 1.0
-    for decision in decisions:
-        if decision.open and decision.outcome is not None:
-            chance *= chance_to_decide(
-                decision.outcome, decision.comparison.relation, following, levels[following]
-            )
+    chances = [_chance(still_open, each, case.alpha) for each in later]
+    expected = next(
+        (each for each, chance in zip(later, chances, strict=True) if chance >= POWER_WANTED),
+        later[-1],
+    )
     new = frozenset(run for run in runs if session.key(run) not in session.store)
-    return NextLook(case, tuple(runs), new, chance, _seconds(new, case.runs(), session))
+    return NextLook(
+        case,
+        tuple(runs),
+        new,
+        chances[0],
+        _seconds(new, case.runs(), session),
+        tuple(
+            run for each in still_open for run in each.comparison.with_seeds(expected.seeds).runs()
+        ),
+    )
+
+
+def _chance(still_open: Sequence[Decision], taken: Look, alpha: float) -> float:
+    """The chance that a look decides all that is open, were means and spreads true."""
+    return math.prod(
+        chance_to_decide(each.outcome, each.comparison.relation, taken.seeds, taken.share * alpha)
+        for each in still_open
+        if each.outcome is not None
+    )
 
 
 def by_worth(looks: Sequence[NextLook]) -> list[NextLook]:

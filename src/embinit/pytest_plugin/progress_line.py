@@ -38,16 +38,17 @@ BELOW = "\x1bD\x1b[A\x1b7\r\n{}\x1b8"
 
 
 @contextlib.contextmanager
-def shown(config: pytest.Config, folder: Path) -> Iterator[None]:
+def shown(config: pytest.Config, folder: Path, ends: float | None = None) -> Iterator[None]:
     """A context that shows the session's progress; nothing of it stays on a terminal's screen.
 
     Args:
         config: pytest's configuration.
         folder: Where sessions keep their plans and marks.
+        ends: When no look begins any more, by ``time.monotonic``; None where there is no budget.
     """
     with _line(config) if _live(config) else contextlib.nullcontext() as line:
         show, every = (line.show, 0.0) if line else (_teller(config), _seconds())
-        with watched(folder, show, every):
+        with watched(folder, show, every, ends):
             yield
 
 
@@ -66,14 +67,14 @@ def _teller(config: pytest.Config) -> Callable[[State], None]:
     capture = config.pluginmanager.get_plugin("capturemanager")
 
     def show(state: State) -> None:
-        if reporter is None or state.done == state.wanted:
+        if reporter is None or state.ended:
             return
         # Without workers the tests' output is captured, and this line is none of it.
         with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
             reporter.ensure_newline()
             if config.get_terminal_writer().width_of_current_line:
                 reporter.line("")  # xdist's letters have no file's name before them
-            reporter.line(f"embinit: {state.done} of {state.wanted} runs stored, {state.outlook}")
+            reporter.line(f"embinit: {state.stored} stored, {state.outlook}")
             reporter.flush()  # into a file, lines would wait for the next test's end
 
     return show
@@ -129,7 +130,7 @@ class Line:
         """Draws the line for ``state``; when all runs are done there is no line."""
         with self._lock, contextlib.suppress(OSError):
             self._writer.write_raw = self._write_above
-            self._below = "" if state.done == state.wanted else BELOW.format(self._drawn(state))
+            self._below = "" if state.ended else BELOW.format(self._drawn(state))
             self._terminal.write(self._erased() + self._placed())
             self._terminal.flush()
 
@@ -173,7 +174,8 @@ class Line:
                 color_system="auto" if self._writer.hasmarkup else None,
                 highlight=False,
             )
-        text = f"{state.done} runs done, {state.running} running, {state.left} left, {state.time}"
+        left = f"about {state.left + state.later}" if state.later else f"{state.left}"
+        text = f"{state.done} runs done, {state.running} running, {left} left, {state.time}"
         bar = ProgressBar(total=1.0, completed=state.share, width=min(40, width - len(text) - 10))
         row = Table.grid(padding=(0, 1))
         row.add_row(*(("embinit", bar) if bar.width and bar.width >= 4 else ()), Text(text))

@@ -30,6 +30,7 @@ from embinit.claims.audit import Audit
 from embinit.claims.comparisons import OTHER_SEEDS
 from embinit.claims.definitions import Claim, Misstated
 from embinit.claims.experiments import Experiment
+from embinit.claims.foresight import foreseen_runs
 from embinit.claims.judging import Case, Judgement, broken, judge
 from embinit.claims.lock import lock_beside
 from embinit.claims.looks import seeds_of_looks
@@ -137,6 +138,7 @@ class ClaimSession:
         self._session: Session | None = None
         self._cases: list[Case] = []
         self._next_looks: dict[str, NextLook] = {}
+        self._expected: set[RunSpec] = set()
         self._ended: set[str] = set()
         self._without: set[object] = set()
         self._absent = 0
@@ -500,9 +502,17 @@ class ClaimSession:
             self._planned_first = [run for runs in possible for run in runs]
             self.session.want(self._planned_first)
             progress.tell_plan(self.session, self._controller)
+            self._tell_foreseen()
             if getattr(self.config, "workerinput", {}).get("workerid") == FIRST_WORKER:
                 with contextlib.suppress(OSError):
                     write_atomically(self._outlook, "\n".join(self._foreseen()))
+
+    def _tell_foreseen(self) -> None:
+        """Tells progress which runs later looks are expected to take, from one process for all."""
+        worker = getattr(self.config, "workerinput", {}).get("workerid", FIRST_WORKER)
+        if worker == FIRST_WORKER and not self.registering.is_asked_for:
+            runs = (run for case in self._cases for run in foreseen_runs(case, self._most_seeds))
+            progress.tell_later(self.session, self._controller, dict.fromkeys(runs))
 
     def _let_it_train(self, item: pytest.Function) -> None:
         """Lifts pytest-timeout's limit: within the first claim the runs of all are trained."""
@@ -711,12 +721,21 @@ class ClaimSession:
             else:
                 self._next_looks[case.id] = look
                 following.append(look)
+        runs = dict.fromkeys(run for look in following for run in look.expected)
+        if runs.keys() != self._expected:
+            self._expected = set(runs)
+            progress.tell_later(self.session, self._controller, runs)
         return sorted(by_worth(following), key=lambda look: look.case.claim.expects is None)
+
+    @property
+    def _ends(self) -> float | None:
+        """When no later look begins any more, by ``time.monotonic``; None without a budget."""
+        budget = self.option("budget")
+        return None if budget is None else self.config.stash[BEGAN] + 60 * budget
 
     def _in_time(self) -> bool:
         """Whether a later look may begin."""
-        budget = self.option("budget")
-        return budget is None or self._seconds < 60 * budget
+        return self._ends is None or time.monotonic() < self._ends
 
     @property
     def _seconds(self) -> float:
@@ -733,7 +752,7 @@ class ClaimSession:
         if not self._begun:
             self._begun = True
             if not self._is_worker:
-                self._open.enter_context(progress_line.shown(self.config, self._marks))
+                self._open.enter_context(progress_line.shown(self.config, self._marks, self._ends))
             self._open.enter_context(self._helped())
 
     @pytest.hookimpl(wrapper=True)

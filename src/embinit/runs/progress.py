@@ -1,7 +1,8 @@
 """The progress of a session: its runs done, running and left, and the time that is left.
 
-Each process writes its plan to a file that is named after the session. Trainers write marks: files
-that name the runs in training. Progress is read from plans, marks and the store.
+Each process writes its plan to a file that is named after the session, and to another one which
+runs it expects to plan later. Trainers write marks: files that name the runs in training. Progress
+is read from these files and the store.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -39,6 +40,7 @@ class State:
         left: Runs that wait.
         share: The trained share of the plan's cost, 0 to 1.
         seconds: The estimated time that is left; None before anything was trained.
+        later: Runs that are not planned, and that are expected to be.
         waits: Whether it waits for a core: nothing of the plan is in training, and as many
             processes as there are cores train other sessions' runs in the same store.
     """
@@ -49,11 +51,23 @@ class State:
     share: float
     seconds: float | None
     waits: bool = False
+    later: int = 0
 
     @property
     def wanted(self) -> int:
         """The number of runs in the plan."""
         return self.done + self.running + self.left
+
+    @property
+    def ended(self) -> bool:
+        """Whether all runs are stored, and no others are expected."""
+        return self.done == self.wanted and not self.later
+
+    @property
+    def stored(self) -> str:
+        """How many runs are stored, in words."""
+        every = f"about {self.wanted + self.later}" if self.later else f"{self.wanted}"
+        return f"{self.done} of {every} runs"
 
     @property
     def time(self) -> str:
@@ -100,17 +114,19 @@ class _Watched:
 class Runs:
     """The runs that a session plans.
 
-    The time left is a sum over groups of runs (kind, task and model): the cost that is left times
-    the seconds that a unit of the group's cost took in this session, over the number of processes
-    that train. What a group has taken is counted from mark to mark, so that neither start-up nor
-    what a cohort has trained since its newest mark counts as slowness. A group of which nothing
-    was trained yet is expected to take what the others took.
+    The time left is that of the plan and of the runs that are expected to join it. It is a sum over
+    groups of runs (kind, task and model): the cost that is left times the seconds that a unit of
+    the group's cost took in this session, over the number of processes that train. What a group has
+    taken is counted from mark to mark, so that neither start-up nor what a cohort has trained since
+    its newest mark counts as slowness. A group of which nothing was trained yet is expected to take
+    what the others took.
 
     Args:
         folder: The store's folder of plans and marks.
         controller: The process id of the session's controller, which plans are named after.
         clock: Gives the time in seconds.
         cores: How many processes can train at once here; None counts the machine's cores.
+        ends: The clock's time from which on no run joins the plan; None where there is none.
     """
 
     def __init__(
@@ -119,8 +135,10 @@ class Runs:
         controller: int,
         clock: Callable[[], float] = time.monotonic,
         cores: int | None = None,
+        ends: float | None = None,
     ) -> None:
         self._folder, self._controller, self._clock = folder, controller, clock
+        self._ends = math.inf if ends is None else ends
         self._cores = machine.cores() if cores is None else cores
         self._looked = False
         self._watched: dict[int, _Watched] = {}
@@ -145,26 +163,54 @@ class Runs:
         left: dict[str, float] = {}
         for path, (cost, group) in plan.items():
             left[group] = left.get(group, 0.0) + cost * (1 - shares[path])
-        whole = math.fsum(cost for cost, _ in plan.values())
         running = len(begun.keys() - stored)
         waiting = len(plan) - len(stored) - running
+        later = self._later(plan)
+        seconds, fits = self._seconds_of(left, later, now)
+        whole = math.fsum(cost for cost, _ in plan.values())
+        whole_later = fits * math.fsum(cost for cost, _ in later.values())
         return State(
             done=len(stored),
             running=running,
             left=waiting,
-            share=1 - math.fsum(left.values()) / whole,
-            seconds=self._estimate(left, now),
+            share=1 - (math.fsum(left.values()) + whole_later) / (whole + whole_later),
+            seconds=seconds,
             waits=waiting > 0 and not begun and len(live) >= self._cores,
+            later=round(fits * len(later)),
         )
+
+    def _seconds_of(
+        self, left: dict[str, float], later: Mapping[str, Planned], now: float
+    ) -> tuple[float | None, float]:
+        """The seconds that are left, and the share of the later runs that has time to begin."""
+        planned = self._estimate(left, now)
+        if not later or now >= self._ends:
+            return planned, 0.0
+        every = dict(left)
+        for cost, group in later.values():
+            every[group] = every.get(group, 0.0) + cost
+        whole = self._estimate(every, now)
+        if planned is None or whole is None or whole <= planned:
+            return whole, 1.0
+        seconds = max(planned, min(whole, self._ends - now))
+        return seconds, (seconds - planned) / (whole - planned)
 
     def _plan(self) -> dict[str, Planned]:
         """The planned runs by path. Workers at a later look plan more than others."""
         plan: dict[str, Planned] = {}
         for path in self._folder.glob(f"plan-{self._controller}-*.json"):
-            with contextlib.suppress(OSError, ValueError):
-                told = json.loads(path.read_bytes())
-                plan |= {run: Planned(cost, group) for run, (cost, group) in told.items()}
+            plan |= _planned(path)
         return plan
+
+    def _later(self, plan: Mapping[str, Planned]) -> dict[str, Planned]:
+        """The runs that are expected to join the plan; whoever told them last knows best."""
+        told = sorted(self._folder.glob(f"later-{self._controller}-*.json"), key=_modified)
+        expected = _planned(told[-1]) if told else {}
+        return {
+            path: run
+            for path, run in expected.items()
+            if path not in plan and not os.path.exists(path)
+        }
 
     def _watch(
         self,
@@ -223,6 +269,21 @@ class Runs:
         return max(0.0, seconds) / self._workers
 
 
+def _planned(path: Path) -> dict[str, Planned]:
+    """The runs of a file that ``_tell`` wrote; none where it can't be read."""
+    with contextlib.suppress(OSError, ValueError):
+        told = json.loads(path.read_bytes())
+        return {run: Planned(cost, group) for run, (cost, group) in told.items()}
+    return {}
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
 def marks(folder: Path) -> dict[int, Mark]:
     """The marks of live processes, by process id.
 
@@ -255,7 +316,7 @@ def alive(process: int) -> bool:
 
 def _owner(path: Path) -> int:
     """The controller of a plan (``plan-7-8.json``), or the process of a mark (``7.json``)."""
-    return int(path.stem.removeprefix("plan-").partition("-")[0])
+    return int(path.stem.removeprefix("plan-").removeprefix("later-").partition("-")[0])
 
 
 def sweep(folder: Path, started: float = math.inf) -> None:
@@ -269,7 +330,8 @@ def sweep(folder: Path, started: float = math.inf) -> None:
         started: When this process's session began, in seconds since the epoch; its workers may have
             told their plans since then.
     """
-    for path in (*folder.glob("[0-9]*.json"), *folder.glob("plan-[0-9]*.json")):
+    kinds = ("[0-9]*.json", "plan-[0-9]*.json", "later-[0-9]*.json")
+    for path in (path for kind in kinds for path in folder.glob(kind)):
         with contextlib.suppress(OSError, ValueError):
             owner = _owner(path)
             old = owner == os.getpid() and path.stat().st_mtime < started
@@ -292,21 +354,39 @@ def tell_plan(session: Session, controller: int, runs: Sequence[RunSpec] | None 
         controller: The process id of the session's controller.
         runs: Those that have joined the plan since it was told; None for all.
     """
+    later = "" if runs is None else f"-{len(session.wanted)}"
+    name = f"plan-{controller}-{os.getpid()}{later}.json"
+    _tell(session, name, session.wanted if runs is None else runs)
+
+
+def tell_later(session: Session, controller: int, runs: Iterable[RunSpec]) -> None:
+    """Writes which runs this process expects to plan, in place of those that it told before.
+
+    Args:
+        session: The session.
+        controller: The process id of the session's controller.
+        runs: The runs. Planned and stored ones may be among them.
+    """
+    new = [run for run in runs if session.key(run) not in session.store]
+    _tell(session, f"later-{controller}-{os.getpid()}.json", new)
+
+
+def _tell(session: Session, name: str, runs: Iterable[RunSpec]) -> None:
     if not session.may_train:
         return  # the store may lie where nothing can be written
     costs = {
         str(session.store.path(session.key(run))): (Cohort((run,)).cost, _group(run))
-        for run in (session.wanted if runs is None else runs)
+        for run in runs
         if session.problem(run) is None
     }
-    later = "" if runs is None else f"-{len(session.wanted)}"
-    name = f"plan-{controller}-{os.getpid()}{later}.json"
     with contextlib.suppress(OSError):
         write_atomically(session.store.root / "sessions" / name, json.dumps(costs))
 
 
 @contextlib.contextmanager
-def watched(folder: Path, show: Callable[[State], None], every: float) -> Iterator[None]:
+def watched(
+    folder: Path, show: Callable[[State], None], every: float, ends: float | None = None
+) -> Iterator[None]:
     """A context in which the state of this process's plan is shown; then the plan is removed.
 
     It is looked at often, so that the estimate is good.
@@ -315,8 +395,9 @@ def watched(folder: Path, show: Callable[[State], None], every: float) -> Iterat
         folder: Where sessions keep their plans and marks.
         show: Is given the state.
         every: The seconds between two states that are shown; 0 shows each look's.
+        ends: When no run joins the plan any more, by ``time.monotonic``; None where there is none.
     """
-    runs, done = Runs(folder, os.getpid()), threading.Event()
+    runs, done = Runs(folder, os.getpid(), ends=ends), threading.Event()
 
     def watch() -> None:
         shown = time.monotonic()
@@ -333,9 +414,10 @@ def watched(folder: Path, show: Callable[[State], None], every: float) -> Iterat
     finally:
         done.set()
         watcher.join()
-        for path in folder.glob(f"plan-{os.getpid()}-*.json"):
-            with contextlib.suppress(OSError):
-                path.unlink(missing_ok=True)
+        for kind in ("plan", "later"):
+            for path in folder.glob(f"{kind}-{os.getpid()}-*.json"):
+                with contextlib.suppress(OSError):
+                    path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -350,7 +432,7 @@ def told(session: Session, tell: Tell) -> Iterator[None]:
 
     def show(state: State) -> None:
         nonlocal last
-        before, last = last, f"{state.done} of {state.wanted} runs, {state.outlook}"
+        before, last = last, f"{state.stored}, {state.outlook}"
         if last != before:
             tell(last)
 
