@@ -169,7 +169,7 @@ def test_each_group_of_runs_has_its_own_speed(folder):
 
 
 def test_all_that_train_share_the_time_left(folder):
-    """Two processes at work halve it."""
+    """Two processes at work halve it, one of them between two cohorts too, until none waits."""
     now = [0.0]
     planned(folder, a=1.0, b=1.0, c=1.0)
     runs = Runs(folder, 1, lambda: now[0])
@@ -181,6 +181,11 @@ def test_all_that_train_share_the_time_left(folder):
     mark(folder, 0.5, "a")
     tell(folder, f"{os.getppid()}.json", {"share": 0.5, "runs": ["b"]})
     assert runs.look() == State(0, 2, 1, pytest.approx(1 / 3), seconds=pytest.approx(20))
+    (folder / f"{os.getppid()}.json").unlink()
+    (folder / "runs/b.json").touch()
+    assert runs.look() == State(1, 1, 1, pytest.approx(1 / 2), seconds=pytest.approx(10))
+    mark(folder, 0.5, "a", "c")
+    assert runs.look() == State(1, 2, 0, pytest.approx(2 / 3), seconds=pytest.approx(40 / 3))
 
 
 def expects(folder, by=2, after=0.0, **costs):

@@ -274,7 +274,7 @@ class TablePretrainingKind(_Kind):
         runs.check(run, data_dir)
 
     def cost(self, run: RunSpec) -> float:
-        return 3 * SECOND
+        return 1.5 * SECOND
 
     def stacked(self, run: RunSpec, device: str) -> int:
         return 1  # its runs are made one after the other, so a cohort of several gains nothing
