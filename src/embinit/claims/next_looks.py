@@ -61,11 +61,13 @@ def next_look(case: Case, session: Session, most: int | None = None) -> NextLook
     """
     if case.obstacle or any(map(session.problem, case.runs())):
         return None
-    asked: list[list[RunSpec]] = []
+    runs: list[RunSpec] = []
+    lacking: list[RunSpec] = []
 
-    def stored(runs: list[RunSpec]) -> bool:
-        asked.append(runs)
-        return all(session.key(run) in session.store for run in runs)
+    def stored(asked: list[RunSpec]) -> bool:
+        runs[:] = asked
+        lacking[:] = [run for run in asked if session.key(run) not in session.store]
+        return not lacking
 
     looks = case.looks(most)
     if not stored(case.runs()):
@@ -73,8 +75,7 @@ def next_look(case: Case, session: Session, most: int | None = None) -> NextLook
     decisions = look(
         case.comparisons, looks, case.alpha, lambda runs: None, session.result, stored, case.settled
     )
-    runs = asked[-1]
-    if len(asked) == 1 or stored(runs) or any(map(session.problem, runs)):
+    if not lacking or any(map(session.problem, lacking)):
         return None
     still_open = [each for each in decisions if each.open and each.outcome is not None]
     later = [each for each in looks if each.seeds > _taken(decisions)]
@@ -85,7 +86,7 @@ def next_look(case: Case, session: Session, most: int | None = None) -> NextLook
         (each for each, chance in zip(later, chances, strict=True) if chance >= POWER_WANTED),
         later[-1],
     )
-    new = frozenset(run for run in runs if session.key(run) not in session.store)
+    new = frozenset(lacking)
     return NextLook(
         case,
         tuple(runs),

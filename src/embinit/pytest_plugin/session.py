@@ -510,9 +510,13 @@ class ClaimSession:
     def _tell_foreseen(self) -> None:
         """Tells progress which runs later looks are expected to take, from one process for all."""
         worker = getattr(self.config, "workerinput", {}).get("workerid", FIRST_WORKER)
-        if worker == FIRST_WORKER and not self.registering.is_asked_for:
-            runs = (run for case in self._cases for run in foreseen_runs(case, self._most_seeds))
-            progress.tell_later(self.session, self._controller, dict.fromkeys(runs))
+        no_looks = self.registering.is_asked_for or self.option("no-train")
+        if worker != FIRST_WORKER or no_looks:
+            return
+        # Of a claim that can't be run no run is planned.
+        possible = (case for case in self._cases if not any(map(self.session.problem, case.runs())))
+        runs = (run for case in possible for run in foreseen_runs(case, self._most_seeds))
+        progress.tell_later(self.session, self._controller, dict.fromkeys(runs))
 
     def _let_it_train(self, item: pytest.Function) -> None:
         """Lifts pytest-timeout's limit: within the first claim the runs of all are trained."""

@@ -368,10 +368,9 @@ def tell_later(session: Session, controller: int, runs: Iterable[RunSpec]) -> No
     Args:
         session: The session.
         controller: The process id of the session's controller.
-        runs: The runs. Planned and stored ones may be among them.
+        runs: The runs. Planned ones may be among them, and stored ones.
     """
-    new = [run for run in runs if session.key(run) not in session.store]
-    _tell(session, f"later-{controller}-{os.getpid()}.json", new)
+    _tell(session, f"later-{controller}-{os.getpid()}.json", runs)
 
 
 def _tell(session: Session, name: str, runs: Iterable[RunSpec]) -> None:
