@@ -6,8 +6,8 @@ first looks are taken, then those of controls, then the others in each of severa
 - *in rounds*: by the chance to decide a second, and once through all looks before the next order;
 - *one by one*: the same, and the order is made anew after each look;
 - *shared*: a look also counts for each claim whose next look lacks no other run, as sessions do;
-- *foreknown*: as though it were known which claims end and with which runs. No session can know;
-  it tells what an order could gain at most, about, since it takes the best first step each time.
+- *foreknown*: as though it were known which claims end and with which runs, always taking what
+  decides most a second. No session can know, so it tells about how much an order could gain.
 
 The time is that of one core: the seconds that the runs took, an arm's seeds on the mean::
 
@@ -28,6 +28,7 @@ import pytest
 
 from embinit.claims.judging import Case, judge
 from embinit.claims.next_looks import NextLook, by_worth, next_look
+from embinit.claims.paired_tests import Verdict
 from embinit.pytest_plugin.session import CASE
 from embinit.runs.results import RunResult
 from embinit.runs.session import Session
@@ -143,9 +144,9 @@ class Replay:
         return [look for look in looks if look.case.claim.expects is not None] or looks
 
     def foreknown(self) -> list[NextLook]:
-        """The runs that every claim lacks that will be decided; then those of the others."""
+        """All runs that each claim lacks until its end: those of controls, while there are such."""
         lacking = [(ending, self._lacks(ending.runs)) for ending in self.endings]
-        return [
+        looks = [
             NextLook(
                 ending.case,
                 tuple(ending.runs),
@@ -156,6 +157,7 @@ class Replay:
             for ending, new in lacking
             if new
         ]
+        return [look for look in looks if look.case.claim.expects is not None] or looks
 
     def run(self, order: Order) -> None:
         """Takes all looks that sessions would take."""
@@ -174,7 +176,7 @@ def endings_of(cases: Iterable[Case], session: Session) -> Iterator[Ending]:
     for case in cases:
         judged = judge(case, session=session)
         runs = {run for each in judged.decisions for run in each.comparison.runs()}
-        if case.obstacle is None and not judged.failures:
+        if judged.verdict is not Verdict.NOT_RUN:
             yield Ending(case, case.settled(judged.verdict), frozenset(runs))
 
 
@@ -213,7 +215,11 @@ def main() -> None:
     parsed = parser.parse_args()
     collected = Collected()
     with contextlib.redirect_stdout(sys.stderr):
-        pytest.main([*parsed.claims, "--collect-only", "-q", "-p", "no:randomly"], [collected])
+        status = pytest.main(
+            [*parsed.claims, "--collect-only", "-q", "-p", "no:randomly"], [collected]
+        )
+    if status:
+        sys.exit(int(status))
     full = Session(Store(parsed.store, write=False), None, "cpu", may_train=False)
     endings = list(endings_of(collected.cases, full))
     seconds = seconds_of(endings, full)

@@ -79,20 +79,42 @@ def test_every_order_ends_where_a_session_does(orders, replay, store):
         assert all(one <= two for one, two in itertools.pairwise(again.decided))
 
 
-def test_one_by_one_takes_what_is_decided_soonest(orders, replay):
-    """In rounds the costly claim is looked at too, which nobody decides; its seeds take longest."""
-    until = {}
-    for order in (orders.in_rounds, orders.one_by_one):
-        again = orders.Replay(replay.endings, replay.store.root, replay._seconds)
-        again.run(order)
-        until[order] = float(orders.minutes_until(again.decided, 2))
-    assert until[orders.one_by_one] <= until[orders.in_rounds]
-    assert orders.minutes_until(again.decided, 3) == "never"
+def test_orders_differ_where_a_look_makes_the_others_worth_something_else(orders):
+    """In rounds the second look is taken though it has become poor; and sharing counts for two."""
+    runs = [replace(CASES[0].runs()[0], seed=seed) for seed in range(3)]
+
+    def look(case, seeds, chance, seconds):
+        new = frozenset(runs[seed] for seed in seeds)
+        return orders.NextLook(case, tuple(new), new, chance, seconds)
+
+    alone, one, two = (
+        look(case, seeds, chance, 1.0)
+        for case, seeds, chance in zip(CASES, ({0}, {1, 2}, {1, 2}), (0.9, 0.6, 0.6), strict=True)
+    )
+    assert orders.in_rounds([one, alone, two]) == [alone, one, two]
+    assert orders.one_by_one([one, alone, two]) == [alone]
+    assert orders.shared([one, alone, two]) == [one]
 
 
-def test_a_look_that_the_store_lacks_is_not_taken(orders, replay):
+def test_a_share_that_is_not_reached_has_no_minutes(orders):
+    """The minutes are those of the first step that reaches it."""
+    decided = [(1.0, 2), (2.5, 4), (3.0, 4)]
+    assert [orders.minutes_until(decided, wanted) for wanted in (2, 3.2, 5)] == [
+        "1.0",
+        "2.5",
+        "never",
+    ]
+
+
+def test_a_claim_that_is_not_run_has_no_ending(orders, tmp_path):
+    """An empty store decides nothing."""
+    empty = Session(Store(tmp_path), None, "cpu", may_train=False)
+    assert [*orders.endings_of(CASES, empty)] == []
+
+
+def test_a_look_that_the_store_lacks_is_not_taken(replay):
     """A store whose session had a budget ends there."""
-    replay.store.made -= {key for key in replay.store.made if key not in replay.store}
+    assert CASES[2].id in {look.case.id for look in replay.next_looks()}
     lacking = [run for run in CASES[2].comparisons[0].with_seeds(6).runs() if run.seed == 5]
     hidden = {replay.session.key(run) for run in lacking}
     holds = replay.store.holds

@@ -297,3 +297,42 @@ def test_a_claim_is_expected_to_end_where_it_is_decided_nine_times_in_ten(tmp_pa
     [comparison] = case.comparisons
     assert set(following.expected) == set(comparison.with_seeds(seeds).runs())
     assert set(following.runs) == set(comparison.with_seeds(6).runs())
+
+
+def test_a_look_that_others_have_stored_meanwhile_is_no_longer_next(tmp_path):
+    """What it lacks is asked once, so that no claim is taken for ended while another trains."""
+    case = stated_over("pretrained", most=24)
+    [comparison] = case.comparisons
+
+    def put(session, seeds):
+        for run in comparison.with_seeds(seeds).runs():
+            result = make_result(run, accuracy=70.0 + 3.0 * (run.seed % 2))
+            session.store.put(session.key(run), result)
+
+    session = Session(Store(tmp_path), None, "cpu")
+    put(session, 6)
+    seen = {session.key(run) for run in case.runs()}
+
+    class Meanwhile(Store):
+        """A second look's runs are stored after each was asked for once."""
+
+        def __contains__(self, key):
+            again = key in seen
+            seen.add(key)
+            return again and super().__contains__(key)
+
+    following = next_look(case, Session(Meanwhile(tmp_path), None, "cpu"))
+    assert following is not None
+    assert {run.seed for run in following.new} == {3, 4, 5}
+    assert not following.is_next(session)
+    assert {run.seed for run in next_look(case, session).new} == set(range(6, 12))
+
+
+def test_a_look_whose_seeds_do_not_change_a_quantity_foresees_no_runs_of_it():
+    """A table's width is what it is; the score beside it takes more seeds."""
+    case = with_spread(stated_over("pretrained", most=24, margin=3.0), 50.0)
+    each = case.experiment
+    width = each["pretrained_shuffled"].sigma > each["xavier"].sigma
+    both = replace(case, comparisons=(*case.comparisons, width))
+    last = {run.table.init for run in foreseen_runs(both) if run.seed == 23}
+    assert last == {"pretrained", "xavier"}

@@ -169,7 +169,7 @@ def test_each_group_of_runs_has_its_own_speed(folder):
 
 
 def test_all_that_train_share_the_time_left(folder):
-    """Two processes at work halve it, one of them between two cohorts too, until none waits."""
+    """Two processes at work halve it, and for some seconds one that is between two cohorts."""
     now = [0.0]
     planned(folder, a=1.0, b=1.0, c=1.0)
     runs = Runs(folder, 1, lambda: now[0])
@@ -184,8 +184,14 @@ def test_all_that_train_share_the_time_left(folder):
     (folder / f"{os.getppid()}.json").unlink()
     (folder / "runs/b.json").touch()
     assert runs.look() == State(1, 1, 1, pytest.approx(1 / 2), seconds=pytest.approx(10))
-    mark(folder, 0.5, "a", "c")
-    assert runs.look() == State(1, 2, 0, pytest.approx(2 / 3), seconds=pytest.approx(40 / 3))
+    now[0] = 21.0
+    assert runs.look() == State(1, 1, 1, pytest.approx(1 / 2), seconds=pytest.approx(20 - 11))
+
+
+def test_runs_that_cost_nothing_are_all_done(folder):
+    """A kind of another package may tell so."""
+    planned(folder, a=0.0)
+    assert Runs(folder, 1).look() == State(0, 0, 1, 1.0, None)
 
 
 def expects(folder, by=2, after=0.0, **costs):

@@ -11,6 +11,7 @@ import pytest
 from builders import set_apart
 from embinit import cli
 from embinit.claims.looks import Look, schedule
+from embinit.claims.next_looks import NextLook
 from embinit.claims.paired_tests import Spread, smallest_effect
 from embinit.papers.kim2024.experiments import experiments
 from embinit.pytest_plugin import session as session_of_claims
@@ -583,7 +584,30 @@ def test_progress_is_told_what_later_looks_are_expected_to_take(pytester, monkey
     pytester.runpytest_inprocess("claims", "-p", "no:randomly")
     assert [len({seed for _, seed in runs}) for runs in told[:2]] == [3, 9]
     assert all(len({label for label, _ in runs}) == 3 for runs in told[:2])
-    assert len(told[1]) == 27 > len(told[-1])
+    assert (len(told[1]), told[-1]) == (27, set())
+
+
+@pytest.mark.parametrize("wrong", ["raises", "is lost"])
+def test_one_claims_next_look_ends_no_others(pytester, monkeypatch, wrong):
+    """Its error is its own; and runs that a store loses are not waited for."""
+    monkeypatch.setattr(session, "training_devices", lambda device: ["cpu"])
+    set_apart(monkeypatch, TRAININGS, empty=True)
+    next_look = session_of_claims.next_look
+
+    def next_but_for_one(case, *arguments):
+        if "more" in case.id:
+            raise ZeroDivisionError
+        return next_look(case, *arguments)
+
+    if wrong == "raises":
+        monkeypatch.setattr(session_of_claims, "next_look", next_but_for_one)
+    else:
+        monkeypatch.setattr(NextLook, "is_next", lambda self, session: True)
+    pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q -p no:playwright"\n')
+    pytester.mkdir("claims").joinpath("test_fits.py").write_text(OPEN_CLAIMS)
+    pytester.runpytest_inprocess("claims", "-p", "no:randomly").assert_outcomes(xfailed=2)
+    document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
+    assert [entry["comparisons"][0]["n"] for entry in document["claims"]] == [12, 12]
 
 
 FAILING = """

@@ -82,7 +82,7 @@ def sights(case: Case, most: int | None = None) -> list[Sight]:
 
 
 def foreseen_runs(case: Case, most: int | None = None) -> list[RunSpec]:
-    """The runs that a claim would take until it is decided, were each difference a margin large.
+    """The runs that a claim takes until it is decided, were each difference as large as its margin.
 
     A control, and a claim of which nothing is foreseen, are taken to end with their first look.
 
@@ -90,13 +90,10 @@ def foreseen_runs(case: Case, most: int | None = None) -> list[RunSpec]:
         case: The claim.
         most: The most seeds of a look, in place of the experiment's.
     """
-    known = [
-        sight
-        for sight in sights(case, most)
-        if sight.effects is not None and sight.comparison.left.margin
-    ]
+    every = sights(case, most)
+    known = [each for each in every if each.effects is not None and each.comparison.left.margin]
     runs = case.runs()
     if case.claim.expects is None and known:
-        seeds = max(sight.expected_seeds or sight.seeds[-1] for sight in known)
-        runs += [run for each in case.comparisons for run in each.with_seeds(seeds).runs()]
+        seeds = max(each.expected_seeds or each.seeds[-1] for each in known)
+        runs += [run for each in every for run in each.comparison.with_seeds(seeds).runs()]
     return runs

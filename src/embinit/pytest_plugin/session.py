@@ -138,7 +138,7 @@ class ClaimSession:
         self._session: Session | None = None
         self._cases: list[Case] = []
         self._next_looks: dict[str, NextLook] = {}
-        self._expected: set[RunSpec] = set()
+        self._expected: set[RunSpec] | None = None
         self._ended: set[str] = set()
         self._without: set[object] = set()
         self._absent = 0
@@ -513,10 +513,27 @@ class ClaimSession:
         no_looks = self.registering.is_asked_for or self.option("no-train")
         if worker != FIRST_WORKER or no_looks:
             return
-        # Of a claim that can't be run no run is planned.
-        possible = (case for case in self._cases if not any(map(self.session.problem, case.runs())))
-        runs = (run for case in possible for run in foreseen_runs(case, self._most_seeds))
-        progress.tell_later(self.session, self._controller, dict.fromkeys(runs))
+        runs: list[RunSpec] = []
+        for case in self._cases:
+            with contextlib.suppress(Exception):  # what is wrong with a claim is told in its turn
+                # Of a claim that can't be run no run is planned.
+                if not any(map(self.session.problem, case.runs())):
+                    runs += foreseen_runs(case, self._most_seeds)
+        self._tell_later(runs)
+
+    def _tell_later(self, runs: Iterable[RunSpec]) -> None:
+        """Tells progress which runs are expected, where they are others than were told last."""
+        expected = dict.fromkeys(runs)
+        if expected.keys() != self._expected:
+            self._expected = set(expected)
+            with contextlib.suppress(Exception):  # an estimate ends no session
+                progress.tell_later(self.session, self._controller, expected)
+
+    def _retell_later(self) -> None:
+        """Tells progress what is expected once a claim is decided, if that is less than before."""
+        store, first = self.session.store, self._planned_first
+        if self._expected and all(self.session.key(run) in store for run in first):
+            self._order_of_looks()
 
     def _let_it_train(self, item: pytest.Function) -> None:
         """Lifts pytest-timeout's limit: within the first claim the runs of all are trained."""
@@ -645,6 +662,7 @@ class ClaimSession:
             )
             return True
         judgement = self._judge(pyfuncitem)
+        self._retell_later()
         entry = claim_entry(judgement, argument(pyfuncitem), self.session.key, self.session.result)
         pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
         pyfuncitem.user_properties.extend(properties(entry))
@@ -670,11 +688,16 @@ class ClaimSession:
                 item.user_properties.append((UNWRITTEN, str(error)))
             return broken(case, error, self._most_seeds)
 
-    def _ensure(self, runs: list[RunSpec]) -> None:
-        """Gets ``runs`` stored; the runs of a later look join the plan first."""
-        if not (more := self.session.want_more(runs)):
+    def _plan(self, runs: Iterable[RunSpec]) -> bool:
+        """Lets runs join the plan; whether there are new ones."""
+        if more := self.session.want_more(runs):
+            progress.tell_plan(self.session, self._controller, more)
+        return bool(more)
+
+    def _ensure(self, runs: list[RunSpec], soon: Sequence[RunSpec] = ()) -> None:
+        """Gets ``runs`` stored. Those of a later look join the plan first, and so do ``soon``."""
+        if not self._plan([*runs, *soon]):
             return self.session.ensure(runs)
-        progress.tell_plan(self.session, self._controller, more)
         with self._helped():
             return self.session.ensure(runs)
 
@@ -682,10 +705,9 @@ class ClaimSession:
         """Whether a later look may begin; what is worth more is trained before it.
 
         All first looks come first. Then controls are looked at until they are decided, whatever the
-        budget: no verdict counts without them. Then the claims that are open take turns, those
-        first that the next look is likeliest to decide for the time that its runs take. Every
-        worker finds the same order in the store, so that a budget ends with the least promising
-        claims.
+        budget: no verdict counts without them. Then the look is taken that decides most claims for
+        the time that its runs take. Every worker finds the same order in the store, so that a
+        budget ends with the least promising claims.
         """
         if self.option("no-train"):
             return True  # what the store has was paid for; what it lacks is a problem of its own
@@ -697,15 +719,19 @@ class ClaimSession:
             if not may_train and not self._in_time():
                 return False
             order = self._order_of_looks()
-            if case.id not in {each.case.id for each in order} or order[0].case.id == case.id:
+            if case.id not in {each.case.id for each in order}:
                 return True
-            if order[0].case.claim.expects is None and not self._in_time():
-                return False
             # The next ones join the plan too, for workers that find these runs in training.
-            soon = [run for each in order[:LOOKS_AHEAD] for run in each.runs]
-            if more := self.session.want_more(soon):
-                progress.tell_plan(self.session, self._controller, more)
-            self._ensure(list(order[0].runs))
+            soon = [run for each in order[1:LOOKS_AHEAD] for run in each.runs]
+            first = order[0]
+            if first.case.claim.expects is None and not self._in_time():
+                return False
+            if first.case.id == case.id:
+                self._plan(soon)
+                return True
+            self._ensure(list(first.runs), soon)
+            if first.is_next(self.session):  # its runs were lost from the store
+                self._ended.add(first.case.id)
         return True
 
     def _order_of_looks(self) -> list[NextLook]:
@@ -719,16 +745,15 @@ class ClaimSession:
                 continue
             look = self._next_looks.get(case.id)
             if look is None or not look.is_next(self.session):
-                look = next_look(case, self.session, self._most_seeds)
+                look = None
+                with contextlib.suppress(Exception):  # it breaks its own claim, in its turn
+                    look = next_look(case, self.session, self._most_seeds)
             if look is None:  # all first looks are stored by now, so it will never have one
                 self._ended.add(case.id)
             else:
                 self._next_looks[case.id] = look
                 following.append(look)
-        runs = dict.fromkeys(run for look in following for run in look.expected)
-        if runs.keys() != self._expected:
-            self._expected = set(runs)
-            progress.tell_later(self.session, self._controller, runs)
+        self._tell_later(run for look in following for run in look.expected)
         return sorted(by_worth(following), key=lambda look: look.case.claim.expects is None)
 
     @property

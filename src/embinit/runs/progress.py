@@ -26,6 +26,9 @@ from embinit.specs import RunSpec
 
 LOOK_SECONDS, TELL_SECONDS = 1.0, 15.0
 
+BETWEEN_SECONDS = 10.0
+"""How long a process may be between two cohorts and still count as one that trains."""
+
 Tell = Callable[[str], None]
 """Is told each step and the progress, in words."""
 
@@ -116,8 +119,8 @@ class Runs:
 
     The time left is that of the plan and of the runs that are expected to join it. It is a sum over
     groups of runs (kind, task and model): the cost that is left times the seconds that a unit of
-    the group's cost took in this session, over the number of processes that train, at most so far
-    and in the end now. What a group has
+    the group's cost took in this session, over the number of processes that train: the most at once
+    of the last seconds, since one that is between two cohorts trains too. What a group has
     taken is counted from mark to mark, so that neither start-up nor what a cohort has trained since
     its newest mark counts as slowness. A group of which nothing was trained yet is expected to take
     what the others took.
@@ -145,7 +148,8 @@ class Runs:
         self._watched: dict[int, _Watched] = {}
         self._seconds: dict[str, float] = {}
         self._costs: dict[str, float] = {}
-        self._workers, self._at_work = 1, 0
+        self._workers = 1
+        self._at_work: list[tuple[float, int]] = []
 
     def look(self) -> State | None:
         """The state of the plan now; None while there is no plan."""
@@ -167,16 +171,15 @@ class Runs:
         running = len(begun.keys() - stored)
         waiting = len(plan) - len(stored) - running
         later = self._later(plan)
-        if not waiting and not later:  # else one that is between two cohorts begins another
-            self._workers = max(1, self._at_work)
         seconds, fits = self._seconds_of(left, later, now)
-        whole = math.fsum(cost for cost, _ in plan.values())
         whole_later = fits * math.fsum(cost for cost, _ in later.values())
+        whole = math.fsum(cost for cost, _ in plan.values()) + whole_later
+        undone = math.fsum(left.values()) + whole_later
         return State(
             done=len(stored),
             running=running,
             left=waiting,
-            share=1 - (math.fsum(left.values()) + whole_later) / (whole + whole_later),
+            share=1 - undone / whole if whole else 1.0,
             seconds=seconds,
             waits=waiting > 0 and not begun and len(live) >= self._cores,
             later=round(fits * len(later)),
@@ -254,7 +257,9 @@ class Runs:
                 # A mark of share 0 is new, unless it was there before the first look.
                 new = self._looked and mark.share == 0
                 self._watched[process] = _Watched(mark, now if new else None)
-        self._workers, self._at_work = max(self._workers, len(ours)), len(ours)
+        recent = [(when, count) for when, count in self._at_work if now - when <= BETWEEN_SECONDS]
+        self._at_work = [*recent, (now, len(ours))] if ours else recent
+        self._workers = max((count for _, count in self._at_work), default=self._workers)
 
     def _estimate(self, left: dict[str, float], now: float) -> float | None:
         """The seconds that the costs ``left`` of each group will take."""
