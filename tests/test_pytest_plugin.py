@@ -491,6 +491,22 @@ def test_open_control(experiment):
     assert seeds == {"open": 5, "control-open": 12}
 
 
+@pytest.fixture
+def judged(pytester, monkeypatch):
+    """Judges claims on training functions in this process; their entries by statement."""
+    monkeypatch.setattr(session, "training_devices", lambda device: ["cpu"])
+    set_apart(monkeypatch, TRAININGS, empty=True)
+    pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q -p no:playwright"\n')
+
+    def judge(claims, *arguments):
+        pytester.mkdir("claims").joinpath("test_fits.py").write_text(claims)
+        pytester.runpytest_inprocess("claims", "-p", "no:randomly", *arguments)
+        document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
+        return {entry["statement"]: entry for entry in document["claims"]}
+
+    return judge
+
+
 SHARED_LOOKS = """
 import random
 from embinit import Family, Verdict, claim, experiment, training
@@ -514,15 +530,10 @@ test_same_control = stated("same-control", "better", Verdict.SUPPORTED)
 """
 
 
-def test_a_control_whose_next_look_another_has_trained_is_looked_at(pytester, monkeypatch):
+def test_a_control_whose_next_look_another_has_trained_is_looked_at(judged):
     """Its runs are stored, so it is in no order of looks; past the budget it stayed open."""
-    monkeypatch.setattr(session, "training_devices", lambda device: ["cpu"])
-    set_apart(monkeypatch, TRAININGS, empty=True)
-    pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q -p no:playwright"\n')
-    pytester.mkdir("claims").joinpath("test_fits.py").write_text(SHARED_LOOKS)
-    pytester.runpytest_inprocess("claims", "--embinit-budget", "0", "-p", "no:randomly")
-    document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
-    seeds = {entry["statement"]: entry["comparisons"][0]["n"] for entry in document["claims"]}
+    claims = judged(SHARED_LOOKS, "--embinit-budget", "0")
+    seeds = {name: entry["comparisons"][0]["n"] for name, entry in claims.items()}
     assert seeds["control"] == seeds["same-control"] > seeds["open"] == 3
 
 
@@ -551,27 +562,21 @@ test_more = stated("more")
 """
 
 
-def test_the_order_of_looks_is_that_of_what_is_stored(pytester, monkeypatch):
+def test_the_order_of_looks_is_that_of_what_is_stored(judged, pytester, monkeypatch):
     """After each look it is another one; the worthiest claim may be looked at twice in a row."""
-    monkeypatch.setattr(session, "training_devices", lambda device: ["cpu"])
-    set_apart(monkeypatch, TRAININGS, empty=True)
     monkeypatch.setattr(
         session_of_claims,
         "by_worth",
         lambda looks: sorted(looks, key=lambda look: look.case.id, reverse=True),
     )
-    pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q -p no:playwright"\n')
-    pytester.mkdir("claims").joinpath("test_fits.py").write_text(OPEN_CLAIMS)
-    pytester.runpytest_inprocess("claims", "-p", "no:randomly")
+    judged(OPEN_CLAIMS)
     trained = [line.split() for line in (pytester.path / "claims/log").read_text().splitlines()]
     later = [arm for arm, seed in trained if arm != "plain" and int(seed) >= 3]
     assert later == ["more"] * 9 + ["less"] * 9
 
 
-def test_progress_is_told_what_later_looks_are_expected_to_take(pytester, monkeypatch):
+def test_progress_is_told_what_later_looks_are_expected_to_take(judged, monkeypatch):
     """First the first looks alone, since nothing is registered; then, as is seen, all seeds."""
-    monkeypatch.setattr(session, "training_devices", lambda device: ["cpu"])
-    set_apart(monkeypatch, TRAININGS, empty=True)
     told = []
 
     def tell_later(session, controller, runs):
@@ -579,19 +584,15 @@ def test_progress_is_told_what_later_looks_are_expected_to_take(pytester, monkey
         told.append({(run.recipe(FunctionSpec).label, run.seed) for run in new})
 
     monkeypatch.setattr(progress, "tell_later", tell_later)
-    pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q -p no:playwright"\n')
-    pytester.mkdir("claims").joinpath("test_fits.py").write_text(OPEN_CLAIMS)
-    pytester.runpytest_inprocess("claims", "-p", "no:randomly")
+    judged(OPEN_CLAIMS)
     assert [len({seed for _, seed in runs}) for runs in told[:2]] == [3, 9]
     assert all(len({label for label, _ in runs}) == 3 for runs in told[:2])
     assert (len(told[1]), told[-1]) == (27, set())
 
 
 @pytest.mark.parametrize("wrong", ["raises", "is lost"])
-def test_one_claims_next_look_ends_no_others(pytester, monkeypatch, wrong):
+def test_one_claims_next_look_ends_no_others(judged, monkeypatch, wrong):
     """Its error is its own; and runs that a store loses are not waited for."""
-    monkeypatch.setattr(session, "training_devices", lambda device: ["cpu"])
-    set_apart(monkeypatch, TRAININGS, empty=True)
     next_look = session_of_claims.next_look
 
     def next_but_for_one(case, *arguments):
@@ -603,11 +604,9 @@ def test_one_claims_next_look_ends_no_others(pytester, monkeypatch, wrong):
         monkeypatch.setattr(session_of_claims, "next_look", next_but_for_one)
     else:
         monkeypatch.setattr(NextLook, "is_next", lambda self, session: True)
-    pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q -p no:playwright"\n')
-    pytester.mkdir("claims").joinpath("test_fits.py").write_text(OPEN_CLAIMS)
-    pytester.runpytest_inprocess("claims", "-p", "no:randomly").assert_outcomes(xfailed=2)
-    document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
-    assert [entry["comparisons"][0]["n"] for entry in document["claims"]] == [12, 12]
+    claims = judged(OPEN_CLAIMS)
+    assert {entry["verdict"] for entry in claims.values()} == {"UNDECIDED"}
+    assert [entry["comparisons"][0]["n"] for entry in claims.values()] == [12, 12]
 
 
 FAILING = """
@@ -633,18 +632,12 @@ test_whole = stated("whole")
 """
 
 
-def test_a_look_whose_runs_fail_is_not_taken_for_ever(pytester, monkeypatch):
+def test_a_look_whose_runs_fail_is_not_taken_for_ever(judged, monkeypatch):
     """The others have their looks, though it is worth more."""
-    monkeypatch.setattr(session, "training_devices", lambda device: ["cpu"])
-    set_apart(monkeypatch, TRAININGS, empty=True)
     monkeypatch.setattr(
         session_of_claims, "by_worth", lambda looks: sorted(looks, key=lambda look: look.case.id)
     )
-    pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q -p no:playwright"\n')
-    pytester.mkdir("claims").joinpath("test_fits.py").write_text(FAILING)
-    pytester.runpytest_inprocess("claims", "-p", "no:randomly")
-    document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
-    claims = {entry["statement"]: entry for entry in document["claims"]}
+    claims = judged(FAILING)
     assert claims["broken"]["verdict"] == "NOT RUN"
     assert claims["whole"]["comparisons"][0]["n"] == 6
 
