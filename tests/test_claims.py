@@ -347,13 +347,17 @@ def test_a_missing_measure_is_not_run(arms):
     comparison = arms["pretrained"] < arms["xavier"]
     decision = comparison.decide(make_result, 0.01)
     assert decision.verdict is Verdict.NOT_RUN
-    assert "no BLEU from seeds 0, 1, 2, 3, 4" in str(decision)
+    assert "GloVe has no BLEU from seeds 0, 1, 2, 3, 4" in str(decision)
+    assert decision.failed
     lost = {("pretrained", 3), ("xavier", 1)}
     decision = comparison.decide(
         lambda run: None if (run.table.init, run.seed) in lost else make_result(run, bleu=1.0),
         0.01,
     )
-    assert str(decision) == "GloVe < Xavier: NOT RUN (no BLEU from seeds 1, 3)"
+    assert str(decision) == (
+        "GloVe < Xavier: NOT RUN (GloVe has no BLEU from seeds 3; Xavier has no BLEU from seeds 1)"
+    )
+    assert not decision.failed  # nobody made those runs, as in a session that may not train
     assert (decision.left, decision.right, decision.alpha) == ((), (), 0.01)
     assert verdict_of([decision]) is Verdict.NOT_RUN
     assert verdict_of([]) is Verdict.NOT_RUN
@@ -870,7 +874,8 @@ def test_what_a_missing_score_says_is_of_its_first_seed(arms):
 
     comparison = replace(arms["xavier"], seeds=5) < replace(arms["pretrained"], seeds=5)
     reason = comparison.decide(lookup, 0.01).reason
-    assert re.fullmatch(r"no .* from seeds 1, 3 \(seed 1 diverged\)", reason)
+    each = r"{} has no .* from seeds 1, 3 \(seed 1 diverged\)"
+    assert re.fullmatch(f"{each.format('Xavier')}; {each.format('GloVe')}", reason)
 
 
 @pytest.mark.parametrize(
@@ -924,4 +929,5 @@ def test_every_reason_of_a_missing_score_is_told(arms):
         return replace(make_result(run), failure=why)
 
     reason = (arms["xavier"] < arms["pretrained"]).decide(lookup, 0.01).reason
-    assert reason.endswith(" (diverged; was lost)")
+    assert "Xavier has no BLEU from seeds 0, 1, 2, 3, 4 (diverged)" in reason
+    assert reason.endswith("; GloVe has no BLEU from seeds 0, 1, 2, 3, 4 (was lost)")

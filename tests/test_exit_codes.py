@@ -141,6 +141,178 @@ def test_a_failed_run_is_broken_and_no_refutation(session):
     assert "OSError: gone (test_mine.py:" in document["errors"][0]["reason"]
 
 
+FIT = "    return {"
+CONTROLS = """
+
+test_a_a = a_a(MINE, on=on)
+test_falsehood = falsehood(test_good)
+"""
+
+
+def with_controls(text=CLAIMS):
+    imported = "from embinit import a_a, claim, experiment, falsehood, training, Family"
+    return text.replace("from embinit import Family, claim, experiment, training", imported) + (
+        CONTROLS
+    )
+
+
+@pytest.mark.parametrize(
+    ("when", "told"),
+    [
+        ("seed == 1 and arm == 'low'", "low has no score from seeds 1 (score is nan)"),
+        ("arm == 'high'", "high has no score from seeds 0, 1, 2, 3, 4 (score is nan)"),
+        ("True", "(score is nan)"),
+    ],
+    ids=["one seed", "one arm", "all"],
+)
+@pytest.mark.parametrize("ini", ["", "embinit_strict = true"], ids=["", "strict"])
+def test_a_run_that_diverges_is_never_green(session, pytester, when, told, ini):
+    """It was skipped, and the session ended with 0, as though nobody had asked for its claims."""
+    (pytester.path / "pytest.ini").write_text(f"[pytest]\n{ini}\n")
+    broken = with_controls().replace(FIT, f"    if {when}:\n        return float('nan')\n{FIT}")
+    done, document = session(broken)
+    assert done.ret == Status.BROKEN
+    claims = [entry for entry in document["claims"] if not entry["control"]]
+    assert {entry["verdict"] for entry in claims} == {"NOT RUN"}
+    assert all(told in entry["reason"] for entry in document["errors"][:1])
+    assert cli.main(["check", "reports/latest/verdicts.json"]) == Status.BROKEN
+
+
+def test_a_session_that_decides_nothing_is_never_green(session, pytester, capsys):
+    """A store that was moved away leaves a session that may not train with nothing."""
+    done, document = session(with_controls(), "--embinit-no-train")
+    assert {entry["verdict"] for entry in document["claims"]} == {"NOT RUN"}
+    assert done.ret == Status.NOT_IN_ORDER
+    done.stdout.fnmatch_lines(
+        [
+            "NOT IN ORDER: no claim is decided: 3 NOT RUN",
+            "NOT IN ORDER: control mine/f/control-a-a* (and 1 more) was not run: *",
+        ]
+    )
+    assert cli.main(["check", "reports/latest/verdicts.json"]) == Status.NOT_IN_ORDER
+    assert "no claim is decided: 3 NOT RUN" in capsys.readouterr().out
+    assert cli.main(["bless", "reports/latest"]) == Status.UNUSABLE
+
+
+LACKS = """
+
+@training(measures={"score": "points"}, files=["lacking.csv"])
+def reads(seed, arm):
+    return 0
+
+
+@claim(
+    "mine/f/lacks", says="High is above low there", family=MINE,
+    on=experiment("lacks", training=reads, arms=["low", "high"], margin=1.0),
+)
+def test_lacks(arms):
+    assert arms["high"] > arms["low"]
+"""
+
+
+def test_what_was_not_run_fails_a_strict_session(session, pytester):
+    """Otherwise it is skipped, where other claims are decided."""
+    done, document = session(CLAIMS + LACKS)
+    assert done.ret == Status.IN_ORDER
+    [skipped] = [entry for entry in document["claims"] if entry["verdict"] == "NOT RUN"]
+    assert "lacking.csv doesn't exist" in skipped["reason"]
+    (pytester.path / "pytest.ini").write_text("[pytest]\nembinit_strict = true\n")
+    assert session(CLAIMS + LACKS)[0].ret == Status.NOT_IN_ORDER
+
+
+SKIPS = {
+    "mark": CLAIMS.replace('@claim("mine/f/ot', '@pytest.mark.skip("slow")\n@claim("mine/f/ot'),
+    "fixture": CLAIMS + """
+
+@pytest.fixture(autouse=True)
+def of_some(request):
+    if "other" in request.node.name:
+        pytest.skip("slow")
+""",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", SKIPS)
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "-n 2"])
+def test_a_claim_that_is_skipped_is_told_and_lost(session, pytester, capsys, how, workers):
+    """It vanished from the document, and every verdict was said to be as it was."""
+    _, whole = session()
+    (pytester.path / "blessed.json").write_text(json.dumps(whole))
+    text = "import pytest\n" + SKIPS[how]
+    done, document = session(text, *workers)
+    assert done.ret == Status.IN_ORDER
+    [skipped] = document["skipped"]
+    assert (skipped["id"], skipped["reason"]) == ("mine/f/other[scores]", "slow")
+    done.stdout.fnmatch_lines(["SKIPPED mine/f/other?scores?: slow"])
+    done, _ = session(text, "--embinit-baseline=blessed.json", *workers)
+    assert done.ret == Status.NOT_IN_ORDER
+    done.stdout.fnmatch_lines(["LOST: mine/f/other?scores? was SUPPORTED and is SKIPPED"])
+    checked = ["check", "reports/latest/verdicts.json", "--baseline", "blessed.json"]
+    assert cli.main(checked) == Status.NOT_IN_ORDER
+    assert "other[scores] was SUPPORTED and is SKIPPED" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "-n 2"])
+def test_a_file_that_is_skipped_loses_its_claims(session, pytester, workers):
+    """An optional package that went missing is no reason for a finding to hold."""
+    _, whole = session()
+    (pytester.path / "blessed.json").write_text(json.dumps(whole))
+    text = 'import pytest\n\npytest.importorskip("nowhere_at_all")\n' + CLAIMS
+    done, document = session(text, "--embinit-baseline=blessed.json", *workers)
+    assert done.ret == Status.NOT_IN_ORDER
+    assert "could not import 'nowhere_at_all'" in document["skipped"][0]["reason"]
+    lost = [line for line in done.outlines if line.startswith("LOST: mine/f/")]
+    assert len(lost) == 3
+
+
+def test_a_fall_fails_where_that_is_asked_for(session, pytester, capsys):
+    """An effect of 8 margins that is 4 now is SUPPORTED all the same."""
+    _, whole = session()
+    (pytester.path / "blessed.json").write_text(json.dumps(whole))
+    fallen = CLAIMS.replace('"high": 9', '"high": 5')
+    compared = "--embinit-baseline=blessed.json"
+    done, _ = session(fallen, compared)
+    assert done.ret == Status.IN_ORDER
+    done.stdout.fnmatch_lines(["moved: * has a difference outside *, 4 margins from where it was*"])
+    for size, status in (("", 1), ("=3.5", 1), ("=4.5", 0)):
+        assert session(fallen, compared, f"--embinit-fail-on=moved{size}")[0].ret == status
+        told = ["reports/latest/verdicts.json", "--baseline", "blessed.json"]
+        failing = ["--fail-on", f"moved{size}"]
+        assert cli.main(["check", *told, *failing]) == status
+        assert ("NOT IN ORDER: mine/f/good" in capsys.readouterr().out) == bool(status)
+        assert cli.main(["summary", *told, *failing]) == 0
+        summary = capsys.readouterr().out
+        assert ("**Not in order:**" in summary) == bool(status)
+        assert "4 margins from where it was" in summary
+
+
+@pytest.mark.parametrize("given", ["lost", "moved=x", "moved=-1", "moved=nan", ""])
+def test_what_is_nothing_to_fail_on_is_one_line(session, pytester, given):
+    _, whole = session()
+    (pytester.path / "blessed.json").write_text(json.dumps(whole))
+    done, _ = session(CLAIMS, "--embinit-baseline=blessed.json", f"--embinit-fail-on={given}")
+    assert done.ret == Status.UNUSABLE
+    done.stderr.fnmatch_lines(["ERROR: --embinit-fail-on: * is nothing to fail on; say moved*"])
+
+
+def test_merged_stores_that_decide_nothing_are_not_in_order(session, pytester, capfd):
+    """`embinit report` lets refuted claims pass, and nothing else."""
+    session(REFUTED)
+    reported = [
+        "report",
+        "--store",
+        ".embinit/store",
+        "--claims",
+        "claims",
+        "-p",
+        "no:cacheprovider",
+    ]
+    assert cli.main(reported) == Status.IN_ORDER
+    Path("empty/runs").mkdir(parents=True)
+    reported[2] = "empty"
+    assert cli.main(reported) == Status.NOT_IN_ORDER
+
+
 def test_an_interrupted_session_says_so_and_replaces_nothing(session, pytester, capsys):
     """13 claims were replaced by 0, and check said 0."""
     _, whole = session()

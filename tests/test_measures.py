@@ -168,5 +168,7 @@ def test_a_registered_measure_is_compared_with_nothing_else_changed(registry):
     assert "characters" in str(decision)
     assert (decision.left[1], decision.right[1]) == (3, 11)
     lost = (raw < base).decide(make_result, 0.01)
-    assert str(lost).endswith("NOT RUN (no the longest output from seeds 0, 1, 2, 3, 4)")
+    assert str(lost).startswith(
+        "GloVe < Xavier: NOT RUN (GloVe has no the longest output from seeds 0, 1, 2, 3, 4;"
+    )
     assert raw.with_seeds(2).values(lookup) == [0, 3]

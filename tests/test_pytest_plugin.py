@@ -86,13 +86,12 @@ SCORES = {"xavier": 40.0, "pretrained": 20.0, "pretrained_shuffled": 40.0}
 
 @pytest.fixture
 def suite(pytester, monkeypatch):
-    """A suite whose runs are already there: a score an arm, and noise a seed."""
+    """A suite whose runs are already there, all but one arm's: a score, and noise a seed."""
 
     def result(_, run):
         init = run.table.init
         noise = ((run.seed * 7 + len(init)) % 5) / 10
-        measures = {"bleu": SCORES[init] + noise} if init in SCORES else {}
-        return RunResult(run, measures)
+        return RunResult(run, {"bleu": SCORES[init] + noise}) if init in SCORES else None
 
     monkeypatch.setattr(session.Session, "result", result)
     monkeypatch.setattr(session.Session, "want", lambda self, runs: None)
@@ -283,7 +282,7 @@ def test_a_session_is_held_against_a_baseline(suite):
     blessed(suite, open="SUPPORTED", missing="SUPPORTED")
     suite.runpytest_inprocess("claims", "-k", "holds or open or missing")
     blessed(suite, open="SUPPORTED", missing="SUPPORTED")
-    result = suite.runpytest_inprocess(*argued, "open")
+    result = suite.runpytest_inprocess(*argued, "holds or open")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["moved: *open* was SUPPORTED and is UNDECIDED"])
     result = suite.runpytest_inprocess(*argued, "missing")
@@ -301,7 +300,10 @@ def test_only_a_sound_report_is_blessed(suite, capsys):
     assert "not blessed: control mine/finding/control-that-misbehaves" in capsys.readouterr().err
     suite.runpytest_inprocess("claims", "-k", "missing")
     assert cli.main(arguments) == 4
-    assert "nothing in" in capsys.readouterr().err
+    assert "not blessed: no claim is decided: 1 NOT RUN" in capsys.readouterr().err
+    suite.runpytest_inprocess("claims", "-k", "planted")
+    assert cli.main(arguments) == 4
+    assert "has no claim but controls" in capsys.readouterr().err
     assert not (suite.path / "to").exists()
 
 
@@ -399,7 +401,8 @@ def test_any_other_verdict_and_a_moved_table_are_told(suite, capsys):
     now = json.loads(latest.read_text())
     now["claims"][1] |= {"verdict": "NOT RUN", "as_expected": None, "reason": "no data"}
     latest.write_text(json.dumps(now))
-    assert cli.main(["check", str(latest)]) == 0
+    assert cli.main(["check", str(latest)]) == 1
+    assert "planted[glove-micro-translation] was not run: no data" in capsys.readouterr().out
     assert cli.main(arguments) == 1
     assert "planted" in capsys.readouterr().out
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from embinit import __version__
 from embinit.claims.paired_tests import VERDICTS
-from embinit.commands import add_commands, register, status_of, with_target, write_file
+from embinit.commands import add_commands, add_fail_on, register, status_of, with_target, write_file
 from embinit.compare_command import add_compare
 from embinit.errors import (
     InputError,
@@ -37,13 +37,7 @@ from embinit.errors import (
     lacking_models,
     printable,
 )
-from embinit.report.baseline import (
-    changes,
-    not_as_registered,
-    read,
-    unfinished,
-    wrong_controls,
-)
+from embinit.report.baseline import changes, faults, is_fault, read, size_in_margins
 
 if TYPE_CHECKING:
     from embinit.runs.store import Store
@@ -131,6 +125,7 @@ def _add_check(commands: Any) -> None:
     check = commands.add_parser("check", help="are a suite's verdicts in order?")
     check.add_argument("verdicts", type=Path, help="a verdicts.json")
     check.add_argument("--baseline", type=Path, help="the verdicts.json to compare with")
+    add_fail_on(check)
     check.add_argument(
         "--since",
         type=float,
@@ -144,13 +139,16 @@ def _add_check(commands: Any) -> None:
 def _check(parsed: argparse.Namespace) -> int:
     latest = read(parsed.verdicts)
     _refuse_older(latest, parsed)
-    faults = [*unfinished(latest), *wrong_controls(latest), *not_as_registered(latest)]
-    for change in changes(latest, read(parsed.baseline)) if parsed.baseline else ():
-        if change.lost:
-            faults.append(str(change))
-        else:
+    baseline = read(parsed.baseline) if parsed.baseline else None
+    moved = size_in_margins(parsed.fail_on) if parsed.fail_on else None
+    for entry in latest.get("skipped", ()):
+        name = entry.get("id", entry.get("nodeid", "a claim"))
+        print(printable(f"skipped: {name}: {entry.get('reason', '')}"))
+    for change in changes(latest, baseline) if baseline else ():
+        if not is_fault(change, moved):
             print(printable(f"moved: {change}"))
-    for fault in faults:
+    wrong = faults(latest, baseline, moved)
+    for fault in wrong:
         print(printable(f"NOT IN ORDER: {fault}"))
     verdicts = [claim["verdict"] for claim in latest["claims"] if not claim["control"]]
     counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS]
@@ -160,7 +158,7 @@ def _check(parsed: argparse.Namespace) -> int:
         return Status.INTERRUPTED
     if errors:
         return Status.BROKEN
-    return Status.NOT_IN_ORDER if faults else Status.IN_ORDER
+    return Status.NOT_IN_ORDER if wrong else Status.IN_ORDER
 
 
 def _refuse_older(document: Mapping[str, Any], parsed: argparse.Namespace) -> None:
@@ -217,6 +215,22 @@ def _add_report(commands: Any) -> None:
         "--into", type=Path, help="keep the merged store here (default: only for the report)"
     )
     report.add_argument("--claims", default="claims/", help="where they are (default: claims/)")
+    report.add_argument(
+        "--report-dir",
+        "--embinit-report-dir",
+        dest="report_dir",
+        type=Path,
+        default=Path("reports/latest"),
+        help="where the report goes (default: reports/latest)",
+    )
+    report.add_argument(
+        "--baseline",
+        "--embinit-baseline",
+        dest="baseline",
+        type=Path,
+        help="the verdicts.json to compare with",
+    )
+    add_fail_on(report)
     report.epilog = "Further arguments go to pytest, such as --embinit-tier sample or -k finding_1."
     report.set_defaults(run=_report)
 
@@ -239,7 +253,7 @@ def _report(parsed: argparse.Namespace) -> int:
 def _judge(merged: Store, parsed: argparse.Namespace) -> int:
     """Merges the stores and judges the claims.
 
-    A refuted claim is a result, so pytest's status 1 is no failure here.
+    A refuted claim is a result, so pytest's status 1 is a failure here only for a fault.
     """
     from embinit.runs.store import Store
 
@@ -257,11 +271,26 @@ def _judge(merged: Store, parsed: argparse.Namespace) -> int:
         )
     # One word, or pytest would look for the project where the store lies. A process of its own,
     # since pytest warns of a plugin that was imported before, and warnings may be errors.
-    arguments = [parsed.claims, f"--embinit-store={merged.root}", "--embinit-no-train"]
+    report_dir: Path = parsed.report_dir.absolute()
+    baseline = read(parsed.baseline) if parsed.baseline else None
+    moved = size_in_margins(parsed.fail_on) if parsed.fail_on else None
+    arguments = [
+        parsed.claims,
+        f"--embinit-store={merged.root}",
+        f"--embinit-report-dir={report_dir}",
+        "--embinit-no-train",
+    ]
+    if baseline:
+        arguments.append(f"--embinit-baseline={parsed.baseline.absolute()}")
+    if baseline and parsed.fail_on:
+        arguments.append(f"--embinit-fail-on={parsed.fail_on}")
     status = subprocess.run(
         [sys.executable, "-m", "pytest", *arguments, *parsed.pytest], check=False
     ).returncode
-    return Status.IN_ORDER if status == Status.NOT_IN_ORDER else status_of(status)
+    if status == Status.NOT_IN_ORDER:
+        document = read(report_dir / "verdicts.json")
+        return status if faults(document, baseline, moved) else Status.IN_ORDER
+    return status_of(status)
 
 
 def _add_data_dir(command: argparse.ArgumentParser) -> None:

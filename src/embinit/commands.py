@@ -200,15 +200,27 @@ def _add_summary(commands: Any) -> None:
         "verdicts", type=Path, nargs="?", default=Path("reports/latest/verdicts.json")
     )
     summary.add_argument("--baseline", type=Path, help="the verdicts.json to compare with")
+    add_fail_on(summary)
     summary.set_defaults(run=_summary)
 
 
+def add_fail_on(command: argparse.ArgumentParser) -> None:
+    """Adds the option that makes a move from the baseline a fault."""
+    command.add_argument(
+        "--fail-on",
+        metavar="moved[=MARGINS]",
+        help="a difference that moved from the baseline's by more margins is not in order either "
+        "(default: it is told; moved alone: 1)",
+    )
+
+
 def _summary(parsed: argparse.Namespace) -> int:
-    from embinit.report.baseline import read
+    from embinit.report.baseline import read, size_in_margins
     from embinit.report.markdown import as_markdown
 
     before = None if parsed.baseline is None else read(parsed.baseline)
-    print(as_markdown(read(parsed.verdicts), before), end="")
+    moved = size_in_margins(parsed.fail_on) if parsed.fail_on else None
+    print(as_markdown(read(parsed.verdicts), before, moved), end="")
     return 0
 
 

@@ -50,13 +50,14 @@ class Status(enum.IntEnum):
     """
 
     IN_ORDER = 0
-    """Every claim has a verdict, and none of them is a fault."""
+    """Claims were decided, every control came out as it should, and nothing is a fault."""
     NOT_IN_ORDER = 1
-    """A claim is refuted, a control misbehaves, or a finding of the baseline is lost."""
+    """A claim is refuted, none is decided, a control misbehaves or was not run, or a finding of the
+    baseline is lost."""
     INTERRUPTED = 2
     """The session ended before every claim had its verdict."""
     BROKEN = 3
-    """A claim broke and has no verdict, or embinit or pytest did."""
+    """A claim or a run that it needs broke, and it has no verdict; or embinit or pytest did."""
     UNUSABLE = 4
     """An option, a file or a folder that was named can't be used."""
     NOTHING = 5

@@ -12,6 +12,7 @@ import contextvars
 import math
 import statistics
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType
@@ -270,6 +271,17 @@ class Quantity:
         """One value a seed; None where a run has no such measure."""
         return [self.value(seed, lookup) for seed in range(self.seeds)]
 
+    def lacking(self, lookup: Lookup) -> Lacking | None:
+        """The values that are missing; None where there is one for each seed."""
+        seeds = [seed for seed, value in enumerate(self.values(lookup)) if value is None]
+        if not seeds:
+            return None
+        made = [[lookup(run) for run in self.runs_of(seed)] for seed in seeds]
+        told = sorted({each.failure for each in made[0] if each is not None and each.failure})
+        reason = f"{self.label} has no {self.measure.in_words} from seeds "
+        reason += ", ".join(map(str, seeds)) + (f" ({'; '.join(told)})" if told else "")
+        return Lacking(reason, any(None not in results for results in made))
+
     def value(self, seed: int, lookup: Lookup) -> float | None:
         """The value of one replicate; None where a run has no such measure."""
         total = self.shift
@@ -280,6 +292,18 @@ class Quantity:
                 return None
             total += term.weight * measured
         return total
+
+
+class Lacking(NamedTuple):
+    """The values that a quantity lacks.
+
+    Attributes:
+        reason: Which seeds lack them, and why.
+        failed: Whether a run of them was made, and left no number.
+    """
+
+    reason: str
+    failed: bool
 
 
 class Dose(NamedTuple):
@@ -489,6 +513,15 @@ class Comparison:
         """Every run that the decision rests on."""
         return [*self.left.runs(), *self.right.runs()]
 
+    @property
+    def is_of_one_run(self) -> bool:
+        """Whether both sides are the same runs' numbers, so that nothing can differ."""
+        left, right = (
+            Counter((term.weight, term.run(0)) for term in side.terms)
+            for side in (self.left, self.right)
+        )
+        return bool(left) and left == right and self.left.shift == self.right.shift
+
     def arms(self) -> list[RunSpec]:
         """One run of each arm on either side."""
         return [run for side in (self.left, self.right) for run in side.with_seeds(1).runs()]
@@ -510,15 +543,11 @@ class Comparison:
             InputError: There are fewer than two seeds, or a value is not finite.
         """
         left, right = self.left.values(lookup), self.right.values(lookup)
-        missing = [seed for seed, pair in enumerate(zip(left, right, strict=True)) if None in pair]
-        if missing:
-            listed = ", ".join(map(str, missing))
-            reason = f"no {self.left.measure.in_words} from seeds {listed}"
-            runs = (*self.left.runs_of(missing[0]), *self.right.runs_of(missing[0]))
-            results = (lookup(run) for run in runs)
-            told = {each.failure for each in results if each is not None and each.failure}
-            reason += f" ({'; '.join(sorted(told))})" if told else ""
-            return Decision(self, None, (), (), reason, alpha)
+        lacking = [each for side in (self.left, self.right) if (each := side.lacking(lookup))]
+        if lacking:
+            reason = "; ".join(each.reason for each in lacking)
+            failed = any(each.failed for each in lacking)
+            return Decision(self, None, (), (), reason, alpha, failed)
         first, second = [v for v in left if v is not None], [v for v in right if v is not None]
         random = self.left.random or self.right.random
         margin = self.left.margin
@@ -543,6 +572,7 @@ class Decision:
         right: The right side's values, one a seed.
         reason: Why it could not be decided; "" where it was.
         alpha: The level that it was decided at.
+        failed: Whether that is since a run was made and left no number, as one that diverged.
     """
 
     comparison: Comparison
@@ -551,6 +581,7 @@ class Decision:
     right: tuple[float, ...]
     reason: str
     alpha: float
+    failed: bool = False
 
     @property
     def verdict(self) -> Verdict:

@@ -121,7 +121,7 @@ def read(
         lock: What was registered; by default the lock beside the claim's file.
 
     Raises:
-        InputError: The function is no claim, or compares what can't be compared.
+        InputError: The function is no claim, or compares what can't be compared or can't differ.
     """
     claim = claim_of(test)
     if family is not None:
@@ -131,6 +131,12 @@ def read(
     experiment = with_margin(experiment, lock)
     registered = claim.family.registration or lock
     stated = comparisons_of(test, experiment)
+    for each in stated:
+        if each.is_of_one_run:
+            raise InputError(
+                f"{each.left.label} and {each.right.label} are one run, so that no number can "
+                "differ; give the two arms settings that do"
+            )
     unmeasured = any(each.relation.uses_margin and math.isnan(each.left.margin) for each in stated)
     comparisons = tuple(
         comparison
@@ -193,7 +199,7 @@ class Judgement:
         case: The claim and what it compares.
         looks: The schedule of looks that stood before anything was trained.
         decisions: What each comparison came to.
-        failures: Why runs that it needs could not be made.
+        failures: Why runs that it needs could not be made, or left no number.
     """
 
     case: Case
@@ -269,6 +275,7 @@ def judge(
     failures = tuple(sorted({told for run in wanted if (told := _failure(run, session))}))
     if failures:
         decisions = _undecided(case, failures)
+    failures += tuple(dict.fromkeys(each.reason for each in decisions if each.failed))
     return Judgement(case, looks, tuple(decisions), failures)
 
 

@@ -118,6 +118,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "VERDICTS",
         "help": "a blessed verdicts.json: fail where one of its findings is lost, tell what moved",
     },
+    "fail-on": {
+        "default": None,
+        "metavar": "moved[=MARGINS]",
+        "help": "fail too where a difference moved from the baseline's by more margins than that, "
+        "out of the interval that it had (default: moves are told; moved alone: 1)",
+    },
     "store": {
         "default": ".embinit/store",
         "help": "where runs are kept (default: .embinit/store)",
@@ -148,7 +154,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         type="args",
         default=[],
     )
-    parser.addini(STRICT, "an UNDECIDED claim fails", type="bool", default=False)
+    parser.addini(STRICT, "a claim that is UNDECIDED or NOT RUN fails", type="bool", default=False)
     config = pluginmanager.get_plugin("pytestconfig")
     wanted = config.getini(SHORT_OPTIONS) if config is not None else []
     group = parser.getgroup("embinit", "embinit: claims that train models")

@@ -28,11 +28,13 @@ class Folder:
         counts: How many claims each family has, controls left out.
         homes: Where each id stands: files and lines.
         unread: How many claims can't be read, so that nobody knows their families.
+        watched: The families that have a control.
     """
 
     counts: dict[str, int]
     homes: dict[str, list[str]]
     unread: int = 0
+    watched: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, items: Iterable[pytest.Item], count: Callable[[Claim], int]) -> Folder:
@@ -49,7 +51,7 @@ class Folder:
         unread = 0
         counts: dict[str, int] = defaultdict(int)
         homes: dict[str, list[str]] = defaultdict(list)
-        met = set()
+        watched, met = set(), set()
         for item in (*functions, *_beside(claims, broken)):
             statement = Statement.of(item.function)
             line = item.function.__code__.co_firstlineno
@@ -60,9 +62,13 @@ class Folder:
             homes[statement.id].append(f"{item.path.name}:{line}")
             if isinstance(statement, Misstated):
                 unread += 1
-            if isinstance(statement, Claim) and statement.expects is None:
-                counts[statement.family.name] += count(statement)
-        return cls(dict(counts), dict(homes), unread + sum(broken.values()))
+            if isinstance(statement, Claim):
+                if statement.expects is None:
+                    counts[statement.family.name] += count(statement)
+                else:
+                    watched.add(statement.family.name)
+        unread += sum(broken.values())
+        return cls(dict(counts), dict(homes), unread, frozenset(watched))
 
     def family(self, claim: Claim, tier: str) -> Family:
         """The claim's family with its size.

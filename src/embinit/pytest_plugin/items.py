@@ -151,3 +151,10 @@ def argument(item: pytest.Function) -> str:
     if not (outside and item.config.option.pyargs):
         return item.nodeid
     return f"{item.module.__name__}::{item.nodeid.partition('::')[2]}"
+
+
+def skip_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """Why a report was skipped, in one line."""
+    told = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
+    lines = str(told).removeprefix("Skipped: ").strip().splitlines()
+    return lines[0] if lines else "it was skipped"

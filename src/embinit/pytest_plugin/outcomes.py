@@ -48,7 +48,7 @@ def settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
     if judgement.case.unequal and claim.expects is Verdict.NOT_RUN:
         return
     if verdict is Verdict.NOT_RUN:
-        pytest.skip(told)
+        (pytest.fail if strict else pytest.skip)(told)
     if claim.expects is not None:
         if not claim.expects_verdict(verdict):
             pytest.fail(f"a control must come out {claim.expects}\n{told}", pytrace=False)

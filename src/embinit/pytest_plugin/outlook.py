@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
+from embinit.claims.comparisons import Comparison
+from embinit.claims.experiments import Experiment
 from embinit.claims.foresight import Sight, sights
+from embinit.claims.functions import FunctionExperiment
 from embinit.claims.judging import Case
+from embinit.claims.lock import claim_key
 
 MOST_UNITS = 8
 
@@ -47,6 +51,59 @@ def session_lines(cases: Sequence[Case], most: int | None) -> list[str]:
             "is not known beforehand"
         )
     return lines
+
+
+def doubts(cases: Sequence[Case], watched: Container[str]) -> list[str]:
+    """The probable mistakes that break no claim, a line each.
+
+    Args:
+        cases: The claims that were read, controls among them.
+        watched: The families that have a control.
+    """
+    claims = [case for case in cases if case.claim.expects is None]
+    unwatched = dict.fromkeys(
+        case.claim.family.name for case in claims if case.claim.family.name not in watched
+    )
+    lines = [
+        f"embinit: family {name} has no control, so nothing shows that its claims can fail: add "
+        "a_a(…) and falsehood(…)"
+        for name in unwatched
+    ]
+    kinds: list[tuple[str, list[Case]]] = [
+        (
+            "not registered, and so decided by what was fixed when it ran: embinit register first",
+            [case for case in claims if not _is_registered(case)],
+        ),
+        (
+            "without a margin, so that it can't have NO EFFECT: experiment(…, margin=…)",
+            [case for case in claims if _has_no_margin(case.experiment)],
+        ),
+        (
+            "compared with less than 1 on a scale of percent, where a half is 50",
+            [case for case in claims if any(map(_is_share_of_percent, case.comparisons))],
+        ),
+    ]
+    for said, found in kinds:
+        if found:
+            more = f" (and {len(found) - 1} more)" if found[1:] else ""
+            lines.append(f"embinit: {found[0].id}{more} is {said}")
+    return lines
+
+
+def _has_no_margin(experiment: Experiment) -> bool:
+    """Whether a user's experiment was given no margin; papers fix theirs, at 0 too."""
+    return isinstance(experiment, FunctionExperiment) and experiment.margin == 0
+
+
+def _is_registered(case: Case) -> bool:
+    return case.lock is not None and claim_key(case) in case.lock.document["claims"]
+
+
+def _is_share_of_percent(comparison: Comparison) -> bool:
+    sides = (comparison.left, comparison.right)
+    return "%" in comparison.left.unit and any(
+        not side.runs() and 0 < abs(side.shift) < 1 for side in sides
+    )
 
 
 def listing(cases: Iterable[Case]) -> list[str]:

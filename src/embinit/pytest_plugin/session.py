@@ -70,13 +70,13 @@ from embinit.pytest_plugin.items import (
     lacks_its_claim,
     read_item,
     reason_of,
+    skip_reason,
 )
 from embinit.pytest_plugin.outcomes import AUDIT_PROPERTY, settle, settle_audit
 from embinit.pytest_plugin.registering import Registering
 from embinit.pytest_plugin.unloadable import Unloadable
 from embinit.registry import nearest
 from embinit.report import baseline
-from embinit.report.baseline import Change
 from embinit.report.verdicts import (
     add_holm,
     claim_entry,
@@ -112,6 +112,7 @@ class ClaimSession:
         audits: The audits' entries.
         registering: What is registered, in a session that judges nothing.
         errors: The claims that broke, and so have no verdict: their entries in the document.
+        skipped: The claims that were collected and skipped, and so have none either.
         unfinished: Why the session ended before each claim had its verdict; None if it did not.
         cluster: The address of the Ray cluster that trains; None without one.
     """
@@ -133,6 +134,7 @@ class ClaimSession:
             in_part=bool(self.option("claim")),
         )
         self.errors: list[dict[str, str]] = []
+        self.skipped: list[dict[str, str]] = []
         self.unfinished: str | None = None
         self.cluster: str | None = None
         self._session: Session | None = None
@@ -143,12 +145,14 @@ class ClaimSession:
         self._without: set[object] = set()
         self._absent = 0
         self._unloadable: list[str] = []
+        self._watched: frozenset[str] = frozenset()
         self._modules: dict[Home, None] = {}
         self._planned_first: list[RunSpec] = []
         self._open = contextlib.ExitStack()
         self._begun = False
         self._unwritten, self._reported = False, False
         self._blessed: baseline.Document | None = None
+        self._moved: float | None = None
         try:
             self._check_options()
         except InputError as error:
@@ -252,6 +256,13 @@ class ClaimSession:
                 baseline.changes(empty, self._blessed)
             except InputError as error:
                 raise InputError(f"--embinit-baseline: {error}") from None
+        if (fail_on := self.option("fail-on")) is not None:
+            try:
+                self._moved = baseline.size_in_margins(fail_on)
+            except InputError as error:
+                raise InputError(f"--embinit-fail-on: {error}") from None
+            if self._baseline is None:
+                raise InputError("--embinit-fail-on moved asks for --embinit-baseline VERDICTS")
         if self._data_dir is not None and not self._data_dir.is_dir():
             raise InputError(
                 f"--embinit-data-dir {self._data_dir} is not a directory; name one that exists"
@@ -398,6 +409,7 @@ class ClaimSession:
         items[:0] = [item for item in unloadable if folders and item not in items]
         self._unloadable = [item.line for item in unloadable]
         if folders:
+            self._watched = folders[0].watched
             self._or_unusable(items, lambda: self._read_all(items, folders[0]))
 
     def _or_unusable(self, items: list[pytest.Item], step: Callable[[], None]) -> None:
@@ -596,6 +608,7 @@ class ClaimSession:
         if verbosity < 0 or self.registering.is_asked_for:
             return broken
         lines = [*broken, *outlook.session_lines(self._cases, self._most_seeds)]
+        lines += outlook.doubts(self._cases, self._watched)
         if self._absent:
             lines.insert(
                 0, f"embinit: {self._absent} left out, with no experiment on tier {self.tier}"
@@ -818,16 +831,19 @@ class ClaimSession:
         # What fails before or after a claim's own test is no verdict either.
         broke = not entries or report.when != "call"
         if report.failed and (failure or (is_statement and broke) or report.when not in PHASES):
-            self._tell_broken({**named, "reason": failure or reason_of(report)})
+            _tell(self.errors, {**named, "reason": failure or reason_of(report)})
+        if report.skipped and is_statement and not entries and not self.registering.is_asked_for:
+            _tell(self.skipped, {**named, "reason": skip_reason(report)})
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file that can't be collected may have claims, which then have no verdict."""
-        if report.failed and not self._is_worker:
-            self._tell_broken({"nodeid": report.nodeid, "reason": reason_of(report)})
-
-    def _tell_broken(self, entry: dict[str, str]) -> None:
-        if entry["nodeid"] not in [each["nodeid"] for each in self.errors]:
-            self.errors.append(entry)
+        if self._is_worker:
+            return
+        if report.failed:
+            _tell(self.errors, {"nodeid": report.nodeid, "reason": reason_of(report)})
+        if report.skipped and baseline.has_claims_of(self._blessed, report.nodeid):
+            self._reported = True
+            _tell(self.skipped, {"nodeid": report.nodeid, "reason": skip_reason(report)})
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Keeps why the session was interrupted."""
@@ -857,20 +873,27 @@ class ClaimSession:
             return Status.UNWRITABLE
         if self.errors:
             return Status.BROKEN
-        if status == Status.IN_ORDER and any(change.lost for change in self._changes()):
+        # Where all that was asked for is skipped, pytest knows of no test.
+        if status in (Status.IN_ORDER, Status.NOTHING) and self._reported and self._faults():
             return Status.NOT_IN_ORDER
         return status
 
-    def _changes(self) -> list[Change]:
-        """The changes since the baseline; none without a baseline."""
-        if self._blessed is None or self._is_worker:
+    def _faults(self) -> list[str]:
+        """What is not in order; nothing is where nothing was to be judged."""
+        if self._is_worker or self.registering.is_asked_for:
             return []
-        latest = {
+        return baseline.faults(self._judged(), self._blessed, self._moved)
+
+    def _judged(self) -> dict[str, Any]:
+        """The verdicts document without what is told of the session itself."""
+        lists = {"errors": self.errors, "skipped": self.skipped}
+        return {
+            "schema_version": 1,
             "session": {"tier": self.tier},
             "claims": self.verdicts,
-            "errors": self.errors,
+            "audits": self.audits,
+            **{name: entries for name, entries in lists.items() if entries},
         }
-        return baseline.changes(latest, self._blessed)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
@@ -914,13 +937,7 @@ class ClaimSession:
             store = None  # nothing was trained
         runs = {} if store is None else self._runs(store)
         about = self._about(store, runs)
-        document = {
-            "schema_version": 1,
-            "session": about,
-            "claims": self.verdicts,
-            "audits": self.audits,
-            **({"errors": self.errors} if self.errors else {}),
-        }
+        document = {**self._judged(), "session": about}
         terminalreporter.section("verdicts")
         writer = self.config.get_terminal_writer()
         width = writer.fullwidth if terminalreporter.isatty else None
@@ -931,9 +948,12 @@ class ClaimSession:
         for each in locks_of(self.verdicts):
             terminalreporter.write_line(f"{each['lock']} {each['digest']}")
         self._tell_changes(terminalreporter)
-        for entry in self.errors:
-            name = entry.get("id", entry["nodeid"])
-            terminalreporter.write_line(clean(f"ERROR {name}: {entry['reason']}"), red=True)
+        for word, entries in (("ERROR", self.errors), ("SKIPPED", self.skipped)):
+            for entry in entries:
+                name = entry.get("id", entry["nodeid"])
+                terminalreporter.write_line(clean(f"{word} {name}: {entry['reason']}"), red=True)
+        for fault in baseline.faults_of_session(document):
+            terminalreporter.write_line(clean(f"NOT IN ORDER: {fault}"), red=True)
         for trouble in self._session.troubles if self._session is not None else ():
             terminalreporter.write_line(clean(trouble), yellow=True)
         if self.unfinished is not None:
@@ -969,11 +989,12 @@ class ClaimSession:
         if self._baseline is None:
             return
         terminalreporter.section("against the baseline")
-        changes = self._changes()
+        changes = [] if self._blessed is None else baseline.changes(self._judged(), self._blessed)
         for change in changes:
-            text = f"{'LOST' if change.lost else 'moved'}: {change}"
-            for line in text.splitlines():
-                terminalreporter.write_line(clean(line))
+            fault = baseline.is_fault(change, self._moved)
+            word = "LOST" if change.lost else "MOVED" if fault else "moved"
+            for line in f"{word}: {change}".splitlines():
+                terminalreporter.write_line(clean(line), red=fault)
         if not changes:
             terminalreporter.write_line("every verdict as it was, every effect where it was")
 
@@ -1015,6 +1036,12 @@ class ClaimSession:
         """The line in pytest's header: tier, device and cluster."""
         header = f"embinit: tier {self.tier}, device {self.option('device')}"
         return header if self.cluster is None else f"{header}, Ray at {self.cluster}"
+
+
+def _tell(entries: list[dict[str, str]], entry: dict[str, str]) -> None:
+    """Adds an entry, once for each test."""
+    if entry["nodeid"] not in [each["nodeid"] for each in entries]:
+        entries.append(entry)
 
 
 def _check_lock(item: pytest.Function) -> None:

@@ -9,11 +9,12 @@ it has another verdict otherwise, or when a mean difference lies outside the int
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import math
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -39,6 +40,8 @@ class Change:
         said: The change in words.
         before: The baseline's numbers.
         now: The latest numbers.
+        margins: By how many margins the mean difference moved; 0 where it did not. It is infinite
+            where there is no margin.
     """
 
     id: str
@@ -46,6 +49,7 @@ class Change:
     said: str
     before: str
     now: str
+    margins: float = 0.0
 
     def __str__(self) -> str:
         """Three lines: the change, then the numbers before and now."""
@@ -91,13 +95,83 @@ def unfinished(document: Document) -> list[str]:
     return reasons + broke
 
 
-def wrong_controls(document: Document) -> list[str]:
-    """The controls that ran and came out other than expected, a sentence each."""
+def faults(
+    document: Document, baseline: Document | None = None, moved: float | None = None
+) -> list[str]:
+    """What is not in order in a session's document, a sentence each; empty where all is.
+
+    Args:
+        document: The session's verdicts document.
+        baseline: The blessed one, of whose findings none may be lost.
+        moved: By how many margins a difference may move from the baseline's; None for any move.
+
+    Raises:
+        InputError: The two are of different tiers.
+    """
+    since = [] if baseline is None else changes(document, baseline)
     return [
-        f"control {claim['id']} is {claim['verdict']}, not {claim['expects']}"
-        for claim in document["claims"]
-        if claim["as_expected"] is False
+        *unfinished(document),
+        *faults_of_session(document),
+        *(str(change) for change in since if is_fault(change, moved)),
     ]
+
+
+def faults_of_session(document: Document) -> list[str]:
+    """What is not in order in a whole session, whatever its baseline has, a sentence each."""
+    return [
+        *nothing_decided(document),
+        *wrong_controls(document),
+        *not_as_registered(document),
+    ]
+
+
+def size_in_margins(given: str) -> float:
+    """How many margins a difference may move, as ``--fail-on`` says it: ``moved=2``, or ``moved``.
+
+    Raises:
+        InputError: It says anything else.
+    """
+    word, equals, size = given.partition("=")
+    with contextlib.suppress(ValueError):
+        if word == "moved" and (margins := float(size if equals else 1)) >= 0:
+            return margins
+    raise InputError(f"{given!r} is nothing to fail on; say moved, or moved=2 for two margins")
+
+
+def is_fault(change: Change, moved: float | None) -> bool:
+    """Whether a change lost a finding, or moved a difference by more margins than ``moved``."""
+    return change.lost or (moved is not None and change.margins > moved)
+
+
+def nothing_decided(document: Document) -> list[str]:
+    """That a session asked for claims and none of them has a verdict that training gave."""
+    verdicts = [claim["verdict"] for claim in document["claims"] if not claim["control"]]
+    if not verdicts or any(verdict not in ("UNDECIDED", "NOT RUN") for verdict in verdicts):
+        return []
+    counts = (f"{verdicts.count(each)} {each}" for each in dict.fromkeys(verdicts))
+    return [f"no claim is decided: {', '.join(counts)}"]
+
+
+def wrong_controls(document: Document) -> list[str]:
+    """The controls that came out other than expected or were not run, a sentence each reason."""
+    wrong: dict[str, list[str]] = {}
+    for claim in document["claims"]:
+        if claim["control"] and not claim["as_expected"]:
+            idle = claim["as_expected"] is None
+            is_now = f"is {claim['verdict']}, not {claim['expects']}"
+            wrong.setdefault(f"was not run: {claim['reason']}" if idle else is_now, []).append(
+                claim["id"]
+            )
+    return [
+        f"control {ids[0]}{f' (and {len(ids) - 1} more)' if ids[1:] else ''} {said}"
+        for said, ids in wrong.items()
+    ]
+
+
+def has_claims_of(document: Document | None, file: str) -> bool:
+    """Whether a document has claims of a file, which pytest's name of the file tells."""
+    claims = () if document is None else document["claims"]
+    return any(claim["nodeid"].partition("::")[0] == file for claim in claims)
 
 
 def not_as_registered(document: Document) -> list[str]:
@@ -112,8 +186,8 @@ def not_as_registered(document: Document) -> list[str]:
 def changes(latest: Document, baseline: Document) -> list[Change]:
     """How a session's claims changed since the baseline, lost findings first.
 
-    Claims that the session did not ask for are left out. One that broke was asked for, and has
-    changed: it is an ERROR now.
+    Claims that the session did not ask for are left out. One that broke or was skipped was asked
+    for, and has changed: it is an ERROR now, or SKIPPED.
 
     Args:
         latest: The session's verdicts document.
@@ -126,28 +200,30 @@ def changes(latest: Document, baseline: Document) -> list[Change]:
     if tiers[0] != tiers[1]:
         raise InputError(f"tier {tiers[0]} can't be compared with tier {tiers[1]}")
     now = {claim["id"]: claim for claim in latest["claims"]}
-    errors = [*latest.get("errors", ())]
     changed = [
         change
         for claim in baseline["claims"]
         for change in (
-            _changes(claim, now[claim["id"]]) if claim["id"] in now else _broke(claim, errors)
+            _changes(claim, now[claim["id"]]) if claim["id"] in now else _absent(claim, latest)
         )
     ]
     return sorted(changed, key=lambda change: not change.lost)
 
 
-def _broke(old: Document, errors: Iterable[Document]) -> list[Change]:
-    """The change of a claim that has no verdict now, since it broke."""
-    for error in errors:
-        # A claim that can't be read does not know its experiments.
-        same = old["id"].partition("[")[0] if "[" not in error.get("id", "[") else old["id"]
-        if error.get("id") == same or error.get("nodeid") == old["nodeid"]:
-            lost = old["verdict"] == "SUPPORTED" or (old["control"] and old["verdict"] != "NOT RUN")
-            reason = f"ERROR {error.get('reason', '')}"
-            return [
-                Change(old["id"], lost, f"was {old['verdict']} and is ERROR", _numbers(old), reason)
-            ]
+def _absent(old: Document, latest: Document) -> list[Change]:
+    """The change of a claim that was asked for and has no verdict now."""
+    for name, word in (("errors", "ERROR"), ("skipped", "SKIPPED")):
+        for entry in latest.get(name, ()):
+            # A claim that can't be read does not know its experiments, nor a file its claims.
+            same = old["id"].partition("[")[0] if "[" not in entry.get("id", "[") else old["id"]
+            place, _, _ = old["nodeid"].partition("::")
+            if entry.get("id") == same or entry.get("nodeid") in (old["nodeid"], place):
+                lost = old["verdict"] == "SUPPORTED" or (
+                    old["control"] and old["verdict"] != "NOT RUN"
+                )
+                said = f"was {old['verdict']} and is {word}"
+                now = f"{word} {entry.get('reason', '')}"
+                return [Change(old["id"], lost, said, _numbers(old), now)]
     return []
 
 
@@ -161,12 +237,17 @@ def _changes(old: Document, new: Document) -> list[Change]:
         if new["control"]:
             lost = is_now == "NOT RUN"
         return [Change(new["id"], lost, f"was {was} and is {is_now}", *numbers)]
-    moved = [
-        change
+    return [
+        Change(new["id"], False, said, *numbers, _margins(before, after))
         for before, after in zip(old["comparisons"], new["comparisons"], strict=False)
-        if before["arms"] == after["arms"] and (change := _moved(before, after))
+        if before["arms"] == after["arms"] and (said := _moved(before, after))
     ]
-    return [Change(new["id"], False, change, *numbers) for change in moved]
+
+
+def _margins(before: Document, after: Document) -> float:
+    """By how many margins of the baseline a comparison's difference moved."""
+    distance = abs((after["difference"] or 0) - (before["difference"] or 0))
+    return distance / before["margin"] if before["margin"] else math.inf
 
 
 def _same_within_the_margin(old: Document, new: Document) -> bool:
@@ -211,8 +292,11 @@ def _moved(before: Document, after: Document) -> str:
         # Statistics of tables have no spread, but their last digits are the machine's.
         same = math.isclose(mean or 0, before["difference"] or 0, rel_tol=0.01, abs_tol=1e-4)
         return "" if same else f"has another difference ({arms})"
-    inside = mean is None or _contains(before["interval"], mean)
-    return "" if inside else f"has a difference outside the interval that it had ({arms})"
+    if mean is None or _contains(before["interval"], mean):
+        return ""
+    size = _margins(before, after)
+    by = f", {size:.3g} margins from where it was" if math.isfinite(size) else ""
+    return f"has a difference outside the interval that it had{by} ({arms})"
 
 
 def _numbers(claim: Document) -> str:
@@ -248,10 +332,10 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> N
             kept where there is no baseline yet.
 
     Raises:
-        InputError: A control misbehaved, the session is unfinished, nothing was run, or
-            ``verdicts.json`` is missing. With ``keep`` also where the replaced baseline has another
-            tier; without ``anyway`` also then, and where it has claims that the new one lacks:
-            nothing would guard those any longer.
+        InputError: A control misbehaved or was not run, the session is unfinished, nothing was
+            decided, or ``verdicts.json`` is missing. With ``keep`` also where the replaced baseline
+            has another tier; without ``anyway`` also then, and where it has claims that the new
+            one lacks: nothing would guard those any longer.
         OutputError: The baseline can't be written; it is as it was.
     """
     from embinit.report import past
@@ -259,10 +343,10 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> N
     document = read(report / "verdicts.json")
     if lacking := unfinished(document):
         raise InputError(f"not blessed: {'; '.join(lacking)}; run pytest claims/ again")
-    if wrong := wrong_controls(document):
+    if wrong := [*nothing_decided(document), *wrong_controls(document)]:
         raise InputError(f"not blessed: {'; '.join(wrong)}")
-    if not any(claim["verdict"] != "NOT RUN" for claim in document["claims"]):
-        raise InputError(f"not blessed: nothing in {report} was run")
+    if not any(not claim["control"] for claim in document["claims"]):
+        raise InputError(f"not blessed: {report} has no claim but controls")
     of_session = past.line_of(document)
     blessed: dict[str, Any] = {
         "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

@@ -13,12 +13,7 @@ from typing import Any
 from embinit.claims.definitions import family_rank
 from embinit.claims.paired_tests import VERDICTS
 from embinit.report import numbers
-from embinit.report.baseline import (
-    changes,
-    not_as_registered,
-    unfinished,
-    wrong_controls,
-)
+from embinit.report.baseline import changes, faults, is_fault
 from embinit.report.page import headline
 from embinit.report.verdict_table import clean
 from embinit.report.verdicts import deciding, deciding_p, wanted
@@ -31,26 +26,33 @@ LARGEST = 900_000
 """In bytes; a step's summary on GitHub takes up to 1 MiB."""
 
 
-def as_markdown(document: Mapping[str, Any], baseline: Mapping[str, Any] | None = None) -> str:
+def as_markdown(
+    document: Mapping[str, Any],
+    baseline: Mapping[str, Any] | None = None,
+    moved: float | None = None,
+) -> str:
     """The summary of a session: what is wrong, what changed, and each claim with its numbers.
 
     Args:
         document: The verdicts document.
         baseline: The one that it is compared with; None compares with nothing.
+        moved: By how many margins a difference may move from the baseline's; None for any move.
 
     Raises:
         InputError: The two are of different tiers.
     """
     session = document["session"]
-    moved = [] if baseline is None else changes(document, baseline)
-    faults = [*unfinished(document), *wrong_controls(document), *not_as_registered(document)]
-    faults += [str(change) for change in moved if change.lost]
+    since = [] if baseline is None else changes(document, baseline)
+    wrong = faults(document, baseline, moved)
     lines = [f"### embinit: {_plain(headline(document['claims']))}", ""]
-    if faults:
-        lines += ["**Not in order:**", "", *_items(faults), ""]
-    if others := [str(change) for change in moved if not change.lost]:
+    if wrong:
+        lines += ["**Not in order:**", "", *_items(wrong), ""]
+    if skipped := document.get("skipped", ()):
+        items = [f"{each.get('id', each.get('nodeid'))}: {each.get('reason')}" for each in skipped]
+        lines += [f"**{len(items)} skipped:**", "", *_items(items), ""]
+    if others := [str(change) for change in since if not is_fault(change, moved)]:
         lines += [f"**{len(others)} moved since the baseline:**", "", *_items(others), ""]
-    elif baseline is not None and not faults:
+    elif baseline is not None and not wrong:
         lines += ["Against the baseline, every verdict is as it was.", ""]
     lines += _claims(document["claims"])
     runs = session["runs"]
