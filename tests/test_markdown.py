@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 from embinit.report.markdown import LARGEST, as_markdown
@@ -18,6 +19,14 @@ def test_hostile_text_is_only_text() -> None:
         assert set(re.findall(r"<(\w+)", text)) <= {"details", "summary"}
         rows = [line for line in text.splitlines() if line.startswith("| ")]
         assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}
+
+
+def test_an_address_in_a_claim_is_no_link() -> None:
+    """GitHub makes one of what begins with a scheme or with www; the text reads as it did."""
+    says = "see https://a.example/#x, www.b.example and HTTP://c.example"
+    text = as_markdown(make_document([make_claim("a", statement=says)]))
+    assert not re.search(r"(?i)://|www\.", text)
+    assert says in html.unescape(text).replace("\\", "")
 
 
 def test_faults_stand_first_and_nothing_is_too_large() -> None:

@@ -123,6 +123,9 @@ def _items(texts: Iterable[str]) -> list[str]:
 
 
 def _plain(text: object) -> str:
-    """``text`` on one line, of which nothing is read as Markdown, as HTML or as a mention."""
+    """``text`` on one line, of which nothing is read as Markdown, HTML, a mention or a link."""
     escaped = html.escape(clean(text), quote=False)
-    return re.sub(r"([\\`*_{}\[\]|~#@!])", r"\\\1", escaped)
+    # GitHub makes links of bare addresses, where it sees "://" or "www." as they are.
+    escaped = escaped.replace("://", ":&#47;&#47;")
+    escaped = re.sub(r"(?i)(www)\.", r"\1&#46;", escaped)
+    return re.sub(r"([\\`*_{}\[\]|~@!]|(?<!&)#)", r"\\\1", escaped)
