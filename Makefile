@@ -24,7 +24,7 @@ TIER ?= micro
 REFERENCE = reports/reference/$(TIER)
 BASELINE = $(patsubst %,--baseline %,$(wildcard $(REFERENCE)/verdicts.json))
 
-.PHONY: claims exploratory test lint docs build results bless mutations clean
+.PHONY: claims exploratory test test-nightly lint docs build results bless mutations clean
 
 claims: $(VENV)/installed
 	@# Status 1 says that a claim was refuted, which is a result; embinit check knows a fault.
@@ -36,8 +36,12 @@ claims: $(VENV)/installed
 exploratory: CLAIMS = claims/causes claims/modern claims/starts
 exploratory: claims
 
+# A file's tests share what one of them trained, so they stay in one process.
 test: $(VENV)/installed
-	$(BIN)/python -m pytest tests/ -n 2 $(ARGS)
+	$(BIN)/python -m pytest tests/ -n 2 --dist loadfile -m "not nightly" $(ARGS)
+
+test-nightly: $(VENV)/installed-nightly
+	EMBINIT_NIGHTLY=1 $(BIN)/python -m pytest tests/ -n 2 --dist loadfile $(ARGS)
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 """One thread a process as in training, checked shapes, no test that a busy machine can fail."""
 
+import os
 import sys
 from collections.abc import Iterator
 
@@ -13,7 +14,8 @@ import shape_checks
 shape_checks.install()
 
 torch.set_num_threads(1)
-settings.register_profile("embinit", deadline=None)
+settings.register_profile("embinit", deadline=None, max_examples=20)
+settings.register_profile("nightly", deadline=None, max_examples=100)
 settings.register_profile(
     "mutations",
     deadline=None,
@@ -21,9 +23,13 @@ settings.register_profile(
     database=None,
     phases=[Phase.explicit, Phase.generate],
 )
-settings.load_profile("embinit")
+settings.load_profile("nightly" if os.environ.get("EMBINIT_NIGHTLY") else "embinit")
 
 pytest_plugins = ["pytester"]
+# They import Ray, which the extra nightly brings.
+collect_ignore = (
+    [] if os.environ.get("EMBINIT_NIGHTLY") else ["test_ray_engine.py", "test_functions_on_ray.py"]
+)
 
 
 def homes_of_entries() -> dict[tuple[str, str], str]:

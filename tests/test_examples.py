@@ -32,8 +32,6 @@ def run(*command, cwd=ROOT, **environment):
 
 
 WITHOUT_TORCH = ("scikit_learn", "subprocess")
-NEEDS = {"scikit_learn": ("sklearn",), "trainer": ("transformers", "accelerate")}
-
 SMALL = {
     "pytorch": ("--embinit-max-seeds=5",),
     "llm_c_positions": ("--embinit-seeds=2",),
@@ -73,11 +71,10 @@ def installed(home):
     return [str(home / "src")]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("project", PROJECTS)
 def test_each_project_of_its_own_is_judged(project, tmp_path):
     """Two of them where torch can't be loaded; controls that could tell come out as they should."""
-    for needed in NEEDS.get(project, ()):
-        pytest.importorskip(needed)
     ignored = shutil.ignore_patterns(".embinit", "reports")
     home = shutil.copytree(EXAMPLES / project, tmp_path / project, ignore=ignored)
     if project in SHORTER:

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-pytest.importorskip("ray", reason="the cluster engine needs Ray: pip install 'embinit[ray]'")
-
 from embinit.runs.store import Store
+
+pytestmark = pytest.mark.nightly
 
 HELPER = "SCALE = 2\n"
 CLAIMS = """

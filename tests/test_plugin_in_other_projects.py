@@ -275,12 +275,12 @@ SIGNS = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("plugin", BESIDE)
 def test_claims_are_judged_beside_other_plugins(
     pytester: pytest.Pytester, plugin: str, store: Path, judged: dict
 ) -> None:
     """Their options keep their meaning, and ours theirs: the verdicts are the same with each."""
-    pytest.importorskip(plugin)
     write_claims(pytester.path)
     # Coverage would meet one that measures this test.
     whole = plugin == "pytest_cov"

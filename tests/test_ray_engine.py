@@ -16,8 +16,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("ray", reason="the cluster engine needs Ray: pip install 'embinit[ray]'")
-
 from embinit.errors import InputError
 from embinit.papers.kim2024.experiments import experiments
 from embinit.runs import ray_engine
@@ -26,6 +24,8 @@ from embinit.runs.ray_engine import RaySession, connect, disconnect, work
 from embinit.runs.store import Store
 from embinit.specs import Cut, RunSpec
 
+pytestmark = pytest.mark.nightly
+
 CLAIMS = """
 from dataclasses import replace
 
@@ -33,7 +33,6 @@ import embinit.runs.plan
 from embinit.claims.definitions import Family, claim
 from embinit.specs import Cut
 from embinit.papers.kim2024.experiments import experiments
-
 MINE = Family("mine/finding", {"micro": 2})
 embinit.runs.plan.FEW_ARMS = 0  # a cohort for each seed, so that every node gets one
 

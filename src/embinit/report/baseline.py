@@ -126,7 +126,7 @@ def faults_of_session(document: Document) -> list[str]:
 
 
 def size_in_margins(given: str) -> float:
-    """How many margins a difference may move, as ``--fail-on`` says it: ``moved=2``, or ``moved``.
+    """How many margins a difference may move, as an option says it: ``moved=2``, or ``moved``.
 
     Raises:
         InputError: It says anything else.
