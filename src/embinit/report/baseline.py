@@ -248,7 +248,7 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> N
             kept where there is no baseline yet.
 
     Raises:
-        InputError: A control misbehaved, the session is unfinished, nothing was run, or
+        InputError: A control misbehaved, the session is unfinished, no claim was run, or
             ``verdicts.json`` is missing. With ``keep`` also where the replaced baseline has another
             tier; without ``anyway`` also then, and where it has claims that the new one lacks:
             nothing would guard those any longer.
@@ -261,8 +261,10 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> N
         raise InputError(f"not blessed: {'; '.join(lacking)}; run pytest claims/ again")
     if wrong := wrong_controls(document):
         raise InputError(f"not blessed: {'; '.join(wrong)}")
-    if not any(claim["verdict"] != "NOT RUN" for claim in document["claims"]):
-        raise InputError(f"not blessed: nothing in {report} was run")
+    judged = [claim for claim in document["claims"] if claim["verdict"] != "NOT RUN"]
+    if all(claim["control"] for claim in judged):
+        what = "no claim but controls" if judged else "nothing"
+        raise InputError(f"not blessed: {what} in {report} was run")
     of_session = past.line_of(document)
     blessed: dict[str, Any] = {
         "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
