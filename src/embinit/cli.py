@@ -29,6 +29,7 @@ from embinit import __version__
 from embinit.claims.paired_tests import VERDICTS
 from embinit.commands import add_commands, register, status_of, with_target, write_file
 from embinit.compare_command import add_compare
+from embinit.data.outside import finite
 from embinit.errors import (
     InputError,
     OutputError,
@@ -133,7 +134,7 @@ def _add_check(commands: Any) -> None:
     check.add_argument("--baseline", type=Path, help="the verdicts.json to compare with")
     check.add_argument(
         "--since",
-        type=float,
+        type=finite,
         metavar="SECONDS",
         help="refuse a session that began before this time, in seconds since the epoch "
         "(date +%%s): it is an earlier one's document",
