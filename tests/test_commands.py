@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -12,8 +13,11 @@ from pathlib import Path
 import pytest
 
 import embinit
+from builders import make_function_run, make_result
 from embinit import cli
 from embinit.commands import STARTER, with_target
+from embinit.errors import printable
+from embinit.runs.store import Store
 
 SOURCE = str(Path(embinit.__file__).parents[1])
 
@@ -79,6 +83,126 @@ def test_a_store_is_listed_shown_and_pruned(project, capsys):
     assert cli.main(["runs", "--prune", "30", store]) == 0
     assert f"{len(told) - 1} left" in capsys.readouterr().out
     assert cli.main(["runs", "--store", str(project / "nowhere")]) == 4
+
+
+HOSTILE = "a\x1b[2J\u202eb\x9b"
+
+
+def kept_function(code="c0de", seed=0, finished="2031-01-01T00:00:00+00:00", **changes):
+    """The result of a function's run."""
+    run = make_function_run()
+    recipe = dataclasses.replace(run.training, code=code)
+    run = dataclasses.replace(run, seed=seed, training=recipe)
+    changes.setdefault("provenance", {"finished": finished})
+    return dataclasses.replace(make_result(run, score=1.0), **changes)
+
+
+def told(capsys, *arguments):
+    """What ``embinit runs`` prints, in lines, after its status."""
+    status = cli.main(["runs", *map(str, arguments)])
+    out = capsys.readouterr()
+    text = out.out + out.err
+    assert printable(text) == text
+    return status, text.splitlines()
+
+
+def test_runs_of_old_code_are_told_apart(tmp_path, capsys):
+    """Two runs of one arm and seed looked alike, and stood where their hashes do."""
+    store = Store(tmp_path)
+    for number, (code, seed, year) in enumerate(
+        [("new", 1, 2032), ("old", 0, 2031), ("new", 0, 2032), ("old", 1, 2033)]
+    ):
+        store.put(f"{number}b", kept_function(code, seed, f"{year}-01-01"))
+    status, lines = told(capsys, "--store", tmp_path)
+    assert status == 0
+    ends = [(line.split("seed ")[1][0], line.rpartition("  ")[2]) for line in lines[:-1]]
+    current = [("0", "current code"), ("1", "current code")]
+    assert ends == [*current, ("0", "older code"), ("1", "older code")]
+    assert lines[0].startswith("1b  2031-01-01  ")
+    assert lines[-1] == f"4 runs in {tmp_path}, 2 of older code"
+
+
+def test_a_failed_run_is_shown_by_its_key(tmp_path, capsys):
+    """The list printed a key that the command then did not know."""
+    store = Store(tmp_path)
+    run = kept_function(seed=3).spec
+    store.tell_failure("ab12", "s", "no room", 'Traceback\n  File "f.py"\nnone', run)
+    store.put("ab34", kept_function(measures={}, failure="the loss is no number"))
+    _, lines = told(capsys, "--store", tmp_path)
+    assert [line.split("  ")[2:] for line in lines[:-1]] == [
+        [run.data.task, "a", "seed 0", "the loss is no number"],
+        [run.data.task, "a", "seed 3", "failed: no room"],
+    ]
+    status, shown = told(capsys, "ab12", "--store", tmp_path)
+    assert (status, shown[1:]) == (0, ["Traceback", '  File "f.py"', "none"])
+    _, shown = told(capsys, "ab3", "--store", tmp_path)
+    assert json.loads("\n".join(shown))["failure"] == "the loss is no number"
+    assert told(capsys, "cd", "--store", tmp_path)[0] == 4
+
+
+def test_what_is_in_a_store_moves_no_terminal(tmp_path, capsys):
+    """Texts of records, of failures, and names of files; told() looks at each character."""
+    root = tmp_path / HOSTILE
+    store = Store(root)
+    store.put("ab12", kept_function(failure=HOSTILE + "\n", provenance={"finished": HOSTILE}))
+    store.tell_failure("cd34", "s", HOSTILE, HOSTILE, kept_function(code=HOSTILE).spec)
+    (root / "runs/ab" / os.fsdecode(b"ab\xff.json")).write_text("{}")
+    (root / f"runs/ab/ab{HOSTILE}.json").write_text("{}")
+    for arguments in ((), ("ab",), ("cd34",)):
+        status, lines = told(capsys, *arguments, "--store", root)
+        assert (status, "\\u001b[2J" in "".join(lines)) == (0, True)
+    assert told(capsys, HOSTILE, "--store", root)[0] == 4
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", '{"record": 5}', "[" * 99_999, "null", "arguments", "directory"]
+)
+def test_a_damaged_record_is_a_line(tmp_path, content, capsys):
+    """JSONDecodeError, TypeError, KeyError, RecursionError and IsADirectoryError escaped."""
+    store = Store(tmp_path)
+    path = store.path("ab12")
+    if content == "arguments":
+        run = make_function_run()
+        odd = dataclasses.replace(run, training=dataclasses.replace(run.training, arguments="{"))
+        store.put("ab12", dataclasses.replace(kept_function(), spec=odd))
+    elif content == "directory":
+        path.mkdir(parents=True)
+    else:
+        path.parent.mkdir()
+        path.write_text(content)
+    (tmp_path / "failures/cd34.json").write_text(content)
+    before = sorted(tmp_path.rglob("*"))
+    for arguments in ((), ("ab",)):
+        status, lines = told(capsys, *arguments, "--store", tmp_path)
+        assert status == 0
+        assert lines[0].startswith("ab12  run record ")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("days", ["nan", "inf", "1e400", "x"])
+def test_days_that_are_none_are_refused(tmp_path, days, capsys):
+    Store(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["runs", "--store", str(tmp_path), "--prune", days])
+    assert ended.value.code == 4
+
+
+def test_pruning_tells_what_it_cant_remove(tmp_path, capsys):
+    """A directory in a record's place ended it with a traceback."""
+    store = Store(tmp_path)
+    store.put("ab12", kept_function())
+    store.path("ab34").mkdir()
+    store.tell_failure("cd34", "s", "no", "", kept_function().spec)
+    assert told(capsys, "--store", tmp_path, "--prune", "-1")[0] == 4
+    assert told(capsys, "--store", tmp_path, "--prune", "1e300")[1] == [
+        "0 runs removed, 1 failures and damaged records; 2 left"
+    ]
+    os.utime(store.path("ab12"), (1, 1))
+    os.utime(store.path("ab34"), (1, 1))
+    status, lines = told(capsys, "--store", tmp_path, "--prune", "1")
+    assert status == 7
+    assert "1 files can't be removed: " in lines[0]
+    assert not store.path("ab12").exists()
 
 
 def test_what_is_no_folder_and_no_paper_is_told(project):

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from embinit.cli import main
 from embinit.data import files
 from embinit.data.schema import mismatch
-from embinit.errors import InputError, Status, printable
+from embinit.errors import InputError, OutputError, Status, printable
 from embinit.report import baseline, load_schema, past, render, write_report
 
 REFERENCE = Path(__file__).parents[1] / "reports/reference/micro/verdicts.json"
@@ -251,6 +251,10 @@ def test_an_unfinished_session_never_replaces_a_whole_one(tmp_path, capsys):
         baseline.bless(tmp_path, tmp_path / "to")
     assert write_report(SMALL, {}, tmp_path) == first
     before = contents(tmp_path)
+    (tmp_path / "unfinished").symlink_to(tmp_path.parent)
+    with pytest.raises(OutputError, match="unfinished is a link that leads out of the report"):
+        write_report(part, {}, tmp_path)
+    (tmp_path / "unfinished").unlink()
     for document in (part, broke):
         assert write_report(document, {}, tmp_path) == tmp_path / "unfinished/index.html"
         assert contents(tmp_path) == before
@@ -302,3 +306,85 @@ def test_a_page_is_escaped_as_a_whole():
     document = copy.deepcopy(SMALL)
     document["session"]["command"] = HOSTILE
     assert printable(page := render(document, {})) == page
+
+
+def obstruct(path: Path, what: str) -> None:
+    """Puts something into a file's place that is none."""
+    if what == "directory":
+        path.mkdir()
+    elif what == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(path if what == "loop" else "/dev/zero")
+
+
+@pytest.mark.parametrize("what", ["directory", "pipe", "loop", "device"])
+@pytest.mark.parametrize("whose", ["own", "baseline"])
+def test_a_history_costs_no_report(tmp_path, what, whose):
+    """It did, or was waited for. What can't be read is left, and not replaced by one line."""
+    own, other = tmp_path / "own", tmp_path / "baseline"
+    for folder in (own, other):
+        folder.mkdir()
+    obstruct(tmp_path / whose / past.NAME, what)
+    before = (tmp_path / whose / past.NAME).lstat()
+    with pytest.warns(past.DamagedHistoryWarning, match=rf"{past.NAME} can't be read .*left as it"):
+        page = write_report(SMALL, {}, own, [other / past.NAME])
+    assert page.exists()
+    assert baseline.read(own / "verdicts.json")["claims"]
+    assert (tmp_path / whose / past.NAME).lstat().st_ino == before.st_ino
+
+
+def test_bad_lines_of_a_history_are_one_warning(tmp_path):
+    """20,000 of them gave 11 MB of warnings."""
+    write_report(SMALL, {}, tmp_path)
+    with (tmp_path / past.NAME).open("a") as file:
+        file.write("{\n" * 2001)
+    with pytest.warns(past.DamagedHistoryWarning) as told:
+        assert len(past.read([tmp_path / past.NAME])) == 1
+    [warning] = told
+    assert "line 2, is no session" in str(warning.message)
+    assert "and so are 2,000 more lines" in str(warning.message)
+
+
+def test_a_journal_that_is_none_is_not_waited_for(tmp_path):
+    """A pipe is removed, as what is no journal is; nothing it leads to is."""
+    os.mkfifo(tmp_path / files.JOURNAL)
+    files.finish_writing(tmp_path)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_journal_that_cant_be_read_now_is_left(tmp_path, monkeypatch):
+    """It was removed, and half of the files stayed those of the earlier report."""
+    (tmp_path / ".a.x").write_text("new")
+    (tmp_path / files.JOURNAL).write_text('{"a": ".a.x"}')
+
+    def refuse(_):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "read_bytes", refuse)
+        files.finish_writing(tmp_path)
+    assert (tmp_path / files.JOURNAL).exists()
+    files.finish_writing(tmp_path)
+    assert (tmp_path / "a").read_text() == "new"
+
+
+def test_controls_alone_are_not_blessed(tmp_path):
+    """A baseline of them would guard no claim."""
+    document = copy.deepcopy(WHOLE)
+    for claim in document["claims"]:
+        if not claim["control"]:
+            claim["verdict"] = "NOT RUN"
+    write_report(document, {}, tmp_path)
+    with pytest.raises(InputError, match="not blessed: no claim but controls in"):
+        baseline.bless(tmp_path, tmp_path / "to")
+
+
+@pytest.mark.parametrize("since", ["nan", "1e400", "-inf", "soon"])
+def test_a_time_that_is_none_is_refused(tmp_path, since, capsys):
+    """int() raises other errors for it."""
+    write_report(SMALL, {}, tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["check", str(tmp_path / "verdicts.json"), f"--since={since}"])
+    assert ended.value.code == Status.UNUSABLE
+    assert f"invalid finite value: {since!r}" in capsys.readouterr().err

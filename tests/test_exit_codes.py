@@ -18,6 +18,7 @@ from embinit import cli
 from embinit.errors import Status
 from embinit.report import baseline, load_schema
 from embinit.runs.functions import TRAININGS
+from embinit.runs.results import moment
 
 ROOT = Path(__file__).parents[1]
 CLAIMS = """
@@ -477,3 +478,24 @@ def test_make_claims_goes_by_the_statuses():
     [recipe] = re.findall(r"^claims:.*?\n\n", (ROOT / "Makefile").read_text(), re.M | re.S)
     assert "|| [ $$? -eq 1 ]; } &&" in recipe
     assert "--since $$since" in recipe
+
+
+@pytest.mark.parametrize("option", ["store", "report-dir", "baseline", "data-dir"])
+@pytest.mark.parametrize("name", ["x" * 300, "~nobodyhere/x"])
+def test_a_folder_that_cant_be_looked_up_is_one_line(pytester, option, name):
+    """It was an INTERNALERROR with a traceback."""
+    pytester.makepyfile(test_claims=CLAIMS)
+    done = pytester.runpytest_inprocess(f"--embinit-{option}={name}", "-p", "no:randomly")
+    assert done.ret == Status.UNUSABLE
+    [line] = [line for line in done.errlines if line]
+    assert line.startswith(f"ERROR: --embinit-{option}")
+
+
+def test_a_clock_of_no_year_is_no_traceback(session, pytester):
+    """No date has the year 318857."""
+    (pytester.path / "conftest.py").write_text(BACKWARDS.replace("real() - 86400", "1e13"))
+    done, document = session(CLAIMS, "--embinit-replace-report")
+    assert done.ret == Status.IN_ORDER
+    assert document["session"]["started"]
+    assert moment(1e13) == "9999-12-31T23:59:59+00:00"
+    assert moment(-1.0).startswith("1970-01-01")

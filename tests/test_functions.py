@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import math
 import os
@@ -124,7 +125,9 @@ def test_what_gives_no_numbers_is_a_failure_of_its_run(session, function, said):
         raise AssertionError(reason)
     assert not list(session.store)
     run = arms_of(function).run("high", 0)
-    assert session.store.failure(session.key(run)) == reason
+    kept = session.store.failure(session.key(run))
+    every = "seeds 0, 1, 2 and 3 more"
+    assert reason == f"arm 'high', {every}, and arm 'low', {every}: {kept}"
 
 
 @pytest.mark.parametrize(
@@ -477,3 +480,29 @@ def test_a_papers_claims_name_the_extra_that_they_need(tmp_path):
         assert ran.returncode == status, ran.stdout + ran.stderr
         assert wanted in ran.stdout + ran.stderr
         assert "Traceback" not in ran.stdout + ran.stderr
+
+
+def test_a_record_that_cant_be_read_now_is_its_claims_failure(session, monkeypatch):
+    """It was trained again over a good record. Other claims are none the worse."""
+    experiment = arms_of(returns({"score": 1.0}))
+    runs = [experiment.run("high", seed) for seed in range(2)]
+    session.ensure_planned(runs)
+    path = session.store.path(session.key(runs[0]))
+    before = path.read_bytes()
+    later = Session(session.store, None, "cpu")
+
+    def refuse(name, *_):
+        if name == path:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return before
+
+    monkeypatch.setattr("embinit.runs.store.read_bytes", refuse)
+    later.ensure_planned(runs[:1])
+    assert later.trained == 0
+    [told] = later.failures(runs)
+    assert told.startswith("arm 'high', seed 0: run record ")
+    assert "can't be read (Input/output error)" in told
+    assert later.problem(runs[0]) == later.failure(runs[0])
+    monkeypatch.undo()
+    assert path.read_bytes() == before
+    assert later.result(runs[1]) is not None

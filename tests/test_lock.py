@@ -377,3 +377,13 @@ def test_our_own_claims_stand_as_they_are_registered(paper):
                 assert standing.state in ("afterwards", "beforehand"), told
                 left.discard(claim_key(case))
     assert left == set()
+
+
+@pytest.mark.parametrize("leads", ["nowhere", "claims.lock", "/dev/zero", "."])
+def test_a_lock_that_leads_nowhere_is_told(tmp_path, leads):
+    """It counted as none, so that its claims were decided by whatever they said by then."""
+    (tmp_path / "claims.lock").symlink_to(leads)
+    lock = lock_beside(tmp_path / "test_mine.py")
+    assert lock.path == tmp_path / "claims.lock"
+    with pytest.raises(InputError, match=r"claims\.lock can't be read: .*; restore it, or remove"):
+        _ = lock.document

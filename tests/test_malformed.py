@@ -384,7 +384,7 @@ def test_json_from_outside_has_no_nan_and_bounded_size(tmp_path, monkeypatch):
         with pytest.raises(InputError, match=r"a\.json is no JSON.*mend it"):
             outside.read_json(path, "mend it")
     monkeypatch.setattr(outside, "MOST_JSON_BYTES", 4)
-    with pytest.raises(InputError, match=r"a\.json is larger"):
+    with pytest.raises(InputError, match=r"a\.json can't be read: it is larger"):
         outside.read_json(path)
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
+import dataclasses
 import errno
 import hashlib
+import io
 import json
 import math
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -20,8 +24,30 @@ from builders import make_experiment, make_result
 from embinit.data import files
 from embinit.data.files import write_atomically
 from embinit.errors import InputError, OutputError
-from embinit.runs.results import RunResult
-from embinit.runs.store import DamagedRecordWarning, Store, UnknownKindWarning
+from embinit.runs.progress import Runs, marks, sweep
+from embinit.runs.results import RunName, RunResult
+from embinit.runs.store import (
+    DamagedRecordWarning,
+    Store,
+    UnknownKindWarning,
+    UnreadableRecordError,
+    UnreadableRecordWarning,
+)
+
+
+@pytest.fixture
+def in_time():
+    """Ends a test that waits for a pipe, which takes no time where none does."""
+
+    def late(*_):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(30)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 RUN = make_experiment().run("xavier", 0)
@@ -236,15 +262,15 @@ def test_a_record_with_a_valid_checksum_and_no_sense_is_set_aside(tmp_path, chan
     assert store.get("ab12") == scored(bleu=2.0)
 
 
-@pytest.mark.parametrize("what", ["nested", "directory", "loop"])
-def test_what_is_no_file_of_json_is_set_aside(tmp_path, what):
-    """RecursionError, IsADirectoryError and OSError escaped."""
+@pytest.mark.parametrize("what", ["pipe", "directory", "loop"])
+def test_what_is_no_file_is_set_aside(tmp_path, what, in_time):
+    """IsADirectoryError and OSError escaped, and a pipe was waited for."""
     store = Store(tmp_path)
     store.put("ab12", scored(bleu=1.0))
     path = store.path("ab12")
     path.unlink()
-    if what == "nested":
-        path.write_text("[" * 99_999)
+    if what == "pipe":
+        os.mkfifo(path)
     elif what == "directory":
         path.mkdir()
     else:
@@ -327,3 +353,168 @@ def test_a_rename_is_made_durable(tmp_path, monkeypatch):
     monkeypatch.setattr(files.os, "fsync", lambda handle: (synced.append(handle), real(handle)))
     write_atomically(tmp_path / "a", "b")
     assert len(synced) == 2
+
+
+PASSING = [
+    *(OSError(code, os.strerror(code)) for code in (errno.EMFILE, errno.EIO, errno.ESTALE)),
+    *(OSError(code, os.strerror(code)) for code in (errno.EINTR, errno.ENOMEM, errno.EACCES)),
+    MemoryError(),
+]
+
+
+def fail_to_open(monkeypatch, path, error):
+    """Lets every attempt to open a file raise ``error``."""
+    real = builtins.open
+
+    def refuse(file, *arguments, **options):
+        if str(file) == str(path):
+            raise error
+        return real(file, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "open", refuse)
+    monkeypatch.setattr(io, "open", refuse)
+
+
+@pytest.mark.parametrize("error", PASSING, ids=repr)
+def test_a_record_that_cant_be_read_now_stays(tmp_path, monkeypatch, error):
+    """It was called damaged, moved away, trained again, and removed by the next pruning."""
+    store = Store(tmp_path)
+    store.put("ab12", scored(bleu=1.0))
+    before = store.path("ab12").read_bytes()
+    with monkeypatch.context() as patch:
+        fail_to_open(patch, store.path("ab12"), error)
+        with pytest.raises(UnreadableRecordError, match=r"ab12\.json can't be read .*may be whole"):
+            store.get("ab12", RUN)
+        assert "ab12" in store
+        [(path, told)] = store.verify()
+        assert path == store.path("ab12")
+        assert told.startswith("can't be read (")
+        with pytest.warns(UnreadableRecordWarning, match="ab12"):
+            assert not [*store.results(["ab12"])]
+    assert [each.name for each in store.path("ab12").parent.iterdir()] == ["ab12.json"]
+    assert store.path("ab12").read_bytes() == before
+    assert store.get("ab12", RUN) == scored(bleu=1.0)
+
+
+def test_a_process_without_free_descriptors_sets_nothing_aside(tmp_path):
+    """As when a training function leaves files open, with the limit that it then meets."""
+    store = Store(tmp_path)
+    store.put("ab12", scored(bleu=1.0))
+    least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = os.open(tmp_path, os.O_RDONLY)
+    os.close(used)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used, most))
+    try:
+        with pytest.raises(UnreadableRecordError, match="Too many open files"):
+            store.get("ab12")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (least, most))
+    assert store.get("ab12") == scored(bleu=1.0)
+
+
+@pytest.mark.parametrize("content", ["[" * 99_999, "x"], ids=["deep", "large"])
+def test_what_was_not_read_whole_is_not_set_aside(tmp_path, monkeypatch, content):
+    """A stack that is nearly spent raises the same as a text that is nested too deeply."""
+    store = Store(tmp_path)
+    store.path("ab12").parent.mkdir()
+    store.path("ab12").write_text(content)
+    if content == "x":
+        with store.path("ab12").open("r+b") as file:
+            file.truncate(1 << 36)  # a hole, which takes no room
+    with pytest.raises(UnreadableRecordError, match=r"ab12.*(RecursionError|larger than 64 MiB)"):
+        store.get("ab12")
+    assert store.path("ab12").exists()
+
+
+def test_a_result_that_could_not_be_read_back_is_not_kept(tmp_path, monkeypatch):
+    """It would be trained again and again."""
+    monkeypatch.setattr("embinit.runs.store.MOST_JSON_BYTES", 1000)
+    with pytest.raises(ValueError, match="are the most"):
+        Store(tmp_path).put("ab12", dataclasses.replace(scored(bleu=1.0), outputs=("x" * 999,)))
+
+
+@pytest.mark.parametrize("rewritten", [{"key": "ab34"}, {"key": None}, {"key_checksum": None}])
+def test_another_runs_record_is_refused(tmp_path, rewritten):
+    """By its key's checksum, and where that is gone by the spec: its numbers are another arm's."""
+    other = dataclasses.replace(RUN, seed=9)
+    store = Store(tmp_path)
+    store.put("ab12", dataclasses.replace(scored(bleu=2.0), spec=other))
+    envelope = json.loads(store.path("ab12").read_text()) | {"key": "ab34"} | rewritten
+    whole = {name: value for name, value in envelope.items() if value is not None}
+    store.path("ab34").write_text(json.dumps(whole))
+    with pytest.warns(DamagedRecordWarning, match="it is the record of another run"):
+        assert store.get("ab34", RUN) is None
+    assert store.get("ab12", other).measures == {"bleu": 2.0}
+
+
+def test_a_store_leads_nowhere_else(tmp_path, capsys):
+    """Pruning removed the files of whatever directory a link in the store named."""
+    from embinit.cli import main
+
+    store = Store(tmp_path / "store")
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "notes.json").write_text("{}")
+    (mine / "1.json").write_text("{}")
+    for place in ("runs/yy", "sessions", "failures", "runs"):
+        path = store.root / place
+        if path.is_dir():
+            path.rename(tmp_path / place)
+        path.symlink_to(mine)
+        assert main(["runs", "--store", str(store.root), "--prune", "0"]) == 4
+        assert "is a link that leads out of it" in capsys.readouterr().err
+        with pytest.raises(InputError, match="is a link that leads out of it"):
+            Store(store.root)
+        sweep(store.root / "sessions")
+        path.unlink()
+        if (tmp_path / place).is_dir():
+            (tmp_path / place).rename(path)
+    assert sorted(each.name for each in mine.iterdir()) == ["1.json", "notes.json"]
+
+
+@pytest.mark.parametrize("what", ["pipe", "device", "directory", "9" * 6000])
+def test_a_format_that_is_no_file_is_told(tmp_path, what, in_time):
+    """A pipe was waited for, and int() refuses so many digits by itself."""
+    store = Store(tmp_path)
+    path = store.root / "format"
+    path.unlink()
+    if what == "pipe":
+        os.mkfifo(path)
+    elif what == "device":
+        path.symlink_to("/dev/zero")
+    elif what == "directory":
+        path.mkdir()
+    else:
+        path.write_text(what)
+    with pytest.raises(InputError, match=r"its file format (can't be read|should hold 1)"):
+        Store(tmp_path)
+
+
+def test_nothing_in_a_store_is_waited_for(tmp_path, in_time):
+    """Neither failures nor marks nor plans."""
+    store = Store(tmp_path)
+    for name in ("failures/ab12.json", "sessions/1.json", "sessions/plan-1-1.json"):
+        os.mkfifo(tmp_path / name)
+    assert store.failure("ab12") is None
+    assert store.failures() == []
+    assert marks(tmp_path / "sessions") == {}
+    assert Runs(tmp_path / "sessions", 1).look() is None
+
+
+def test_a_failure_is_kept_with_its_run(tmp_path):
+    """Its arm and seed, its traceback, and when it was; an older version's has its reason alone."""
+    store = Store(tmp_path)
+    store.tell_failure("ab12", "s", "no", "Traceback", RUN)
+    (tmp_path / "failures/ab34.json").write_text('{"session": "s", "reason": "old"}')
+    (tmp_path / "failures/ab56.json").write_text("[" * 99_999)
+    new, old = store.failures()
+    assert (new.key, new.reason, new.details, new.run) == (
+        "ab12",
+        "no",
+        "Traceback",
+        RunName.of(RUN),
+    )
+    assert new.when
+    assert (old.reason, old.details, old.run) == ("old", "", None)
+    assert store.failure("ab12", "s") == "no"
+    assert store.failure("ab12", "t") is None

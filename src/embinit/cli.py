@@ -29,6 +29,7 @@ from embinit import __version__
 from embinit.claims.paired_tests import VERDICTS
 from embinit.commands import add_commands, add_fail_on, register, status_of, with_target, write_file
 from embinit.compare_command import add_compare
+from embinit.data.outside import finite
 from embinit.errors import (
     InputError,
     OutputError,
@@ -128,7 +129,7 @@ def _add_check(commands: Any) -> None:
     add_fail_on(check)
     check.add_argument(
         "--since",
-        type=float,
+        type=finite,
         metavar="SECONDS",
         help="refuse a session that began before this time, in seconds since the epoch "
         "(date +%%s): it is an earlier one's document",

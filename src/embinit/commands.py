@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import datetime
 import importlib.util
-import json
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from embinit.errors import InputError, OutputError, Status
-
-if TYPE_CHECKING:
-    from embinit.runs.results import RunResult
-    from embinit.runs.store import Store
+from embinit.runs_command import add_runs
 
 
 def add_commands(commands: Any) -> None:
@@ -30,7 +24,7 @@ def add_commands(commands: Any) -> None:
     _add_register(commands)
     _add_summary(commands)
     _add_new(commands)
-    _add_runs(commands)
+    add_runs(commands)
 
 
 def with_target(arguments: Sequence[str]) -> list[str]:
@@ -261,59 +255,6 @@ def _new(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _add_runs(commands: Any) -> None:
-    runs = commands.add_parser("runs", help="what a store has: lists, shows or prunes it")
-    runs.add_argument("key", nargs="?", help="show the runs whose keys begin so")
-    runs.add_argument("--store", type=Path, default=Path(".embinit/store"))
-    runs.add_argument(
-        "--prune",
-        type=float,
-        metavar="DAYS",
-        help="remove runs that were finished more than DAYS ago, failures and damaged records",
-    )
-    runs.set_defaults(run=_runs)
-
-
-def _runs(parsed: argparse.Namespace) -> int:
-    from embinit.runs.store import Store
-
-    if not (parsed.store / "runs").is_dir():
-        raise InputError(f"{parsed.store} is no store of runs; name one with --store")
-    store = Store(parsed.store, write=parsed.prune is not None)
-    if parsed.prune is not None:
-        return _prune(store, parsed.prune)
-    keys = [key for key in store if key.startswith(parsed.key or "")]
-    if parsed.key:
-        if not keys:
-            raise InputError(f"{parsed.store} has no run whose key begins with {parsed.key!r}")
-        for key in keys:
-            print(json.dumps(json.loads(store.path(key).read_bytes())["record"], indent=1))
-        return 0
-    for key in keys:
-        result = store.get(key)
-        print(f"{key[:12]}  " + ("of a kind that is not installed here" if result is None else
-                                 _line(result)))  # fmt: skip
-    for key, reason in _failures(store):
-        print(f"{key[:12]}  failed: {reason}")
-    print(f"{len(keys)} runs in {store.root}")
-    return 0
-
-
-def _line(result: RunResult) -> str:
-    spec = result.spec
-    arm = getattr(spec.training, "label", None) or spec.table.init
-    measures = ", ".join(f"{name} {value:.4g}" for name, value in [*result.measures.items()][:4])
-    failure = f", {result.failure}" if result.failure else ""
-    finished = str(result.provenance.get("finished", ""))[:10]
-    return f"{finished}  {spec.data.task}  {arm}  seed {spec.seed}  {measures}{failure}"
-
-
-def _failures(store: Store) -> Iterator[tuple[str, str]]:
-    for path in sorted((store.root / "failures").glob("*.json")):
-        if (reason := store.failure(path.stem)) is not None:
-            yield path.stem, reason
-
-
 def write_file(path: Path, content: str) -> None:
     """Writes a file that the user asked for.
 
@@ -326,17 +267,3 @@ def write_file(path: Path, content: str) -> None:
         write_atomically(path, content)
     except OSError as error:
         raise OutputError(f"{path} can't be written: {error.strerror or error}") from None
-
-
-def _prune(store: Store, days: float) -> int:
-    if not days >= 0:
-        raise InputError(f"--prune {days}: give a number of days, 0 or more")
-    oldest = time.time() - datetime.timedelta(days=days).total_seconds()
-    old = [path for path in store.root.glob("runs/*/*.json") if path.stat().st_mtime < oldest]
-    broken = [*store.root.glob("runs/*/*.damaged"), *store.root.glob("failures/*.json")]
-    for path in (*old, *broken):
-        path.unlink(missing_ok=True)
-    print(
-        f"{len(old)} runs removed, {len(broken)} failures and damaged records; {len([*store])} left"
-    )
-    return 0

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import datetime
 import html
 import time
 from collections.abc import Mapping, Sequence
@@ -27,7 +26,7 @@ from embinit.report.baseline import read
 from embinit.report.page import figure, headline
 from embinit.report.verdict_table import verdict_lines
 from embinit.report.verdicts import add_holm, claim_entry, locks_of
-from embinit.runs.results import device_name, versions
+from embinit.runs.results import device_name, moment, versions
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 
@@ -202,13 +201,12 @@ def judge_all(
     keys = {key for entry in entries for each in entry["comparisons"] for key in each["runs"]}
     runs = {
         key: Run(key, label(result.spec), result)
-        for key in sorted(keys)
-        if (result := session.store.get(key)) is not None
+        for key, result in session.store.results(sorted(keys))
     }
     locks = locks_of(entries)
     about = {
         **({"locks": locks} if locks else {}),
-        "started": datetime.datetime.fromtimestamp(started, datetime.UTC).isoformat(),
+        "started": moment(started),
         "wall_seconds": round(time.time() - started, 1),
         "tier": tier,
         "device": device_name(device),

@@ -272,7 +272,7 @@ def judge(
             case.settled,
         )
     wanted = dict.fromkeys(run for each in decisions for run in each.comparison.runs())
-    failures = tuple(sorted({told for run in wanted if (told := _failure(run, session))}))
+    failures = tuple(session.failures(wanted))
     if failures:
         decisions = _undecided(case, failures)
     failures += tuple(dict.fromkeys(each.reason for each in decisions if each.failed))
@@ -294,13 +294,6 @@ def broken(case: Case, error: Exception, max_seeds: int | None = None) -> Judgem
 def _undecided(case: Case, reasons: Sequence[str]) -> list[Decision]:
     reason = "; ".join(reasons)
     return [Decision(open_, None, (), (), reason, case.alpha) for open_ in case.comparisons]
-
-
-def _failure(run: RunSpec, session: Session) -> str | None:
-    try:
-        return session.failure(run)
-    except InputError:
-        return None
 
 
 def _problems(case: Case, session: Session) -> set[str]:

@@ -13,6 +13,7 @@ import hashlib
 import inspect
 import json
 import math
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +31,7 @@ from embinit.claims.noise_floor import FIRST_SEED, rounded_up
 from embinit.claims.paired_tests import Spread
 from embinit.claims.registration import SPREAD_SCHEMA, digest_of
 from embinit.data.files import write_atomically
-from embinit.data.outside import read_json
+from embinit.data.outside import read_bytes, read_json, reading
 from embinit.data.schema import check_document
 from embinit.errors import InputError, OutputError
 from embinit.specs import RunSpec, canonical
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 NAME = "claims.lock"
 SCHEMA_VERSION = 1
 SECTIONS = ("noise_floors", "differences", "claims")
+MEND = "restore it, or remove it and write it anew with embinit register"
+"""What to do about a lock that can't be read."""
+
 ROOT_MARKS = ("pyproject.toml", "pytest.ini", "setup.cfg", "tox.ini", ".git")
 """A folder that has one of these is a project's root."""
 
@@ -119,28 +123,32 @@ class Lock:
         Raises:
             InputError: The file is no lock, or one of a newer embinit.
         """
-        mend = "restore it, or remove it and write it anew with embinit register"
-        if not self.path.exists():
+        if not self.exists:
             return {name: {} for name in SECTIONS}
-        document = read_json(self.path, mend)
+        document = read_json(self.path, MEND)
         version = document.get("schema_version") if isinstance(document, dict) else None
         if type(version) is int and version != SCHEMA_VERSION:
             raise InputError(
                 f"{self.path} has schema version {version}, and this embinit knows "
                 f"{SCHEMA_VERSION}; use the embinit that wrote it"
             )
-        check_document(self.path, document, SCHEMA, "lock of claims", mend)
+        check_document(self.path, document, SCHEMA, "lock of claims", MEND)
         return {name: document[name] for name in SECTIONS}
 
     @property
     def exists(self) -> bool:
-        """Whether the file is there."""
-        return self.path.is_file()
+        """Whether something is there, be it a link that leads nowhere."""
+        return os.path.lexists(self.path)
 
     @cached_property
     def digest(self) -> str:
-        """A digest of the whole file."""
-        return hashlib.sha256(self.path.read_bytes()).hexdigest()[:_HEX]
+        """A digest of the whole file.
+
+        Raises:
+            InputError: It can't be read.
+        """
+        with reading(self.path, MEND):
+            return hashlib.sha256(read_bytes(self.path)).hexdigest()[:_HEX]
 
     @property
     def name(self) -> str:
@@ -228,8 +236,9 @@ def lock_beside(path: Path) -> Lock:
     """
     folder = path.absolute().parent
     for each in (folder, *folder.parents):
-        if (each / NAME).is_file():
-            return _lock(each / NAME, (each / NAME).stat().st_mtime_ns)
+        # One that can't be read, as a link that leads nowhere, is refused when it is asked.
+        with contextlib.suppress(FileNotFoundError):
+            return _lock(each / NAME, os.lstat(each / NAME).st_mtime_ns)
         if any((each / mark).exists() for mark in ROOT_MARKS):
             break
     return Lock(folder / NAME)

@@ -131,10 +131,8 @@ def _seconds(new: Iterable[RunSpec], stored: Iterable[RunSpec], session: Session
     """
     took: dict[RunSpec, list[float]] = {}
     for run in stored:
-        if (result := session.result(run)) is not None:
-            seconds = result.provenance.get("seconds")
-            if isinstance(seconds, int | float) and 0 < seconds < math.inf:
-                took.setdefault(replace(run, seed=0), []).append(float(seconds))
+        if (result := session.result(run)) is not None and result.seconds:
+            took.setdefault(replace(run, seed=0), []).append(result.seconds)
     return sum(
         statistics.fmean(took.get(replace(run, seed=0)) or [kind_of(run).cost(run) / SECOND])
         for run in new

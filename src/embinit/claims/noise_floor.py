@@ -133,8 +133,8 @@ def measure(
     runs = baseline_runs(experiment, seeds)
     session.ensure_planned([run for run in runs if session.problem(run) is None])
     results = [_result(session, run) for run in runs]
-    took = [float(result.provenance["seconds"]) for result in results]
-    finished = max(str(result.provenance["finished"]) for result in results)
+    took = [result.seconds for result in results]
+    finished = max(result.finished for result in results)
     assert experiment.model is not None
     floors = []
     for metric in (experiment.metric, *metrics):

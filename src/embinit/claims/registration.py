@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -79,7 +80,7 @@ class Registration:
             # One in an archive has no size to look at, and is a package's own.
             document = (
                 read_json(self.path, mend)
-                if isinstance(self.path, Path) and self.path.exists()
+                if isinstance(self.path, Path) and os.path.lexists(self.path)
                 else parse_json(self.path.read_bytes())
             )
         except FileNotFoundError:

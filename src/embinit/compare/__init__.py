@@ -229,7 +229,7 @@ def _seconds(
     """About how long the next look takes, by what the runs took so far."""
     total = 0.0
     for number in race.candidates:
-        took = [float(result.provenance.get("seconds", 0.0)) for result in results[number]]
+        took = [result.seconds for result in results[number]]
         if took:
             total += statistics.fmean(took) * (race.seeds - len(took))
     return total / max(1, len(training_devices(device)))

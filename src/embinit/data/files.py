@@ -24,7 +24,15 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 from urllib.parse import urlsplit
 
-from embinit.data.outside import MOST_LINE_BYTES, plain_name, reading, regular
+from embinit.data.outside import (
+    MOST_LINE_BYTES,
+    NoRegularFileError,
+    parse_json,
+    plain_name,
+    read_bytes,
+    reading,
+    regular,
+)
 from embinit.errors import InputError
 
 CHUNK = 1 << 20
@@ -217,16 +225,17 @@ def _sweep(directory: Path, names: Iterable[str]) -> None:
 def finish_writing(directory: Path) -> None:
     """Completes the renames of a ``write_together`` that was killed. Else it does nothing.
 
-    On read-only media, and while another process completes them, they are left to that.
+    On read-only media, and while another process completes them, they are left to that. A journal
+    that can't be read now is left for a later reader; what is no journal is removed.
     """
     journal = directory / JOURNAL
     try:
-        renames = json.loads(journal.read_bytes())
+        renames = parse_json(read_bytes(journal))
         pairs = [(str(name), str(temporary)) for name, temporary in renames.items()]
-    except FileNotFoundError:
-        return
-    except (OSError, ValueError, AttributeError, RecursionError):
+    except (NoRegularFileError, ValueError, AttributeError, RecursionError):
         pairs = []
+    except OSError:
+        return
     with contextlib.suppress(OSError):
         for name, temporary in pairs:
             # A journal may be anybody's: it moves what write_together made, and nothing else.

@@ -9,8 +9,10 @@ raised inside of ``reading`` is the file's fault, and only calls into a parser b
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
+import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -59,6 +61,10 @@ def reading(
         ) from error
 
 
+class NoRegularFileError(OSError):
+    """A directory, a pipe or a device stands where a file should be."""
+
+
 def regular(path: Path, mend: str = "name a file") -> Path:
     """``path``, if a file is there that can be read to its end.
 
@@ -68,11 +74,43 @@ def regular(path: Path, mend: str = "name a file") -> Path:
         InputError: It is no regular file, or can't be looked at.
     """
     with reading(path, mend):
-        mode = path.stat().st_mode
-    if not stat.S_ISREG(mode):
-        kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
-        raise InputError(f"{path} can't be read: it is {kind}; {mend}")
+        _require_regular(os.stat(path))
     return path
+
+
+def read_bytes(path: Path, most: int | None = None) -> bytes:
+    """The whole content of a small file. No pipe is waited for, and no device is opened.
+
+    Args:
+        path: The file.
+        most: The most bytes that it may have; None for ``MOST_JSON_BYTES``.
+
+    Raises:
+        NoRegularFileError: It is a directory, a pipe or a device.
+        OSError: It can't be read, is too large, or another process changed it meanwhile.
+    """
+    most = MOST_JSON_BYTES if most is None else most
+    _require_regular(os.stat(path))
+    with open(path, "rb", opener=_open_without_waiting) as file:
+        status = os.fstat(file.fileno())
+        _require_regular(status)
+        if status.st_size > most:
+            raise OSError(errno.EOVERFLOW, f"it is larger than {most >> 20} MiB")
+        content = file.read(status.st_size + 1)
+    if len(content) != status.st_size:
+        raise OSError(errno.ESTALE, "it changed while it was read")
+    return content
+
+
+def _require_regular(status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = "a directory" if stat.S_ISDIR(status.st_mode) else "no regular file"
+        raise NoRegularFileError(errno.EINVAL, f"it is {kind}")
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    # A pipe may have taken the file's place since it was looked at.
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 def read_json(path: Path, mend: str = "fetch it again") -> Any:
@@ -81,10 +119,8 @@ def read_json(path: Path, mend: str = "fetch it again") -> Any:
     Raises:
         InputError: The file can't be read, is too large, or is no JSON.
     """
-    if regular(path, mend).stat().st_size > MOST_JSON_BYTES:
-        raise InputError(f"{path} is larger than {MOST_JSON_BYTES >> 20} MiB; {mend}")
     with reading(path, mend):
-        text = path.read_bytes()
+        text = read_bytes(path)
     try:
         return parse_json(text)
     except (ValueError, RecursionError) as error:
@@ -99,15 +135,19 @@ def parse_json(text: bytes | str) -> Any:
         ValueError: It is no JSON, or has a NaN or an infinity.
         RecursionError: It is nested too deeply.
     """
-    return json.loads(text, parse_constant=_no_constant, parse_float=_finite, parse_int=_moderate)
+    return json.loads(text, parse_constant=_no_constant, parse_float=finite, parse_int=_moderate)
 
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 
 
-def _finite(digits: str) -> float:
-    """A number, but not 1e999, which Python reads as an infinity."""
+def finite(digits: str) -> float:
+    """A number, but not 1e999, which Python reads as an infinity.
+
+    Raises:
+        ValueError: It is none.
+    """
     if not math.isfinite(number := float(digits)):
         raise ValueError(f"{digits[:20]} is too large a number")
     return number

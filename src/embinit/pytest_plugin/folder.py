@@ -16,6 +16,7 @@ import pytest
 
 from embinit.claims.definitions import Claim, Family, Misstated
 from embinit.claims.statements import Statement
+from embinit.data.outside import read_bytes
 from embinit.errors import InputError
 from embinit.pytest_plugin.unloadable import Unloadable, decorated
 
@@ -119,7 +120,7 @@ def _beside(
 
 def _may_have_claims(path: Path) -> bool:
     try:
-        return "claim" in path.read_text(encoding="utf-8")
+        return "claim" in read_bytes(path).decode()
     except (OSError, UnicodeDecodeError):
         return False
 

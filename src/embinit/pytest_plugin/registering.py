@@ -29,7 +29,7 @@ from embinit.claims.lock import (
 )
 from embinit.claims.paired_tests import Spread
 from embinit.claims.registration import Registration, digest_of, measure_spread, registered_runs
-from embinit.errors import InputError
+from embinit.errors import InputError, printable
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
 
@@ -129,8 +129,7 @@ class Registering:
         if problems := sorted({problem for run in runs if (problem := session.problem(run))}):
             pytest.skip("; ".join(problems))
         ensure(runs)
-        failures = sorted({told for run in runs if (told := session.failure(run))})
-        if failures:
+        if failures := session.failures(runs):
             pytest.fail(f"a run failed: {'; '.join(failures)}", pytrace=False)
         if self._freeze:
             case = self._freeze_noise_floor(item, case, session)
@@ -237,7 +236,8 @@ class Registering:
         terminalreporter.section("registered spreads")
         for file, entries in sorted(self.spreads.items()):
             count = Registration(Path(file)).write(entries)
-            terminalreporter.write_line(f"{file}: {len(entries)} measured, {count} in all")
+            told = f"{file}: {len(entries)} measured, {count} in all"
+            terminalreporter.write_line(printable(told))
 
     def _write_locks(self, terminalreporter: Any, some_broke: bool) -> None:
         """Writes what was frozen to its locks, and tells what is marked there."""
@@ -250,21 +250,21 @@ class Registering:
             lock = Lock(Path(file))
             lock.write(sections)
             for key, entry in sorted(sections.get("noise_floors", {}).items()):
-                terminalreporter.write_line(
+                told = (
                     f"noise floor of {key.rpartition(' ')[0]}: sd {entry['sd']:.3g} {entry['unit']}"
                     f" over {entry['seeds']} seeds, margin {entry['margin']:g}"
                 )
+                terminalreporter.write_line(printable(told))
             for key, entry in sorted(sections.get("claims", {}).items()):
                 if entry.get("afterwards"):
-                    terminalreporter.write_line(
-                        f"registered afterwards: {key}: {entry['afterwards']}"
-                    )
+                    told = f"registered afterwards: {key}: {entry['afterwards']}"
+                    terminalreporter.write_line(printable(told))
             counts = ", ".join(
                 f"{len(lock.document[section])} {words}"
                 for section, words in LOCK_WORDS.items()
                 if lock.document[section]
             )
-            terminalreporter.write_line(f"{file} {lock.digest}: {counts}")
+            terminalreporter.write_line(printable(f"{file} {lock.digest}: {counts}"))
 
 
 def _tell_lock(

@@ -11,7 +11,6 @@ travel with the reports, so that they reach the controller from any worker, whic
 from __future__ import annotations
 
 import contextlib
-import datetime
 import fnmatch
 import gc
 import json
@@ -37,6 +36,7 @@ from embinit.claims.looks import seeds_of_looks
 from embinit.claims.next_looks import NextLook, by_worth, next_look
 from embinit.claims.statements import Statement
 from embinit.data.files import write_atomically
+from embinit.data.outside import read_bytes
 from embinit.errors import (
     InputError,
     OutputError,
@@ -211,11 +211,17 @@ class ClaimSession:
 
         It is relative to where pytest was called if the command line names it or there is no
         project, and else to the project's root.
+
+        Raises:
+            InputError: It begins with the home of a user whom the machine doesn't know.
         """
         shared = getattr(self.config, "workerinput", {}).get(PATHS, {})
         if name in shared:
             return Path(shared[name])
-        given = Path(self.option(name)).expanduser()
+        try:
+            given = Path(self.option(name)).expanduser()
+        except RuntimeError as error:
+            raise InputError(f"--embinit-{name} {self.option(name)}: {error}") from None
         called = self.config.invocation_params
         options = (f"--embinit-{name}", f"--{name}")
         told = any(str(each).partition("=")[0] in options for each in called.args)
@@ -263,11 +269,12 @@ class ClaimSession:
                 raise InputError(f"--embinit-fail-on: {error}") from None
             if self._baseline is None:
                 raise InputError("--embinit-fail-on moved asks for --embinit-baseline VERDICTS")
-        if self._data_dir is not None and not self._data_dir.is_dir():
+        if self._data_dir is not None and not os.path.isdir(self._data_dir):
             raise InputError(
                 f"--embinit-data-dir {self._data_dir} is not a directory; name one that exists"
             )
         self._sources()
+        _check_name("store", self._path("store"))
         if not self._is_worker:
             _check_folder(self._path("report-dir"))
         if self._on_ray:
@@ -630,13 +637,13 @@ class ClaimSession:
     def tell_outlook(self) -> None:
         """Writes the first worker's lines to the terminal, once."""
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
-        with contextlib.suppress(FileNotFoundError):
-            lines = self._outlook.read_text(encoding="utf-8").splitlines()
+        with contextlib.suppress(OSError):
+            lines = read_bytes(self._outlook).decode(errors="replace").splitlines()
             self._outlook.unlink()
             if reporter is not None and lines:
                 reporter.ensure_newline()
                 for line in lines:
-                    reporter.write_line(line)
+                    reporter.write_line(printable(line))
 
     def _first_runs(self, case: Case) -> list[RunSpec]:
         """The runs that a claim's first look takes, or those that are measured beforehand."""
@@ -913,7 +920,7 @@ class ClaimSession:
                 if not (isinstance(error, OutputError) or is_unwritable(error)):
                     raise
                 self._unwritten = True
-                terminalreporter.write_line(f"NOT WRITTEN: {error}", red=True)
+                terminalreporter.write_line(printable(f"NOT WRITTEN: {error}"), red=True)
 
     def _conclude(self, terminalreporter: Any) -> None:
         """Prints the verdicts, and writes the report.
@@ -961,19 +968,15 @@ class ClaimSession:
         histories = [] if self._baseline is None else [self._baseline.parent / past.NAME]
         directory, replace_whole = self._path("report-dir"), self.option("replace-report")
         page = write_report(document, runs, directory, histories, replace_whole)
-        terminalreporter.write_line(f"report: {page}")
+        terminalreporter.write_line(printable(f"report: {page}"))
 
     def _runs(self, store: Store) -> dict[str, Any]:
         """The stored runs of the session's claims by key, each with its arm's name."""
         from embinit.report.arms import Run
 
         label = arm_labels(papers_of(entry["paper"] for entry in self.verdicts))
-        results = ((key, store.get(key)) for key in sorted(self._keys()))
-        return {
-            key: Run(key, label(result.spec), result)
-            for key, result in results
-            if result is not None
-        }
+        results = store.results(sorted(self._keys()))
+        return {key: Run(key, label(result.spec), result) for key, result in results}
 
     def _keys(self) -> set[str]:
         return {
@@ -1005,7 +1008,7 @@ class ClaimSession:
             store: The store, if there is one.
             runs: The stored runs of the session's claims.
         """
-        from embinit.runs.results import device_name, versions
+        from embinit.runs.results import device_name, moment, versions
 
         keys, device = self._keys(), str(self.option("device"))
         fresh = sum(
@@ -1015,7 +1018,7 @@ class ClaimSession:
         locks = locks_of(self.verdicts)
         return {
             **({"locks": locks} if locks else {}),
-            "started": datetime.datetime.fromtimestamp(self.started, datetime.UTC).isoformat(),
+            "started": moment(self.started),
             "wall_seconds": round(self._seconds, 1),
             "tier": self.tier,
             # The nodes of a cluster may have what this machine has not.
@@ -1063,8 +1066,21 @@ def _check_looks(seeds: int, most: int) -> None:
         raise InputError(f"--embinit-max-seeds: {error}") from None
 
 
+def _check_name(option: str, folder: Path) -> None:
+    """Refuses a folder that the file system can't look up, as by a name that is too long."""
+    try:
+        os.stat(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return  # it is made, or refused when it is
+    except OSError as error:
+        raise InputError(
+            f"--embinit-{option} {folder}: {error.strerror or error}; name another folder"
+        ) from None
+
+
 def _check_folder(folder: Path) -> None:
     """Refuses a folder for the report that can't be written, before anything trains."""
+    _check_name("report-dir", folder)
     known = next(each for each in (folder, *folder.parents) if each.exists())
     if not known.is_dir() or not os.access(known, os.W_OK):
         what = "can't be written" if known.is_dir() else "is no folder"

@@ -345,8 +345,8 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> N
         raise InputError(f"not blessed: {'; '.join(lacking)}; run pytest claims/ again")
     if wrong := [*nothing_decided(document), *wrong_controls(document)]:
         raise InputError(f"not blessed: {'; '.join(wrong)}")
-    if not any(not claim["control"] for claim in document["claims"]):
-        raise InputError(f"not blessed: {report} has no claim but controls")
+    if all(claim["control"] for claim in document["claims"]):
+        raise InputError(f"not blessed: no claim but controls in {report} was run")
     of_session = past.line_of(document)
     blessed: dict[str, Any] = {
         "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

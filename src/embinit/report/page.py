@@ -244,7 +244,8 @@ def write_report(
 ) -> Path:
     """Writes verdicts.json, index.html and history.jsonl, all or none.
 
-    The session joins the directory's own history. Numbers that aren't finite become null. The
+    The session joins the directory's own history, where that can be read. Numbers that aren't
+    finite become null. The
     document of an unfinished session doesn't replace that of a whole one: it goes into a folder
     ``unfinished`` beside it.
 
@@ -266,6 +267,8 @@ def write_report(
     try:
         if not replace and baseline.unfinished(document) and _has_whole(directory):
             directory = directory / UNFINISHED
+            if directory.is_symlink():
+                raise OutputError(f"{directory} is a link that leads out of the report; remove it")
         directory.mkdir(parents=True, exist_ok=True)
         with held(directory):
             _write(document, runs, directory, histories)
@@ -296,18 +299,17 @@ def _write(
 ) -> None:
     finish_writing(directory)
     own = directory / past.NAME
-    known = past.read([own])
-    page = render(document, runs, past.read([*histories, own]))
+    known = {path: past.readable(path) for path in (*histories, own)}
+    page = render(document, runs, past.merged(each for each in known.values() if each))
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    write_together(
-        directory,
-        {
-            # Escapes of JSON, so that nobody's terminal is moved by a document that it shows.
-            "verdicts.json": printable(text) + "\n",
-            "index.html": page,
-            past.NAME: past.lines([*known, past.line_of(document)]),
-        },
-    )
+    contents = {
+        # Escapes of JSON, so that nobody's terminal is moved by a document that it shows.
+        "verdicts.json": printable(text) + "\n",
+        "index.html": page,
+    }
+    if (earlier := known[own]) is not None:  # what can't be read is not replaced
+        contents[past.NAME] = past.lines([*earlier, past.line_of(document)])
+    write_together(directory, contents)
 
 
 @dataclass(frozen=True)
@@ -418,9 +420,7 @@ def _page(
         coverage=coverage_rows(used),
         signatures=sorted({result.signature for result in results if result.signature}),
         devices=sorted({str(d) for result in results if (d := result.provenance.get("device"))}),
-        train_seconds=math.fsum(
-            numbers.finite(result.provenance.get("seconds")) or 0 for result in results
-        ),
+        train_seconds=math.fsum(result.seconds for result in results),
         used=len(used),
         embeds=_embeds(used),
     )

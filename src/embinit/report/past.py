@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.data.files import finish_writing
-from embinit.data.outside import parse_json
+from embinit.data.outside import parse_json, read_bytes
 from embinit.data.schema import mismatch
 from embinit.errors import InputError, printable
 from embinit.report.charts import History, history
@@ -48,7 +48,7 @@ SCHEMA: Mapping[str, Any] = {
 
 
 class DamagedHistoryWarning(DamagedWarning):
-    """A line of a history could not be read. It was passed over; the other lines count."""
+    """A history, or lines of it, could not be read. The other lines count."""
 
 
 def line_of(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,36 +78,59 @@ def line_of(document: Mapping[str, Any]) -> dict[str, Any]:
 def read(paths: Iterable[Path]) -> list[Session]:
     """The sessions in several histories, oldest first and each once.
 
-    A missing file has no sessions. A damaged line is passed over with a
-    ``DamagedHistoryWarning``.
+    A missing file has no sessions. Damaged lines are passed over with a ``DamagedHistoryWarning``.
+
+    Raises:
+        InputError: A file can't be read.
     """
-    sessions: dict[str, Session] = {}
-    for path in paths:
-        for number, line in enumerate(_lines(path), start=1):
-            try:
-                session = _session(line)
-            except (ValueError, RecursionError) as error:
-                warnings.warn(
-                    f"{path}, line {number}, is no session ({type(error).__name__}: {error}) and "
-                    "was passed over; delete the line",
-                    DamagedHistoryWarning,
-                    stacklevel=2,
-                )
-            else:
-                sessions[session["started"]] = session
+    return merged(map(_sessions, paths))
+
+
+def readable(path: Path) -> list[Session] | None:
+    """The sessions in a history; None, with a ``DamagedHistoryWarning``, where it can't be read."""
+    try:
+        return _sessions(path)
+    except InputError as error:
+        warnings.warn(f"{error}; it was left as it is", DamagedHistoryWarning, stacklevel=2)
+        return None
+
+
+def merged(histories: Iterable[Sequence[Session]]) -> list[Session]:
+    """The sessions of several histories, oldest first and each once."""
+    sessions = {session["started"]: session for history in histories for session in history}
     return [sessions[started] for started in sorted(sessions)]
 
 
-def _lines(path: Path) -> list[bytes]:
+def _sessions(path: Path) -> list[Session]:
+    """The sessions in a history, in its order.
+
+    Raises:
+        InputError: The file can't be read.
+    """
     try:
         finish_writing(path.parent)
-        return path.read_bytes().splitlines()
+        content = read_bytes(path)
     except FileNotFoundError:
         return []
     except OSError as error:
         raise InputError(
             f"{path} can't be read ({error.strerror or error}); move it away"
         ) from error
+    sessions, bad = [], []
+    for number, line in enumerate(content.splitlines(), start=1):
+        try:
+            sessions.append(_session(line))
+        except (ValueError, RecursionError) as error:
+            bad.append((number, error))
+    if bad:
+        number, first = bad[0]
+        more = f" and so are {len(bad) - 1:,} more lines" if len(bad) > 1 else ""
+        told = (
+            f"{path}, line {number}, is no session ({type(first).__name__}: {first}){more}: passed "
+            "over; delete what is no session"
+        )
+        warnings.warn(printable(told), DamagedHistoryWarning, stacklevel=4)
+    return sessions
 
 
 def _session(line: bytes) -> Session:

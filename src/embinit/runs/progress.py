@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from embinit.data.files import write_atomically
+from embinit.data.outside import parse_json, read_bytes
 from embinit.runs import machine
 from embinit.runs.plan import Cohort
 from embinit.runs.session import Session
@@ -277,11 +278,15 @@ class Runs:
         return max(0.0, seconds) / self._workers
 
 
+UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""What a file raises that holds neither a plan nor a mark."""
+
+
 def _planned(path: Path) -> dict[str, Planned]:
     """The runs of a file that ``_tell`` wrote; none where it can't be read."""
-    with contextlib.suppress(OSError, ValueError):
-        told = json.loads(path.read_bytes())
-        return {run: Planned(cost, group) for run, (cost, group) in told.items()}
+    with contextlib.suppress(*UNREADABLE):
+        told = parse_json(read_bytes(path))
+        return {run: Planned(float(cost), str(group)) for run, (cost, group) in told.items()}
     return {}
 
 
@@ -300,8 +305,8 @@ def marks(folder: Path) -> dict[int, Mark]:
     """
     live: dict[int, Mark] = {}
     for path in folder.glob("[0-9]*.json"):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            told = json.loads(path.read_bytes())
+        with contextlib.suppress(*UNREADABLE):
+            told = parse_json(read_bytes(path))
             if alive(_owner(path)):
                 live[_owner(path)] = Mark(float(told["share"]), tuple(told["runs"]))
     return live
@@ -338,6 +343,8 @@ def sweep(folder: Path, started: float = math.inf) -> None:
         started: When this process's session began, in seconds since the epoch; its workers may have
             told their plans since then.
     """
+    if folder.is_symlink():
+        return  # what lies elsewhere is not the store's
     kinds = ("[0-9]*.json", "plan-[0-9]*.json", "later-[0-9]*.json")
     for path in (path for kind in kinds for path in folder.glob(kind)):
         with contextlib.suppress(OSError, ValueError):

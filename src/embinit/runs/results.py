@@ -9,14 +9,17 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import functools
+import math
 import platform
+import time
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
-from typing import Any
+from typing import Any, NamedTuple
 
-from cattrs import BaseValidationError, Converter
+from cattrs import Converter
+from cattrs.errors import CattrsError
 
 from embinit.data.coverage import Coverage
 from embinit.errors import InputError
@@ -60,6 +63,18 @@ class RunResult:
     failure: str | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def seconds(self) -> float:
+        """How long the run took; 0 where its provenance doesn't say."""
+        told = self.provenance.get("seconds")
+        return float(told) if isinstance(told, int | float) and 0 < told < math.inf else 0.0
+
+    @property
+    def finished(self) -> str:
+        """When the run was finished, in ISO 8601; "" where its provenance doesn't say."""
+        told = self.provenance.get("finished")
+        return told if isinstance(told, str) else ""
+
     def as_record(self) -> dict[str, Any]:
         """The result as plain data, for the store."""
         return {"kind": self.spec.kind, **dataclasses.asdict(self)}
@@ -70,6 +85,7 @@ class RunResult:
 
         Raises:
             InputError: The record has another shape, or a kind of run that nobody registered.
+            MemoryError, RecursionError: There was no room to read it, which says nothing of it.
         """
         try:
             plain = dict(record)
@@ -78,8 +94,37 @@ class RunResult:
         except InputError:
             raise
         # What plain data lacks, or has in another shape, shows as any of these.
-        except (BaseValidationError, KeyError, TypeError, ValueError, AttributeError) as error:
+        except (CattrsError, LookupError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"no run record ({type(error).__name__}: {error})") from error
+
+
+class RunName(NamedTuple):
+    """A run's name for people.
+
+    Attributes:
+        task: What it is trained on, or the name of the function that trains.
+        code: What tells apart runs of an edited function: its code's digest; "" for other kinds.
+        arm: The arm.
+        seed: The seed.
+    """
+
+    task: str
+    code: str
+    arm: str
+    seed: int
+
+    @classmethod
+    def of(cls, spec: RunSpec) -> RunName:
+        """The name of the run that has this spec.
+
+        Raises:
+            TypeError, ValueError, AttributeError: Its recipe is malformed and has no label.
+        """
+        recipe = spec.training
+        told = [getattr(recipe, name, None) for name in ("code", "versions")]
+        code = "/".join(str(each) for each in told if each)
+        arm = getattr(recipe, "label", None) or spec.table.init
+        return cls(spec.data.task, code, arm, spec.seed)
 
 
 def spec_of(plain: Mapping[str, Any], kind: str) -> RunSpec:
@@ -115,7 +160,8 @@ def _hints(cls: Any) -> dict[str, Any]:
 
 @functools.cache
 def _converter() -> Converter:
-    converter = Converter(forbid_extra_keys=True)
+    # Its detailed errors are groups, which would hide a MemoryError among what is malformed.
+    converter = Converter(forbid_extra_keys=True, detailed_validation=False)
     converter.register_structure_hook(type(None), _nothing)
     converter.register_structure_hook_func(
         lambda hint: bool(hint == Sequence[float]), lambda values, _: tuple(map(float, values))
@@ -162,5 +208,20 @@ def provenance(device: str, seconds: float) -> dict[str, Any]:
         "versions": versions(),
         "device": device_name(device),
         "seconds": round(seconds, 3),
-        "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "finished": moment(time.time(), "seconds"),
     }
+
+
+_LAST_SECOND = 253_402_300_799.0
+"""The end of the year 9999, the last that a date can have."""
+
+
+def moment(seconds: float, timespec: str = "auto") -> str:
+    """A time in ISO 8601, in UTC. One that no date can have is the nearest that one can.
+
+    Args:
+        seconds: The time, in seconds since the epoch.
+        timespec: How precise it is: ``seconds``, or ``auto`` for all digits.
+    """
+    possible = min(max(seconds, 0.0), _LAST_SECOND)
+    return datetime.datetime.fromtimestamp(possible, datetime.UTC).isoformat(timespec=timespec)

@@ -14,7 +14,7 @@ import os
 import time
 import traceback
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,8 +32,8 @@ from embinit.runs.machine import (
 )
 from embinit.runs.modules import Home
 from embinit.runs.plan import Cohort, plan
-from embinit.runs.results import RunResult
-from embinit.runs.store import Store, run_key
+from embinit.runs.results import RunName, RunResult
+from embinit.runs.store import Store, UnreadableRecordError, run_key
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
@@ -122,12 +122,12 @@ class Session:
         shows before anything trains. A run that failed in this session has that as its problem.
         """
         try:
+            if (failure := self.failure(run)) is not None:
+                return failure
             if self.key(run) in self.store:
                 return None
         except InputError as error:
             return str(error)
-        if (failure := self.failure(run)) is not None:
-            return failure
         if not self.may_train:
             return (
                 f"the store {self.store.root} lacks runs; without --embinit-no-train they are "
@@ -146,10 +146,27 @@ class Session:
     def failure(self, run: RunSpec) -> str | None:
         """Why the run could not be made in this session; None where it was not tried, or was made.
 
+        A record that can't be read now is such a failure: it may be whole, so it is not made again.
+
         Raises:
             InputError: A file that the run reads is missing.
         """
         return self._failures.get(self.key(run))
+
+    def failures(self, runs: Iterable[RunSpec]) -> list[str]:
+        """Why runs could not be made in this session, a line for each reason, with arms and seeds.
+
+        Args:
+            runs: The runs; those that were made, or were not tried, have no reason.
+        """
+        failed: dict[str, dict[str, list[int]]] = {}
+        for run in dict.fromkeys(runs):
+            with contextlib.suppress(InputError):  # a file that it reads is missing
+                if (reason := self.failure(run)) is not None:
+                    failed.setdefault(reason, {}).setdefault(RunName.of(run).arm, []).append(
+                        run.seed
+                    )
+        return sorted(f"{_named(arms)}: {reason}" for reason, arms in failed.items())
 
     def key(self, run: RunSpec) -> str:
         """The run's key in the store.
@@ -162,14 +179,21 @@ class Session:
         return self._keys[run]
 
     def result(self, run: RunSpec) -> RunResult | None:
-        """The run's result, read from the store once; None while it is not stored."""
+        """The run's result, read from the store once; None while it is not stored.
+
+        A record that can't be read now is kept as the run's failure.
+        """
         if (known := self._results.get(self._keys.get(run, ""))) is not None:
             return known
         if self.problem(run) is not None:
             return None
         key = self.key(run)
         if key not in self._results:
-            stored = self.store.get(key)
+            try:
+                stored = self.store.get(key, run)
+            except UnreadableRecordError as error:
+                self._failures[key] = str(error)
+                return None
             if stored is None:
                 return None
             self._results[key] = stored
@@ -351,7 +375,7 @@ class Session:
         key, reason = self.key(run), failure_reason(error)
         self._failures[key] = reason
         details = "".join(traceback.format_exception(error))
-        self.store.tell_failure(key, self.name, reason, details)
+        self.store.tell_failure(key, self.name, reason, details, run)
 
     @contextlib.contextmanager
     def _slot(self) -> Iterator[str | None]:
@@ -367,6 +391,20 @@ class Session:
 
 REASON = "embinit: the run failed by "
 """How the note begins that an error of another machine has, where its traceback stayed."""
+
+
+SEEDS_NAMED = 3
+"""How many seeds of an arm are named where more have failed for the same reason."""
+
+
+def _named(arms: Mapping[str, Sequence[int]]) -> str:
+    """Runs in words, such as ``arm 'low', seeds 0, 1, 2 and 5 more, and arm 'high', seed 3``."""
+    told = []
+    for arm, seeds in arms.items():
+        numbers = ", ".join(map(str, seeds[:SEEDS_NAMED]))
+        more = f" and {len(seeds) - SEEDS_NAMED} more" if len(seeds) > SEEDS_NAMED else ""
+        told.append(f"arm {arm!r}, seed{'s' if len(seeds) > 1 else ''} {numbers}{more}")
+    return ", and ".join(told)
 
 
 def failure_reason(error: Exception) -> str:

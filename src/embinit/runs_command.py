@@ -1,0 +1,173 @@
+"""``embinit runs``: what a store has. Nothing of the user's code is imported for it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embinit.data.outside import finite
+from embinit.errors import InputError, printable
+
+if TYPE_CHECKING:
+    from embinit.runs.results import RunName, RunResult
+    from embinit.runs.store import Store
+
+DAY_SECONDS = 86_400
+SHOWN = 12
+"""How many digits of a key are shown."""
+
+
+def add_runs(commands: Any) -> None:
+    """Adds the command to the parser's."""
+    runs = commands.add_parser("runs", help="what a store has: lists, shows or prunes it")
+    runs.add_argument("key", nargs="?", help="show the runs whose keys begin so, failed ones too")
+    runs.add_argument("--store", type=Path, default=Path(".embinit/store"))
+    runs.add_argument(
+        "--prune",
+        type=finite,
+        metavar="DAYS",
+        help="remove runs that were finished more than DAYS ago, failures and damaged records",
+    )
+    runs.set_defaults(run=_runs)
+
+
+def _runs(parsed: argparse.Namespace) -> int:
+    from embinit.runs.store import Store
+
+    if parsed.prune is not None and parsed.prune < 0:
+        raise InputError(f"--prune {parsed.prune:g}: give a number of days, 0 or more")
+    # What is to be written must be a store before a directory becomes one.
+    store = Store(parsed.store, write=False)
+    if parsed.prune is not None:
+        return _prune(Store(parsed.store), parsed.prune)
+    if parsed.key:
+        return _show(store, parsed.key)
+    entries = _entries(store)
+    current = _current_code(entries)
+    entries.sort(key=lambda entry: entry.order(current))
+    old = 0
+    for entry in entries:
+        age = entry.age(current)
+        old += entry.stored and age == OLDER
+        print(entry.line(age))
+    stored = sum(entry.stored for entry in entries)
+    told = f", {old} of {OLDER}" if old else ""
+    print(printable(f"{stored} runs in {store.root}{told}"))
+    return 0
+
+
+CURRENT, OLDER = "current code", "older code"
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A line of the list.
+
+    Attributes:
+        key: The run's key.
+        name: The run's name; None where nothing tells it.
+        when: When it was finished, or failed, in ISO 8601.
+        outcome: What came out, in words.
+        stored: Whether it has a record, whole or not.
+        result: Its result, where it has one.
+        details: The traceback of a run that failed.
+    """
+
+    key: str
+    name: RunName | None
+    when: str
+    outcome: str
+    stored: bool
+    result: RunResult | None = None
+    details: str = ""
+
+    def line(self, age: str = "") -> str:
+        """The entry in one line, which moves no terminal."""
+        name = self.name
+        words = () if name is None else (name.task, name.arm, f"seed {name.seed}")
+        every = (self.key[:SHOWN], self.when[:10], *words, self.outcome, age)
+        return printable("  ".join(filter(None, every))).replace("\n", "\\n")
+
+    def age(self, current: dict[str, str | None]) -> str:
+        """Whether its code is the current one, where its function has runs of several."""
+        code = None if self.name is None else current[self.name.task]
+        if self.name is None or code is None:
+            return ""
+        return CURRENT if self.name.code == code else OLDER
+
+    def order(self, current: dict[str, str | None]) -> tuple[object, ...]:
+        """Its place: by task, the current code first, by arm and by seed."""
+        if self.name is None:
+            return "", False, "", "", 0, self.key
+        task, code, arm, seed = self.name
+        return task, self.age(current) == OLDER, code, arm, seed, self.key
+
+
+def _current_code(entries: Iterable[_Entry]) -> dict[str, str | None]:
+    """The code of each task's newest run; None for a task whose runs have one code alone."""
+    newest: dict[str, dict[str, str]] = defaultdict(dict)
+    for entry in entries:
+        if entry.name is not None:
+            codes = newest[entry.name.task]
+            codes[entry.name.code] = max(entry.when, codes.get(entry.name.code, ""))
+    return {
+        task: max(codes, key=lambda code: codes[code]) if len(codes) > 1 else None
+        for task, codes in newest.items()
+    }
+
+
+def _entries(store: Store, begins: str = "") -> list[_Entry]:
+    """The stored runs, and those that failed, whose keys begin so."""
+    from embinit.runs.results import RunName
+    from embinit.runs.store import RecordError
+
+    entries = []
+    for key in store:
+        if not key.startswith(begins):
+            continue
+        try:
+            result = store.read(key)
+        except FileNotFoundError:
+            entries.append(_Entry(key, None, "", "lies where nothing looks for it", True))
+        except RecordError as error:
+            entries.append(_Entry(key, None, "", str(error), True))
+        else:
+            name, when = RunName.of(result.spec), result.finished
+            entries.append(_Entry(key, name, when, _outcome(result), True, result))
+    entries += [
+        _Entry(each.key, each.run, each.when, f"failed: {each.reason}", False, details=each.details)
+        for each in store.failures()
+        if each.key.startswith(begins)
+    ]
+    return entries
+
+
+def _outcome(result: RunResult) -> str:
+    measures = ", ".join(f"{name} {value:.4g}" for name, value in [*result.measures.items()][:4])
+    return ", ".join(filter(None, (measures, result.failure)))
+
+
+def _show(store: Store, begins: str) -> int:
+    """Prints the records of the runs whose keys begin so, and why others failed."""
+    entries = _entries(store, begins)
+    if not entries:
+        raise InputError(f"{store.root} has no run whose key begins with {begins!r}")
+    for entry in entries:
+        if entry.result is not None:
+            print(json.dumps(entry.result.as_record(), indent=1))
+        else:
+            print("\n".join(filter(None, (entry.line(), printable(entry.details.rstrip())))))
+    return 0
+
+
+def _prune(store: Store, days: float) -> int:
+    removed, others = store.prune(time.time() - days * DAY_SECONDS)
+    left = len([*store])
+    print(f"{removed} runs removed, {others} failures and damaged records; {left} left")
+    return 0
