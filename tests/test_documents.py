@@ -371,11 +371,8 @@ def test_a_journal_that_cant_be_read_now_is_left(tmp_path, monkeypatch):
 
 def test_controls_alone_are_not_blessed(tmp_path):
     """A baseline of them would guard no claim."""
-    document = copy.deepcopy(WHOLE)
-    for claim in document["claims"]:
-        if not claim["control"]:
-            claim["verdict"] = "NOT RUN"
-    write_report(document, {}, tmp_path)
+    controls = [claim for claim in WHOLE["claims"] if claim["control"]]
+    write_report({**WHOLE, "claims": controls}, {}, tmp_path)
     with pytest.raises(InputError, match="not blessed: no claim but controls in"):
         baseline.bless(tmp_path, tmp_path / "to")
 
