@@ -729,7 +729,7 @@ def no_tokenizer(directory):
     ("spoil", "message"),
     [
         (no_weights, "neither of model.safetensors"),
-        (half_written, "half-written"),
+        (half_written, "not fully covered"),
         (is_quantised, "quantised; extend the checkpoint before"),
         (is_adapter, "LoRA.*merge"),
         (other_config, "mend vocab_size"),

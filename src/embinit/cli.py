@@ -455,7 +455,7 @@ def _inspect(parsed: argparse.Namespace) -> int:
         lr=parsed.lr,
         text=parsed.text,
     )
-    print(as_text(inspection))
+    print(printable(as_text(inspection)))
     if parsed.json:
         write_file(parsed.json, inspection.as_json())
     if parsed.html:
@@ -507,7 +507,7 @@ def _extend(parsed: argparse.Namespace) -> int:
         multiple=parsed.multiple,
         seed=parsed.seed,
     )
-    print(as_text(extension))
+    print(printable(as_text(extension)))
     return 0
 
 
