@@ -528,7 +528,7 @@ def unsafe(directory: Path) -> None:
         (lambda d: (d / "tokenizer.json").write_text('{"model": {}}'), "no vocabulary"),
         (adapter, r"LoRA.*merge"),
         (without_shard, r"no model-0000\d-of-00003.safetensors.*fetch"),
-        (quantised, "quantised, or no plain table; name the checkpoint"),
+        (quantised, "quantised or no plain table; name the checkpoint"),
         (unknown, r"no tensor is named like an input table.*--tensor"),
         (unsafe, "could run code.*convert it to safetensors"),
     ],

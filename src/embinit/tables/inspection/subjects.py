@@ -183,8 +183,8 @@ def _of_tensors(name: str, tensors: Mapping[str, StoredTensor], found: Layout) -
 def _check_table(where: str, table: StoredTensor) -> None:
     if not is_float(table):
         raise InputError(
-            f"{where}: {table.name!r} is {table.dtype}, so it is quantised, or no plain table; name "
-            "the checkpoint before it was quantised"
+            f"{where}: {table.name!r} is {table.dtype}, so it is quantised or no plain "
+            "table; name the checkpoint before it was quantised"
         )
     if len(table.shape) != 2 or 0 in table.shape:
         raise InputError(
