@@ -86,7 +86,7 @@ def add_compare(commands: Any) -> None:
     )
     sure = compare.add_argument_group("how sure, and how long")
     sure.add_argument(
-        "--error", type=float, default=0.05, help="of the statement on all costs (default: 0.05)"
+        "--error", type=float, default=0.05, help="of all costs together (default: 0.05)"
     )
     sure.add_argument(
         "--within", type=float, default=1.0, help="a cost that does not matter (default: 1 point)"

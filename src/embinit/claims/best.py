@@ -9,10 +9,11 @@ statements follow from it, each wrong with at most the probability alpha:
 - a start's cost against the best lies in its interval.
 
 The candidates use one-sided bounds, the costs two-sided ones. A race makes one statement, that on
-the costs: it rules out what surely costs something, however little. Starts vary unlike each other, so a
-pair's standard error has the two variances of its own (after Hasler and Hothorn 2008, Biom. J.
-50:793). A few seeds that happen to lie close to each other are no sign of a small spread, so no
-variance is taken to be smaller than the pooled one.
+the costs: it rules out what surely costs something, however little.
+
+Starts vary unlike each other, so a pair's standard error has the two variances of its own (after
+Hasler and Hothorn 2008, Biom. J. 50:793). A few seeds that happen to lie close to each other are no
+sign of a small spread, so no variance is taken to be smaller than the pooled one.
 
 Each look takes three tenths of the error that is left. So the looks need no end that is fixed
 beforehand: however long it goes on, the error adds up to at most alpha, whatever the looks have in

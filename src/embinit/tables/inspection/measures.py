@@ -96,6 +96,11 @@ class TableMeasures:
     sample: int
 
     @property
+    def of_sample(self) -> str:
+        """What is to be said behind a figure of the sample; nothing where it has all rows."""
+        return f" (about: of {self.sample:,} sampled rows)" if self.sample < self.measured else ""
+
+    @property
     def median_norm(self) -> float:
         """The median of the rows' norms."""
         return self.norm_quantiles[QUANTILES.index(0.5)]
@@ -208,6 +213,11 @@ class _Pass:
             effective_rank=rank,
             sample=len(sample),
         )
+
+
+def padding(pad: int | None, rows: int) -> frozenset[int]:
+    """The padding row, where there is one inside of the table."""
+    return frozenset() if pad is None or not 0 <= pad < rows else frozenset({pad})
 
 
 def ordinary(each: RowMeasures, skip: frozenset[int], stop: int | None) -> Mask:
