@@ -388,7 +388,7 @@ def test_faults_of_vector_files_are_found(form, tmp_path):
 
 
 def test_a_row_has_one_cause(tmp_path):
-    """Added tokens at the mean row are short, apart, and copies of each other: that is one fault."""
+    """Added tokens at the mean row are short, odd, and copies of each other: that is one fault."""
     directory = model_directory("llama", tmp_path)
     tokenizer((*WORDS, "a", "b", "c")).save_pretrained(directory)
     added = json.loads((directory / "tokenizer.json").read_text())
