@@ -399,7 +399,8 @@ def special_tokens(evidence: Evidence) -> Iterator[Finding]:
             f"98 % of the others, {low:.3g} to {high:.3g}: {evidence.named(rows)}",
             "They were trained much more, much less, or from another start.",
             "If they are used in a new way, such as chat tokens, they start from an odd place.",
-            "Look whether training will use them; if it will, give them fresh rows.",
+            "Look whether training will use them; if it will, scale them to the median norm, "
+            f"{np.median(evidence.each.norms[others]):.3g}.",
             rows,
             {"low": float(low), "high": float(high)},
         )
