@@ -167,7 +167,7 @@ class Comparison:
     @property
     def certainty(self) -> str:
         """How far the statement reaches, in words."""
-        told = "This holds for these small models on this test set, over seeds."
+        told = "What is said holds for these small models on this test set, over seeds."
         errors = [start.test_error for start in self.starts if start.test_error is not None]
         if errors:
             told += (
