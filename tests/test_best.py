@@ -127,6 +127,30 @@ def test_scores_that_all_agree_are_known_to_their_resolution() -> None:
     assert compare_with_best(same, 0.05, resolution=0.0).candidates == (True, False)
 
 
+@given(SCORES)
+@settings(max_examples=15, deadline=None)
+def test_what_is_ruled_out_costs_something(values: list[list[float]]) -> None:
+    """One statement: what a lower end above 0 says, the verdict says; the best mean is left."""
+    race = Race(len(values), 0.05, resolution=0.1)
+    race.look(values)
+    bounds = compare_with_best(list(map(Scores.of, values)), level(0, 0.05), 0.1)
+    for number, standing in enumerate(race.standings):
+        assert (number in race.candidates) is bounds.costless[number]
+        assert standing.low == 0 or standing.ruled_out == 0
+    assert int(np.argmax(np.mean(values, axis=1))) in race.candidates
+
+
+def test_a_start_whose_cost_may_be_nothing_is_not_ruled_out() -> None:
+    """Its distance passes the one-sided bound and not the two-sided one, which the cost is by."""
+    values = [[0.0, 1.0, -1.0, 0.5, -0.5], [1.35, 2.35, 0.35, 1.85, 0.85]]
+    race = Race(2, 0.05)
+    told = compare_with_best(list(map(Scores.of, values)), level(0, 0.05))
+    assert told.candidates == (False, True)
+    assert told.costless == (True, True)
+    race.look(values)
+    assert race.candidates == (0, 1)
+
+
 def test_what_is_ruled_out_gets_no_more_seeds() -> None:
     """A later look takes the candidates alone, and the cost of the others stays."""
     rng = np.random.default_rng(0)

@@ -14,11 +14,12 @@ import jsonschema
 import pytest
 
 from embinit.cli import main
-from embinit.compare import Settings, compare, load_schema
+from embinit.compare import ComparedStart, Comparison, Settings, compare, load_schema
 from embinit.compare.starts import MOST_WIDE, _heads, open_vectors, starts_of
 from embinit.compare.terminal import as_text
 from embinit.data.tasks.given import GivenLabels, GivenPairs
 from embinit.errors import InputError
+from embinit.report.comparison_page import render_comparison
 from embinit.specs import Cut
 
 GOOD = [f"good{number}" for number in range(20)]
@@ -71,7 +72,7 @@ def test_it_tells_the_starts_apart_and_goes_on_from_its_store(tmp_path, task, ve
         return compare(
             GivenLabels(task),
             [str(vectors)],
-            settings=TINY,
+            settings=replace(TINY, epochs=1, lr=2e-3),
             store=tmp_path / "store",
             max_seeds=seeds,
             helpers=False,
@@ -330,3 +331,88 @@ def test_a_budget_of_time_ends_the_looks(tmp_path, task):
     )
     assert found.looks == 1
     assert "minutes" in found.stopped
+
+
+def a_start(label: str, mean: float, low: float, high: float, out: bool = False):
+    """A start whose cost has been bounded so."""
+    return ComparedStart(
+        *(label, "xavier", "plain", None, 0.05, None, (mean,) * 5),
+        *(mean, 1.0, low, high, not out, 5 if out else None, 0, None),
+    )
+
+
+def a_comparison(*starts: ComparedStart, use: str | None, guessing: float, classes: int = 2):
+    """A comparison of these, on a task where guessing scores so."""
+    return Comparison(
+        task="phrases",
+        kind="classification" if classes else "translation",
+        examples={"train": 400, "validation": 60, "test": 120},
+        classes=classes,
+        guessing=guessing,
+        metric="accuracy",
+        unit="% accuracy" if classes else "BLEU",
+        alpha=0.05,
+        within=1.0,
+        looks=1,
+        seeds=5,
+        runs=10,
+        starts=starts,
+        use=use,
+        settled=False,
+        stopped="a further look would take 10 seeds, and 5 are the most",
+        notes=(),
+        settings={},
+        seconds=1.0,
+    )
+
+
+def everywhere(found: Comparison) -> list[str]:
+    """What the terminal, the page and the document say."""
+    document = json.loads(found.as_json())
+    jsonschema.validate(document, load_schema())
+    page = render_comparison(document)
+    return [" ".join(each.split()) for each in (as_text(found), page, document["verdict"])]
+
+
+@pytest.mark.parametrize(("mean", "guessing", "classes"), [(53.0, 56.5, 2), (0.4, 0.0, 0)])
+def test_models_that_learnt_nothing_recommend_no_start(mean, guessing, classes):
+    """What scores as guessing does says nothing of starts, whatever the order of the means."""
+    starts = a_start("mine", mean, 0.0, 8.0), a_start("other", mean - 3, 1.0, 9.0)
+    found = a_comparison(*starts, use=None, guessing=guessing, classes=classes)
+    for said in everywhere(found):
+        assert "Nothing can be said" in said
+        assert "learn nothing here" in said
+        assert "Use " not in said
+
+
+def test_where_nothing_is_decided_no_start_is_recommended():
+    """The best mean of starts that may all be the best is chance."""
+    starts = a_start("mine", 73.0, 0.0, 8.0), a_start("other", 72.0, 0.0, 9.04)
+    for said in everywhere(a_comparison(*starts, use=None, guessing=50.0)):
+        assert "Nothing is decided: any of these 2 starts may be the best" in said
+        assert "up to 9.0" in said
+        assert "Use " not in said
+
+
+def test_a_cost_above_nothing_is_not_rounded_to_nothing():
+    """Ruled out at a cost of 0.0 would be two statements."""
+    starts = a_start("mine", 73.0, 0.0, 2.0), a_start("other", 70.0, 0.0, 9.0, out=True)
+    for said in everywhere(a_comparison(*starts, use="mine", guessing=50.0))[:2]:
+        assert "above 0 to 9.0" in said
+        assert "0.0 to 9.0" not in said
+
+
+def test_a_task_of_noise_recommends_nothing(tmp_path):
+    """From labels drawn by lot the small models learn nothing, and the command says so."""
+    draw = random.Random(3)
+    rows = [(f"{draw.choice(OTHER)} {number}", draw.choice(["a", "b"])) for number in range(300)]
+    found = compare(
+        GivenLabels(task_file(tmp_path / "noise.tsv", rows)),
+        inits=("xavier", "normal"),
+        settings=replace(TINY, epochs=1, attention=("plain",)),
+        store=tmp_path / "store",
+        max_seeds=5,
+        helpers=False,
+    )
+    assert found.use is None
+    assert found.verdict.startswith("Nothing")

@@ -597,6 +597,109 @@ def test_repair_mends_rows_and_leaves_all_others(tmp_path):
             extend(to, tmp_path / "again", repair=True)
 
 
+def planted(fault):
+    """Plants a fault of rows into a table."""
+
+    def spoil(table):
+        table[290:293] = {
+            "non-finite": lambda: torch.tensor(math.nan),
+            "zero-rows": lambda: torch.tensor(0.0),
+            "near-zero-rows": lambda: table[290:293] * 1e-6,
+            "rows-alike": lambda: table.mean(0) + 1e-9 * drawn(3, DIM),
+            "copies": lambda: table[20].clone(),
+        }[fault]()
+        return table
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    ("architecture", "side"), [("llama", "input"), ("llama", "output"), ("gpt2", "input")]
+)
+@pytest.mark.parametrize(
+    "fault", ["non-finite", "zero-rows", "near-zero-rows", "rows-alike", "copies"]
+)
+def test_the_mend_that_inspect_advises_mends(architecture, side, fault, tmp_path):
+    """One finding for the same rows, on either table; after its mend there is none."""
+    directory = model_directory(architecture, tmp_path)
+    name = "lm_head_weight" if side == "output" else TABLES[architecture]
+    change(directory, **{name: planted(fault)})
+    [found] = inspect(directory).findings
+    assert (found.name, found.side) == (fault.replace("copies", "rows-alike"), side)
+    assert "embinit extend MODEL --repair --to DIR" in found.mend
+    report = extend(directory, tmp_path / "mended", repair=True)
+    assert not inspect(tmp_path / "mended").findings
+    assert report.stays == ()
+    old, new = (load_file(each / "model.safetensors") for each in (directory, tmp_path / "mended"))
+    [table] = [each for each in old if each.replace(".", "_").endswith(name)]
+    assert all(torch.equal(old[each], new[each]) for each in old if each != table)
+    assert torch.equal(old[table][:290], new[table][:290])  # the row that was copied, too
+    if side == "output":
+        length = new[table].norm(dim=1)
+        assert 0.3 < float(length[290:293].mean() / length[:290].mean()) < 3
+
+
+def test_a_resized_model_without_a_tokenizer_is_repaired(tmp_path):
+    """As transformers resizes: ten rows that are nearly the mean row, in both tables."""
+    directory = model_directory("llama", tmp_path)
+    model = transformers.LlamaForCausalLM.from_pretrained(directory)
+    model.resize_token_embeddings(ROWS + 10)
+    model.save_pretrained(tmp_path / "resized")
+    before = inspect(tmp_path / "resized").findings
+    assert [(each.name, each.side) for each in before] == [
+        ("rows-alike", "input"),
+        ("rows-alike", "output"),
+    ]
+    assert all("long where the median is" in each.what for each in before)
+    report = extend(tmp_path / "resized", tmp_path / "mended", repair=True)
+    assert [row.row for row in report.made] == list(range(ROWS, ROWS + 10))
+    assert all(set(row.norms) == {"input", "output"} for row in report.made)
+    assert report.stays == ()
+    assert not inspect(tmp_path / "mended").findings
+    assert load(tmp_path / "mended").get_input_embeddings().weight.shape[0] == ROWS + 10
+
+
+def test_a_repair_says_what_stays(tmp_path, capsys):
+    """The mean row for each of three rows makes them copies of each other."""
+    directory = change(
+        model_directory("gpt2", tmp_path), transformer_wte_weight=planted("zero-rows")
+    )
+    to = tmp_path / "mended"
+    command = ["extend", str(directory), "--repair", "--method", "mean", "--to", str(to)]
+    capsys.readouterr()
+    assert main(command) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "embinit inspect still warns of: rows-alike (input): 3 rows in 1 group" in out
+    assert json.loads((to / "extension.json").read_text())["stays"]
+
+
+def test_ids_beyond_the_table_are_mended_as_inspect_advises(tmp_path):
+    """The tokenizer has tokens that the table has no rows for: each gets a row of its own."""
+    directory = model_directory("llama", tmp_path)
+    unfit_tokenizer(directory)
+    assert "--tokenizer MODEL --method covariance" in inspect(directory).findings[0].mend
+    extend(directory, tmp_path / "mended", tokenizer=directory, method="covariance")
+    assert not inspect(tmp_path / "mended").findings
+
+
+def test_an_encoder_without_a_head_has_no_answers(tmp_path, capsys):
+    """What no logits follow from is not told of greedy answers."""
+    directory = model_directory("bert", tmp_path)
+    weights = {
+        name: tensor
+        for name, tensor in load_file(directory / "model.safetensors").items()
+        if not name.startswith("cls.")
+    }
+    save_file(weights, directory / "model.safetensors")
+    change(directory, config={"architectures": ["BertModel"]})
+    command = ["extend", str(directory), "--tokens", str(token_file(tmp_path)), "--method", "mean"]
+    capsys.readouterr()
+    assert main([*command, "--to", str(tmp_path / "new")]) == 0
+    out = capsys.readouterr().out
+    assert "in the hull of the old ones" in out
+    assert "answer" not in out
+
+
 def test_padding_rows_that_new_tokens_fall_into_are_made_too(tmp_path):
     """transformers leaves them untrained: the table does not grow, and nothing is drawn."""
     directory = model_directory("qwen2", tmp_path)
@@ -729,13 +832,13 @@ def no_tokenizer(directory):
     ("spoil", "message"),
     [
         (no_weights, "neither of model.safetensors"),
-        (half_written, "half-written"),
+        (half_written, "not fully covered"),
         (is_quantised, "quantised; extend the checkpoint before"),
         (is_adapter, "LoRA.*merge"),
         (other_config, "mend vocab_size"),
         (unknown_table, r"'model.memory.slots' has 300 rows too.*not known"),
         (unfit_tokenizer, "1 ids beyond the table's 300 rows"),
-        (no_tokenizer, "tokenizer.*broken or cut short"),
+        (no_tokenizer, "llama has no tokenizer; put its files there"),
     ],
 )
 def test_bad_models_are_one_error_and_leave_nothing(spoil, message, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
 import struct
 from pathlib import Path
@@ -29,6 +30,7 @@ from embinit.data.stored_tensors import (
     write_safetensors,
 )
 from embinit.errors import InputError
+from embinit.report.inspection_page import render_inspection
 from embinit.tables.inspection import inspect, load_schema
 from embinit.tables.inspection.measures import alike, measure
 from embinit.tables.inspection.terminal import as_text
@@ -385,6 +387,68 @@ def test_faults_of_vector_files_are_found(form, tmp_path):
     assert names(inspect(write(drawn(120, 24, sigma=0.1), again))) == {"words-twice"}
 
 
+def test_a_row_has_one_cause(tmp_path):
+    """Added tokens at the mean row are short, odd, and copies of each other: that is one fault."""
+    directory = model_directory("llama", tmp_path)
+    tokenizer((*WORDS, "a", "b", "c")).save_pretrained(directory)
+    added = json.loads((directory / "tokenizer.json").read_text())
+    added["added_tokens"] += [
+        {**added["added_tokens"][0], "id": ROWS + number, "content": word}
+        for number, word in enumerate("abc")
+    ]
+    (directory / "tokenizer.json").write_text(json.dumps(added))
+
+    def more(table):
+        return torch.cat([table, table.mean(0) + 1e-9 * drawn(3, DIM)])
+
+    config = {"vocab_size": ROWS + 3}
+    change(directory, config=config, model_embed_tokens_weight=more, lm_head_weight=more)
+    found = inspect(directory).findings
+    assert [(each.name, each.side) for each in found] == [
+        ("rows-alike", "input"),
+        ("rows-alike", "output"),
+    ]
+    assert found[0].rows == tuple(range(ROWS, ROWS + 3))
+    assert "'a', 'b', 'c'" in found[0].what
+
+
+@pytest.mark.parametrize("sigma", [0.3, 1.0, 4.0])
+def test_the_advice_on_the_ratio_gives_the_ratio(sigma, tmp_path):
+    """One advice, and its factor and its sigma agree: scaled so, nothing is found, and R is 0.3."""
+    words = [f"word{number}" for number in range(120)]
+    table = drawn(120, 24, sigma=sigma) + 0.1 * sigma  # the mean row tells nothing
+    before = inspect(write_text(tmp_path / "v.txt", words, table))
+    mend = before.finding("positions-drowned").mend
+    factor, told = map(
+        float, re.search(r"by ([\d.]+), to R = 0.3 and sigma ([\d.]+)", mend).groups()
+    )
+    after = inspect(write_text(tmp_path / "v.txt", words, table * factor))
+    assert names(after) == set()
+    ratio = after.facts["meaning to positions, as a Transformer's table"]
+    assert ratio == pytest.approx(0.3, rel=0.1)  # of two digits
+    assert after.tables[0].measures.sigma == pytest.approx(told, rel=0.1)
+    centred = (table - table.mean(dim=0)).square().sum(dim=1).mean()
+    assert before.finding("positions-drowned").figures["ratio"] == pytest.approx(
+        24 * float(centred) / 12, rel=1e-4
+    )
+
+
+@pytest.mark.parametrize("rows", [2000, 3000])
+def test_a_figure_of_a_sample_says_so(rows, tmp_path):
+    """In the text and on the page; of all rows it is no approximation."""
+    save_file({"t": drawn(rows, 16)}, tmp_path / "t.safetensors")
+    inspection = inspect(tmp_path / "t.safetensors")
+    page = render_inspection(json.loads(inspection.as_json()))
+    assert ("(about: of 2,048 sampled rows)" in as_text(inspection)) is (rows > 2048)
+    assert ("≈" in page) is (rows > 2048)
+
+
+def test_the_page_of_a_file_has_its_name_alone(tmp_path):
+    """What lies above a file is nobody's business where the page goes."""
+    inspection = inspect(write_text(tmp_path / "v.txt", ["a", "b"], drawn(2, 3)))
+    assert str(tmp_path) not in render_inspection(json.loads(inspection.as_json()))
+
+
 def test_a_text_is_held_against_the_words_of_a_file(tmp_path):
     """Words count as they are written or in lower case."""
     table = drawn(40, 16, sigma=0.1)
@@ -523,14 +587,14 @@ def unsafe(directory: Path) -> None:
         (lambda d: (d / "model.safetensors").unlink(), r"neither of model.safetensors.*put"),
         (lambda d: (d / "config.json").unlink(), "no config.json; put"),
         (lambda d: (d / "config.json").write_text("{"), "no JSON"),
-        (lambda d: half(d / "model.safetensors"), "half-written.*fetch it again"),
-        (lambda d: (d / "model.safetensors").write_bytes(b"junk"), "no whole safetensors"),
+        (lambda d: half(d / "model.safetensors"), "not fully covered.*fetch it again"),
+        (lambda d: (d / "model.safetensors").write_bytes(b"junk"), "header too small"),
         (lambda d: (d / "tokenizer.json").write_text('{"model": {}}'), "no vocabulary"),
         (adapter, r"LoRA.*merge"),
         (without_shard, r"no model-0000\d-of-00003.safetensors.*fetch"),
-        (quantised, "quantised; name the checkpoint"),
+        (quantised, "quantised or no plain table; name the checkpoint"),
         (unknown, r"no tensor is named like an input table.*--tensor"),
-        (unsafe, "could run code: convert it to safetensors"),
+        (unsafe, "could run code.*convert it to safetensors"),
     ],
 )
 def test_bad_input_is_one_error_with_the_mend(spoil, message, tmp_path, capsys):

@@ -192,6 +192,24 @@ def test_arrays_that_only_claim_their_size_are_refused(tmp_path):
             open_source("mine", path).lookup(["a"])
 
 
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((2, 70_000), "70,000 wide; the widest"),
+        ((100_000, 300), r"unpacks to 120,\d+,\d+; no real"),
+    ],
+)
+def test_arrays_that_unpack_to_far_more_are_refused(tmp_path, shape, message):
+    """A small archive of zeros is refused by its sizes, before memory or time goes into it."""
+    path = tmp_path / "v.npz"
+    words = np.arange(shape[0]).astype(str)
+    np.savez_compressed(path, words=words, vectors=np.zeros(shape, np.float32))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(InputError, match=message):
+        open_source("mine", path).lookup(["a"])
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000  # KiB
+
+
 def test_arrays_beyond_float32_and_words_that_are_no_text(tmp_path):
     """Neither a warning nor an error of NumPy's own."""
     wide = arrays(tmp_path, words=np.array(["a"]), vectors=np.array([[1e300]]))
@@ -379,7 +397,7 @@ def test_a_split_without_examples_is_named(tmp_path, task, name, content):
 
 def test_json_from_outside_has_no_nan_and_bounded_size(tmp_path, monkeypatch):
     """Python's json reads NaN and 1e999, which no other reader does."""
-    for number in ("NaN", "-Infinity", "1e999", "1" * 30, "1" * 5000):
+    for number in ("NaN", "-Infinity", "1e999", "1" * 50, "1" * 5000):
         path = text(tmp_path, f'{{"a": {number}}}'.encode(), "a.json")
         with pytest.raises(InputError, match=r"a\.json is no JSON.*mend it"):
             outside.read_json(path, "mend it")

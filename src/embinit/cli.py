@@ -485,7 +485,7 @@ def _inspect(parsed: argparse.Namespace) -> int:
         lr=parsed.lr,
         text=parsed.text,
     )
-    print(as_text(inspection))
+    print(printable(as_text(inspection)))
     if parsed.json:
         write_file(parsed.json, inspection.as_json())
     if parsed.html:
@@ -502,7 +502,7 @@ def _add_extend(commands: Any) -> None:
     what.add_argument("--tokens", type=Path, help="a file of tokens to add, one a line")
     what.add_argument("--tokenizer", type=Path, help="a tokenizer to take the place of the model's")
     what.add_argument(
-        "--repair", action="store_true", help="make rows anew that are zero or nearly so"
+        "--repair", action="store_true", help="make rows anew that are zero, nearly so, or copies"
     )
     extend.add_argument("--to", type=Path, required=True, help="the new directory")
     extend.add_argument("--method", help="how rows are made (default: subtokens)")
@@ -537,7 +537,7 @@ def _extend(parsed: argparse.Namespace) -> int:
         multiple=parsed.multiple,
         seed=parsed.seed,
     )
-    print(as_text(extension))
+    print(printable(as_text(extension)))
     return 0
 
 

@@ -85,7 +85,9 @@ def add_compare(commands: Any) -> None:
         "--multiplier", default="sqrt(D)", help="of the looked-up rows (default: sqrt(D))"
     )
     sure = compare.add_argument_group("how sure, and how long")
-    sure.add_argument("--error", type=float, default=0.05, help="of each statement (default: 0.05)")
+    sure.add_argument(
+        "--error", type=float, default=0.05, help="of all costs together (default: 0.05)"
+    )
     sure.add_argument(
         "--within", type=float, default=1.0, help="a cost that does not matter (default: 1 point)"
     )

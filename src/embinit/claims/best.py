@@ -8,10 +8,12 @@ statements follow from it, each wrong with at most the probability alpha:
 - the best start is among the candidates: those that no other start beats;
 - a start's cost against the best lies in its interval.
 
-The candidates use one-sided bounds, the costs two-sided ones. Starts vary unlike each other, so a
-pair's standard error has the two variances of its own (after Hasler and Hothorn 2008, Biom. J.
-50:793). A few seeds that happen to lie close to each other are no sign of a small spread, so no
-variance is taken to be smaller than the pooled one.
+The candidates use one-sided bounds, the costs two-sided ones. A race makes one statement, that on
+the costs: it rules out what surely costs something, however little.
+
+Starts vary unlike each other, so a pair's standard error has the two variances of its own (after
+Hasler and Hothorn 2008, Biom. J. 50:793). A few seeds that happen to lie close to each other are no
+sign of a small spread, so no variance is taken to be smaller than the pooled one.
 
 Each look takes three tenths of the error that is left. So the looks need no end that is fixed
 beforehand: however long it goes on, the error adds up to at most alpha, whatever the looks have in
@@ -80,12 +82,15 @@ class Bounds:
     """What one look says of each start, in the order of the scores.
 
     Attributes:
-        candidates: Whether the start may be the best.
+        candidates: Whether the start may be the best, by the first statement.
+        costless: Whether it may cost nothing, by the second; where it may not, it costs more than
+            ``low``, which may be 0.
         low: The least that it costs against the best, at least 0.
         high: The most that it costs against the best.
     """
 
     candidates: tuple[bool, ...]
+    costless: tuple[bool, ...]
     low: tuple[float, ...]
     high: tuple[float, ...]
 
@@ -105,16 +110,16 @@ def compare_with_best(scores: Sequence[Scores], alpha: float, resolution: float 
     ahead = means[:, None] - means[None, :]
     candidates = (ahead + one_sided >= 0).all(axis=1)
     # The best is among these by the two-sided bounds as well, which the costs rest on.
-    possible = (ahead + two_sided >= 0).all(axis=1)
+    costless = (ahead + two_sided >= 0).all(axis=1)
     low, high = [], []
     for start in range(len(scores)):
-        others = [best for best in np.flatnonzero(possible) if best != start]
+        others = [best for best in np.flatnonzero(costless) if best != start]
         behind = [(-ahead[start, best], two_sided[best, start]) for best in others]
         least = min((gap - reach for gap, reach in behind), default=0.0)
         most = max((gap + reach for gap, reach in behind), default=0.0)
-        low.append(0.0 if possible[start] else float(max(0.0, least)))
+        low.append(0.0 if costless[start] else float(max(0.0, least)))
         high.append(float(max(0.0, most)))
-    return Bounds(tuple(candidates.tolist()), tuple(low), tuple(high))
+    return Bounds(tuple(candidates.tolist()), tuple(costless.tolist()), tuple(low), tuple(high))
 
 
 def _allowances(
@@ -213,7 +218,7 @@ class Standing:
 
     Attributes:
         scores: Its scores at the last look that it had.
-        low: The least that it costs against the best.
+        low: The least that it costs against the best; it costs more where it is ruled out.
         high: The most that it costs against the best.
         ruled_out: The look at which it was ruled out, from 0; None for a candidate.
     """
@@ -229,7 +234,7 @@ class Race:
 
     Args:
         count: How many starts there are.
-        alpha: The error of each statement over all looks.
+        alpha: The error of the statement on all costs, over all looks.
         resolution: The smallest standard deviation that a score can have.
         within: A cost that does not matter, in the score's unit.
 
@@ -272,12 +277,12 @@ class Race:
         """
         scores = [Scores.of(each) for each in values]
         if len(scores) == 1:
-            bounds = Bounds((True,), (0.0,), (0.0,))
+            bounds = Bounds((True,), (True,), (0.0,), (0.0,))
         else:
             bounds = compare_with_best(scores, level(self.looks, self.alpha), self.resolution)
         first = not self.standings
         for number, start in enumerate(self._candidates):
-            ruled_out = None if bounds.candidates[number] else self.looks
+            ruled_out = None if bounds.costless[number] else self.looks
             standing = Standing(scores[number], bounds.low[number], bounds.high[number], ruled_out)
             if first:
                 self.standings.append(standing)

@@ -77,7 +77,7 @@ def compare(
         inits: Names of inits, each perhaps with ``@`` and the sigma to standardise to.
         settings: The small models and their training.
         store: Where runs are kept.
-        alpha: The error of each statement, all looks together.
+        alpha: The error of the statement on all costs, all looks together.
         within: A cost that does not matter, in points.
         minutes: No look begins that would end later than this; the first look always begins.
         max_seeds: No look has more seeds.

@@ -17,10 +17,14 @@ from embinit.claims.best import Race, seeds_of
 from embinit.compare.starts import Settings, Start
 from embinit.data.preparation import PreparedData
 from embinit.data.tasks.given import GivenTask
+from embinit.errors import printable
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+
+LEAST_LEARNT = 2.0
+"""Points above guessing from which models have learnt something that starts can be told by."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +41,13 @@ class ComparedStart:
         scores: Its scores, seed by seed.
         mean: Their mean.
         sd: Their standard deviation.
-        low: The least that it costs against the best.
+        low: The least that it costs against the best; it costs more where it is no candidate.
         high: The most that it costs against the best.
         candidate: Whether it may be the best.
         ruled_out_at: The seeds of the look that ruled it out; None for a candidate.
         failures: How many of its runs ended early.
-        test_error: How far another test set would move its distance from the recommended start: a
-            standard error; None for translation, and for that start itself.
+        test_error: How far another test set would move its distance from the best mean: a standard
+            error; None for translation, and for that start itself.
     """
 
     label: str
@@ -62,6 +66,12 @@ class ComparedStart:
     failures: int
     test_error: float | None
 
+    @property
+    def costs(self) -> str:
+        """The interval of its cost in words; a cost that is not 0 is never said to be 0.0."""
+        low = f"{self.low:.1f}"
+        return f"{'above 0' if low == '0.0' and not self.candidate else low} to {self.high:.1f}"
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -75,13 +85,13 @@ class Comparison:
         guessing: What always saying the commonest label scores, in points; 0 for translation.
         metric: What is compared, in words.
         unit: Its unit.
-        alpha: The error of each statement.
+        alpha: The error of the statement on all costs, and so on which starts may be the best.
         within: A cost that does not matter.
         looks: How many looks there were.
         seeds: The seeds of the last look.
         runs: How many runs were compared.
         starts: The starts, the best mean first.
-        use: The label of the recommended start.
+        use: The label of the recommended start; None where nothing was learnt or decided.
         settled: Whether one start is left, or those that are left cost next to nothing.
         stopped: Why it ended, in words.
         notes: What else is to be known, in words.
@@ -102,7 +112,7 @@ class Comparison:
     seeds: int
     runs: int
     starts: tuple[ComparedStart, ...]
-    use: str
+    use: str | None
     settled: bool
     stopped: str
     notes: tuple[str, ...]
@@ -115,35 +125,49 @@ class Comparison:
         return tuple(start for start in self.starts if start.candidate)
 
     @property
-    def recommended(self) -> ComparedStart:
-        """The start to use."""
-        return next(start for start in self.starts if start.label == self.use)
-
-    @property
     def verdict(self) -> str:
         """Which starts are among the best, and which to use, in words."""
-        use, candidates = self.recommended, self.candidates
+        best, candidates = self.starts[0], self.candidates
+        if not _learnt(best, self.guessing):
+            bar = (
+                f"does better than always giving the commonest label ({self.guessing:.1f} %) by "
+                f"{LEAST_LEARNT:g} points"
+                if self.classes
+                else f"reaches {LEAST_LEARNT:g} BLEU"
+            )
+            return (
+                f"Nothing can be said: no start {bar}; the best has {best.mean:.1f}. These models "
+                "learn nothing here, so their starts tell nothing. Give more rows, or train longer "
+                "(--epochs, --lr)."
+            )
+        if self.use is None:
+            return (
+                f"Nothing is decided: any of these {len(candidates)} starts may be the best, and "
+                f"they may cost up to {max(start.high for start in candidates):.1f} against it. "
+                f"{best.label} has the best mean so far."
+            )
         if len(candidates) == 1:
-            return f"Use {use.label}: it is the best of these starts."
-        others = ", ".join(start.label for start in candidates if start is not use)
+            return f"Use {best.label}: it is the best of these starts."
+        others = ", ".join(start.label for start in candidates if start is not best)
         told = (
-            f"Use {use.label}: it has the best mean, and costs at most {use.high:.1f} against the "
-            f"best. The best is among {len(candidates)} starts; {others} may be as good or better."
+            f"Use {best.label}: it has the best mean, and costs at most {best.high:.1f} against "
+            f"the best. The best is among {len(candidates)} starts; {others} may be as good or "
+            "better."
         )
         if self.settled:
             told = (
                 f"Use any of these {len(candidates)} starts: none costs more than {self.within:g} "
-                f"against the best. {use.label} has the best mean."
+                f"against the best. {best.label} has the best mean."
             )
         plain = [start for start in candidates if start.vectors is None]
-        if plain and use.vectors is not None:
+        if plain and best.vectors is not None:
             told += f" {plain[0].label} needs no vectors and costs at most {plain[0].high:.1f}."
         return told
 
     @property
     def certainty(self) -> str:
         """How far the statement reaches, in words."""
-        told = "This holds for these small models on this test set, over seeds."
+        told = "What is said holds for these small models on this test set, over seeds."
         errors = [start.test_error for start in self.starts if start.test_error is not None]
         if errors:
             told += (
@@ -168,27 +192,22 @@ class Comparison:
         seconds: float,
     ) -> Comparison:
         """Puts together what the race says of each start."""
-        use = max(race.candidates, key=lambda number: race.standings[number].scores.mean)
+        best = max(race.candidates, key=lambda number: race.standings[number].scores.mean)
         compared = [
             _compared(
                 start,
                 standing,
                 results[number],
                 metric,
-                _test_error(results[number], results[use], len(data.test))
-                if number != use
+                _test_error(results[number], results[best], len(data.test))
+                if number != best
                 else None,
             )
             for number, (start, standing) in enumerate(zip(starts, race.standings, strict=True))
         ]
         guessing = _guessing(data)
+        decided = race.decided or len(race.candidates) < len(compared)
         told = list(notes)
-        if task.kind == "classification" and compared[use].mean < guessing + 2:
-            told.append(
-                f"No start does better than always giving the commonest label "
-                f"({guessing:.1f} %): these models learn nothing here, so their starts tell "
-                "nothing. Give more rows, or train longer (--epochs, --lr)."
-            )
         if broken := sum(start.failures for start in compared):
             told.append(f"{broken} runs ended early, since their loss was no number any more.")
         return cls(
@@ -205,7 +224,7 @@ class Comparison:
             seeds=seeds_of(race.looks - 1),
             runs=sum(map(len, results)),
             starts=tuple(sorted(compared, key=lambda start: (not start.candidate, -start.mean))),
-            use=compared[use].label,
+            use=compared[best].label if decided and _learnt(compared[best], guessing) else None,
             settled=race.decided,
             stopped=stopped,
             notes=tuple(told),
@@ -221,9 +240,9 @@ class Comparison:
             **plain,
             "verdict": self.verdict,
             "certainty": self.certainty,
-            "starts": [vars(start) for start in self.starts],
+            "starts": [vars(start) | {"costs": start.costs} for start in self.starts],
         }
-        return json.dumps(_plain(document), indent=1, ensure_ascii=False) + "\n"
+        return printable(json.dumps(_plain(document), indent=1, ensure_ascii=False)) + "\n"
 
 
 @functools.cache
@@ -283,6 +302,10 @@ def _right(results: Sequence[RunResult]) -> np.ndarray | None:
         if result.outputs and "bleu" not in result.measures
     ]
     return np.mean(answered, axis=0) if answered else None
+
+
+def _learnt(best: ComparedStart, guessing: float) -> bool:
+    return best.mean >= guessing + LEAST_LEARNT
 
 
 def _guessing(data: PreparedData) -> float:

@@ -30,19 +30,19 @@ def as_text(comparison: Comparison) -> str:
         lines += _wrapped("note  ", note)
     lines += _wrapped(
         "",
-        "Each of the two statements, on which starts may be the best and on all costs, is wrong "
-        f"with a probability of at most {100 * comparison.alpha:g} %, all looks together.",
+        "All costs hold at once but for a probability of at most "
+        f"{100 * comparison.alpha:g} %, all looks together. A start is ruled out where its cost is "
+        "above 0, however little.",
     )
     return "\n".join(lines)
 
 
 def _line(start: ComparedStart, width: int) -> str:
     mark = "*" if start.candidate else " "
-    cost = f"{start.low:.1f} to {start.high:.1f}"
     ruled_out = "" if start.candidate else f"  ruled out at {start.ruled_out_at} seeds"
     return (
         f"{mark} {start.label:<{width}}  {start.mean:>10.1f} {start.sd:>5.1f} "
-        f"{len(start.scores):>6}  {start.sigma:>6.3f}  {cost}{ruled_out}"
+        f"{len(start.scores):>6}  {start.sigma:>6.3f}  {start.costs}{ruled_out}"
     )
 
 

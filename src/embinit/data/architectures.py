@@ -74,6 +74,9 @@ SQRT_D = ("gemma", "gemma2", "gemma3", "gemma3_text", "paligemma", "t5gemma", "r
 OWN_SCALE = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
 """Architectures whose tables start at sigma 1, and whose tied logits are divided by sqrt(D)."""
 
+MOST_FACTOR = 1e9
+"""The largest factor of a configuration. Beyond it is no model, and squares have no number."""
+
 HEADED = ("ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForConditionalGeneration", "ForPreTraining")
 
 
@@ -153,7 +156,8 @@ def layout(
     tied = text.get("tie_word_embeddings", config.get("tie_word_embeddings"))
     head = _head(tensors, dim)
     own_scale = model_type in OWN_SCALE
-    architectures = config.get("architectures") or [""]
+    architectures = config.get("architectures")
+    architecture = architectures[0] if isinstance(architectures, list) and architectures else ""
     return Layout(
         model_type=model_type,
         table=table,
@@ -173,7 +177,7 @@ def layout(
         normed=bool(_ending(tensors, NORMS_AFTER_LOOKUP)),
         logit_factor=_logit_factor(own_scale, head is None, text, dim),
         tied=None if tied is None else bool(tied),
-        headed=str(architectures[0]).endswith(HEADED),
+        headed=str(architecture).endswith(HEADED),
         own_scale=own_scale,
         vocabulary=vocabulary if isinstance(vocabulary, int) else None,
         declared_sigma=_declared_sigma(text, config),
@@ -232,25 +236,34 @@ def _head(tensors: Mapping[str, StoredTensor], dim: int) -> str | None:
 def _multiplier(model_type: str, text: Mapping[str, Any], dim: int) -> float:
     if model_type in SQRT_D or text.get("scale_embedding") is True:
         return math.sqrt(dim)
-    for key in ("embedding_multiplier", "scale_emb"):
-        if isinstance(text.get(key), int | float):
-            return float(text[key])
-    return 1.0
+    return _factor(text, "embedding_multiplier") or _factor(text, "scale_emb") or 1.0
 
 
 def _logit_factor(own_scale: bool, headless: bool, text: Mapping[str, Any], dim: int) -> float:
     if own_scale and text.get("scale_decoder_outputs", headless):
         return 1 / math.sqrt(dim)
-    if isinstance(text.get("logits_scaling"), int | float):
-        return 1 / float(text["logits_scaling"])
-    if isinstance(text.get("logit_scale"), int | float):
-        return float(text["logit_scale"])
-    return 1.0
+    if (scaling := _factor(text, "logits_scaling")) is not None:
+        return 1 / scaling
+    return _factor(text, "logit_scale") or 1.0
+
+
+def _factor(text: Mapping[str, Any], key: str) -> float | None:
+    """A setting that something is multiplied or divided by; None where it isn't set.
+
+    Raises:
+        InputError: It is no factor that a model could have.
+    """
+    value = text.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if not 1 / MOST_FACTOR <= value <= MOST_FACTOR:
+        raise InputError(f"config.json: {key} is {value:g}, which is no factor; mend it")
+    return float(value)
 
 
 def _declared_sigma(text: Mapping[str, Any], config: Mapping[str, Any]) -> float | None:
     for each in (text, config):
         for key in ("initializer_range", "init_std"):
-            if isinstance(each.get(key), float):
+            if isinstance(each.get(key), float) and each[key] > 0:
                 return float(each[key])
     return None

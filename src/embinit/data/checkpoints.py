@@ -6,14 +6,15 @@ a single file of tensors, or a model's id on the Hub, of which only the needed f
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from embinit.data import outside
 from embinit.data.files import hub_reachable
+from embinit.data.outside import plain_name, regular
 from embinit.data.stored_tensors import StoredTensor, read_safetensors, read_torch
 from embinit.errors import InputError
 
@@ -102,8 +103,8 @@ def open_checkpoint(location: str | Path) -> Checkpoint:
     """
     path = Path(location)
     if path.is_dir():
-        return _open_model(str(path), path, lambda name: _existing(path / name))
-    if path.is_file():
+        return _open_model(str(path), path, lambda name: existing(path / name))
+    if path.exists():
         return Checkpoint(str(path), read_tensors(path), path=lambda name: None)
     if is_hub_id(str(location)):
         return _open_model(str(location), None, lambda name: _fetched(str(location), name))
@@ -155,6 +156,7 @@ def read_tensors(path: Path) -> dict[str, StoredTensor]:
     Raises:
         InputError: The file is missing or broken, or of another format.
     """
+    regular(path, "name a model's directory or a file")
     if path.suffix == ".safetensors":
         return read_safetensors(path)
     if path.suffix == ".gguf":
@@ -173,13 +175,25 @@ def read_json(path: Path) -> dict[str, Any]:
     Raises:
         InputError: The file is no JSON, or holds something else.
     """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} is no JSON ({error}); fetch it again") from None
+    content = outside.read_json(path)
     if not isinstance(content, dict):
         raise InputError(f"{path} holds no JSON object; fetch it again")
     return content
+
+
+def shard_files(path: Path) -> dict[str, str]:
+    """The file of each tensor, of an index of shards.
+
+    Raises:
+        InputError: The file is no index, or names a file elsewhere.
+    """
+    files = read_json(path).get("weight_map")
+    if not isinstance(files, dict) or not files or not all(map(plain_name, files.values())):
+        raise InputError(
+            f"{path} names no file of the model's own directory for each tensor (weight_map); "
+            "fetch the model again"
+        )
+    return files
 
 
 def _open_model(
@@ -195,10 +209,7 @@ def _open_model(
     if weights is not None:
         files = dict.fromkeys(read_tensors(_needed(location, weights, path)), weights)
     else:
-        index_path = _needed(location, f"{index}.index.json", path)
-        files = read_json(index_path).get("weight_map", {})
-        if not isinstance(files, dict) or not files:
-            raise InputError(f"{index_path} has no weight_map; fetch it again")
+        files = shard_files(_needed(location, f"{index}.index.json", path))
     tensors = Tensors(files, lambda name: _needed(location, name, path))
     return Checkpoint(location, tensors, read_json(config_path), directory, path)
 
@@ -227,8 +238,13 @@ def _without_weights(
     )
 
 
-def _existing(path: Path) -> Path | None:
-    return path if path.exists() else None
+def existing(path: Path) -> Path | None:
+    """A file of a model; None if there is none of its name.
+
+    Raises:
+        InputError: It is no file that can be read, such as a pipe.
+    """
+    return regular(path, "put the model's file there") if path.exists() else None
 
 
 def _needed(location: str, name: str, path: Callable[[str], Path | None]) -> Path:

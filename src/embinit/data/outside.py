@@ -26,8 +26,8 @@ MOST_DIM = 1 << 16
 MOST_LINE_BYTES = 1 << 24
 """The longest line that is held in memory: a vector of ``MOST_DIM`` numbers takes about 1 MB."""
 
-MOST_DIGITS = 20
-"""The longest integer of a JSON document: longer ones are no float any more at some length."""
+MOST_DIGITS = 40
+"""The longest integer of a JSON document; transformers writes one of 31 digits for no limit."""
 
 MOST_JSON_BYTES = 1 << 26
 """The largest JSON document that is parsed, which takes some ten times that in memory."""

@@ -1,22 +1,25 @@
 """Tensors in files, read row by row in bounded memory, and files of tensors written alike.
 
-A safetensors file is eight bytes with the header's length, a header in JSON and the tensors' bytes.
-Only the wanted rows are read, with plain reads, so a process holds no more than a block of them.
-PyTorch's own files are read only as far as they hold nothing but tensors (``weights_only``).
+A safetensors file is read by safetensors itself, PyTorch's own files only as far as they hold
+nothing but tensors (``weights_only``). Both are mapped: a file is opened anew for each block of
+rows, so a process holds no more of it than that block.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol, runtime_checkable
 
 import torch
+from safetensors import safe_open
 from torch import Tensor
 
+from embinit.data.outside import reading, regular
 from embinit.errors import InputError
 
 DTYPES = {
@@ -24,6 +27,8 @@ DTYPES = {
     "F32": torch.float32,
     "F16": torch.float16,
     "BF16": torch.bfloat16,
+    "F8_E4M3": torch.float8_e4m3fn,
+    "F8_E5M2": torch.float8_e5m2,
     "I64": torch.int64,
     "I32": torch.int32,
     "I16": torch.int16,
@@ -31,13 +36,13 @@ DTYPES = {
     "U8": torch.uint8,
     "BOOL": torch.bool,
 }
-"""The types of safetensors whose values can be read here, by name."""
-
-MOST_HEADER_BYTES = 100_000_000
-"""The safetensors format allows no longer header."""
+"""The types of safetensors whose values can be read and written here, by name."""
 
 BLOCK_VALUES = 2**20
 """Most values of a block of rows: 4 MiB in float32, which a processor's cache holds."""
+
+BLOCK_ROWS = 64
+"""Most single rows that are read of a file before it is opened anew."""
 
 
 @runtime_checkable
@@ -59,6 +64,12 @@ class StoredTensor(Protocol):
     def rows(self, start: int, stop: int) -> Tensor:
         """Rows ``start`` to ``stop`` (excluded), as they are stored."""
 
+    def take(self, ids: Sequence[int]) -> Tensor:
+        """Single rows, as they are stored."""
+
+    def whole(self) -> Tensor:
+        """The tensor, as it is stored."""
+
 
 def is_float(tensor: StoredTensor) -> bool:
     """Whether a tensor has values that can be averaged, and is not quantised."""
@@ -76,11 +87,6 @@ def blocks(tensor: StoredTensor, values: int = BLOCK_VALUES) -> Iterator[tuple[i
     size = max(1, values // max(1, math.prod(tensor.shape[1:])))
     for start in range(0, rows, size):
         yield start, tensor.rows(start, min(start + size, rows))
-
-
-def gather(tensor: StoredTensor, ids: Sequence[int]) -> Tensor:
-    """Single rows of a tensor, as they are stored."""
-    return torch.cat([tensor.rows(row, row + 1) for row in ids])
 
 
 @dataclass(frozen=True)
@@ -102,12 +108,23 @@ class MemoryTensor:
 
     @property
     def dtype(self) -> str:
-        """The type by safetensors' name; torch's own for others."""
-        return _type_name(self.values.dtype)
+        """The type by safetensors' name; a name of none of them for what has no plain values."""
+        values = self.values
+        if values.layout != torch.strided or values.is_quantized or values.is_meta:
+            return f"{values.layout} {values.dtype} on {values.device}"
+        return next((name for name, each in DTYPES.items() if each == values.dtype), "unknown")
 
     def rows(self, start: int, stop: int) -> Tensor:
         """See the protocol."""
         return self.values.detach()[start:stop].cpu()
+
+    def take(self, ids: Sequence[int]) -> Tensor:
+        """See the protocol."""
+        return self.values.detach()[list(ids)].cpu()
+
+    def whole(self) -> Tensor:
+        """See the protocol."""
+        return self.values.detach().cpu()
 
 
 @dataclass(frozen=True)
@@ -119,52 +136,41 @@ class FileTensor:
         path: The file.
         dtype: Its type by safetensors' name.
         shape: Its shape.
-        start: The byte of the file where its values begin.
-        size: Its bytes.
     """
 
     name: str
     path: Path
     dtype: str
     shape: tuple[int, ...]
-    start: int
-    size: int
-
-    @property
-    def row_bytes(self) -> int:
-        """The bytes of one row."""
-        return self.size // self.shape[0] if self.shape and self.shape[0] else 0
 
     def rows(self, start: int, stop: int) -> Tensor:
         """See the protocol.
 
         Raises:
-            InputError: The tensor is of a type that can't be read here, or the file changed.
+            InputError: The file changed.
         """
-        if self.dtype not in DTYPES:
-            raise InputError(
-                f"{self.path}: tensor {self.name!r} is {self.dtype}, which is no plain float; "
-                "name the unquantised checkpoint"
-            )
-        if stop <= start:
-            return torch.empty((0, *self.shape[1:]), dtype=DTYPES[self.dtype])
-        raw = self.raw(start, stop)
-        return torch.frombuffer(raw, dtype=DTYPES[self.dtype]).view(stop - start, *self.shape[1:])
+        with self._reading(), safe_open(self.path, framework="pt") as file:
+            values: Tensor = file.get_slice(self.name)[start:stop]
+            return values.clone()  # the file is no longer mapped then
 
-    def raw(self, start: int, stop: int) -> bytearray:
-        """The bytes of rows ``start`` to ``stop``."""
-        raw = bytearray(self.row_bytes * (stop - start))
-        with self.path.open("rb", buffering=0) as file:
-            file.seek(self.start + self.row_bytes * start)
-            view, done = memoryview(raw), 0
-            while done < len(raw):
-                count = file.readinto(view[done:])
-                if not count:
-                    raise InputError(
-                        f"{self.path} became shorter while it was read; fetch it again"
-                    )
-                done += count
-        return raw
+    def take(self, ids: Sequence[int]) -> Tensor:
+        """See the protocol."""
+        taken = []
+        for low in range(0, len(ids), BLOCK_ROWS):  # each row brings its neighbours into memory
+            with self._reading(), safe_open(self.path, framework="pt") as file:
+                stored = file.get_slice(self.name)
+                rows = [stored[row : row + 1] for row in ids[low : low + BLOCK_ROWS]]
+                taken.append(torch.cat(rows))
+        return torch.cat(taken)
+
+    def whole(self) -> Tensor:
+        """See the protocol."""
+        with self._reading(), safe_open(self.path, framework="pt") as file:
+            values: Tensor = file.get_tensor(self.name)
+            return values.clone()
+
+    def _reading(self) -> AbstractContextManager[None]:
+        return reading(self.path, "fetch it again", lambda: f", tensor {self.name[:60]!r}")
 
 
 def read_safetensors(path: Path) -> dict[str, StoredTensor]:
@@ -173,58 +179,13 @@ def read_safetensors(path: Path) -> dict[str, StoredTensor]:
     Raises:
         InputError: The file is missing, cut short, or no safetensors file.
     """
-    try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            if size < 8 or length > min(size - 8, MOST_HEADER_BYTES):
-                raise InputError(
-                    f"{path}: its {size} bytes are no whole safetensors file; fetch it again"
-                )
-            header = json.loads(file.read(length))
-        header.pop("__metadata__", None)
-        tensors: dict[str, StoredTensor] = {
-            name: _file_tensor(path, name, entry, 8 + length) for name, entry in header.items()
+    regular(path)
+    with reading(path), safe_open(path, framework="pt") as file:
+        stored = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+        return {
+            name: FileTensor(name, path, each.get_dtype(), tuple(each.get_shape()))
+            for name, each in stored.items()
         }
-    except OSError as error:
-        raise InputError(f"{path} can't be read: {error.strerror or error}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(
-            f"{path}: no header of a safetensors file ({error}); fetch it again"
-        ) from None
-    end = max(
-        (
-            tensor.start + tensor.size
-            for tensor in tensors.values()
-            if isinstance(tensor, FileTensor)
-        ),
-        default=8 + length,
-    )
-    if end != size:
-        raise InputError(
-            f"{path} has {size} bytes where its header says {end}: it is half-written or put "
-            "together of several; fetch it again"
-        )
-    return tensors
-
-
-def _file_tensor(path: Path, name: str, entry: Mapping[str, object], base: int) -> FileTensor:
-    shape = entry["shape"]
-    offsets = entry["data_offsets"]
-    assert isinstance(shape, list)
-    assert isinstance(offsets, list)
-    start, end = offsets
-    tensor = FileTensor(name, path, str(entry["dtype"]), tuple(shape), base + start, end - start)
-    if tensor.dtype in DTYPES:
-        due = math.prod(tensor.shape) * DTYPES[tensor.dtype].itemsize
-        if due != tensor.size:
-            raise InputError(
-                f"{path}: tensor {name!r} of shape {shape} takes {due} bytes and has "
-                f"{tensor.size}; the file is broken: fetch it again"
-            )
-    return tensor
 
 
 def read_torch(path: Path) -> dict[str, StoredTensor]:
@@ -234,27 +195,29 @@ def read_torch(path: Path) -> dict[str, StoredTensor]:
         InputError: The file is broken, or holds more than tensors, so that reading it could run
             code.
     """
-    weights: object
-    try:
-        try:
-            weights = torch.load(path, mmap=True, weights_only=True, map_location="cpu")
-        except (RuntimeError, ValueError):  # the older format can't be mapped
-            weights = torch.load(path, weights_only=True, map_location="cpu")
-    except Exception as error:  # pickle raises whatever a broken file leads it to
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(
-            f"{path} can't be read as tensors alone ({reason}); it is broken, or reading it could "
-            "run code: convert it to safetensors where you trust it"
-        ) from None
+    mend = (
+        "fetch it again; if reading it could run code, or it is older than PyTorch 1.6, convert "
+        "it to safetensors where you trust it"
+    )
+    regular(path)
+    with reading(path, mend):
+        weights = torch.load(path, mmap=True, weights_only=True, map_location="cpu")
     if isinstance(weights, dict) and isinstance(weights.get("state_dict"), dict):
         weights = weights["state_dict"]
     if not isinstance(weights, dict):
-        raise InputError(f"{path} holds a {type(weights).__name__} and no tensors by name")
-    return {
-        str(name): MemoryTensor(str(name), value)
-        for name, value in weights.items()
-        if isinstance(value, Tensor)
-    }
+        raise InputError(f"{path} holds a {type(weights).__name__} and no tensors by name; {mend}")
+    size = path.stat().st_size
+    tensors: dict[str, StoredTensor] = {}
+    for name, values in weights.items():
+        if isinstance(name, str) and isinstance(values, Tensor):
+            # A few bytes can be repeated to any shape.
+            if values.layout == torch.strided and values.numel() * values.element_size() > size:
+                raise InputError(
+                    f"{path}, tensor {name[:60]!r}: it is repeated to {tuple(values.shape)}, more "
+                    f"than the file has; {mend}"
+                )
+            tensors[name] = MemoryTensor(name, values)
+    return tensors
 
 
 @dataclass(frozen=True)
@@ -273,17 +236,22 @@ class NewTensor:
     dtype: str
     shape: tuple[int, ...]
     size: int
-    pieces: Iterable[bytes | bytearray | memoryview]
+    pieces: Iterable[bytes]
 
 
 def copied(tensor: StoredTensor) -> NewTensor:
-    """A tensor as it is, to be written elsewhere, bit for bit."""
-    if isinstance(tensor, FileTensor):
-        return NewTensor(tensor.name, tensor.dtype, tensor.shape, tensor.size, _raw_pieces(tensor))
-    assert isinstance(tensor, MemoryTensor)
-    values = tensor.values.detach()
-    size = values.numel() * values.dtype.itemsize
-    return NewTensor(tensor.name, tensor.dtype, tensor.shape, size, _value_pieces(values))
+    """A tensor as it is, to be written elsewhere, bit for bit.
+
+    Raises:
+        InputError: It is of a type that can't be written.
+    """
+    if tensor.dtype not in DTYPES:
+        raise InputError(
+            f"tensor {tensor.name[:60]!r} is {tensor.dtype}, which can't be written; save the "
+            "model in float32, float16 or bfloat16 first"
+        )
+    pieces = (piece for _, piece in blocks(tensor)) if tensor.shape else (tensor.whole(),)
+    return changed(tensor.name, tensor.dtype, tensor.shape, pieces)
 
 
 def changed(name: str, dtype: str, shape: Sequence[int], values: Iterable[Tensor]) -> NewTensor:
@@ -308,7 +276,7 @@ def write_safetensors(file: IO[bytes], tensors: Sequence[NewTensor]) -> None:
     header: dict[str, object] = {"__metadata__": {"format": "pt"}}
     offset = 0
     # The largest type first, so that every tensor's values are aligned.
-    ordered = sorted(tensors, key=lambda each: (-_item_bytes(each.dtype), each.name))
+    ordered = sorted(tensors, key=lambda each: (-DTYPES[each.dtype].itemsize, each.name))
     for tensor in ordered:
         header[tensor.name] = {
             "dtype": tensor.dtype,
@@ -331,32 +299,3 @@ def to_bytes(values: Tensor) -> bytes:
     """A tensor's values as little-endian bytes."""
     flat = values.detach().cpu().contiguous().reshape(-1)
     return flat.view(torch.uint8).numpy().tobytes()
-
-
-def _raw_pieces(tensor: FileTensor) -> Iterator[memoryview]:
-    left = tensor.size
-    with tensor.path.open("rb") as file:
-        file.seek(tensor.start)
-        while left:
-            piece = file.read(min(left, 1 << 24))
-            if not piece:
-                raise InputError(f"{tensor.path} became shorter while it was read; fetch it again")
-            left -= len(piece)
-            yield memoryview(piece)
-
-
-def _value_pieces(values: Tensor) -> Iterator[bytes]:
-    if values.dim() == 0:
-        yield to_bytes(values)
-        return
-    size = max(1, BLOCK_VALUES // max(1, math.prod(values.shape[1:])))
-    for start in range(0, len(values), size):
-        yield to_bytes(values[start : start + size])
-
-
-def _type_name(dtype: torch.dtype) -> str:
-    return next((name for name, each in DTYPES.items() if each == dtype), str(dtype))
-
-
-def _item_bytes(name: str) -> int:
-    return DTYPES[name].itemsize if name in DTYPES else 1

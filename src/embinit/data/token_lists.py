@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.data.checkpoints import read_json
+from embinit.data.outside import reading, regular
 from embinit.errors import InputError
 
 SPECIAL = (
@@ -61,26 +62,13 @@ def token_list(location: str, path: Callable[[str], Path | None]) -> TokenList |
     Raises:
         InputError: A file of the tokenizer is broken.
     """
-    tokens: dict[int, str] = {}
-    added: dict[int, tuple[str, bool]] = {}
-    if (whole := path("tokenizer.json")) is not None:
-        content = read_json(whole)
-        tokens = _vocabulary(content.get("model", {}), whole)
-        for entry in content.get("added_tokens") or []:
-            added[int(entry["id"])] = (str(entry["content"]), bool(entry.get("special")))
-    elif (lines := path("vocab.txt")) is not None:
-        try:
-            words = lines.read_text(encoding="utf-8").splitlines()
-        except UnicodeDecodeError as error:
-            raise InputError(f"{lines} is not UTF-8 ({error.reason}); fetch it again") from None
-        tokens = dict(enumerate(words))
-    elif (words_path := path("vocab.json")) is not None:
-        tokens = {int(number): word for word, number in read_json(words_path).items()}
-        if (more := path("added_tokens.json")) is not None:
-            added = {int(number): (word, False) for word, number in read_json(more).items()}
-    else:
+    whole, lines, words = map(path, ("tokenizer.json", "vocab.txt", "vocab.json"))
+    if (file := whole or lines or words) is None:
         return None
-    tokens |= {number: word for number, (word, _) in added.items()}
+    with reading(file):
+        tokens, added = _tokens(whole, lines, words, path("added_tokens.json"))
+    if min(tokens, default=0) < 0:
+        raise InputError(f"{file} has the id {min(tokens)}; ids begin at 0: fetch it again")
     roles = _roles(path)
     by_word = {word: number for number, word in tokens.items()}
     special = {number for number, (_, is_special) in added.items() if is_special}
@@ -92,6 +80,26 @@ def token_list(location: str, path: Callable[[str], Path | None]) -> TokenList |
         frozenset(added),
         by_word.get(roles.get("pad_token", "")),
     )
+
+
+def _tokens(
+    whole: Path | None, lines: Path | None, words: Path | None, more: Path | None
+) -> tuple[dict[int, str], dict[int, tuple[str, bool]]]:
+    """All tokens by their ids, and those that were added, each with whether it is special."""
+    added: dict[int, tuple[str, bool]] = {}
+    if whole is not None:
+        content = read_json(whole)
+        tokens = _vocabulary(content["model"], whole)
+        for entry in content.get("added_tokens") or []:
+            added[int(entry["id"])] = (str(entry["content"]), bool(entry.get("special")))
+    elif lines is not None:
+        tokens = dict(enumerate(lines.read_text(encoding="utf-8").splitlines()))
+    else:
+        assert words is not None
+        tokens = {int(number): word for word, number in read_json(words).items()}
+        if more is not None:
+            added = {int(number): (word, False) for word, number in read_json(more).items()}
+    return tokens | {number: word for number, (word, _) in added.items()}, added
 
 
 def count_tokens(location: str, text: Path) -> Counter[int]:
@@ -118,7 +126,8 @@ def _cut(location: str, lines: list[str]) -> Iterator[list[int]]:
         with contextlib.suppress(ImportError):
             from tokenizers import Tokenizer  # comes with transformers, and is there in no time
 
-            fast = Tokenizer.from_file(str(whole))
+            with reading(whole):
+                fast = Tokenizer.from_file(str(whole))
             fast.no_truncation()
             fast.no_padding()
             yield from (fast.encode(line, add_special_tokens=False).ids for line in lines)
@@ -135,6 +144,7 @@ def text_lines(text: Path) -> list[str]:
     Raises:
         InputError: The file can't be read, or is not UTF-8.
     """
+    regular(text)
     try:
         return text.read_text(encoding="utf-8-sig").splitlines()
     except OSError as error:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from embinit.data.files import hub_reachable
-from embinit.data.outside import reading
+from embinit.data.outside import reading, regular
 from embinit.errors import InputError
 
 
@@ -67,6 +67,10 @@ class HuggingFace:
             from transformers import AutoTokenizer
 
             local = Path(location).is_dir() or not hub_reachable()
+            if Path(location).is_dir():
+                for path in Path(location).iterdir():
+                    if path.exists() and not path.is_dir():
+                        regular(path)  # a pipe would be waited for
             # Without the last word a model that brings code asks on the terminal whether to run it.
             self.model: Any = AutoTokenizer.from_pretrained(
                 location, local_files_only=local, trust_remote_code=False

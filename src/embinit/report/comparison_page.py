@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jinja2
-
-from embinit.report import numbers
+from embinit.errors import printable
 from embinit.report.charts import SIDE, WIDTH, Axis, Tick
+from embinit.report.templates import environment_of_pages
 
 ROW, TOP, BOTTOM = 34.0, 8.0, 40.0
 
@@ -84,22 +82,9 @@ def render_comparison(document: Mapping[str, Any]) -> str:
     Args:
         document: What ``compare.schema.json`` describes.
     """
-    page: str = _template().render(
-        document=document, plot=cost_plot(document["starts"], document["within"])
+    page: str = (
+        environment_of_pages()
+        .get_template("comparison.html.j2")
+        .render(document=document, plot=cost_plot(document["starts"], document["within"]))
     )
-    return page
-
-
-@functools.cache
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("embinit", "report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        name: getattr(numbers, name) for name in ("number", "percent", "count", "plain")
-    }
-    return environment.get_template("comparison.html.j2")
+    return printable(page)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
+from embinit.errors import printable
 from embinit.report import numbers
 from embinit.report.charts import SIDE, WIDTH, Axis, Tick
 from embinit.report.templates import environment_of_pages
@@ -89,11 +91,13 @@ def render_inspection(document: Mapping[str, Any]) -> str:
     """
     facts = document["facts"]
     ratio = numbers.finite(facts.get("meaning to positions, in energy"))
+    where = PurePath(document["name"])  # what lies above it is nobody's business on a page
     page: str = (
         environment_of_pages()
         .get_template("inspection.html.j2")
         .render(
             document=document,
+            title=where.name if where.is_absolute() else document["name"],
             plot=norm_plot(document["tables"]),
             position_share=None if ratio is None else 1 / (1 + ratio),
             counts={
@@ -102,4 +106,4 @@ def render_inspection(document: Mapping[str, Any]) -> str:
             },
         )
     )
-    return page
+    return printable(page)

@@ -16,13 +16,18 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from embinit.data.outside import reading, regular
+from embinit.data.outside import MOST_DIM, reading, regular
 from embinit.data.sources.text import WordVectors
 from embinit.errors import InputError
 
 MEND = "write it with numpy.savez(path, words=words, vectors=vectors)"
 MOST_WORD_BYTES = 1 << 14
 """The longest word, in NumPy's four bytes a letter: an array holds each word at that length."""
+
+MOST_UNPACKED = 100
+"""How many times the archive's bytes an array has at most, beyond ``LEAST_UNPACKED`` bytes."""
+
+LEAST_UNPACKED = 1 << 26
 
 
 class ArrayVectors(WordVectors):
@@ -90,6 +95,17 @@ class ArrayVectors(WordVectors):
         if dtype.hasobject:
             raise InputError(
                 f"{self.path}: {name} holds objects, which could run code (allow_pickle); {MEND}"
+            )
+        if name == "vectors.npy" and len(shape) == 2 and shape[1] > MOST_DIM:
+            raise InputError(
+                f"{self.path}: the vectors are {shape[1]:,} wide; the widest that are read are "
+                f"{MOST_DIM:,}"
+            )
+        size = self.path.stat().st_size
+        if member.file_size > max(LEAST_UNPACKED, MOST_UNPACKED * size):
+            raise InputError(
+                f"{self.path} has {size:,} bytes, of which {name} unpacks to {member.file_size:,}; "
+                f"no real vectors do: {MEND}"
             )
         if math.prod(shape) * dtype.itemsize > member.file_size or dtype.itemsize > MOST_WORD_BYTES:
             raise InputError(

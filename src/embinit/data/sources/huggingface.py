@@ -16,9 +16,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from embinit.data.checkpoints import WEIGHTS, read_tensors, shard_files
 from embinit.data.files import digest, hub_reachable
-from embinit.data.outside import MOST_DIM, plain_name, read_json, reading, regular
+from embinit.data.outside import MOST_DIM, read_json, regular
 from embinit.data.sources.base import SOURCES, Source, SourceEntry, Vectors
+from embinit.data.stored_tensors import is_float
 from embinit.errors import InputError
 
 ENDINGS = {
@@ -27,9 +29,7 @@ ENDINGS = {
     "mt5": ("shared.weight", "encoder.embed_tokens.weight"),
 }
 OTHER_ENDINGS = ("word_embeddings.weight", "embed_tokens.weight", "shared.weight", "wte.weight")
-WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 WIDTHS = ("hidden_size", "d_model", "n_embd")
-FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 
 @dataclass(frozen=True)
@@ -158,16 +158,8 @@ class HuggingFaceTable:
         """The file of each tensor; None if the weights are not in shards."""
         for name in WEIGHTS:
             path = self._present(f"{name}.index.json")
-            if path is None:
-                continue
-            index = read_json(path, "fetch the model again")
-            files = index.get("weight_map") if isinstance(index, dict) else None
-            if not isinstance(files, dict) or not all(map(plain_name, files.values())):
-                raise InputError(
-                    f"{path} names no file of the model's own directory for each tensor "
-                    "(weight_map); fetch the model again"
-                )
-            return files
+            if path is not None:
+                return shard_files(path)
         return None
 
     def _present(self, name: str) -> Path | None:
@@ -190,7 +182,7 @@ class HuggingFaceTable:
         single = next(filter(None, map(self._present, WEIGHTS)), None)
         index = self._index() if single is None else None
         if single is not None:
-            names: Iterable[str] = _names(single)
+            names: Iterable[str] = read_tensors(single)
         elif index is not None:
             names = index
         else:
@@ -211,71 +203,22 @@ class HuggingFaceTable:
         )
 
 
-def _names(path: Path) -> list[str]:
-    if path.suffix == ".safetensors":
-        from safetensors import safe_open
-
-        with reading(path), safe_open(path, framework="pt") as file:
-            return list(map(str, file.keys()))
-    return list(_weights(path))
-
-
 def _read(path: Path, key: str) -> Tensor:
     """The table ``key`` of a file.
 
     Raises:
         InputError: The file is broken, or the tensor is no table of numbers.
     """
-    if path.suffix == ".safetensors":
-        from safetensors import safe_open
-
-        with (
-            reading(path, "fetch it again", lambda: f", tensor {key[:60]}"),
-            safe_open(path, framework="pt") as file,
-        ):
-            stored = file.get_slice(key)
-            shape, dtype = stored.get_shape(), stored.get_dtype()
-            if len(shape) == 2 and dtype in ("F64", "F32", "F16", "BF16"):
-                tensor: Tensor = file.get_tensor(key)
-                return _checked(path, key, tensor)
-        raise _no_table(path, key, f"{dtype} {tuple(shape)}")
-    weights = _weights(path)
-    if key not in weights:
+    tensors = read_tensors(path)
+    if key not in tensors:
         raise InputError(f"{path} has no tensor {key[:60]!r}, as its index says; fetch it again")
-    table = _checked(path, key, weights[key])
-    with reading(path, "fetch it again", lambda: f", tensor {key[:60]}"):
-        # A tensor of a few bytes can be repeated to any shape.
-        if table.numel() * table.element_size() > path.stat().st_size:
-            raise _no_table(path, key, f"repeated to {tuple(table.shape)}")
-        return table.clone()
-
-
-def _weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a file of PyTorch's own, by name. No code of the file's runs."""
-    mend = "fetch it again; if it is older than PyTorch 1.6, take the model's safetensors"
-    with reading(path, mend):
-        weights = torch.load(path, mmap=True, weights_only=True, map_location="cpu")
-    if not isinstance(weights, dict):
-        raise InputError(f"{path} holds no tensors by name; {mend}")
-    return {
-        name: tensor
-        for name, tensor in weights.items()
-        if isinstance(name, str) and isinstance(tensor, Tensor)
-    }
-
-
-def _checked(path: Path, key: str, table: Tensor) -> Tensor:
-    plain = table.layout == torch.strided and not table.is_quantized and table.dtype in FLOATS
-    if table.ndim != 2 or not table.numel() or not plain or table.device.type != "cpu":
-        raise _no_table(path, key, f"{table.dtype} {tuple(table.shape)}")
-    return table
-
-
-def _no_table(path: Path, key: str, kind: str) -> InputError:
-    return InputError(
-        f"{path}, tensor {key[:60]}: it is {kind}, and must be an (N, D) table of floats; "
-        "take the model in float32, float16 or bfloat16"
-    )
+    table = tensors[key]
+    if len(table.shape) != 2 or 0 in table.shape or not is_float(table):
+        raise InputError(
+            f"{path}, tensor {key[:60]}: it is {table.dtype} {table.shape}, and must be an (N, D) "
+            "table of floats; take the model in float32, float16 or bfloat16"
+        )
+    return table.whole()
 
 
 def _model(name: str, directory: str, hub: str, *languages: str) -> SourceEntry:

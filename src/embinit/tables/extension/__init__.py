@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,6 +29,8 @@ from embinit.tables.extension.mathematics import rows as combined
 from embinit.tables.extension.methods import METHODS as METHODS
 from embinit.tables.extension.methods import Made, Materials, Method, Space
 from embinit.tables.extension.tokens import (
+    TOKENIZER_FILES,
+    Side,
     TokenPlan,
     added_tokens,
     aligned,
@@ -50,7 +52,6 @@ from embinit.tables.inspection import inspect
 
 __all__ = ["METHODS", "REPORT", "ExtendedRow", "Extension", "Helpers", "Method", "extend"]
 
-Side = Literal["input", "output"]
 REPORT = "extension.json"
 MOST_SOURCES = 5
 
@@ -91,10 +92,12 @@ class Extension:
         median_norms: The median norm of the old rows, by table.
         made: What was done to each new row.
         left_out: Files of the old model that would hold the old table and were not copied.
+        answers: Whether the model has a head, and so answers that the new rows take part in.
         kl_bound: What the mean row bounds: the divergence of the new from the old answers, in
-            nats, whatever the state; None for other methods.
+            nats, whatever the state; None for other methods, and without a head.
         hull: Whether every new row lies in the hull of the old ones, so that no greedy answer
             changes.
+        stays: After a repair: what an inspection of the new model still warns of.
     """
 
     model: str
@@ -109,8 +112,10 @@ class Extension:
     median_norms: Mapping[Side, float]
     made: tuple[ExtendedRow, ...]
     left_out: tuple[str, ...]
+    answers: bool
     kl_bound: float | None
     hull: bool
+    stays: tuple[str, ...] = ()
 
     def as_json(self) -> str:
         """The report that is written into the new directory."""
@@ -168,10 +173,11 @@ def extend(
         tokens: A file of tokens to add, one a line.
         tokenizer: The directory of a tokenizer to take the place of the model's, or the id of
             one on the Hub.
-        repair: Makes rows of the input table anew that are zero, nearly zero or not finite, and
-            adds none.
+        repair: Makes rows anew that are zero, nearly zero, not finite, or copies of an earlier
+            row, in each table, and adds none.
         method: The name of a method in ``METHODS``; None for ``subtokens``, and for repair for
-            ``repair`` or, where the tables are one, ``covariance``.
+            ``repair`` or, where the tables are one, ``covariance``. Output rows that ``repair``
+            has no direction for are made by ``covariance``.
         helpers: Word vectors or another model, for methods that need them.
         special: Whether added tokens are special ones.
         multiple: What the number of rows is to be a multiple of.
@@ -198,8 +204,10 @@ def extend(
     elif tokenizer is not None:
         plan = replaced_tokenizer(directory, local_directory(tokenizer), old, multiple)
     else:
-        plan = same_tokens(directory, old, _broken(directory, tables))
-    if not any(of < 0 for of in plan.sources) and len(plan.sources) == old and not plan.replaced:
+        plan = same_tokens(
+            directory, old, _broken(directory), bool(chosen.needs & {"vectors", "donor"})
+        )
+    if repair and not plan.tokens:
         raise InputError(f"{model} has no row to repair; there is nothing to write")
     return _Writer(checkpoint, tables, plan, chosen, given, seed).write(Path(to))
 
@@ -223,17 +231,13 @@ def _check_needs(method: Method, helpers: Helpers, repair: bool, tied: bool) -> 
         )
 
 
-def _broken(directory: Path, tables: _Tables) -> list[int]:
-    """The rows of the input table that repair makes anew."""
-    names = {"zero-rows", "near-zero-rows", "non-finite"}
-    return sorted(
-        {
-            row
-            for finding in inspect(directory).findings
-            if finding.name in names and finding.side == "input"
-            for row in finding.rows
-        }
-    )
+def _broken(directory: Path) -> dict[Side, tuple[int, ...]]:
+    """The rows of each table that repair makes anew."""
+    broken: dict[Side, set[int]] = {"input": set(), "output": set()}
+    for finding in inspect(directory).findings:
+        if finding.name in ("zero-rows", "near-zero-rows", "non-finite", "rows-alike"):
+            broken[finding.side] |= set(finding.rows) - set(finding.kept)
+    return {side: tuple(sorted(rows)) for side, rows in broken.items()}
 
 
 @dataclass(frozen=True)
@@ -330,9 +334,11 @@ class _Writer:
     ) -> None:
         self._checkpoint, self._tables, self._plan = checkpoint, tables, plan
         self._method, self._helpers, self._seed = method, helpers, seed
-        self._ids = list(plan.tokens)
+        self._ids: Mapping[Side, Sequence[int]] = plan.repaired or dict.fromkeys(
+            ("input", "output"), tuple(plan.tokens)
+        )
         # Rows that no old token has, or that are broken, are no material for new ones.
-        used = set(plan.old_tokenizer.get_vocab().values()) - set(self._ids)
+        used = (set(plan.names) or set(range(tables.size))) - set(plan.tokens)
         table = _read(tables.table)
         length = table.double().norm(dim=1)
         sound = length.isfinite() & (length > 0)
@@ -357,47 +363,63 @@ class _Writer:
         size = int(weight_bytes(checkpoint) * max(1.0, growth)) + 2**22
         left: list[str] = []
         with whole_directory(to, size) as new:
-            left = copy_others(checkpoint.directory, new)
+            written = () if plan.tokenizer is None else TOKENIZER_FILES
+            left = copy_others(checkpoint.directory, new, written)
             write_weights(checkpoint, new, rewritten)
             write_configs(
                 checkpoint.directory, new, tables.size, len(plan.sources), self._special_ids()
             )
-            plan.tokenizer.save_pretrained(new)
+            if plan.tokenizer is not None:
+                plan.tokenizer.save_pretrained(new)
             extension = self._extension(to, made, rewritten, left)
+            if plan.repaired is not None:
+                extension = replace(extension, stays=_warnings(new))
             (new / REPORT).write_text(extension.as_json(), encoding="utf-8")
         return extension
 
     def _made(self) -> dict[Side, Made]:
         """The new rows of each table that has rows of its own."""
         sides: dict[Side, Tensor] = {"input": self._table}
-        head = None
         if not self._tables.tied and self._tables.head is not None:
-            output = _read(self._tables.head)
-            if self._plan.repaired:
-                head = output[self._ids].nan_to_num(0.0, 0.0, 0.0)
-            else:
-                sides["output"] = output
+            sides["output"] = _read(self._tables.head)
+        head = None
+        if self._plan.repaired and "output" in sides:
+            sound = sides["output"].nan_to_num(0.0, 0.0, 0.0)
+            sound[list(self._ids["output"])] = 0.0  # these have no direction to be taken
+            head = sound[list(self._ids["input"])]
         vectors = self._vectors() if "vectors" in self._method.needs else None
         donor = self._donor() if "donor" in self._method.needs else None
         made: dict[Side, Made] = {}
         for side, table in sides.items():
-            made[side] = self._method(
+            if not self._ids[side]:
+                continue
+            made[side] = self._method_of(side)(
                 Materials(
                     side,
                     table[self._old].nan_to_num(0.0, 0.0, 0.0),
-                    len(self._ids),
+                    len(self._ids[side]),
                     tuple(
                         tuple(self._position[row] for row in each if row in self._position)
                         for each in self._plan.pieces
                     ),
                     stream(self._seed, f"extension/{side}"),
                     self._tables.layout.declared_sigma or 0.02,
-                    vectors,
-                    donor,
+                    vectors and self._of_side(vectors, side),
+                    donor and self._of_side(donor, side),
                     head,
                 )
             )
         return made
+
+    def _method_of(self, side: Side) -> Method:
+        """The method; an output row has no output row of its own that it could be made of."""
+        mends = side == "output" and "head" in self._method.needs
+        return METHODS["covariance"] if mends else self._method
+
+    def _of_side(self, space: Space, side: Side) -> Space:
+        """The part of a space that is of the rows to be made of a table."""
+        position = {row: number for number, row in enumerate(self._plan.tokens)}
+        return replace(space, new=space.new[[position[row] for row in self._ids[side]]])
 
     def _vectors(self) -> Space:
         """The tokens' word vectors, old ones and new ones in one space."""
@@ -410,7 +432,7 @@ class _Writer:
             other = aligned(words, values, other_words, other, given.dictionary)
         old = token_vectors(words, values, self._plan.old_tokenizer, self._tables.size)
         new = token_vectors(other_words, other, self._plan.tokenizer, len(self._plan.sources))
-        return Space(old[self._old], new[self._ids], self._shared())
+        return Space(old[self._old], new[list(self._plan.tokens)], self._shared())
 
     def _shared(self) -> Tensor:
         """True in the old rows that the extended table keeps."""
@@ -426,12 +448,12 @@ class _Writer:
         rows = _read(_Tables.of(checkpoint).table).nan_to_num(0.0, 0.0, 0.0)
         tokenizer = load_tokenizer(where)
         known = tokenizer.get_vocab()
-        names = {row: token for token, row in self._plan.old_tokenizer.get_vocab().items()}
+        names = self._plan.names
         theirs = torch.tensor([known.get(names[int(row)], -1) for row in self._old])
         shared = (theirs >= 0) & (theirs < len(rows))
         old = torch.zeros(len(self._old), rows.shape[1])
         old[shared] = rows[theirs[shared]]
-        new = torch.zeros(len(self._ids), rows.shape[1])
+        new = torch.zeros(len(self._plan.tokens), rows.shape[1])
         for number, token in enumerate(self._plan.tokens.values()):
             own = known.get(token)
             ids = [own] if own is not None else tokenizer.encode(token, add_special_tokens=False)
@@ -443,27 +465,32 @@ class _Writer:
     def _rewritten(self, made: Mapping[Side, Made]) -> dict[str, Callable[[], NewTensor]]:
         """The tensors that change, each made when its turn comes."""
         found, tensors = self._tables.layout, self._checkpoint.tensors
-        inner, outer = made["input"], made.get("output", made["input"])
-        rewritten: dict[str, Callable[[], NewTensor]] = {}
-        for name in (found.table, *found.copies):
-            values = self._rows(inner, self._table)
-            rewritten[name] = partial(by_rows, tensors[name], self._plan.sources, values)
-        if self._plan.repaired and not self._tables.tied:
-            return rewritten  # the output rows are sound
+        sides: dict[str, Side] = dict.fromkeys((found.table, *found.copies), "input")
         if found.head is not None:
-            table = self._table if self._tables.tied else _read(tensors[found.head])
-            values = self._rows(outer, table)
-            rewritten[found.head] = partial(
-                by_rows, tensors[found.head], self._plan.sources, values
-            )
+            sides[found.head] = "input" if self._tables.tied else "output"
+        rewritten: dict[str, Callable[[], NewTensor]] = {}
+        for name, side in sides.items():
+            if side in made:
+                values = self._rows(side, made[side], name)
+                rewritten[name] = partial(by_rows, tensors[name], self._sources(side), values)
         for name in () if self._plan.repaired else found.biases:
-            values = self._biases(outer, tensors[name])
+            values = self._biases(made.get("output", made["input"]), tensors[name])
             rewritten[name] = partial(by_rows, tensors[name], self._plan.sources, values)
         return rewritten
 
-    def _rows(self, made: Made, table: Tensor) -> dict[int, Tensor]:
+    def _sources(self, side: Side) -> Sequence[int]:
+        """For each new row of a table the old row that it keeps."""
+        if self._plan.repaired is None:
+            return self._plan.sources
+        made = set(self._ids[side])
+        return [-1 if row in made else row for row in range(self._tables.size)]
+
+    def _rows(self, side: Side, made: Made, name: str) -> dict[int, Tensor]:
         """The new rows by id; rows without a token get the mean row."""
-        values = {row: made.values[number] for number, row in enumerate(self._ids)}
+        values = {row: made.values[number] for number, row in enumerate(self._ids[side])}
+        if not self._plan.spare:
+            return values
+        table = self._table if side == "input" else _read(self._checkpoint.tensors[name])
         mean = table[self._old].nan_to_num(0.0, 0.0, 0.0).mean(dim=0)
         return values | dict.fromkeys(self._plan.spare, mean)
 
@@ -471,15 +498,16 @@ class _Writer:
         """The new biases: combined as the rows are, or the mean."""
         old = tensor.rows(0, tensor.shape[0]).reshape(-1).float()[self._old]
         mean = old.mean()
-        values = [mean] * len(self._ids)
-        if made.weights is not None and len(made.weights) == len(self._ids):
+        ids = self._ids["output"]
+        values = [mean] * len(ids)
+        if made.weights is not None and len(made.weights) == len(ids):
             mixed = combined(old[:, None], made.weights)[:, 0]
             sums = combined(torch.ones_like(old)[:, None], made.weights)[:, 0]
             known = (sums - 1).abs() < 1e-3  # else the weights are no mixture
             if made.known is not None:
                 known &= made.known
             values = [value if known[n] else mean for n, value in enumerate(mixed)]
-        by_row = dict(zip(self._ids, values, strict=True))
+        by_row = dict(zip(ids, values, strict=True))
         return by_row | dict.fromkeys(self._plan.spare, mean)
 
     def _special_ids(self) -> dict[str, int | None] | None:
@@ -499,17 +527,19 @@ class _Writer:
         self, to: Path, made: Mapping[Side, Made], rewritten: Iterable[str], left: list[str]
     ) -> Extension:
         plan = self._plan
-        names = {row: token for token, row in plan.old_tokenizer.get_vocab().items()}
-        first = made["input"]
+        at = {side: {row: n for n, row in enumerate(self._ids[side])} for side in made}
         rows = []
-        for number, (row, token) in enumerate(plan.tokens.items()):
-            known = first.known is None or bool(first.known[number])
-            norms: dict[Side, float] = {
-                side: float(each.values[number].norm()) for side, each in made.items()
-            }
-            of = self._sources_of(first, number, names) if known else ()
-            name = self._method.name if known else "columns"
-            rows.append(ExtendedRow(row, token, name, of, norms))
+        for row, token in plan.tokens.items():
+            norms: dict[Side, float] = {}
+            name, of = "columns", tuple[tuple[str, float], ...]()
+            for side in reversed(list(made)):  # what the input row is made of is told
+                if row in at[side]:
+                    each, number = made[side], at[side][row]
+                    norms[side] = float(each.values[number].norm())
+                    known = each.known is None or bool(each.known[number])
+                    name = self._method_of(side).name if known else "columns"
+                    of = self._sources_of(each, number) if known else ()
+            rows.append(ExtendedRow(row, token, name, of, dict(sorted(norms.items()))))
         medians: dict[Side, float] = {"input": _median_norm(self._table[self._old])}
         if "output" in made and self._tables.head is not None:
             medians["output"] = _median_norm(_read(self._tables.head)[self._old])
@@ -517,7 +547,8 @@ class _Writer:
         added = sum(of < 0 for of in plan.sources)
         # Rows that are overwritten took part in the old answers, and no bound holds.
         only_grown = not plan.replaced and len(plan.sources) - self._tables.size == added
-        is_mean = self._method.name == "mean"
+        answers = self._tables.layout.headed or self._tables.head is not None
+        bounded = only_grown and answers and self._method.name == "mean"
         return Extension(
             model=self._checkpoint.location,
             to=str(to),
@@ -531,13 +562,12 @@ class _Writer:
             median_norms=medians,
             made=tuple(rows),
             left_out=tuple(left),
-            kl_bound=math.log1p(added / len(self._old)) if only_grown and is_mean else None,
+            answers=answers,
+            kl_bound=math.log1p(added / len(self._old)) if bounded else None,
             hull=self._method.hull and all_known and only_grown,
         )
 
-    def _sources_of(
-        self, made: Made, number: int, names: Mapping[int, str]
-    ) -> tuple[tuple[str, float], ...]:
+    def _sources_of(self, made: Made, number: int) -> tuple[tuple[str, float], ...]:
         """The old tokens that weigh most in a new row."""
         if made.weights is None or not made.weights.is_sparse:
             return ()
@@ -547,9 +577,15 @@ class _Writer:
         most = np.argsort(-values.abs().numpy(), kind="stable")[:MOST_SOURCES]
         ids = [int(self._old[int(weights.indices()[1, own[at]])]) for at in most]
         return tuple(
-            (names.get(row, f"id {row}"), round(float(values[at]), 6))
+            (self._plan.names.get(row, f"id {row}"), round(float(values[at]), 6))
             for row, at in zip(ids, most, strict=True)
         )
+
+
+def _warnings(directory: Path) -> tuple[str, ...]:
+    """What an inspection of a model warns of, in words."""
+    found = inspect(directory).at_least("warning")
+    return tuple(f"{each.name} ({each.side}): {each.what}" for each in found)
 
 
 def _read(tensor: StoredTensor) -> Tensor:

@@ -23,7 +23,10 @@ def as_text(extension: Extension) -> str:
     medians = ", ".join(f"{side} {norm:.3g}" for side, norm in extension.median_norms.items())
     lines.append(f"  median norm of the old rows: {medians}")
     if extension.hull:
-        lines.append("  every new row lies in the hull of the old ones: no greedy answer changes")
+        lines.append(
+            "  every new row lies in the hull of the old ones"
+            + (": no greedy answer changes" if extension.answers else "")
+        )
     if extension.kl_bound is not None:
         lines.append(
             f"  the answers diverge from the old ones by at most {extension.kl_bound:.3g} nats"
@@ -39,16 +42,27 @@ def as_text(extension: Extension) -> str:
     lines += [f"  {_row(row, width, extension.method)}" for row in extension.made[:SHOWN]]
     if made > SHOWN:
         lines.append(f"  and {made - SHOWN:,} more: {REPORT} in the directory has them all")
-    fallen = sum(row.made_by != extension.method for row in extension.made)
+    fallen = sum(_drawn(row, extension.method) for row in extension.made)
     if fallen:
         lines.append(
             f"  {fallen:,} of the tokens were not known to {extension.method} and drawn by column"
         )
+    if extension.stays:
+        lines.append("  embinit inspect still warns of:")
+        for finding in extension.stays:
+            lines += textwrap.wrap(
+                finding, WIDTH, initial_indent="    ", subsequent_indent="      "
+            )
     return "\n".join(lines)
 
 
 def _row(row: ExtendedRow, width: int, method: str) -> str:
     norms = ", ".join(f"{side} norm {norm:.3g}" for side, norm in row.norms.items())
     of = " + ".join(f"{weight:.2g} {token}" for token, weight in row.of)
-    how = of if of else "" if row.made_by == method else "drawn by column"
+    how = of or ("drawn by column" if _drawn(row, method) else "")
     return f"{row.row:>7} {row.token:<{width}}  {norms}" + (f"  = {how}" if how else "")
+
+
+def _drawn(row: ExtendedRow, method: str) -> bool:
+    """Whether the method knew nothing of a row's token."""
+    return row.made_by == "columns" != method

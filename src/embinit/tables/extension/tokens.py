@@ -7,19 +7,37 @@ both tokenizers have keeps its row; special tokens keep theirs by their role.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
+from embinit.data.checkpoints import existing
 from embinit.data.sources.opening import open_source
 from embinit.data.sources.text import WordVectors
-from embinit.data.token_lists import SPECIAL
+from embinit.data.token_lists import SPECIAL, token_list
 from embinit.errors import InputError
 from embinit.tables.extension import mathematics
+
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "spiece.model",
+    "tokenizer.model",
+    "sentencepiece.bpe.model",
+    "chat_template.jinja",
+)
+"""The files that a tokenizer is saved as."""
+
+Side = Literal["input", "output"]
 
 MOST_WORDS = 200_000
 """Words of a file of vectors that are cut into tokens, from its beginning."""
@@ -30,22 +48,24 @@ class TokenPlan:
     """The rows of the extended table.
 
     Attributes:
-        tokenizer: The tokenizer of the extended model.
-        old_tokenizer: The model's own.
+        tokenizer: The tokenizer of the extended model; None where the model's files are kept.
+        old_tokenizer: The model's own; None where none is needed.
+        names: The old tokens by their rows; empty where they are not known.
         sources: For each new row the old row that it keeps; -1 for rows to be made.
         tokens: The tokens of the rows to be made, by row; rows without a token have none.
         pieces: For each of these tokens the old rows of its pieces.
         replaced: Whether another tokenizer takes the place of the model's.
-        repaired: Whether rows of old tokens are made anew, and none is added.
+        repaired: The rows of old tokens that are made anew, by table; None where rows are added.
     """
 
     tokenizer: Any
     old_tokenizer: Any
+    names: Mapping[int, str]
     sources: tuple[int, ...]
     tokens: dict[int, str]
     pieces: tuple[tuple[int, ...], ...]
     replaced: bool = False
-    repaired: bool = False
+    repaired: Mapping[Side, tuple[int, ...]] | None = None
 
     @property
     def spare(self) -> list[int]:
@@ -63,6 +83,10 @@ def load_tokenizer(directory: Path) -> Any:
 
     if not directory.is_dir():
         raise InputError(f"{directory} is no directory; name one that holds a tokenizer")
+    if not any((directory / name).exists() for name in TOKENIZER_FILES):
+        raise InputError(
+            f"{directory} has no tokenizer; put its files there, such as {TOKENIZER_FILES[0]}"
+        )
     try:
         return HuggingFace(str(directory)).model
     except InputError:
@@ -122,7 +146,7 @@ def added_tokens(directory: Path, path: Path, rows: int, special: bool, multiple
         sources[row] = -1  # also where a padding row of the table was free for it
     made = dict(sorted(zip(ids, tokens, strict=True)))
     pieces = tuple(_pieces(old, token, rows) for token in made.values())
-    return TokenPlan(tokenizer, old, tuple(sources), made, pieces)
+    return TokenPlan(tokenizer, old, _by_row(old), tuple(sources), made, pieces)
 
 
 def replaced_tokenizer(directory: Path, new: Path, rows: int, multiple: int) -> TokenPlan:
@@ -160,17 +184,27 @@ def replaced_tokenizer(directory: Path, new: Path, rows: int, multiple: int) -> 
             "only its settings"
         )
     pieces = tuple(_pieces(old, _text(tokenizer, row, token), rows) for row, token in made.items())
-    return TokenPlan(tokenizer, old, tuple(sources), made, pieces, replaced=True)
+    return TokenPlan(tokenizer, old, _by_row(old), tuple(sources), made, pieces, replaced=True)
 
 
-def same_tokens(directory: Path, rows: int, repaired: Sequence[int]) -> TokenPlan:
-    """Keeps all tokens, to make the rows anew of some."""
-    old = load_tokenizer(directory)
-    names = {row: token for token, row in old.get_vocab().items()}
-    sources = [-1 if row in set(repaired) else row for row in range(rows)]
-    made = {row: names.get(row, f"id {row}") for row in sorted(repaired)}
-    pieces = tuple(() for _ in made)
-    return TokenPlan(old, old, tuple(sources), made, pieces, repaired=True)
+def same_tokens(
+    directory: Path, rows: int, repaired: Mapping[Side, tuple[int, ...]], needed: bool
+) -> TokenPlan:
+    """Keeps all tokens, to make the rows anew of some.
+
+    Args:
+        directory: The model's directory.
+        rows: The rows of the table.
+        repaired: The rows to make anew, by table.
+        needed: Whether the method needs the tokenizer itself, and not only its tokens' names.
+    """
+    old = load_tokenizer(directory) if needed else None
+    listed = token_list(str(directory), lambda name: existing(directory / name))
+    names = _by_row(old) if old is not None else dict(listed.tokens if listed else {})
+    every = sorted({row for each in repaired.values() for row in each})
+    made = {row: names.get(row, f"id {row}") for row in every}
+    sources = tuple(-1 if row in made else row for row in range(rows))
+    return TokenPlan(None, old, names, sources, made, tuple(() for _ in made), repaired=repaired)
 
 
 def token_vectors(words: Sequence[str], vectors: Tensor, tokenizer: Any, rows: int) -> Tensor:
@@ -261,6 +295,10 @@ def aligned(
     unit = torch.nn.functional.normalize
     rotation = mathematics.procrustes(unit(other[theirs], dim=1), unit(vectors[ours], dim=1))
     return other @ rotation
+
+
+def _by_row(tokenizer: Any) -> dict[int, str]:
+    return {row: token for token, row in tokenizer.get_vocab().items()}
 
 
 def _padded(rows: int, multiple: int) -> int:

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,21 +41,6 @@ STALE = (
     "*.index.json",
 )
 """Other files of weights, which would hold the old table."""
-
-OF_TOKENIZERS = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.txt",
-    "vocab.json",
-    "merges.txt",
-    "spiece.model",
-    "tokenizer.model",
-    "sentencepiece.bpe.model",
-    "chat_template.jinja",
-)
-"""Files that the new tokenizer writes itself."""
 
 
 @contextlib.contextmanager
@@ -180,12 +165,18 @@ def weight_bytes(checkpoint: Checkpoint) -> int:
     return sum(copied(checkpoint.tensors[name]).size for name in checkpoint.tensors)
 
 
-def copy_others(directory: Path, to: Path) -> list[str]:
-    """Copies what is neither weights, configuration nor tokenizer; returns what is left out."""
+def copy_others(directory: Path, to: Path, written: Collection[str]) -> list[str]:
+    """Copies what is neither weights nor configuration; returns what is left out.
+
+    Args:
+        directory: The old model's directory.
+        to: The new one's.
+        written: Files that are written anew, such as those of a tokenizer.
+    """
     left = []
     known = shutil.ignore_patterns(*STALE)
     for path in sorted(directory.iterdir()):
-        if path.name in OF_TOKENIZERS or path.name in ("config.json", "generation_config.json"):
+        if path.name in written or path.name in ("config.json", "generation_config.json"):
             continue
         if path.name.startswith(".") or path.name == "extension.json":
             continue

@@ -29,6 +29,7 @@ from embinit.tables.inspection.measures import (
     TableMeasures,
     measure,
     ordinary,
+    padding,
     sample_ids,
     word_blocks,
 )
@@ -139,7 +140,7 @@ def _vectors(
         facts["meaning to positions, as a Transformer's table"] = ratio
     if lr is not None:
         facts["steps of Adam for one sigma"] = table.sigma / lr
-    return [_inspected(subject.name, evidence, None)], facts, [evidence]
+    return [_inspected(source.path.name, evidence, None)], facts, [evidence]
 
 
 def _words_used(words: list[str], text: Path) -> Counter[int]:
@@ -202,7 +203,7 @@ def _evidence(
     subject: Subject, table: StoredTensor, lr: float | None, used: Counter[int] | None
 ) -> Evidence:
     output = table is subject.head
-    skip = frozenset() if subject.pad is None else frozenset({subject.pad})
+    skip = padding(subject.pad, table.shape[0])
     stop = subject.tokens.ids if subject.tokens is not None and subject.tokens.tokens else None
     rows, dim = table.shape
     chosen = [row for row in sample_ids(min(rows, stop or rows)) if row not in skip]

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from embinit.data.architectures import Layout
 from embinit.data.token_lists import TokenList
-from embinit.tables.inits import xavier_sigma
 from embinit.tables.inspection.findings import SEVERITIES, Finding, Severity
 from embinit.tables.inspection.measures import (
     KEYED,
@@ -25,6 +24,7 @@ from embinit.tables.inspection.measures import (
     TableMeasures,
     alike,
     ordinary,
+    padding,
 )
 
 GAP = 3.0
@@ -47,6 +47,9 @@ DECLARED = 10.0
 
 DROWNED = 30.0
 """Meaning is to positions (or the other way round) at most as this to one, in energy."""
+
+BEST_RATIO, WORSE_RATIO = 0.3, 1.0
+"""Trained tables do best with meaning to positions at most so, and worse from the second on."""
 
 COMMON = 0.6
 """The mean cosine of two rows from which the table is mostly one direction."""
@@ -88,6 +91,7 @@ class Evidence:
         head_equal: Whether the stored head equals the table; None where none is stored.
         lr: The optimizer's learning rate; None if it was not given.
         used: How often a text has each id; None without a text.
+        explained: Rows that a finding names already: one row has one cause.
     """
 
     side: Side
@@ -104,11 +108,26 @@ class Evidence:
     head_equal: bool | None = None
     lr: float | None = None
     used: Mapping[int, int] | None = None
+    explained: frozenset[int] = frozenset()
+
+    @property
+    def ordinary(self) -> npt.NDArray[np.bool_]:
+        """True in the rows to look at: finite, not zero, with a token, and not yet explained."""
+        mask = ordinary(self.each, self.skip, self.stop)
+        mask[[row for row in self.explained if row < len(mask)]] = False
+        return mask
+
+    @property
+    def repair(self) -> str:
+        """What gives odd rows others."""
+        if self.kind == "model":
+            return "embinit extend MODEL --repair --to DIR gives each a row of its own."
+        return "Draw them anew, around the mean row."
 
     @property
     def skip(self) -> frozenset[int]:
         """The rows that are left out: padding."""
-        return frozenset() if self.pad is None else frozenset({self.pad})
+        return padding(self.pad, self.table.rows)
 
     @property
     def stop(self) -> int | None:
@@ -136,11 +155,11 @@ Check = Callable[[Evidence], Iterator[Finding]]
 
 def run_checks(evidence: Evidence) -> list[Finding]:
     """The findings of one table, the gravest first."""
-    findings = [
-        _with_use(finding, evidence)
-        for check in (CHECKS if evidence.side == "input" else HEAD_CHECKS)
-        for finding in check(evidence)
-    ]
+    findings: list[Finding] = []
+    for check in CHECKS if evidence.side == "input" else HEAD_CHECKS:
+        explained = frozenset(row for each in findings for row in each.rows)
+        findings += check(replace(evidence, explained=explained))
+    findings = [_with_use(finding, evidence) for finding in findings]
     return sorted(findings, key=lambda each: -SEVERITIES.index(each.severity))
 
 
@@ -178,8 +197,8 @@ def non_finite(evidence: Evidence) -> Iterator[Finding]:
             f"{_plural(len(rows))} hold a NaN or an infinity: {evidence.named(rows)}",
             "A training diverged, or the file was written in a type too narrow for its values.",
             "One such token in a batch makes the loss NaN, and by the tied or decayed table all.",
-            "Take an earlier checkpoint; if the rows belong to tokens that never occur, set them "
-            "to the mean of the others.",
+            "Take an earlier checkpoint; if the rows belong to tokens that never occur: "
+            + evidence.repair,
             rows,
             {"rows": len(rows)},
         )
@@ -203,7 +222,7 @@ def zero_rows(evidence: Evidence) -> Iterator[Finding]:
             if evidence.side == "input"
             else "Their logit is 0 whatever the context: where the others are far below 0, the "
             "model writes these tokens.",
-            "embinit extend MODEL --repair --to DIR gives each a row of its own before training.",
+            evidence.repair,
             rows,
             {"rows": len(rows)},
         )
@@ -220,7 +239,7 @@ def ordinary_or_zero(evidence: Evidence) -> npt.NDArray[np.bool_]:
 
 def gaps(evidence: Evidence) -> Iterator[Finding]:
     """Rows much shorter or much longer than all others."""
-    mask = ordinary(evidence.each, evidence.skip, evidence.stop)
+    mask = evidence.ordinary
     ids = np.flatnonzero(mask)
     if len(ids) < 8:
         return
@@ -246,7 +265,7 @@ def gaps(evidence: Evidence) -> Iterator[Finding]:
             "them can take the whole clipped step."
             if evidence.side == "input"
             else "Their logits are near 0 whatever the context.",
-            "embinit extend MODEL --repair --to DIR, or keep these tokens out of the data.",
+            f"Keep these tokens out of the data, or: {evidence.repair}",
             rows,
             {"rows": short, "longest": float(ranked[short - 1]), "median": median},
         )
@@ -274,23 +293,30 @@ def gaps(evidence: Evidence) -> Iterator[Finding]:
 
 def copies(evidence: Evidence) -> Iterator[Finding]:
     """Rows that are nearly one direction."""
-    mask = ordinary(evidence.each, evidence.skip, evidence.stop)
+    mask = evidence.ordinary
     if evidence.table.dim < KEYED:
         return  # so few columns bring rows together by chance
     groups = alike(evidence.each, mask, evidence.table.mean_cosine)
     if groups:
         rows = tuple(sorted(int(row) for group in groups for row in group))
         largest = sorted(int(row) for row in groups[0])
+        # The mean of rows that point anywhere is short: that is no second cause.
+        longest = float(evidence.each.norms[list(rows)].max())
+        others = float(np.median(evidence.each.norms[mask]))
+        short = longest * GAP < others
+        told = f", at most {longest:.2g} long where the median is {others:.3g}" if short else ""
         yield Finding(
             "rows-alike",
             # Files of vectors have words that were always written alike.
             "note" if evidence.kind == "vectors" else "warning",
             evidence.side,
             f"{_plural(len(rows))} in {_plural(len(groups), 'group')} are copies of each other "
-            f"(cosine above 0.999); the largest has {len(largest):,}: {evidence.named(largest)}",
-            *_OF_COPIES["vectors" if evidence.kind == "vectors" else "model"],
+            f"(cosine above 0.999){told}; the largest has "
+            f"{len(largest):,}: {evidence.named(largest)}",
+            *_OF_COPIES[evidence.kind],
             rows,
             {"rows": len(rows), "groups": len(groups), "largest": len(largest)},
+            kept=() if short else tuple(sorted(int(group.min()) for group in groups)),
         )
 
 
@@ -300,7 +326,9 @@ _OF_COPIES = {
         "reserved tokens were never trained.",
         "The model can't tell these tokens apart but by what training adds, and where they occur "
         "together they get the same gradient: they part slowly.",
-        "Give new tokens rows of their own: embinit extend with --method subtokens or covariance.",
+        "embinit extend MODEL --repair --to DIR keeps the first of each group, unless it is short, "
+        "and gives the others rows of their own. New tokens are better added to the model from "
+        "before, with --method subtokens.",
     ),
     "vectors": (
         "The words were one for the program that trained the vectors, or a row was written twice.",
@@ -308,12 +336,13 @@ _OF_COPIES = {
         "Leave them, or leave out the words that are no words.",
     ),
 }
-"""What copies mean, what follows, and the mend."""
+_OF_COPIES["tensor"] = (*_OF_COPIES["model"][:2], "Draw all but the first of each group anew.")
+"""What copies mean, what follows, and the mend, by the kind of what is inspected."""
 
 
 def off_centre(evidence: Evidence) -> Iterator[Finding]:
     """Rows without the direction that all others share."""
-    mask = ordinary(evidence.each, evidence.skip, evidence.stop)
+    mask = evidence.ordinary
     ids = np.flatnonzero(mask)
     if len(ids) < 32:
         return
@@ -338,8 +367,8 @@ def off_centre(evidence: Evidence) -> Iterator[Finding]:
             if evidence.side == "input"
             else "The logits of all other tokens have a common offset that these lack. If it is "
             "far below 0, the model writes nothing but these.",
-            "Draw them around the mean row: embinit extend with --method mean, covariance or "
-            "subtokens.",
+            "Add the mean row to each of them, or add these tokens to the model from before by "
+            "embinit extend with --method covariance or subtokens.",
             rows,
             {"rows": len(rows), "common": median},
         )
@@ -350,7 +379,7 @@ def special_tokens(evidence: Evidence) -> Iterator[Finding]:
     if evidence.tokens is None:
         return
     special = evidence.tokens.special | evidence.tokens.added
-    mask = ordinary(evidence.each, evidence.skip, evidence.stop)
+    mask = evidence.ordinary
     others = mask.copy()
     others[[row for row in special if row < len(others)]] = False
     if others.sum() < 100:
@@ -370,7 +399,8 @@ def special_tokens(evidence: Evidence) -> Iterator[Finding]:
             f"98 % of the others, {low:.3g} to {high:.3g}: {evidence.named(rows)}",
             "They were trained much more, much less, or from another start.",
             "If they are used in a new way, such as chat tokens, they start from an odd place.",
-            "Look whether training will use them; if it will, give them fresh rows.",
+            "Look whether training will use them; if it will, scale them to the median norm, "
+            f"{np.median(evidence.each.norms[others]):.3g}.",
             rows,
             {"low": float(low), "high": float(high)},
         )
@@ -389,7 +419,7 @@ def ids_and_rows(evidence: Evidence) -> Iterator[Finding]:
             f"rows: {evidence.named(beyond)}",
             "Tokens were added to the tokenizer and not to the model.",
             "The first text with such a token ends in an index error, on a GPU in a device assert.",
-            "embinit extend MODEL --tokenizer DIR --method mean --to DIR adds the rows.",
+            "embinit extend MODEL --tokenizer MODEL --method covariance --to DIR adds the rows.",
             (),
             {"ids": evidence.tokens.ids, "rows": rows},
         )
@@ -460,7 +490,8 @@ def heads(evidence: Evidence) -> Iterator[Finding]:
             f"{evidence.table.rows:,}",
             "One of them was resized without the other.",
             "Loading fails, or a token can be read that can't be written.",
-            "Resize both: embinit extend treats them together.",
+            "Take the checkpoint from before that, and extend it: embinit extend treats both "
+            "together.",
             (),
             {"output": evidence.head_rows, "input": evidence.table.rows},
         )
@@ -493,7 +524,7 @@ def tokens_like_padding(evidence: Evidence) -> Iterator[Finding]:
     if stop is None or len(norms) - stop < LEAST_PADDING:
         return
     padding = norms[stop:]
-    mask = ordinary(evidence.each, evidence.skip, stop)[:stop]
+    mask = evidence.ordinary[:stop]
     low, high = padding.min(), padding.max()
     if mask.sum() < 100 or not low > 0 or not np.isfinite(high):
         return
@@ -608,8 +639,9 @@ def scale(evidence: Evidence) -> Iterator[Finding]:
 def position_ratio(evidence: Evidence) -> float | None:
     """The energy of meaning over that of positions; None where none are added.
 
-    For a file of vectors it is that of a Transformer's encoder with sinusoids and sqrt(D), which
-    is 2 D sigma^2.
+    Both energies are mean squared distances to the mean: what is the same in all rows, or at all
+    positions, tells nothing. For a file of vectors the ratio is that of a Transformer's encoder
+    with sinusoids and sqrt(D), whose mean over many positions is 0 and whose energy is D / 2.
     """
     if evidence.kind == "vectors":
         return 2 * evidence.table.energy
@@ -620,12 +652,12 @@ def position_ratio(evidence: Evidence) -> float | None:
 
 def positions(evidence: Evidence) -> Iterator[Finding]:
     """Meaning against positions, where they are added to each other."""
-    ratio = position_ratio(evidence)
-    if ratio is None or 1 / DROWNED <= ratio <= DROWNED:
+    ratio, vectors = position_ratio(evidence), evidence.kind == "vectors"
+    most = WORSE_RATIO if vectors else DROWNED
+    if not ratio or 1 / DROWNED <= ratio <= most:
         return
-    vectors = evidence.kind == "vectors"
-    balanced = 1 / math.sqrt(2 * evidence.table.dim)
     wide = ratio > 1
+    trained, frozen = (math.sqrt(wanted / ratio) for wanted in (BEST_RATIO, WORSE_RATIO))
     yield Finding(
         "positions-drowned" if wide else "meaning-drowned",
         "note" if vectors else "warning",
@@ -635,20 +667,19 @@ def positions(evidence: Evidence) -> Iterator[Finding]:
             if vectors
             else ""
         )
-        + f"meaning is to positions as {_ratio(ratio)} in energy",
-        "The rows are much " + ("wider" if wide else "narrower") + " than the positions that are "
+        + f"meaning is to positions as {_ratio(ratio)} in energy (R = {ratio:.3g})",
+        "The rows are " + ("wider" if wide else "much narrower") + " than the positions that are "
         "added to them.",
-        "The sum hardly tells "
-        + ("positions apart: word order is lost at the start" if wide else "words apart")
-        + ", and a norm after the sum keeps that ratio.",
-        f"Scale the table by {1 / math.sqrt(ratio):.2g}, so that both have the same energy"
-        + (
-            f" (sigma {balanced:.3g}), or standardise to Xavier's sigma "
-            f"({xavier_sigma(evidence.table.rows, evidence.table.dim):.2g}) and measure which is "
-            "better."
-            if vectors
-            else "."
-        ),
+        (
+            "Order is told too faintly: trained tables score worse from R = 1 on, the more so the "
+            "wider"
+            if wide
+            else "The sum hardly tells words apart"
+        )
+        + ". A norm after the sum keeps that ratio.",
+        f"Scale the table by {trained:.2g}, to R = {BEST_RATIO:g} and sigma "
+        f"{trained * evidence.table.sigma:.2g}, where it is trained; where it is frozen, by "
+        f"{frozen:.2g}, to R near 1. Models that add no positions need neither.",
         (),
         {"ratio": ratio},
     )
@@ -681,7 +712,7 @@ def shape(evidence: Evidence) -> Iterator[Finding]:
             "warning",
             evidence.side,
             f"the effective rank is {table.effective_rank:.3g} of {possible} possible; the first "
-            f"component has {100 * table.top_shares[0]:.0f} % of the variance",
+            f"component has {100 * table.top_shares[0]:.0f} % of the variance{table.of_sample}",
             "The rows vary in a few directions only: the table collapsed, or was made by a product "
             "of thin matrices.",
             "Most of the width is unused.",
@@ -753,11 +784,11 @@ CHECKS: tuple[Check, ...] = (
     ids_and_rows,
     heads,
     zero_rows,
-    gaps,
     copies,
     off_centre,
-    special_tokens,
+    gaps,
     tokens_like_padding,
+    special_tokens,
     first_loss,
     scale,
     positions,
@@ -765,16 +796,19 @@ CHECKS: tuple[Check, ...] = (
     steps,
     words_twice,
 )
-"""What an input table is checked for. ``first_loss`` is about the head, which may be this table."""
+"""What an input table is checked for: what explains a row best comes first.
+
+``first_loss`` is about the head, which may be this table.
+"""
 
 HEAD_CHECKS: tuple[Check, ...] = (
     non_finite,
     zero_rows,
-    gaps,
     copies,
     off_centre,
-    special_tokens,
+    gaps,
     tokens_like_padding,
+    special_tokens,
     first_loss,
     shape,
     steps,

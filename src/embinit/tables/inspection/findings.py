@@ -26,6 +26,7 @@ class Finding:
         follows: What follows from it in training or use.
         mend: What to do.
         rows: The rows that it is about, by id; empty where it is about the whole table.
+        kept: Those of its rows that a repair leaves as they are: the first of each group of copies.
         figures: Its numbers by name.
         used: How often the text has each of these rows' tokens, without those that it lacks; None
             without a text.
@@ -41,6 +42,7 @@ class Finding:
     rows: tuple[int, ...] = ()
     figures: Mapping[str, float | int | str] = field(default_factory=dict)
     used: Mapping[int, int] | None = None
+    kept: tuple[int, ...] = ()
 
     def at_least(self, severity: Severity) -> bool:
         """Whether the finding is as grave as ``severity`` or graver."""

@@ -33,6 +33,11 @@ KEYED = 8
 ALIKE = 2e-3
 """Most squared distance of two unit rows that are alike: a cosine of 0.999."""
 
+MOST_SQUARED = 1e15
+"""The largest value of a block whose squares are summed in float32."""
+
+FLOAT_MAX = torch.finfo(torch.float32).max
+
 _HASH = np.random.default_rng(0).integers(1, 2**62, KEYED) * 2 + 1
 
 Floats = npt.NDArray[np.float32]
@@ -91,6 +96,11 @@ class TableMeasures:
     sample: int
 
     @property
+    def of_sample(self) -> str:
+        """What is to be said behind a figure of the sample; nothing where it has all rows."""
+        return f" (about: of {self.sample:,} sampled rows)" if self.sample < self.measured else ""
+
+    @property
     def median_norm(self) -> float:
         """The median of the rows' norms."""
         return self.norm_quantiles[QUANTILES.index(0.5)]
@@ -133,7 +143,7 @@ class _Pass:
         self._thinned = _Thinned()
         directions = torch.randn(dim, PROJECTIONS, generator=stream(0, "inspection/directions"))
         self._directions = directions
-        self._common = None if self._sample is None else _unit(self._sample.mean(dim=0))
+        self._common = None if self._sample is None else _unit(self._sample.double().mean(dim=0))
         self._sums = torch.zeros(2, dim, dtype=torch.float64)
         self._squares, self._largest = 0.0, 0.0
         self._measured, self._units = 0, 0
@@ -147,33 +157,36 @@ class _Pass:
 
     def add(self, start: int, block: Tensor) -> None:
         """Takes a block of rows, (n, D) float32."""
-        if self._common is None:
-            self._common = _unit(_finite(block).mean(dim=0))
-        length = torch.linalg.vector_norm(block, dim=1)
-        if not bool(length.isfinite().all()):
-            broken = ~block.isfinite().all(dim=1)
-            # A row too long for float32 is finite all the same.
-            long = block.double().norm(dim=1).clamp(max=torch.finfo(torch.float32).max).float()
+        broken = ~block.isfinite().all(dim=1)
+        if bool(broken.any()):
             block = torch.where(broken[:, None], 0.0, block)
-            length = torch.where(broken, torch.nan, torch.where(length.isfinite(), length, long))
-        weight = length.isfinite().float()
+        if self._common is None:
+            self._common = _unit(block[~broken].double().mean(dim=0))
+        low, high = torch.aminmax(block)
+        largest = max(abs(low.item()), abs(high.item()))
+        self._largest = max(self._largest, largest)
+        # Squares and sums of the largest float32 have no number in float32.
+        wide = block.double() if largest > MOST_SQUARED else block
+        length = torch.linalg.vector_norm(wide, dim=1)
+        length[broken] = torch.nan
+        weight = length.isfinite().to(wide.dtype)
         for row in self._skip:
             if start <= row < start + len(block):
                 weight[row - start] = 0.0
         if self._stop is not None and start + len(block) > self._stop:
             weight[max(0, self._stop - start) :] = 0.0
         inverse = torch.where(length > 0, 1 / length, 0.0).nan_to_num(0.0, 0.0, 0.0)
-        self._sums += (torch.stack([weight, weight * inverse]) @ block).double()
+        self._sums += (torch.stack([weight, weight * inverse]) @ wide).double()
         self._squares += float((length.nan_to_num().double() ** 2 * weight).sum())
         self._measured += int(weight.sum())
         self._units += int((weight * (inverse > 0)).sum())
-        low, high = torch.aminmax(block)
-        self._largest = max(self._largest, abs(low.item()), abs(high.item()))
         if self._sample is None:
             self._thinned.add(start, block, weight > 0)
-        shares = block @ torch.cat([self._directions, self._common[:, None]], dim=1)
+        onto = torch.cat([self._directions, self._common[:, None]], dim=1)
+        shares = wide @ onto.to(wide.dtype)
         shares[:, :PROJECTIONS] *= inverse[:, None]
-        self._values.add(torch.cat([shares, length[:, None]], dim=1).numpy())
+        kept = torch.cat([shares, length[:, None]], dim=1).clamp(-FLOAT_MAX, FLOAT_MAX)
+        self._values.add(kept.float().numpy())
 
     def measures(self, dtype: str) -> TableMeasures:
         """The table's measures."""
@@ -200,6 +213,11 @@ class _Pass:
             effective_rank=rank,
             sample=len(sample),
         )
+
+
+def padding(pad: int | None, rows: int) -> frozenset[int]:
+    """The padding row, where there is one inside of the table."""
+    return frozenset() if pad is None or not 0 <= pad < rows else frozenset({pad})
 
 
 def ordinary(each: RowMeasures, skip: frozenset[int], stop: int | None) -> Mask:
@@ -274,8 +292,10 @@ def _spectrum(sample: Tensor) -> tuple[tuple[float, float, float], float]:
 
     Rows that are much longer than the median would be components of their own and are left out.
     """
-    length = sample.norm(dim=1)
     if len(sample):
+        largest = sample.abs().max()
+        sample = sample / torch.where(largest > 0, largest, 1.0)
+        length = sample.norm(dim=1)
         sample = sample[length <= 3 * length.median()]
     if len(sample) < 2:
         return (1.0, 1.0, 1.0), 1.0
@@ -299,7 +319,7 @@ def _finite(rows: Tensor) -> Tensor:
 
 def _unit(row: Tensor) -> Tensor:
     length = row.norm()
-    return row / length if bool(length > 0) else row.nan_to_num()
+    return (row / length).float() if bool(length > 0) else torch.zeros(len(row))
 
 
 class _Grown:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Literal
 
+from embinit.errors import printable
 from embinit.tables.inspection.findings import Finding, Severity
 from embinit.tables.inspection.measures import QUANTILES, TableMeasures
 
@@ -88,7 +89,7 @@ class Inspection:
             "findings": [_finding(finding, self.tokens) for finding in self.findings],
             "seconds": round(self.seconds, 3),
         }
-        return json.dumps(_plain(document), indent=1, ensure_ascii=False) + "\n"
+        return printable(json.dumps(_plain(document), indent=1, ensure_ascii=False)) + "\n"
 
 
 @functools.cache

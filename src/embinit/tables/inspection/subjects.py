@@ -11,11 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from embinit.data.architectures import Layout, layout
-from embinit.data.checkpoints import TENSOR_ENDINGS, is_hub_id, open_checkpoint
+from embinit.data.checkpoints import TENSOR_ENDINGS, existing, is_hub_id, open_checkpoint
+from embinit.data.outside import reading
 from embinit.data.sources.fasttext import is_fasttext
 from embinit.data.sources.opening import open_source
 from embinit.data.sources.text import WordVectors
-from embinit.data.stored_tensors import MemoryTensor, StoredTensor, gather, is_float
+from embinit.data.stored_tensors import MemoryTensor, StoredTensor, is_float
 from embinit.data.token_lists import TokenList, token_list
 from embinit.errors import InputError
 from embinit.tables.modules import input_table
@@ -77,7 +78,7 @@ def subject_of(
         subject = _of_checkpoint(thing, tensor)
     if tokenizer is not None:
         path = Path(tokenizer)
-        tokens = token_list(str(path), lambda name: _existing(path / name))
+        tokens = token_list(str(path), lambda name: existing(path / name))
         if tokens is None:
             raise InputError(
                 f"{path} has no tokenizer.json, vocab.txt or vocab.json; name a tokenizer's "
@@ -86,10 +87,6 @@ def subject_of(
         pad = tokens.pad if subject.pad is None else subject.pad
         subject = replace(subject, tokens=tokens, pad=pad, tokenizer=str(path))
     return subject
-
-
-def _existing(path: Path) -> Path | None:
-    return path if path.exists() else None
 
 
 def _of_tensor(values: Tensor) -> Subject:
@@ -103,7 +100,7 @@ def _is_vectors(path: Path) -> bool:
     if not path.is_file() or path.suffix == ".gguf":
         return False
     if path.name.endswith((".bin", ".bin.gz")):
-        with path.open("rb") as file:
+        with reading(path), path.open("rb") as file:
             # torch.save writes a zip archive, or a pickle.
             return is_fasttext(path) or not file.read(4).startswith((b"PK", b"\x80"))
     return path.suffix not in TENSOR_ENDINGS
@@ -186,8 +183,8 @@ def _of_tensors(name: str, tensors: Mapping[str, StoredTensor], found: Layout) -
 def _check_table(where: str, table: StoredTensor) -> None:
     if not is_float(table):
         raise InputError(
-            f"{where}: {table.name!r} is {table.dtype}, so it is quantised; name the checkpoint "
-            "before it was quantised"
+            f"{where}: {table.name!r} is {table.dtype}, so it is quantised or no plain "
+            "table; name the checkpoint before it was quantised"
         )
     if len(table.shape) != 2 or 0 in table.shape:
         raise InputError(
@@ -198,10 +195,10 @@ def _check_table(where: str, table: StoredTensor) -> None:
 def _read(tensors: Mapping[str, StoredTensor], name: str | None) -> Tensor | None:
     if name is None or not is_float(tensors[name]):
         return None
-    return tensors[name].rows(0, tensors[name].shape[0]).float()
+    return tensors[name].whole().float()
 
 
 def read_rows(table: StoredTensor, ids: Iterable[int]) -> Tensor:
     """Single rows of a table, (n, D) float32."""
     wanted = list(ids)
-    return gather(table, wanted).float() if wanted else torch.zeros(0, table.shape[1])
+    return table.take(wanted).float() if wanted else torch.zeros(0, table.shape[1])

@@ -62,7 +62,7 @@ def _table(table: InspectedTable) -> list[str]:
         f"    norms    {''.join(f'{head:>9}' for head in heads)}",
         f"             {''.join(f'{_figure(value):>9}' for value in measures.norm_quantiles)}",
         f"    mean cosine {measures.mean_cosine:.3f}; variance in the first 1, 3, 10 components "
-        f"{shares}; effective rank {measures.effective_rank:.0f} of {possible}",
+        f"{shares}; effective rank {measures.effective_rank:.0f} of {possible}{measures.of_sample}",
     ]
 
 
