@@ -35,6 +35,7 @@ import stat
 import sys
 import tempfile
 import time
+import tomllib
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,7 +51,7 @@ from embinit import cli
 from embinit.errors import Status, printable
 
 OUTCOMES = ("right", "told", "WRONG")
-OTHER = '''
+OTHER = """
 
 def score(arm, seed):
     return {"low": 1, "mid": 5, "high": 9}[arm] + random.Random(f"{arm} {seed}").random()
@@ -66,7 +67,7 @@ OTHERS = experiment("others", training=other, arms=["low", "high"], margin=1.0, 
 @claim("mine/g/other", says="High is above low", family=Family("mine/g", size=1), on=OTHERS)
 def test_other(arms):
     assert arms["high"] > arms["low"]
-'''
+"""
 HEAD, ANSWER = "def other(seed, arm, tell):\n    ", "return score(arm, seed)"
 CLAIMS = (
     kill.CLAIMS.replace("time.sleep(0.02)", "pass")
@@ -91,9 +92,7 @@ class Wrong(Exception):
 def contents(folder: Path) -> dict[str, bytes | str]:
     """The files below a folder by path, with what they hold; links with where they lead."""
     return {
-        str(path.relative_to(folder)): os.readlink(path)
-        if path.is_symlink()
-        else path.read_bytes()
+        str(path.relative_to(folder)): os.readlink(path) if path.is_symlink() else path.read_bytes()
         for path in sorted(folder.rglob("*"))
         if path.is_symlink() or (path.is_file() and path.stat().st_size < 2**20)
     }
@@ -166,7 +165,9 @@ class Project:
             raise Wrong("hangs") from None
         told = log.read_bytes().decode("utf-8", "surrogateescape") if log.exists() else ""
         if shown := SHOWN.search(told):
-            last = [line for line in told[shown.start() :].splitlines() if re.match(r"\w.*: ", line)]
+            last = [
+                line for line in told[shown.start() :].splitlines() if re.match(r"\w.*: ", line)
+            ]
             raise Wrong(f"status {status} with a traceback: {printable(last[0] if last else '')}")
         if printable(told) != told:
             at = next(place for place, sign in enumerate(told) if printable(sign) != sign)
@@ -183,13 +184,16 @@ class Project:
                 return dict(json.loads(path.read_bytes()))
         return None
 
-    def judge(self, ended: Ended, hurt: Sequence[str] = (), report: Path = REPORT) -> str:
+    def judge(
+        self, ended: Ended, hurt: Sequence[str] = (), report: Path = REPORT, own: bool = False
+    ) -> str:
         """What a session came to.
 
         Args:
             ended: The session.
             hurt: The claims that the fault has to do with.
             report: The folder of its report.
+            own: Whether those that are hurt may have other names.
         """
         document = self.document(report)
         if ended.status in (Status.UNUSABLE, Status.UNWRITABLE):
@@ -198,12 +202,13 @@ class Project:
             raise Wrong(f"status {ended.status}, and no report")
         found = {claim["id"]: claim for claim in document["claims"]}
         for name, entry in found.items():
-            if name in hurt:
+            if name in hurt or (own and name not in self.whole):
                 if ended.status == 0 and entry["verdict"] in ("NOT RUN", "ERROR"):
                     raise Wrong(f"is green, and {name} has no verdict: {entry['verdict']}")
             elif ended.status == 0 and kill.essence(entry) != self.whole[name]:
                 raise Wrong(f"is green, and {name} is {entry['verdict']}")
-        if ended.status == 0 and (missing := sorted(self.whole.keys() - found.keys())):
+        missing = sorted(self.whole.keys() - found.keys() - set(hurt if own else ()))
+        if ended.status == 0 and missing:
             raise Wrong(f"is green, and says nothing of {', '.join(missing)}")
         lost = [
             name
@@ -553,7 +558,7 @@ FUNCTIONS = {
     "logs": "import logging; logging.getLogger().error('\\x1b[2Jmine')",
     "has warnings as errors": "import warnings; warnings.simplefilter('error')",
     "changes the directory": "import os; os.chdir('/')",
-    "deletes the directory": "import os, tempfile; d = tempfile.mkdtemp(); os.chdir(d); os.rmdir(d)",
+    "deletes the directory": "import os; os.mkdir('d'); os.chdir('d'); os.rmdir('../d')",
     "changes the environment": "import os; os.environ.clear()",
     "changes the umask": "import os; os.umask(0o777)",
     "changes signals": "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)",
@@ -614,82 +619,17 @@ def functions() -> Iterator[tuple[str, Case]]:
             yield f"{name}, which is its own", partial(case, name=name, process=True)
 
 
-HELPER = {"helper.py": "FACTOR = NUMBER\n\ndef times(x):\n    return NUMBER * x\n"}
-PLAIN = "return FACTOR * score(arm, seed)"
-TIMES = "return times(score(arm, seed))"
-EDITS: dict[str, tuple[str, str, Mapping[str, str]]] = {
-    "a constant": (PLAIN, "FACTOR = NUMBER", {}),
-    "a default": ("return factor * score(arm, seed)", "DEFAULT", {}),
-    "a helper": (TIMES, "def times(x):\n    return NUMBER * x", {}),
-    "a helper's helper": (
-        TIMES, "def more(x):\n    return NUMBER * x\n\ndef times(x):\n    return more(x)", {}),
-    "a closure": (
-        TIMES, "def made(k):\n    return lambda x: k * x\n\ntimes = made(NUMBER)", {}),
-    "a partial": (
-        TIMES, "import functools, operator\ntimes = functools.partial(operator.mul, NUMBER)", {}),
-    "a base class": (
-        "return Mine().times(score(arm, seed))",
-        "class Base:\n    def times(self, x):\n        return NUMBER * x\n\nclass Mine(Base): pass",
-        {}),
-    "a class attribute": (
-        "return Mine.factor * score(arm, seed)", "class Mine:\n    factor = NUMBER", {}),
-    "an object's attribute": (
-        "return MINE_TOO.factor * score(arm, seed)",
-        "from types import SimpleNamespace\nMINE_TOO = SimpleNamespace(factor=NUMBER)", {}),
-    "a dataclass's field": (
-        "return HYPER.factor * score(arm, seed)",
-        "from dataclasses import dataclass\n\n@dataclass\nclass Hyper:\n    factor: float\n\n"
-        "HYPER = Hyper(NUMBER)", {}),
-    "an array": (
-        "return float(WEIGHTS[0]) * score(arm, seed)", "import numpy as np\nWEIGHTS = "
-        "np.full(9999, NUMBER)", {}),
-    "a decorator": (
-        TIMES,
-        "def by(f):\n    return lambda x: NUMBER * f(x)\n\n@by\ndef times(x):\n    return x", {}),
-    "a registry": (
-        "return KNOWN['times'](score(arm, seed))",
-        "KNOWN = {}\n\ndef known(f):\n    KNOWN[f.__name__] = f\n    return f\n\n"
-        "@known\ndef times(x):\n    return NUMBER * x", {}),
-    "another module": (PLAIN, "from helper import FACTOR", HELPER),
-    "another module's function": (TIMES, "from helper import times", HELPER),
-    "a module by its name": ("return helper.FACTOR * score(arm, seed)", "import helper", HELPER),
-    "a star import": (TIMES, "from helper import *", HELPER),
-    "a re-export": (
-        TIMES, "from between import times", {**HELPER, "between.py": "from helper import times\n"}),
-    "an import in the body": ("import helper; return helper.times(score(arm, seed))", "", HELPER),
-    "an import from, in the body": (
-        "from helper import times; return times(score(arm, seed))", "", HELPER),
-    "a constant imported in the body": (
-        "from helper import FACTOR; return FACTOR * score(arm, seed)", "", HELPER),
-    "a star import's module, in a helper's body": (
-        TIMES,
-        "def times(x):\n    import between\n    return between.times(x)",
-        {**HELPER, "between.py": "from helper import *\n"}),
-    "a package's module imported in the body": (
-        "from own.helper import times; return times(score(arm, seed))", "",
-        {"own/__init__.py": "", "own/helper.py": HELPER["helper.py"]}),
-    "importlib": (
-        "import importlib; return importlib.import_module('helper').times(score(arm, seed))",
-        "", HELPER),
-    "__import__": ("return __import__('helper').times(score(arm, seed))", "", HELPER),
-    "getattr": ("return getattr(helper, 'times')(score(arm, seed))", "import helper", HELPER),
-    "globals": ("return globals()['FACTOR'] * score(arm, seed)", "FACTOR = NUMBER", {}),
-    "exec": (
-        "from pathlib import Path; told = {}; "
-        "exec(Path('claims/helper.py').read_text(), told); return told['times'](score(arm, seed))",
-        "", HELPER),
-    "a data file": (
-        "return float(open('claims/factor.txt').read()) * score(arm, seed)",
-        "", {"factor.txt": "NUMBER"}),
-    "an environment variable": (
-        "import os; return float(os.environ['MINE_FACTOR']) * score(arm, seed)", "", {}),
-    "a script": (
-        "import subprocess, sys; run = [sys.executable, 'claims/script.py']; "
-        "return float(subprocess.check_output(run)) * score(arm, seed)",
-        "", {"script.py": "print(NUMBER)"}),
-}  # fmt: skip
-"""What a function reads before and after an edit, which turns NUMBER from 1 into 2: its body, what
-stands before it, and files beside it."""
+TIMES = "FACTOR = NUMBER\n\n\ndef times(x):\n    return NUMBER * x\n"
+READ = {
+    "helper.py": TIMES,
+    "between.py": "from helper import *\n",
+    "own/__init__.py": "",
+    "own/helper.py": TIMES,
+    "factor.txt": "NUMBER",
+    "script.py": "print(NUMBER)",
+}
+"""Files beside the claims, which an edit changes too."""
+EDITS = tomllib.loads(Path(__file__).with_name("edits.toml").read_text("utf-8"))
 UNFOLLOWED = re.compile(r"follow|in (its|the|their) key|declare|training\(files", re.I)
 
 
@@ -697,29 +637,34 @@ def edits() -> Iterator[tuple[str, Case]]:
     """Edits that change what a function computes."""
 
     def case(project: Project, name: str) -> str:
-        body, top, files = EDITS[name]
-        path = project.folder / "claims/test_mine.py"
-        plain = path.read_text("utf-8")
-        first, at, rest = plain.rpartition("@training(")
-        rest = rest.replace(HEAD + ANSWER, HEAD + body)
-        if top == "DEFAULT":
-            top, rest = "", rest.replace("seed, arm, tell", "seed, arm, tell, factor=NUMBER")
-        outcomes = []
+        edit, outcomes = EDITS[name], []
+        claims = project.folder / "claims"
+        first, at, rest = (claims / "test_mine.py").read_text("utf-8").rpartition("@training(")
+        rest = rest.replace(ANSWER, edit["body"].replace("\n", "\n    "))
+        rest = rest.replace("arm, tell", ", ".join(["arm, tell", *edit.get("more", ())]))
+        files = {**READ, "test_mine.py": f"{first}{edit.get('top', '')}\n\n\n{at}{rest}"}
+        (claims / "own").mkdir()
         for number in ("1", "2"):
             for file, text in files.items():
-                (path.parent / file).parent.mkdir(exist_ok=True)
-                (path.parent / file).write_text(text.replace("NUMBER", number))
-            path.write_text(f"{first}{top}\n\n{at}{rest}".replace("NUMBER", number), "utf-8")
-            ended = project.session(before=lambda: os.environ.update(MINE_FACTOR=number))  # noqa: B023
+                (claims / file).write_text(text.replace("NUMBER", number), "utf-8")
+            ended = project.session(before=partial(os.environ.update, MINE_FACTOR=number))
             outcomes.append(project.judge(ended, [HURT]))
             document = project.document()
         if outcomes != ["right", "right"] or document is None:
             return "told"
         if document["session"]["runs"]["trained"] > 0:
             return "right"
-        if any(map(UNFOLLOWED.search, ended.told.splitlines())):
+        if UNFOLLOWED.search(ended.told):
             return "told"
+        before = document
+        shutil.rmtree(project.folder / STORE)
+        project.session(before=partial(os.environ.update, MINE_FACTOR="2"))
+        if project.document() is None or numbers(project.document()) == numbers(before):
+            raise ValueError(f"the edit of {name} changes nothing")
         raise Wrong("nothing was trained again, and nobody says so")
+
+    def numbers(document: Any) -> Any:
+        return [kill.essence(claim) for claim in document["claims"] if claim["id"] == HURT]
 
     def unchanged(project: Project) -> str:
         project.write({HEAD + ANSWER: f'{HEAD}"""Says."""\n\n    # A note.\n    {ANSWER}\n'})
@@ -756,7 +701,8 @@ def clocks() -> Iterator[tuple[str, Case]]:
         if reader == "session":
             outcome = project.judge(project.session(before=before))
         else:
-            outcome = "told" if project.embinit(*STORE_READERS[reader], before=before).status else "right"  # fmt: skip
+            ended = project.embinit(*STORE_READERS[reader], before=before)
+            outcome = "told" if ended.status else "right"
         project.untouched(*(project.records if "prune" in reader else project.records[:1]))
         project.whole_again()
         return outcome
@@ -841,11 +787,10 @@ def links() -> Iterator[tuple[str, Case]]:
         path.symlink_to(project.outside / "runs" / path.parent.name / path.name)
         return met(project, reader, [path])
 
-    readers = ("session", *STORE_READERS, *REPORT_READERS)
-    for place, reader in itertools.product(places, readers):
-        if (reader in STORE_READERS) <= (STORE in places[place][0].parents):
-            if (reader in REPORT_READERS) <= (STORE not in places[place][0].parents):
-                yield f"{place}, {reader}", partial(case, place=place, reader=reader)
+    for place, (path, _) in places.items():
+        readers = STORE_READERS if path.is_relative_to(STORE) else REPORT_READERS
+        for reader in ("session", *readers):
+            yield f"{place}, {reader}", partial(case, place=place, reader=reader)
     for reader in ("session", *STORE_READERS):
         yield f"a record, {reader}", partial(record, reader=reader)
 
@@ -881,7 +826,9 @@ def paths() -> Iterator[tuple[str, Case]]:
 
     def report(project: Project, value: str) -> str:
         ended = project.session(f"--embinit-report-dir={value}")
-        return project.judge(ended, report=Path(value).expanduser() if ended.status == 0 else REPORT)
+        return project.judge(
+            ended, report=Path(value).expanduser() if ended.status == 0 else REPORT
+        )
 
     def other(project: Project, arguments: Sequence[str]) -> str:
         return "told" if project.embinit(*arguments).status else "right"
@@ -917,56 +864,39 @@ TEXTS = {
 
 def texts() -> Iterator[tuple[str, Case]]:
     """Hostile texts in ids, arms, units, statements and errors."""
+    arms = 'training=other, arms=["low", "high"]'
     places = {
-        "says": {'says="High is above low", family=F': 'says={text}, family=F'},
+        "says": {'says="High is above low", family=F': "says=TEXT, family=F"},
         "an arm": {
-            'OTHERS = experiment("others", training=other, arms=["low", "high"]':
-            'OTHERS = experiment("others", training=other, arms={{"low": ..., {text}: '
-            '{{"arm": "high"}}}}',
-            'on=OTHERS)\ndef test_other(arms):\n    assert arms["high"]':
-            'on=OTHERS)\ndef test_other(arms):\n    assert arms[{text}]',
+            arms: 'training=other, arms={"low": ..., TEXT: {"arm": "high"}}',
+            'other(arms):\n    assert arms["high"]': "other(arms):\n    assert arms[TEXT]",
         },
-        "a unit": {'points"}})\ndef other': 'points" + {text}}})\ndef other'},
-        "a measure": {
-            '"score": "points"}})\ndef other': '{text}: "points"}})\ndef other',
+        "a unit": {'points"})\ndef other': 'points" + TEXT})\ndef other'},
+        "a measure": {'"score": "points"})\ndef other': 'TEXT: "points"})\ndef other'},
+        "an id": {'"mine/g/other"': '"mine/g/other" + TEXT'},
+        "a family": {
+            'Family("mine/g"': 'Family("mine/g" + TEXT',
+            '"mine/g/': '"mine/g" + TEXT + "/',
         },
-        "an id": {'"mine/g/other"': '"mine/g/other" + {text}'},
-        "a family": {'Family("mine/g"': 'Family("mine/g" + {text}', '"mine/g/': '"mine/g" + {text} + "/'},
-        "an experiment": {'experiment("others"': 'experiment("others" + {text}'},
-        "an error": {HEAD: f"{HEAD}raise ValueError({{text}})\n    "},
-    }  # fmt: skip
+        "an experiment": {'experiment("others"': 'experiment("others" + TEXT'},
+        "an error": {HEAD: f"{HEAD}raise ValueError(TEXT)\n    "},
+    }
 
     def case(project: Project, text: str, place: str) -> str:
         shutil.rmtree(project.folder / REPORT)
-        path = project.folder / "claims/test_mine.py"
-        source = path.read_text("utf-8")
-        for old, new in places[place].items():
-            old, new = (each.replace("{{", "{").replace("}}", "}") for each in (old, new))
-            if old not in source:
-                raise ValueError(f"the claims have no {old!r}")
-            source = source.replace(old, new.replace("{text}", ascii(TEXTS[text])))
-        path.write_text(source, "utf-8")
+        written = ascii(TEXTS[text])
+        project.write({old: new.replace("TEXT", written) for old, new in places[place].items()})
         ended = project.session()
         page = project.folder / REPORT / "index.html"
         if page.exists():
             shown = page.read_text("utf-8")
             if printable(shown) != shown or "<img src=x" in shown or "<script>alert" in shown:
                 raise Wrong("the page has it as it is")
-        document = project.document()
-        if document is None and ended.status == 0:
-            raise Wrong("is green without a report")
-        if document is not None:
-            found = {claim["id"]: claim for claim in document["claims"]}
-            for name in self_whole(project):
-                if name not in found or kill.essence(found[name]) != project.whole[name]:
-                    raise Wrong(f"status {ended.status}, and lost is {name}")
+        outcome = project.judge(ended, [HURT], own=True)
         for arguments in (*STORE_READERS.values(), *REPORT_READERS.values()):
             if "--prune" not in arguments:
                 project.embinit(*(each.format(key=project.records[0].stem) for each in arguments))
-        return "told" if ended.status else "right"
-
-    def self_whole(project: Project) -> list[str]:
-        return [name for name in project.whole if name != HURT]
+        return outcome
 
     for text, place in itertools.product(TEXTS, places):
         yield f"{text} in {place}", partial(case, text=text, place=place)
@@ -1052,7 +982,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{kind}: {printable(name)}", flush=True)
     for kind, each in counts.items():
         print(f"{kind:12}" + "".join(f"{each[outcome]:6} {outcome}" for outcome in OUTCOMES))
-    told = {"counts": counts, "seconds": round(time.monotonic() - began), "seed": parsed.seed}
+    says = {kind: {"says": str(KINDS[kind].__doc__).rstrip("."), **counts[kind]} for kind in kinds}
+    told = {"kinds": says, "seconds": round(time.monotonic() - began), "seed": parsed.seed}
     if parsed.json:
         parsed.json.write_text(json.dumps(told, indent=1) + "\n")
     return int(any(each["WRONG"] for each in counts.values()))

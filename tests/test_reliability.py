@@ -1,7 +1,7 @@
-"""Killed sessions and full disks: few cases here, and many on demand.
+"""Killed sessions, full disks and other faults: few cases here, and many on demand.
 
-``benchmarks/kill.py`` and ``benchmarks/disk.py`` are the commands; their figures are in
-``docs/reliability.md``.
+``benchmarks/kill.py``, ``benchmarks/disk.py`` and ``benchmarks/faults.py`` are the commands; their
+figures are in ``docs/reliability.md``.
 """
 
 from __future__ import annotations
@@ -46,6 +46,13 @@ def test_nothing_is_lost_or_wrong_when_sessions_are_killed(tmp_path):
 def test_a_full_disk_is_never_green_and_nothing_is_half_written():
     """A small file system of its own, and as much room as a case leaves."""
     done = run("disk.py", "--cases", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds processes in /proc")
+def test_one_fault_of_each_kind_is_come_through_or_told():
+    """Odd files, failing reads, bad functions, edits, clocks, limits, links, paths and texts."""
+    done = run("faults.py", "--cases", "1")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
