@@ -637,6 +637,7 @@ def edits() -> Iterator[tuple[str, Case]]:
         claims = project.folder / "claims"
         first, at, rest = (claims / "test_mine.py").read_text("utf-8").rpartition("@training(")
         rest = rest.replace(ANSWER, edit["body"].replace("\n", "\n    "))
+        rest = rest.replace('"score": "points"', edit.get("measures", '"score": "points"'))
         rest = rest.replace("arm, tell", ", ".join(["arm, tell", *edit.get("more", ())]))
         files = {**READ, "test_mine.py": f"{first}{edit.get('top', '')}\n\n\n{at}{rest}"}
         (claims / "own").mkdir()

@@ -1,6 +1,6 @@
 """Reliability: ``docs/reliability.md``, written from what the killers and the fuzzer counted.
 
-    python benchmarks/reliability.py --run               # all of it; an hour on an idle machine
+    python benchmarks/reliability.py --run               # all of it; 90 minutes on an idle machine
     python benchmarks/reliability.py --run --share 0.01  # a hundredth of each
     python benchmarks/reliability.py                     # the page alone, from benchmarks/results
 
