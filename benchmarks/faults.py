@@ -144,8 +144,16 @@ class Project:
 
     def embinit(self, *arguments: str, before: Callable[[], None] = lambda: None) -> Ended:
         """Runs a command of embinit to its end."""
-        ended = self._ended(lambda: cli.main(arguments), before)
-        if ended.status == Status.UNUSABLE and len(ended.told.strip().splitlines()) != 1:
+
+        def call() -> int:
+            try:
+                return cli.main(arguments)
+            except SystemExit as error:  # argparse's, with its usage
+                return int(error.code or 0)
+
+        ended, usage = self._ended(call, before), "usage: embinit"
+        lines = ended.told.strip().splitlines()
+        if ended.status == Status.UNUSABLE and len(lines) != 1 and usage not in ended.told:
             raise Wrong(f"status 4 with other than one line: {ended.told[:200]!r}")
         return ended
 
@@ -712,7 +720,7 @@ def clocks() -> Iterator[tuple[str, Case]]:
 
     def option(project: Project, arguments: Sequence[str]) -> str:
         ended = project.embinit(*arguments)
-        project.untouched(*(project.records if "--prune" in arguments else ()))
+        project.untouched(*(project.records if "prune" in arguments[1] else ()))
         return "told" if ended.status else "right"
 
     for name, reader in itertools.product(CLOCKS, ("session", *STORE_READERS)):
@@ -976,7 +984,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for kind, outcome, name in tried(kinds, parsed.cases, parsed.seed, parsed.seconds):
         counts[kind][outcome] += 1
         if outcome == "WRONG":
-            print(f"{kind}: {printable(name)}", flush=True)
+            print(f"{kind}: {printable(name):.300}", flush=True)
     for kind, each in counts.items():
         print(f"{kind:12}" + "".join(f"{each[outcome]:6} {outcome}" for outcome in OUTCOMES))
     says = {kind: {"says": str(KINDS[kind].__doc__).rstrip("."), **counts[kind]} for kind in kinds}
