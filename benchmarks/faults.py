@@ -2,6 +2,7 @@
 
     python benchmarks/faults.py
     python benchmarks/faults.py --only functions --cases 10
+    python benchmarks/faults.py --case "skips one arm"
 
 Each case is a small project of its own with five claims, whose runs are stored, and one fault. A
 session or a command meets it in a process with a time limit. It is ``right`` where all comes out
@@ -939,7 +940,11 @@ def template(root: Path) -> dict[str, Any]:
 
 
 def tried(
-    kinds: Sequence[str], cases: int | None, seed: int, seconds: float
+    kinds: Sequence[str],
+    cases: int | None,
+    seed: int,
+    seconds: float,
+    names: Sequence[str] | None = None,
 ) -> Iterator[tuple[str, str, str]]:
     """Tries cases.
 
@@ -948,6 +953,7 @@ def tried(
         cases: How many of each kind, drawn at random; None for all.
         seed: Decides which.
         seconds: The time limit of a session or a command.
+        names: The names of those that are tried; None for any.
 
     Yields:
         Each one's kind, what it came to, and its name, with what was wrong.
@@ -959,7 +965,7 @@ def tried(
         root = Path(temporary)
         whole = template(root)
         for kind in kinds:
-            every = list(KINDS[kind]())
+            every = [each for each in KINDS[kind]() if names is None or each[0] in names]
             if cases is not None and cases < len(every):
                 every = random.Random(f"{seed} {kind}").sample(every, cases)
             for name, case in every:
@@ -973,6 +979,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; 1 if anything was wrong."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", action="append", choices=list(KINDS), help="no other kind")
+    parser.add_argument("--case", action="append", help="no case of another name")
     parser.add_argument("--cases", type=int, help="so many of each kind, drawn (default: all)")
     parser.add_argument("--seed", type=int, default=5000, help="decides which")
     parser.add_argument("--seconds", type=float, default=60, help="longest that anything may take")
@@ -981,7 +988,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.simplefilter("ignore", DeprecationWarning)  # a fork of a process with threads
     kinds, began = parsed.only or list(KINDS), time.monotonic()
     counts = {kind: dict.fromkeys(OUTCOMES, 0) for kind in kinds}
-    for kind, outcome, name in tried(kinds, parsed.cases, parsed.seed, parsed.seconds):
+    given = parsed.cases, parsed.seed, parsed.seconds, parsed.case
+    for kind, outcome, name in tried(kinds, *given):
         counts[kind][outcome] += 1
         if outcome == "WRONG":
             print(f"{kind}: {printable(name):.300}", flush=True)
