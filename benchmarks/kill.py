@@ -127,6 +127,17 @@ def start(folder: Path, arguments: Sequence[str], before: Callable[[], None] = l
         arguments: Further arguments of pytest.
         before: Is called in the process before pytest.
     """
+    return fork(folder, lambda: pytest.main(["claims", *OPTIONS, *arguments]), before)
+
+
+def fork(folder: Path, call: Callable[[], int], before: Callable[[], None] = lambda: None) -> int:
+    """Starts a process forked from this one, in a folder whose ``log.txt`` has its output; its id.
+
+    Args:
+        folder: The process's directory.
+        call: Gives the process's status.
+        before: Is called in the process first.
+    """
     sys.stdout.flush()
     child = os.fork()
     if child:
@@ -140,7 +151,7 @@ def start(folder: Path, arguments: Sequence[str], before: Callable[[], None] = l
         os.dup2(log, 1)
         os.dup2(log, 2)
         before()
-        status = int(pytest.main(["claims", *OPTIONS, *arguments]))
+        status = int(call())
         sys.stdout.flush()
     except BaseException:
         traceback.print_exc()
@@ -211,8 +222,12 @@ def kill(leader: int, draw: random.Random) -> str:
     return f"{sign.name} {victim}"
 
 
-def wait(leader: int) -> tuple[int, float]:
-    """Waits until every process of a session is gone: its status, and the seconds."""
+def wait(leader: int, most: float = SECONDS) -> tuple[int, float]:
+    """Waits until every process of a session is gone: its status, and the seconds.
+
+    Raises:
+        TimeoutError: Some were left after ``most`` seconds, and were killed.
+    """
     began, status = time.monotonic(), None
     while True:
         if status is None:
@@ -220,9 +235,11 @@ def wait(leader: int) -> tuple[int, float]:
             status = os.waitstatus_to_exitcode(code) if ended else None
         if status is not None and not group(leader):
             return status, time.monotonic() - began
-        if time.monotonic() - began > SECONDS:
+        if time.monotonic() - began > most:
             os.killpg(leader, signal.SIGKILL)
-            raise TimeoutError(f"processes are left after {SECONDS:.0f} s")
+            if status is None:
+                os.waitpid(leader, 0)
+            raise TimeoutError(f"processes are left after {most:.0f} s")
         time.sleep(0.02)
 
 

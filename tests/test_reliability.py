@@ -1,13 +1,14 @@
-"""Killed sessions and full disks: few cases here, and many on demand.
+"""Killed sessions, full disks and other faults: few cases here, and many on demand.
 
-``benchmarks/kill.py`` and ``benchmarks/disk.py`` are the commands; their figures are in
-``docs/reliability.md``.
+``benchmarks/kill.py``, ``benchmarks/disk.py`` and ``benchmarks/faults.py`` are the commands; their
+figures are in ``docs/reliability.md``.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,28 @@ def test_a_full_disk_is_never_green_and_nothing_is_half_written():
     """A small file system of its own, and as much room as a case leaves."""
     done = run("disk.py", "--cases", "1")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+FAULTS = (
+    "a pipe for a record, runs",
+    "a directory for history.jsonl, session",
+    "another run's, with its key rewritten, session",
+    "EIO at opening, once, session",
+    "skips one arm",
+    "an import in the body",
+    "--prune='1e300'",
+    "a folder of records, runs --prune 0",
+    "ESC in an error",
+)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds processes in /proc")
+def test_a_fault_of_each_kind_is_come_through_or_told():
+    """Those that nobody foresaw once; ``benchmarks/faults.py`` has a thousand more."""
+    done = run("faults.py", *(f"--case={name}" for name in FAULTS))
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = re.findall(r"(\d+) (?:right|told)", done.stdout)
+    assert sum(map(int, told)) == len(FAULTS), done.stdout
 
 
 LITTLE = """
