@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 
 import embinit
-from embinit import cli
+from embinit import cli, commands
 from embinit.commands import STARTER, with_target
+from embinit.errors import Status
+from embinit.options import OPTIONS
+from test_exit_codes import CLAIMS
 
 SOURCE = str(Path(embinit.__file__).parents[1])
 
@@ -101,3 +104,91 @@ def test_the_version_and_the_help_are_told(capsys):
     assert capsys.readouterr().out == f"embinit {embinit.__version__}\n"
     assert cli.main([]) == 4
     assert "{list,run,register,summary,new,runs," in capsys.readouterr().out
+
+
+BARE = (*QUIET, "-p", "no:hypothesispytest", "-p", "no:anyio", "-p", "no:jaxtyping")
+
+
+@pytest.fixture
+def run_in(tmp_path, monkeypatch):
+    """Runs the claims of a text by ``embinit run`` in a child of this process."""
+    monkeypatch.setenv("PYTHONPATH", SOURCE)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pytest.ini").touch()
+    (tmp_path / "claims").mkdir()
+
+    def run(text, *arguments):
+        (tmp_path / "claims/test_mine.py").write_text(text)
+        return cli.main(["run", *BARE, *arguments])
+
+    return run
+
+
+def test_an_interrupt_leaves_a_report_and_says_what_is_kept(run_in, tmp_path, capfd):
+    """A terminal interrupts both processes; the one in front used to kill the other at once."""
+    (tmp_path / "conftest.py").write_text(
+        "import os, signal\n\n"
+        "def pytest_runtest_logreport(report):\n"
+        "    if report.when == 'setup':\n"
+        "        os.kill(os.getppid(), signal.SIGINT)\n"
+        "        raise KeyboardInterrupt\n"
+    )
+    assert run_in(CLAIMS) == Status.INTERRUPTED
+    told = capfd.readouterr().out
+    assert "unfinished: it was interrupted from the keyboard" in told
+    assert re.search(r"^\d+ of 10 runs are stored; run again$", told, re.M)
+    document = json.loads((tmp_path / "reports/latest/verdicts.json").read_bytes())
+    assert "unfinished" in document["session"]
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_to_the_command_alone_is_passed_on(run_in, monkeypatch, name):
+    """Else what trains would go on after it, or until it is signalled too."""
+    monkeypatch.setattr(commands, "INTERRUPT_SECONDS", 0)
+    text = "import os, signal\n\ndef test_it():\n    os.kill(os.getppid(), signal.{})\n    {}\n"
+    assert run_in(text.format(name, "signal.pause()")) == Status.INTERRUPTED
+
+
+@pytest.mark.parametrize("text", ["{}", "def test_it():\n    {}"], ids=["import", "test"])
+def test_a_session_that_never_ends_is_no_success(run_in, capfd, text):
+    """Any code of a claim may end the process, and with status 0."""
+    assert run_in("import os\n\n" + text.format("os._exit(0)\n")) == Status.BROKEN
+    [told] = capfd.readouterr().err.splitlines()
+    assert told.startswith("embinit: pytest ended with status 0 before its session came to its end")
+
+
+def test_what_pytest_tells_without_a_session_is_a_success(run_in):
+    assert run_in("", "--markers") == Status.IN_ORDER
+
+
+def test_every_option_of_claims_goes_with_and_without_its_prefix(monkeypatch):
+    """Whatever the project's configuration says; what is behind -- is pytest's as it stands."""
+    given = []
+    monkeypatch.setattr(commands, "run_pytest", lambda arguments: given.append(arguments) or 0)
+    values = {"engine": "ray", "gpu-share": "0.5", "budget": "6.0"}
+    for name, settings in OPTIONS.items():
+        if name in commands.COMMANDS_OWN:
+            continue
+        value = "" if settings.get("action") == "store_true" else f"={values.get(name, '3')}"
+        for command in ("run", "list", "register"):
+            short = "embinit-" if (command, name) == ("register", "seeds") else ""
+            assert cli.main([command, f"--{short}{name}{value}", str(Path(__file__))]) == 0
+            assert cli.main([command, f"--embinit-{name}{value}", "--", f"--{name}"]) == 0
+            assert f"--embinit-{name}{value}" in given[-2]
+            assert f"--embinit-{name}{value}" in given[-1]
+            assert given[-1][-1] == f"--{name}"
+
+
+@pytest.mark.parametrize("option", ["--seeds=abc", "--engine=rya", "--budget=soon"])
+def test_a_value_that_cannot_be_used_is_told_by_its_option(capsys, option):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["run", option])
+    assert ended.value.code == Status.UNUSABLE
+    assert f"argument {option.partition('=')[0]}" in capsys.readouterr().err
+
+
+def test_pytest_names_the_whole_option(pytester):
+    """In most projects the short names are not there, and the documents use them."""
+    done = pytester.runpytest_inprocess("--seeds=10", "-p", "no:cacheprovider")
+    assert done.ret == Status.UNUSABLE
+    done.stderr.fnmatch_lines(["*unrecognized arguments: --seeds=10*", "*--embinit-seeds*"])

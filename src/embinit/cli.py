@@ -17,7 +17,6 @@ import contextlib
 import datetime
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import traceback
@@ -27,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from embinit import __version__
 from embinit.claims.paired_tests import VERDICTS
-from embinit.commands import add_commands, register, status_of, with_target, write_file
+from embinit.commands import add_commands, register, run_pytest, with_target, write_file
 from embinit.compare_command import add_compare
 from embinit.errors import (
     InputError,
@@ -64,11 +63,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not given:
         parser.print_help()
         return Status.UNUSABLE
-    parsed, rest = parser.parse_known_args(with_target(given))
+    given, behind = _split(with_target(given))
+    parsed, rest = parser.parse_known_args(given)
     measures_folder = parsed.command == "noise-floor" and parsed.target is not None
-    if rest and parsed.command not in ("report", "run", "list", "register") and not measures_folder:
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
-    parsed.pytest = [argument for argument in rest if argument != "--"]
+    if (
+        [*rest, *behind]
+        and parsed.command not in ("report", "run", "list", "register")
+        and not measures_folder
+    ):
+        parser.error(f"unrecognized arguments: {' '.join([*rest, *behind])}")
+    parsed.pytest = [*rest, *behind]
     command: Callable[[argparse.Namespace], int] = parsed.run
     try:
         status = command(parsed)
@@ -94,6 +98,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return Status.UNWRITABLE
         traceback.print_exc()  # Python would end with 1, which is a verdict
         return Status.BROKEN
+
+
+def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The arguments before ``--`` and those behind it, which are pytest's as they stand."""
+    place = arguments.index("--") if "--" in arguments else len(arguments)
+    return [*arguments[:place]], [*arguments[place + 1 :]]
 
 
 def _close_output() -> None:
@@ -255,13 +265,10 @@ def _judge(merged: Store, parsed: argparse.Namespace) -> int:
             f"{max(apart.values()):.3g}; the first store's count",
             flush=True,
         )
-    # One word, or pytest would look for the project where the store lies. A process of its own,
-    # since pytest warns of a plugin that was imported before, and warnings may be errors.
+    # One word, or pytest would look for the project where the store lies.
     arguments = [parsed.claims, f"--embinit-store={merged.root}", "--embinit-no-train"]
-    status = subprocess.run(
-        [sys.executable, "-m", "pytest", *arguments, *parsed.pytest], check=False
-    ).returncode
-    return Status.IN_ORDER if status == Status.NOT_IN_ORDER else status_of(status)
+    status = run_pytest([*arguments, *parsed.pytest])
+    return Status.IN_ORDER if status == Status.NOT_IN_ORDER else status
 
 
 def _add_data_dir(command: argparse.ArgumentParser) -> None:

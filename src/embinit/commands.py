@@ -7,9 +7,13 @@ import contextlib
 import datetime
 import importlib.util
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from importlib import resources
@@ -17,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embinit.errors import InputError, OutputError, Status
+from embinit.options import CONCLUDED, OPTIONS, TOLD
 
 if TYPE_CHECKING:
     from embinit.runs.results import RunResult
@@ -49,26 +54,93 @@ TARGET = "claims"
 
 
 def _add_target(command: argparse.ArgumentParser) -> None:
+    """Adds what names claims, and embinit's options, which go to pytest with their prefix."""
     command.add_argument(
         "target",
         help="first of all: a folder or file of claims, or the key of a paper, embinit's or an "
         "installed package's (default: claims)",
     )
-    command.add_argument(
-        "--claim",
-        action="append",
-        default=[],
-        metavar="GLOB",
-        help="only claims whose id fits, such as 'mine/finding-1/*'; repeatable",
-    )
-    command.epilog = "Further arguments go to pytest, such as -n 4 or --embinit-tier sample."
+    group = command.add_argument_group("options of claims, with the prefix or without it")
+    own = command._option_string_actions
+    for name, settings in OPTIONS.items():
+        names = [each for each in (f"--{name}", f"--embinit-{name}") if each not in own]
+        if name not in COMMANDS_OWN:
+            group.add_argument(*names, dest=_dest(name), **{**settings, "default": None})
+    command.epilog = "Further arguments go to pytest, such as -n 4 or -v, and all behind --."
+
+
+COMMANDS_OWN = ("list", "register", "freeze")
+"""Options that are commands themselves."""
+
+
+def _dest(name: str) -> str:
+    return f"embinit_{name.replace('-', '_')}"
+
+
+def _given(parsed: argparse.Namespace) -> list[str]:
+    """embinit's options on the command line, as pytest takes them."""
+    told = []
+    for name in OPTIONS:
+        value = getattr(parsed, _dest(name), None)
+        for each in value if isinstance(value, list) else [value]:
+            if each is not None:
+                told.append(f"--embinit-{name}" + ("" if each is True else f"={each}"))
+    return told
 
 
 def _pytest(parsed: argparse.Namespace, *more: str) -> int:
-    # A process of its own, since pytest warns of a plugin that was imported before.
-    given = [f"--embinit-claim={each}" for each in parsed.claim]
-    command = [sys.executable, "-m", "pytest", *_target(parsed.target), *given, *more]
-    return status_of(subprocess.run([*command, *parsed.pytest], check=False).returncode)
+    return run_pytest([*_target(parsed.target), *_given(parsed), *more, *parsed.pytest])
+
+
+INTERRUPT_SECONDS = 2.0
+"""After so many seconds an interrupt that pytest knows nothing of is sent to it, too."""
+
+
+def run_pytest(arguments: Sequence[str]) -> int:
+    """Runs pytest in a process of its own, since it warns of a plugin that was imported before.
+
+    Signals are the child's to answer, which writes its report and ends. A terminal sends an
+    interrupt to both; one that came to this process alone is passed on.
+
+    Args:
+        arguments: The arguments of pytest.
+
+    Returns:
+        pytest's status. It is never 0 where no session came to its end.
+    """
+    with tempfile.TemporaryDirectory(prefix="embinit-") as folder:
+        told = Path(folder) / "told"
+        with subprocess.Popen(
+            [sys.executable, "-m", "pytest", *arguments], env={**os.environ, TOLD: str(told)}
+        ) as child:
+
+            def interrupt() -> None:
+                if not told.exists():
+                    child.send_signal(signal.SIGINT)
+
+            def interrupted(number: int, frame: object) -> None:
+                timer = threading.Timer(INTERRUPT_SECONDS, interrupt)
+                timer.daemon = True
+                timer.start()
+
+            answers = {
+                signal.SIGINT: interrupted,
+                signal.SIGTERM: lambda number, frame: child.terminate(),
+            }
+            before = {number: signal.signal(number, answers[number]) for number in answers}
+            try:
+                status = status_of(child.wait())
+            finally:
+                for number, answer in before.items():
+                    signal.signal(number, answer)
+        if status == Status.IN_ORDER and not (told.exists() and told.read_text() == CONCLUDED):
+            print(
+                "embinit: pytest ended with status 0 before its session came to its end, as "
+                "os._exit(0) in a file of claims ends it: no verdict counts",
+                file=sys.stderr,
+            )
+            return Status.BROKEN
+        return status
 
 
 def status_of(returncode: int) -> int:
@@ -142,7 +214,9 @@ def _has_tests(folder: Path) -> bool:
 
 
 def _add_list(commands: Any) -> None:
-    listing = commands.add_parser("list", help="the claims of a folder or a paper")
+    listing = commands.add_parser(
+        "list", allow_abbrev=False, help="the claims of a folder or a paper"
+    )
     _add_target(listing)
     listing.set_defaults(run=_list)
 
@@ -152,7 +226,9 @@ def _list(parsed: argparse.Namespace) -> int:
 
 
 def _add_run(commands: Any) -> None:
-    run = commands.add_parser("run", help="train what is missing, judge, and report")
+    run = commands.add_parser(
+        "run", allow_abbrev=False, help="train what is missing, judge, and report"
+    )
     _add_target(run)
     run.set_defaults(run=_run)
 
@@ -163,9 +239,10 @@ def _run(parsed: argparse.Namespace) -> int:
 
 def _add_register(commands: Any) -> None:
     registering = commands.add_parser(
-        "register", help="freeze in claims.lock what must stand before anything trains"
+        "register",
+        allow_abbrev=False,
+        help="freeze in claims.lock what must stand before anything trains",
     )
-    _add_target(registering)
     registering.add_argument(
         "--seeds",
         type=int,
@@ -173,6 +250,7 @@ def _add_register(commands: Any) -> None:
         help="measure noise floors and spreads on so many seeds that no claim uses; 0 measures "
         "nothing (default: 10)",
     )
+    _add_target(registering)
     registering.set_defaults(run=lambda parsed: register(parsed, "claims"))
 
 
@@ -190,7 +268,6 @@ def register(parsed: argparse.Namespace, what: str, *options: str) -> int:
     if parsed.seeds == 1 or parsed.seeds < 0:
         raise InputError(f"--seeds {parsed.seeds}: a spread needs at least 2; 10 are usual")
     measured = [f"--embinit-register={parsed.seeds}"] if parsed.seeds else []
-    parsed.claim = getattr(parsed, "claim", [])
     return _pytest(parsed, f"--embinit-freeze={what}", *measured, *options)
 
 

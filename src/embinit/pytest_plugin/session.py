@@ -147,6 +147,7 @@ class ClaimSession:
         self._planned_first: list[RunSpec] = []
         self._open = contextlib.ExitStack()
         self._begun = False
+        self._state: progress.State | None = None
         self._unwritten, self._reported = False, False
         self._blessed: baseline.Document | None = None
         try:
@@ -791,7 +792,13 @@ class ClaimSession:
         try:
             return (yield)
         finally:
-            self._open.close()
+            self._close()
+
+    def _close(self) -> None:
+        """Ends the session's progress; how far it came is kept."""
+        if self._begun and not self._is_worker and self._state is None:
+            self._state = progress.Runs(self._marks, os.getpid(), ends=self._ends).look()
+        self._open.close()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collects the verdicts from the reports; a claim without a verdict is broken."""
@@ -836,7 +843,7 @@ class ClaimSession:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
         """Sets pytest's exit status, to one of ``embinit.errors.Status``."""
-        self._open.close()
+        self._close()
         if not self._is_worker:
             stopped = session.shouldfail or session.shouldstop
             # Where nothing but other tests is there, pytest's own status stands.
@@ -938,6 +945,8 @@ class ClaimSession:
             terminalreporter.write_line(clean(trouble), yellow=True)
         if self.unfinished is not None:
             terminalreporter.write_line(clean(f"unfinished: {self.unfinished}"), red=True)
+            if self._state is not None:
+                terminalreporter.write_line(f"{self._state.stored} are stored; run again")
         histories = [] if self._baseline is None else [self._baseline.parent / past.NAME]
         directory, replace_whole = self._path("report-dir"), self.option("replace-report")
         page = write_report(document, runs, directory, histories, replace_whole)
