@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from embinit.claims.definitions import Claim, Family, Misstated
-from embinit.claims.statements import Statement
+from embinit.claims.statements import Statement, line_of
 from embinit.errors import InputError
 from embinit.pytest_plugin.unloadable import Unloadable, decorated
 
@@ -27,7 +27,8 @@ class Folder:
     Attributes:
         counts: How many claims each family has, controls left out.
         homes: Where each id stands: files and lines.
-        unread: How many claims can't be read, so that nobody knows their families.
+        unread: How many claims can't be read, so that nobody knows their families, or have the id
+            of another one.
     """
 
     counts: dict[str, int]
@@ -52,15 +53,19 @@ class Folder:
         met = set()
         for item in (*functions, *_beside(claims, broken)):
             statement = Statement.of(item.function)
-            line = item.function.__code__.co_firstlineno
             key = (item.path, item.cls, item.originalname or item.name)
             if statement is None or key in met:
                 continue
             met.add(key)
-            homes[statement.id].append(f"{item.path.name}:{line}")
+            known = homes[statement.id]
+            known.append(f"{item.path.name}:{line_of(item.function, item.path)}")
             if isinstance(statement, Misstated):
                 unread += 1
-            if isinstance(statement, Claim) and statement.expects is None:
+            if not isinstance(statement, Claim) or statement.expects is not None:
+                continue
+            if len(known) > 1:
+                unread += count(statement)
+            else:
                 counts[statement.family.name] += count(statement)
         return cls(dict(counts), dict(homes), unread + sum(broken.values()))
 
