@@ -543,6 +543,20 @@ def test_pytests_own_strict_leaves_undecided_alone(judged, pytester):
     assert verdicts["mine/f/other"]["verdict"] == "UNDECIDED"
 
 
+@pytest.mark.parametrize("keyword", ["test_godo", "mine/f/godo"])
+def test_a_keyword_that_selects_no_claim_is_told_what_there_is(pytester, monkeypatch, keyword):
+    """pytest says how many were deselected; ids are what everything else goes by."""
+    set_apart(monkeypatch, TRAININGS, empty=True)
+    pytester.mkdir("claims").joinpath("test_mine.py").write_text(CLAIMS)
+    done = pytester.runpytest_inprocess("claims", "-p", "no:cacheprovider", "-k", keyword)
+    assert done.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    meant = keyword.replace("godo", "good")
+    done.stdout.fnmatch_lines(
+        [f"embinit: -k '{keyword}' selects no claim: did you mean '{meant}'? it takes names of "
+         "tests, and --embinit-claim ids: test_good (mine/f/good)"]
+    )  # fmt: skip
+
+
 OWN_INIT = """
 from dataclasses import replace
 

@@ -97,6 +97,7 @@ FAILED = "embinit.failed"
 UNWRITTEN = "embinit.unwritten"
 PATHS = "embinit.paths"
 LOOKS_AHEAD = 4
+MOST_NAMED = 5
 FIRST_WORKER = "gw0"
 """pytest-xdist's name for the worker that tells what the claims can see, as all of them could."""
 CASE: pytest.StashKey[Case] = pytest.StashKey()
@@ -142,6 +143,7 @@ class ClaimSession:
         self._ended: set[str] = set()
         self._without: set[object] = set()
         self._absent = 0
+        self._unmatched = ""
         self._unloadable: list[str] = []
         self._modules: dict[Home, None] = {}
         self._planned_first: list[RunSpec] = []
@@ -386,6 +388,7 @@ class ClaimSession:
         """Counts all claims before any is deselected; reads those that are left at the end."""
         unloadable = [item for item in items if isinstance(item, Unloadable)]
         folders: list[Folder] = []
+        known = {item.name.partition("[")[0]: ids_of(item)[0] for item in items if ids_of(item)}
 
         def select() -> None:
             if not is_tier(self.tier):  # experiments may name tiers of their own
@@ -400,6 +403,8 @@ class ClaimSession:
         self._unloadable = [item.line for item in unloadable]
         if folders:
             self._or_unusable(items, lambda: self._read_all(items, folders[0]))
+        if known and not items and (keyword := self.config.option.keyword):
+            self._unmatched = _nothing_fits(keyword, known)
 
     def _or_unusable(self, items: list[pytest.Item], step: Callable[[], None]) -> None:
         """Does a step; a worker tells its controller of a usage error there, and runs no test.
@@ -594,6 +599,7 @@ class ClaimSession:
         verbosity = self.config.get_verbosity()
         # Told before anything trains, since the test that fails comes in its turn.
         broken = [f"embinit: its claims are not run: {line}" for line in self._unloadable]
+        broken += [self._unmatched] if self._unmatched else []
         if verbosity < 0 or self.registering.is_asked_for:
             return broken
         lines = [*broken, *outlook.session_lines(self._cases, self._most_seeds)]
@@ -1036,6 +1042,22 @@ def _check_lock(item: pytest.Function) -> None:
         _ = lock_beside(item.path).document
     except InputError as error:
         raise pytest.UsageError(str(error)) from None
+
+
+def _nothing_fits(keyword: str, known: Mapping[str, str]) -> str:
+    """A line on a ``-k`` that selects none of the claims.
+
+    Args:
+        keyword: What ``-k`` says.
+        known: The claims' ids by the names of their tests.
+    """
+    named = [f"{name} ({known[name]})" for name in sorted(known)]
+    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+    near = nearest(keyword, [*known, *known.values()])
+    return printable(
+        f"embinit: -k {keyword!r} selects no claim: {near}it takes names of tests, and "
+        f"--embinit-claim ids: {', '.join(named[:MOST_NAMED])}{more}"
+    )
 
 
 def _check_looks(seeds: int, most: int) -> None:
