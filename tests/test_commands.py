@@ -43,6 +43,8 @@ def project(tmp_path_factory):
     home = tmp_path_factory.mktemp("new")
     made = embinit_command(home, "new", "My first")
     assert made.returncode == 0, made.stderr
+    steps = ["cd 'My first'", "edit claims/test_first.py", "embinit register", "embinit run"]
+    assert [step for step in re.findall("|".join(steps), made.stdout)] == steps
     ran = embinit_command(home / "My first", "run", *QUIET)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return home / "My first"
@@ -192,3 +194,54 @@ def test_pytest_names_the_whole_option(pytester):
     done = pytester.runpytest_inprocess("--seeds=10", "-p", "no:cacheprovider")
     assert done.ret == Status.UNUSABLE
     done.stderr.fnmatch_lines(["*unrecognized arguments: --seeds=10*", "*--embinit-seeds*"])
+
+
+def test_a_new_project_is_installed_from_where_embinit_was(tmp_path, monkeypatch):
+    """No index has embinit unless it was installed from one, which PEP 610's file tells."""
+
+    class Installed:
+        def read_text(self, name):
+            assert name == "direct_url.json"
+            return told
+
+    monkeypatch.setattr(commands.metadata, "distribution", lambda name: Installed())
+    git = {"url": "https://a.org/b", "vcs_info": {"vcs": "git", "commit_id": "c0de"}}
+    for number, (told, line) in enumerate(
+        {
+            None: f"embinit>={embinit.__version__}",
+            json.dumps(git): "embinit @ git+https://a.org/b@c0de",
+            json.dumps({"url": "file:///mine.whl", "archive_info": {}}): (
+                f"embinit @ {commands.PLACEHOLDER}"
+            ),
+        }.items()
+    ):
+        assert cli.main(["new", str(tmp_path / str(number))]) == 0
+        assert (tmp_path / str(number) / "requirements.txt").read_text().splitlines()[-1] == line
+    workflow = (tmp_path / "0/.github/workflows/claims.yml").read_text()
+    assert "pip install -r requirements.txt" in workflow
+    assert "pip install embinit" not in workflow + (tmp_path / "0/README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "name", ["n" * 300, "dangling", "dangling/in", "file", "file/in", "esc\x1b[31m", "line\nline",
+             "linked", "outward"],
+)  # fmt: skip
+def test_a_folder_that_cannot_be_made_is_told_in_a_line(tmp_path, monkeypatch, capsys, name):
+    """And nothing is written, least of all where a link leads."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "file").touch()
+    for folder, inner, target in (
+        ("linked", "README.md", tmp_path / "nowhere"),
+        ("outward", "claims", tmp_path / "outside"),
+    ):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / inner).symlink_to(target)
+    (tmp_path / "outside").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    assert cli.main(["new", name]) == Status.UNUSABLE
+    told = capsys.readouterr()
+    assert len(told.err.splitlines()) == 1
+    assert "\x1b" not in told.err
+    assert told.out == ""
+    assert sorted(tmp_path.rglob("*")) == before

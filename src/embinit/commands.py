@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,11 +17,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from importlib import resources
+from importlib import metadata, resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embinit.errors import InputError, OutputError, Status
+from embinit.errors import InputError, OutputError, Status, is_unwritable
 from embinit.options import CONCLUDED, OPTIONS, TOLD
 
 if TYPE_CHECKING:
@@ -292,6 +293,7 @@ def _summary(parsed: argparse.Namespace) -> int:
 STARTER = {
     "claims/test_first.py": "test_first.py.txt",
     "pyproject.toml": "pyproject.toml.txt",
+    "requirements.txt": "requirements.txt.txt",
     "README.md": "README.md.txt",
     ".gitignore": "gitignore.txt",
     ".github/workflows/claims.yml": "claims.yml.txt",
@@ -306,24 +308,53 @@ def _add_new(commands: Any) -> None:
 
 
 def _new(parsed: argparse.Namespace) -> int:
-    from embinit import __version__
-
     folder: Path = parsed.folder
-    taken = [name for name in STARTER if (folder / name).exists()]
+    if not str(folder).isprintable():
+        raise InputError(f"{str(folder)!r} has signs that no terminal shows; name another folder")
+    taken = [name for name in STARTER if os.path.lexists(folder / name)]
     if taken:
         raise InputError(f"{folder} has {', '.join(taken)} already; name another folder")
+    inner = {parent for name in STARTER for parent in Path(name).parents} - {Path()}
+    if links := sorted(str(each) for each in inner if os.path.islink(folder / each)):
+        raise InputError(f"{folder} has links, {', '.join(links)}; name another folder")
     name = re.sub(r"[^a-z0-9]+", "-", folder.absolute().name.lower()).strip("-") or "mine"
     try:
         for path, template in STARTER.items():
             text = resources.files("embinit.starter").joinpath(template).read_text("utf-8")
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            filled = text.replace("@NAME@", name).replace("@VERSION@", __version__)
+            filled = text.replace("@NAME@", name).replace("@REQUIREMENT@", _requirement())
             (folder / path).write_text(filled, encoding="utf-8")
     except OSError as error:
-        raise OutputError(f"{folder} can't be written: {error.strerror or error}") from None
+        kind = OutputError if is_unwritable(error) else InputError
+        raise kind(f"{folder} can't be written: {error.strerror or error}") from None
     print(f"{folder}: {', '.join(STARTER)}")
-    print(f"next: cd {folder} && embinit run")
+    print(f"next: cd {shlex.quote(str(folder))}, edit claims/test_first.py, then")
+    print("  embinit register && embinit run")
     return 0
+
+
+PLACEHOLDER = "git+https://github.com/OWNER/embinit"
+"""Stands for where embinit is installed from, where that can't be told."""
+
+
+def _requirement() -> str:
+    """The line of a requirements file that installs this embinit, from where it was installed.
+
+    pip writes a ``direct_url.json`` (PEP 610) unless it installed from an index. A path of this
+    machine is no place for others to install from, so a placeholder stands there.
+    """
+    from embinit import __version__
+
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        told = json.loads(metadata.distribution("embinit").read_text("direct_url.json") or "null")
+        if told is None:
+            return f"embinit>={__version__}"
+        if vcs := told.get("vcs_info"):
+            return f"embinit @ {vcs['vcs']}+{told['url']}@{vcs['commit_id']}"
+    return (
+        "# Put its repository, or a wheel's address or path in this project, in the place of this "
+        f"one:\nembinit @ {PLACEHOLDER}"
+    )
 
 
 def _add_runs(commands: Any) -> None:
