@@ -92,6 +92,21 @@ def test_what_is_no_folder_and_no_paper_is_told(project):
     assert "kim2042 is no folder of claims here, and no paper: known are causes, " in (told.stderr)
 
 
+def test_the_command_for_claims_that_lie_elsewhere_is_told(tmp_path, monkeypatch, capsys):
+    """From a folder of the project, and from the one that it lies in."""
+    claims = tmp_path / "my project/claims"
+    (claims / "deep").mkdir(parents=True)
+    (claims / "test_mine.py").touch()
+    for here, there in {
+        tmp_path: "'my project/claims'", claims: "../claims", claims / "deep": "../../claims"
+    }.items():  # fmt: skip
+        monkeypatch.chdir(here)
+        assert cli.main(["list"]) == Status.UNUSABLE
+        assert capsys.readouterr().err == (
+            f"embinit: no folder claims is here; run embinit list {there}\n"
+        )
+
+
 def test_a_value_for_pytest_is_no_target():
     """``embinit run -n 4`` runs the claims on four workers."""
     assert with_target(["run", "-n", "4"]) == ["run", "claims", "-n", "4"]

@@ -32,6 +32,7 @@ from embinit.errors import (
     InputError,
     OutputError,
     Status,
+    counted,
     is_unwritable,
     lacking_models,
     printable,
@@ -257,12 +258,13 @@ def _judge(merged: Store, parsed: argparse.Namespace) -> int:
     for path in parsed.store:
         for key, difference in merged.take(Store(path, write=False)).items():
             apart[key] = max(difference, apart.get(key, 0.0))
-    print(f"{len([*merged])} runs from {len(parsed.store)} stores", flush=True)
+    runs, stores = counted(len([*merged]), "run"), counted(len(parsed.store), "store")
+    print(f"{runs} from {stores}", flush=True)
     if apart:
         differing = sum(difference > 0 for difference in apart.values())
         print(
-            f"{len(apart)} runs are in several, {differing} of them with other measures, by up to "
-            f"{max(apart.values()):.3g}; the first store's count",
+            f"in several stores: {counted(len(apart), 'run')}, {differing} with other measures, by "
+            f"up to {max(apart.values()):.3g}; the first store's count",
             flush=True,
         )
     # One word, or pytest would look for the project where the store lies.
@@ -531,7 +533,8 @@ def _verify(parsed: argparse.Namespace) -> int:
     faults = [f"{path} {reason}" for path, reason in store.verify()]
     for fault in faults:
         print(printable(fault))
-    print(f"{len([*store])} records, {len(faults)} of them or beside them not in order")
+    records = counted(len([*store]), "record")
+    print(f"{records}, {len(faults)} of them or beside them not in order")
     return Status.NOT_IN_ORDER if faults else Status.IN_ORDER
 
 

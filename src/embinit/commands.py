@@ -90,7 +90,9 @@ def _given(parsed: argparse.Namespace) -> list[str]:
 
 
 def _pytest(parsed: argparse.Namespace, *more: str) -> int:
-    return run_pytest([*_target(parsed.target), *_given(parsed), *more, *parsed.pytest])
+    return run_pytest(
+        [*_target(parsed.target, parsed.command), *_given(parsed), *more, *parsed.pytest]
+    )
 
 
 INTERRUPT_SECONDS = 2.0
@@ -149,8 +151,12 @@ def status_of(returncode: int) -> int:
     return returncode if returncode >= 0 else Status.INTERRUPTED
 
 
-def _target(target: str) -> list[str]:
+def _target(target: str, command: str) -> list[str]:
     """A folder, a file or a paper's claims as pytest takes them.
+
+    Args:
+        target: What names them.
+        command: The command that is given it, for errors.
 
     Raises:
         InputError: There is none of that name.
@@ -174,10 +180,21 @@ def _target(target: str) -> list[str]:
             f"{target} is a paper of {module}, which ships no claims; put them into the package "
             f"{module}.claims, or name their folder"
         )
+    if target == TARGET and (near := _folders_near()):
+        commands = " or ".join(f"embinit {command} {shlex.quote(each)}" for each in near)
+        raise InputError(f"no folder {target} is here; run {commands}")
     raise InputError(
         f"{target} is no folder of claims here, and no paper: known are {', '.join(PAPERS)}; "
         "embinit new DIR makes a folder of claims"
     )
+
+
+def _folders_near() -> list[str]:
+    """The folders of claims that lie in a folder above this one or right below it."""
+    above = [Path(*[".."] * depth) for depth in range(1, len(Path.cwd().parts))]
+    below = sorted(Path().glob(f"*/{TARGET}"))
+    folders = (*(up / TARGET for up in above), *below)
+    return [str(each) for each in folders if any(each.rglob("test_*.py"))][:3]
 
 
 def _claims_beside(module: str, key: str) -> list[str] | None:

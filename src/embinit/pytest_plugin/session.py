@@ -896,7 +896,8 @@ class ClaimSession:
                 return
             try:
                 if self.registering.is_asked_for:
-                    self.registering.write(terminalreporter, bool(self.errors))
+                    whole = self._reported and not self.errors
+                    self.registering.write(terminalreporter, whole)
                 elif self._reported:
                     self._conclude(terminalreporter)
             except Exception as error:
