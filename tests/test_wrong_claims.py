@@ -433,6 +433,15 @@ def test_a_run_that_raises_fails_its_own_claims_alone(judged, pytester, workers)
     done.assert_outcomes(passed=3)
 
 
+def test_a_reason_is_told_once_however_many_comparisons_lack_the_run(judged):
+    """Each of them lacks it, and the same line twenty times hides the others."""
+    more = "\n    assert arms['high'] > arms['low']" * 3 + "\n\n\n@claim(\"mine/f/beside\""
+    text = CLAIMS + FAILING.replace('\n\n\n@claim("mine/f/beside"', more)
+    done, _ = judged(text)
+    failure = done.stdout.str().partition("FAILURES")[2].partition("short test summary")[0]
+    assert failure.count("RuntimeError: boom") == 1
+
+
 def test_a_changed_constant_trains_anew_what_names_it(judged, pytester):
     """And nothing else: the other arms' runs are in the store."""
 
