@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -44,7 +45,7 @@ def project(tmp_path_factory):
     made = embinit_command(home, "new", "My first")
     assert made.returncode == 0, made.stderr
     steps = ["cd 'My first'", "edit claims/test_first.py", "embinit register", "embinit run"]
-    assert [step for step in re.findall("|".join(steps), made.stdout)] == steps
+    assert re.findall("|".join(steps), made.stdout) == steps
     ran = embinit_command(home / "My first", "run", *QUIET)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return home / "My first"
@@ -214,22 +215,15 @@ def test_pytest_names_the_whole_option(pytester):
 def test_a_new_project_is_installed_from_where_embinit_was(tmp_path, monkeypatch):
     """No index has embinit unless it was installed from one, which PEP 610's file tells."""
 
-    class Installed:
-        def read_text(self, name):
-            assert name == "direct_url.json"
-            return told
-
-    monkeypatch.setattr(commands.metadata, "distribution", lambda name: Installed())
     git = {"url": "https://a.org/b", "vcs_info": {"vcs": "git", "commit_id": "c0de"}}
-    for number, (told, line) in enumerate(
-        {
-            None: f"embinit>={embinit.__version__}",
-            json.dumps(git): "embinit @ git+https://a.org/b@c0de",
-            json.dumps({"url": "file:///mine.whl", "archive_info": {}}): (
-                f"embinit @ {commands.PLACEHOLDER}"
-            ),
-        }.items()
-    ):
+    known = {
+        None: f"embinit>={embinit.__version__}",
+        json.dumps(git): "embinit @ git+https://a.org/b@c0de",
+        '{"url": "file:///mine.whl", "archive_info": {}}': f"embinit @ {commands.PLACEHOLDER}",
+    }
+    for number, (told, line) in enumerate(known.items()):
+        installed = SimpleNamespace(read_text={"direct_url.json": told}.get)
+        monkeypatch.setattr(commands.metadata, "distribution", lambda name, it=installed: it)
         assert cli.main(["new", str(tmp_path / str(number))]) == 0
         assert (tmp_path / str(number) / "requirements.txt").read_text().splitlines()[-1] == line
     workflow = (tmp_path / "0/.github/workflows/claims.yml").read_text()

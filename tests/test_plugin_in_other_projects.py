@@ -19,8 +19,8 @@ import pytest
 
 from embinit import Session, Store, judge
 from embinit.errors import InputError
-from embinit.papers.kim2024.experiments import experiments
 from embinit.options import OPTIONS
+from embinit.papers.kim2024.experiments import experiments
 from embinit.report import load_schema
 from embinit.report.numbers import rerun
 from embinit.report.verdicts import add_holm, claim_entry

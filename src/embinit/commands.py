@@ -79,7 +79,7 @@ def _dest(name: str) -> str:
 
 
 def _given(parsed: argparse.Namespace) -> list[str]:
-    """embinit's options on the command line, as pytest takes them."""
+    """Embinit's options on the command line, as pytest takes them."""
     told = []
     for name in OPTIONS:
         value = getattr(parsed, _dest(name), None)

@@ -78,5 +78,6 @@ def line_of(test: Callable[..., Any], path: Path) -> int:
         test: The test.
         path: The file. A test that another file states has its own line there.
     """
-    file, line = test.__dict__.get(_STATED, ("", 0))
+    stated: tuple[str, int] = test.__dict__.get(_STATED, ("", 0))
+    file, line = stated
     return line if Path(file) == path else inspect.unwrap(test).__code__.co_firstlineno

@@ -1,8 +1,9 @@
 """The pytest plugin: the options, and a hook that waits for the first claim.
 
 pytest loads this module in every session of every project in the environment. So it imports nothing
-but pytest and the options. ``session.ClaimSession``, which does the work, is loaded when a claim is collected, when
-one of embinit's options is given, or when the project asks for them in its configuration.
+but pytest and the options. ``session.ClaimSession``, which does the work, is loaded when a claim is
+collected, when one of embinit's options is given, or when the project asks for them in its
+configuration.
 
 Every option is called ``--embinit-…``. A project that wants the short names lists them in its
 pytest configuration: ``embinit_short_options = ["tier", "seeds"]``, or ``["all"]``.
