@@ -884,7 +884,7 @@ def test_what_a_missing_score_says_is_of_its_first_seed(arms):
              "it with one instead")
             for use in (float, int, complex, round, hex, math.trunc, math.floor, math.ceil)
         ),
-        (abs, "abs(Xavier) can't be tested; write .alike(…), within the margin"),
+        (abs, "abs of Xavier can't be tested; write .alike(…), within the margin"),
         (lambda arm: arm - 2, "Xavier - 2 can't be tested; compare a difference with a number, as "
          "in a - b > 2"),
         (lambda arm: 2 - arm, "a number less Xavier can't be tested; compare a difference with a "

@@ -65,8 +65,12 @@ def _add_target(command: argparse.ArgumentParser) -> None:
     own = command._option_string_actions
     for name, settings in OPTIONS.items():
         names = [each for each in (f"--{name}", f"--embinit-{name}") if each not in own]
+        taken = {**settings, "default": None}
+        if not {"action", "choices", "metavar"} & settings.keys():
+            taken["metavar"] = name.upper()
         if name not in COMMANDS_OWN:
-            group.add_argument(*names, dest=_dest(name), **{**settings, "default": None})
+            group.add_argument(*names, dest=_dest(name), **taken)
+    command.usage = f"{command.prog} [TARGET] [OPTION ...] [ARGUMENT OF PYTEST ...]"
     command.epilog = "Further arguments go to pytest, such as -n 4 or -v, and all behind --."
 
 

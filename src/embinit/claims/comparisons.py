@@ -152,7 +152,7 @@ class Quantity:
         "{} as a number", "it is none while the claim is read: compare it with one instead"
     )
     __floor__ = __ceil__ = __round__
-    __abs__ = _refuses("abs({})", "write .alike(…), within the margin")
+    __abs__ = _refuses("abs of {}", "write .alike(…), within the margin")
     __add__ = __radd__ = _refuses(
         "a sum with {}", "compare a difference with a number, as in a - b > 2"
     )
