@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -173,6 +174,13 @@ def test_a_session_that_never_ends_is_no_success(run_in, capfd, text):
     assert run_in("import os\n\n" + text.format("os._exit(0)\n")) == Status.BROKEN
     [told] = capfd.readouterr().err.splitlines()
     assert told.startswith("embinit: pytest ended with status 0 before its session came to its end")
+
+
+def test_a_machine_without_a_temporary_folder_is_told_in_a_line(run_in, monkeypatch, capfd):
+    with monkeypatch.context() as here:
+        here.setattr(tempfile, "tempdir", "nowhere")
+        assert run_in("") == Status.UNWRITABLE
+    assert capfd.readouterr().err.startswith("embinit: no temporary folder can be made: ")
 
 
 def test_what_pytest_tells_without_a_session_is_a_success(run_in):

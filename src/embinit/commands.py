@@ -114,8 +114,15 @@ def run_pytest(arguments: Sequence[str]) -> int:
 
     Returns:
         pytest's status. It is never 0 where no session came to its end.
+
+    Raises:
+        OutputError: No temporary folder can be made.
     """
-    with tempfile.TemporaryDirectory(prefix="embinit-") as folder:
+    try:
+        temporary = tempfile.TemporaryDirectory(prefix="embinit-")
+    except OSError as error:
+        raise OutputError(f"no temporary folder can be made: {error}") from None
+    with temporary as folder:
         told = Path(folder) / "told"
         with subprocess.Popen(
             [sys.executable, "-m", "pytest", *arguments], env={**os.environ, TOLD: str(told)}
