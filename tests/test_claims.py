@@ -883,10 +883,47 @@ def test_what_a_missing_score_says_is_of_its_first_seed(arms):
     [
         (lambda arm: arm == 1.0, "Xavier == … can't be tested; write .alike(…), within the margin"),
         (lambda arm: arm != 1.0, "Xavier != … can't be tested; say which way: < or >"),
-        (bool, "Xavier alone states nothing; compare it: <, >, <=, >= or .alike"),
-        (float, "Xavier is no number while the claim is read; compare it with one instead"),
+        (bool, "Xavier alone can't be tested; compare it: <, >, <=, >= or .alike"),
+        *(
+            (use, "Xavier as a number can't be tested; it is none while the claim is read: compare "
+             "it with one instead")
+            for use in (float, int, complex, round, hex, math.trunc, math.floor, math.ceil)
+        ),
+        (abs, "abs of Xavier can't be tested; write .alike(…), within the margin"),
+        (lambda arm: arm - 2, "Xavier - 2 can't be tested; compare a difference with a number, as "
+         "in a - b > 2"),
+        (lambda arm: 2 - arm, "a number less Xavier can't be tested; compare a difference with a "
+         "number, as in a - b > 2"),
+        *(
+            (use, "a sum with Xavier can't be tested; compare a difference with a number, as in "
+             "a - b > 2")
+            for use in (lambda arm: arm + 2, lambda arm: 2 + arm, lambda arm: sum([arm, arm]))
+        ),
+        (lambda arm: -arm, "-Xavier can't be tested; compare it the other way round: < or >"),
+        *(
+            (use, "a product or quotient with Xavier can't be tested; return it as a measure of "
+             "its own from the function that trains")
+            for use in (
+                lambda arm: arm * 2, lambda arm: 2 * arm, lambda arm: arm / arm,
+                lambda arm: 2 / arm, lambda arm: arm // 2, lambda arm: arm**2,
+                lambda arm: 2**arm, lambda arm: arm % 2,
+            )
+        ),
+        *(
+            (use, "each seed of Xavier alone can't be tested; a claim compares means over the "
+             "seeds")
+            for use in (len, list, lambda arm: arm[0])
+        ),
+        *(
+            (use, "(Xavier > 1) with &, |, ^ or ~ can't be tested; comparisons are joined by "
+             "'and' alone")
+            for use in (
+                lambda arm: (arm > 1) & (arm > 1), lambda arm: True | (arm > 1),
+                lambda arm: ~(arm > 1),
+            )
+        ),
     ],
-)
+)  # fmt: skip
 def test_an_arm_is_no_number(arms, use, told):
     """Before it is trained nothing is known of it; it is the same as itself alone."""
     with pytest.raises(InputError, match=f"^{re.escape(told)}$"):

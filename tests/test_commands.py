@@ -8,16 +8,20 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import embinit
 from builders import make_function_run, make_result
-from embinit import cli
+from embinit import cli, commands
 from embinit.commands import STARTER, with_target
-from embinit.errors import printable
+from embinit.errors import Status, printable
+from embinit.options import OPTIONS
 from embinit.runs.store import Store
+from test_exit_codes import CLAIMS
 
 SOURCE = str(Path(embinit.__file__).parents[1])
 
@@ -44,6 +48,8 @@ def project(tmp_path_factory):
     home = tmp_path_factory.mktemp("new")
     made = embinit_command(home, "new", "My first")
     assert made.returncode == 0, made.stderr
+    steps = ["cd 'My first'", "edit claims/test_first.py", "embinit register", "embinit run"]
+    assert re.findall("|".join(steps), made.stdout) == steps
     ran = embinit_command(home / "My first", "run", *QUIET)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return home / "My first"
@@ -211,6 +217,21 @@ def test_what_is_no_folder_and_no_paper_is_told(project):
     assert "kim2042 is no folder of claims here, and no paper: known are causes, " in (told.stderr)
 
 
+def test_the_command_for_claims_that_lie_elsewhere_is_told(tmp_path, monkeypatch, capsys):
+    """From a folder of the project, and from the one that it lies in."""
+    claims = tmp_path / "my project/claims"
+    (claims / "deep").mkdir(parents=True)
+    (claims / "test_mine.py").touch()
+    for here, there in {
+        tmp_path: "'my project/claims'", claims: "../claims", claims / "deep": "../../claims"
+    }.items():  # fmt: skip
+        monkeypatch.chdir(here)
+        assert cli.main(["list"]) == Status.UNUSABLE
+        assert capsys.readouterr().err == (
+            f"embinit: no folder claims is here; run embinit list {there}\n"
+        )
+
+
 def test_a_value_for_pytest_is_no_target():
     """``embinit run -n 4`` runs the claims on four workers."""
     assert with_target(["run", "-n", "4"]) == ["run", "claims", "-n", "4"]
@@ -225,3 +246,142 @@ def test_the_version_and_the_help_are_told(capsys):
     assert capsys.readouterr().out == f"embinit {embinit.__version__}\n"
     assert cli.main([]) == 4
     assert "{list,run,register,summary,new,runs," in capsys.readouterr().out
+
+
+BARE = (*QUIET, "-p", "no:hypothesispytest", "-p", "no:anyio", "-p", "no:jaxtyping")
+
+
+@pytest.fixture
+def run_in(tmp_path, monkeypatch):
+    """Runs the claims of a text by ``embinit run`` in a child of this process."""
+    monkeypatch.setenv("PYTHONPATH", SOURCE)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pytest.ini").touch()
+    (tmp_path / "claims").mkdir()
+
+    def run(text, *arguments):
+        (tmp_path / "claims/test_mine.py").write_text(text)
+        return cli.main(["run", *BARE, *arguments])
+
+    return run
+
+
+def test_an_interrupt_leaves_a_report_and_says_what_is_kept(run_in, tmp_path, capfd):
+    """A terminal interrupts both processes; the one in front used to kill the other at once."""
+    (tmp_path / "conftest.py").write_text(
+        "import os, signal\n\n"
+        "def pytest_runtest_logreport(report):\n"
+        "    if report.when == 'setup':\n"
+        "        os.kill(os.getppid(), signal.SIGINT)\n"
+        "        raise KeyboardInterrupt\n"
+    )
+    assert run_in(CLAIMS) == Status.INTERRUPTED
+    told = capfd.readouterr().out
+    assert "unfinished: it was interrupted from the keyboard" in told
+    assert re.search(r"^\d+ of 10 runs are stored; run again$", told, re.M)
+    document = json.loads((tmp_path / "reports/latest/verdicts.json").read_bytes())
+    assert "unfinished" in document["session"]
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_to_the_command_alone_is_passed_on(run_in, monkeypatch, name):
+    """Else what trains would go on after it, or until it is signalled too."""
+    monkeypatch.setattr(commands, "INTERRUPT_SECONDS", 0)
+    text = "import os, signal\n\ndef test_it():\n    os.kill(os.getppid(), signal.{})\n    {}\n"
+    assert run_in(text.format(name, "signal.pause()")) == Status.INTERRUPTED
+
+
+@pytest.mark.parametrize("text", ["{}", "def test_it():\n    {}"], ids=["import", "test"])
+def test_a_session_that_never_ends_is_no_success(run_in, capfd, text):
+    """Any code of a claim may end the process, and with status 0."""
+    assert run_in("import os\n\n" + text.format("os._exit(0)\n")) == Status.BROKEN
+    [told] = capfd.readouterr().err.splitlines()
+    assert told.startswith("embinit: pytest ended with status 0 before its session came to its end")
+
+
+def test_a_machine_without_a_temporary_folder_is_told_in_a_line(run_in, monkeypatch, capfd):
+    with monkeypatch.context() as here:
+        here.setattr(tempfile, "tempdir", "nowhere")
+        assert run_in("") == Status.UNWRITABLE
+    assert capfd.readouterr().err.startswith("embinit: no temporary folder can be made: ")
+
+
+def test_what_pytest_tells_without_a_session_is_a_success(run_in):
+    assert run_in("", "--markers") == Status.IN_ORDER
+
+
+def test_every_option_of_claims_goes_with_and_without_its_prefix(monkeypatch):
+    """Whatever the project's configuration says; what is behind -- is pytest's as it stands."""
+    given = []
+    monkeypatch.setattr(commands, "run_pytest", lambda arguments: given.append(arguments) or 0)
+    values = {"engine": "ray", "gpu-share": "0.5", "budget": "6.0"}
+    for name, settings in OPTIONS.items():
+        if name in commands.COMMANDS_OWN:
+            continue
+        value = "" if settings.get("action") == "store_true" else f"={values.get(name, '3')}"
+        for command in ("run", "list", "register"):
+            short = "embinit-" if (command, name) == ("register", "seeds") else ""
+            assert cli.main([command, f"--{short}{name}{value}", str(Path(__file__))]) == 0
+            assert cli.main([command, f"--embinit-{name}{value}", "--", f"--{name}"]) == 0
+            assert f"--embinit-{name}{value}" in given[-2]
+            assert f"--embinit-{name}{value}" in given[-1]
+            assert given[-1][-1] == f"--{name}"
+
+
+@pytest.mark.parametrize("option", ["--seeds=abc", "--engine=rya", "--budget=soon"])
+def test_a_value_that_cannot_be_used_is_told_by_its_option(capsys, option):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["run", option])
+    assert ended.value.code == Status.UNUSABLE
+    assert f"argument {option.partition('=')[0]}" in capsys.readouterr().err
+
+
+def test_pytest_names_the_whole_option(pytester):
+    """In most projects the short names are not there, and the documents use them."""
+    done = pytester.runpytest_inprocess("--seeds=10", "-p", "no:cacheprovider")
+    assert done.ret == Status.UNUSABLE
+    done.stderr.fnmatch_lines(["*unrecognized arguments: --seeds=10*", "*--embinit-seeds*"])
+
+
+def test_a_new_project_is_installed_from_where_embinit_was(tmp_path, monkeypatch):
+    """No index has embinit unless it was installed from one, which PEP 610's file tells."""
+
+    git = {"url": "https://a.org/b", "vcs_info": {"vcs": "git", "commit_id": "c0de"}}
+    known = {
+        None: f"embinit>={embinit.__version__}",
+        json.dumps(git): "embinit @ git+https://a.org/b@c0de",
+        '{"url": "file:///mine.whl", "archive_info": {}}': f"embinit @ {commands.PLACEHOLDER}",
+    }
+    for number, (told, line) in enumerate(known.items()):
+        installed = SimpleNamespace(read_text={"direct_url.json": told}.get)
+        monkeypatch.setattr(commands.metadata, "distribution", lambda name, it=installed: it)
+        assert cli.main(["new", str(tmp_path / str(number))]) == 0
+        assert (tmp_path / str(number) / "requirements.txt").read_text().splitlines()[-1] == line
+    workflow = (tmp_path / "0/.github/workflows/claims.yml").read_text()
+    assert "pip install -r requirements.txt" in workflow
+    assert "pip install embinit" not in workflow + (tmp_path / "0/README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "name", ["n" * 300, "dangling", "dangling/in", "file", "file/in", "esc\x1b[31m", "line\nline",
+             "linked", "outward"],
+)  # fmt: skip
+def test_a_folder_that_cannot_be_made_is_told_in_a_line(tmp_path, monkeypatch, capsys, name):
+    """And nothing is written, least of all where a link leads."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "file").touch()
+    for folder, inner, target in (
+        ("linked", "README.md", tmp_path / "nowhere"),
+        ("outward", "claims", tmp_path / "outside"),
+    ):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / inner).symlink_to(target)
+    (tmp_path / "outside").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    assert cli.main(["new", name]) == Status.UNUSABLE
+    told = capsys.readouterr()
+    assert len(told.err.splitlines()) == 1
+    assert "\x1b" not in told.err
+    assert told.out == ""
+    assert sorted(tmp_path.rglob("*")) == before

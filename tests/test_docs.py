@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from embinit import cli
-from embinit.pytest_plugin import OPTIONS
+from embinit.options import OPTIONS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -69,11 +69,10 @@ def project(pytester, monkeypatch):
 def embinit(project, pytester, monkeypatch, capsys):
     """The command line, whose sessions of pytest are in this process: status and output."""
 
-    def call(command, check):
-        ran = pytester.runpytest_inprocess(*command[3:], "-p", "no:randomly")
-        return SimpleNamespace(returncode=ran.ret)
+    def in_process(arguments):
+        return pytester.runpytest_inprocess(*arguments, "-p", "no:randomly").ret
 
-    monkeypatch.setattr(commands.subprocess, "run", call)
+    monkeypatch.setattr(commands, "run_pytest", in_process)
 
     def run(*arguments):
         capsys.readouterr()
@@ -212,6 +211,15 @@ def test_what_is_registered_is_held_against_every_session(embinit, project):
     assert line["afterwards"] == f"{told}; {back}"
 
 
+def test_what_is_registered_is_counted_and_told_once(embinit, project):
+    """One noise floor is no floors, and claims that have a reason in common share its line."""
+    embinit("run", "--seeds=3")
+    ran = embinit("register", "--seeds", "2")
+    assert ": 1 noise floor, 2 spreads, 3 claims" in ran.stdout
+    [line] = [each for each in ran.stdout.splitlines() if "registered afterwards" in each]
+    assert line.count("mine/fits/") > 1
+
+
 def test_another_claim_and_other_looks_are_told(embinit, project):
     """The family's size and the seeds are part of what was registered."""
     embinit("register", "--seeds", "2")
@@ -222,7 +230,7 @@ def test_another_claim_and_other_looks_are_told(embinit, project):
     _, _, claims = judged(embinit, project, "--embinit-seeds=3")
     assert claims["more"]["registration"]["state"] == "absent"
     assert claims["above"]["registration"]["differs"] == (
-        "its family has 3 claims, registered was 2; it is looked at with 3 seeds, registered was 5"
+        "its family's size is 3, registered was 2; it is looked at with 3 seeds, registered was 5"
     )
 
 
@@ -250,6 +258,10 @@ def test_a_lock_that_cant_be_read_is_one_clear_line(embinit, project, text, said
     assert said in ran.stderr
     assert len(ran.stderr.strip().splitlines()) == 1
     assert not (project / ".embinit/store/runs").exists()
+    ran = embinit("register")
+    assert ran.returncode == 4
+    assert said in ran.stderr
+    assert "already" not in ran.stdout  # nothing says that all is well
 
 
 def test_a_baseline_without_noise_has_no_noise_floor(embinit, project):
@@ -326,7 +338,7 @@ def test_a_difference_names_what_changed():
         ({"states": [{**state, "spread": [1, 3]}]}, "spread 1, then 3, registered was none"),
         ({"states": [state, state]}, "it states 'a > b' and 'a > b', registered was 'a > b'"),
         ({"looks": [5]}, "it is looked at with 5 seeds, registered was 5, then 10"),
-        ({"claims": 3}, "its family has 3 claims, registered was 2"),
+        ({"claims": 3}, "its family's size is 3, registered was 2"),
         ({"alpha": 0.1}, "its family's level is 0.1, registered was 0.05"),
         ({"expects": "REFUTED"}, "it expects REFUTED, registered was none"),
     ]:

@@ -48,3 +48,6 @@ def test_many_claims_registered_alike_are_told_in_a_line() -> None:
     assert lines[0] == "registered afterwards: 9 claims: its runs were there (a/claims.lock)"
     assert len(lines) == 2
     assert "odd" in lines[1]
+    few = not_beforehand(claims[:2])
+    ids = ", ".join(claim["id"] for claim in claims[:2])
+    assert few == [f"registered afterwards: {ids}: its runs were there (a/claims.lock)"]

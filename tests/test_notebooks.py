@@ -88,9 +88,22 @@ def test_bad_input_says_what_and_how_to_mend(tmp_path: Path) -> None:
     results = Results(make_document([make_claim("x")]))
     with pytest.raises(InputError, match="did you mean"):
         results.figure("kim2024/finding-1/y[glove-micro-translation]")
+    with pytest.raises(InputError, match=r"'nope' fits none: there are kim2024/finding-1/x\["):
+        results.figure("nope")
     with pytest.raises(InputError, match="no number 2"):
         results.figure("kim2024/finding-1/x", 2)
     with pytest.raises(InputError, match="is no claim; decorate it"):
         judge_all(print, store=tmp_path)
     with pytest.raises(InputError, match=r"name a verdicts\.json"):
         Results.read(__file__)
+
+
+def test_a_notebook_shows_a_mistake_in_one_line_and_results_in_another() -> None:
+    """IPython's own account of an error has the code of every frame, and no code is at fault."""
+    results = Results(make_document([make_claim("x")]))
+    assert repr(results).startswith("<Results: 1 of 1 claims holds here, ")
+    assert len(repr(results)) < 200
+    with pytest.raises(InputError) as caught:
+        results.figure("nope")
+    render = getattr(caught.value, "_render_traceback_")  # noqa: B009 - IPython's protocol
+    assert render() == [f"InputError: {caught.value}"]

@@ -19,8 +19,8 @@ import pytest
 
 from embinit import Session, Store, judge
 from embinit.errors import InputError
+from embinit.options import OPTIONS
 from embinit.papers.kim2024.experiments import experiments
-from embinit.pytest_plugin import OPTIONS
 from embinit.report import load_schema
 from embinit.report.numbers import rerun
 from embinit.report.verdicts import add_holm, claim_entry
@@ -226,7 +226,7 @@ def test_a_project_without_claims_hardly_notices(
     assert added["inis"] == {"embinit_short_options", "embinit_strict"}
     assert workers or "tmp_path" in ours["fixtures"]
     assert added["fixtures"] == added["markers"] == set()
-    assert added["modules"] == {"embinit", "embinit.pytest_plugin"}
+    assert added["modules"] == {"embinit", "embinit.options", "embinit.pytest_plugin"}
     assert "torch" not in ours["modules"]
     assert not (pytester.path / ".embinit").exists()
     assert not (pytester.path / "reports").exists()

@@ -41,7 +41,7 @@ def judged(pytester, monkeypatch):
     set_apart(monkeypatch, TRAININGS, empty=True)
     pytester.mkdir("claims")
 
-    def run(text, *arguments, status=3, verdict="SUPPORTED"):
+    def run(text, *arguments, status=3, verdict="SUPPORTED", good=True):
         (pytester.path / "claims/test_mine.py").write_text(text)
         done = pytester.runpytest_inprocess(
             "claims", "-p", "no:cacheprovider", "-p", "no:randomly", *arguments
@@ -52,7 +52,7 @@ def judged(pytester, monkeypatch):
         assert done.ret == status, told
         document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
         verdicts = {entry["id"].partition("[")[0]: entry for entry in document["claims"]}
-        assert verdicts["mine/f/good"]["verdict"] == verdict
+        assert not good or verdicts["mine/f/good"]["verdict"] == verdict
         done.stdout.fnmatch_lines(["*report: *index.html"])
         return done, verdicts
 
@@ -75,8 +75,10 @@ def judged(pytester, monkeypatch):
         ("assert arms['high'] == arms['low']  # here", "write .alike(…)"),
         ("assert arms['high'] != arms['low']  # here", "say which way: < or >"),
         ("assert arms['high'] > 'low'  # here", "is compared with 'low'"),
-        ("assert arms['high']  # here", "high alone states nothing"),
-        ("assert float(arms['high']) > 2  # here", "is no number while the claim is read"),
+        ("assert arms['high']  # here", "high alone can't be tested; compare it: <, >"),
+        ("assert float(arms['high']) > 2  # here", "it is none while the claim is read"),
+        ("assert abs(arms['high'] - arms['low']) < 2  # here", "write .alike(…), within"),
+        ("assert (arms['high'] > 2) & (arms['low'] < 3)  # here", "joined by 'and' alone"),
         ("assert arms['high'] > 2\n    arms['low'] < 3  # here", "compared and never asserted"),
         ("assert arms['hihg'] > 2  # here", "has no arm 'hihg': did you mean 'high'? it has low"),
         ("assert arms['high'].measured_by('los') < 2  # here", "did you mean 'loss'?"),
@@ -224,10 +226,26 @@ def test_a_decorator_that_cannot_be_used_fails_its_own_claim(judged, decorator, 
         ("a_a(MINE, on=[])", "a claim is tested on experiments, not on []"),
         ("falsehood(fit)", "it has no opposite: Training(name='fit'"),
         ("falsehood(claim('x', says='s')(lambda arms: None))", "it has no opposite: the id 'x'"),
+        ("a_a(MINE, on=on, arm='hihg')", "scores has no arm 'hihg'"),
+        ("falsehood(close)", "high ≈ low has no opposite that a test could refute"),
+        ("helped()", "scores has no arm 'hihg'"),
+        ("helping.helped(MINE, on)", "scores has no arm 'hihg'"),
     ],
 )
-def test_a_control_that_cannot_be_made_fails_alone(judged, control, said):
-    text = f"{CLAIMS}\nfrom embinit import a_a, falsehood\ntest_control = {control}  # here\n"
+def test_a_control_that_cannot_be_made_fails_alone(judged, pytester, control, said):
+    """At the line that makes it, whichever function and file the test itself is written in."""
+    pytester.makepyfile(
+        helping="from embinit import a_a\n\ndef helped(family, on):\n"
+        "    return a_a(family, on=on, arm='hihg')\n"
+    )
+    pytester.syspathinsert()
+    text = (
+        f"{CLAIMS}\nimport helping\nfrom embinit import a_a, falsehood\n\n\ndef helped():\n"
+        "    return a_a(MINE, on=on, arm='hihg')\n\n\n"
+        "@claim('mine/f/alike', says='s', family=MINE, on=on)\ndef close(arms):\n"
+        "    assert arms['high'].alike(arms['low'])\n\n\n"
+        f"test_control = {control}  # here\n"
+    )
     done, _ = judged(text)
     done.assert_outcomes(passed=1, failed=1)
     line = len(text.splitlines())
@@ -326,6 +344,22 @@ def test_an_id_belongs_to_one_claim(judged, pytester):
     done.stdout.fnmatch_lines(["*the id 'mine/f/other' is given to 2 claims (test_mine.py:*"])
 
 
+def test_two_claims_with_one_id_are_told_alone(judged):
+    """That their family has more claims than its size would be told too, and is not true."""
+    text = CLAIMS.replace("size=9", "size=1") + "\nfrom embinit import a_a\n"
+    text += OTHER.replace("mine/f/other", "mine/f/good") + "    assert arms['high'] > 2\n"
+    text += "\ntest_same = a_a(MINE, on=on)\ntest_again = a_a(MINE, on=on)\n"
+    text += "\n\nMORE = Family('mine/more', size=1)\n\n\n"
+    text += "@claim('mine/more/x', says='x', family=MORE, on=on)\ndef test_x(arms):\n"
+    text += "    assert arms['high'] > 3\n"
+    done, verdicts = judged(text, good=False)
+    assert verdicts.keys() == {"mine/more/x"}
+    told = done.stdout.str()
+    assert "make the size" not in told
+    lines = [number for number, one in enumerate(text.splitlines(), 1) if "a_a(" in one]
+    assert "given to 2 claims (test_mine.py:{}, test_mine.py:{})".format(*lines) in told
+
+
 SMALL = CLAIMS.replace("size=9", "size=1") + '\n\nWIDE = Family("mine/g", size=1)\n'
 
 
@@ -397,6 +431,15 @@ def test_a_run_that_raises_fails_its_own_claims_alone(judged, pytester, workers)
     assert len([*(pytester.path / ".embinit/store/failures").iterdir()]) > 0
     done, _ = judged(text.replace('raise RuntimeError("boom")', "return random.random()"), status=0)
     done.assert_outcomes(passed=3)
+
+
+def test_a_reason_is_told_once_however_many_comparisons_lack_the_run(judged):
+    """Each of them lacks it, and the same line twenty times hides the others."""
+    more = "\n    assert arms['high'] > arms['low']" * 3 + '\n\n\n@claim("mine/f/beside"'
+    text = CLAIMS + FAILING.replace('\n\n\n@claim("mine/f/beside"', more)
+    done, _ = judged(text)
+    failure = done.stdout.str().partition("FAILURES")[2].partition("short test summary")[0]
+    assert failure.count("RuntimeError: boom") == 1
 
 
 def test_a_changed_constant_trains_anew_what_names_it(judged, pytester):
@@ -507,6 +550,20 @@ def test_pytests_own_strict_leaves_undecided_alone(judged, pytester):
     text = CLAIMS + OTHER + "    assert arms['high'].within(0.01) > 9.5\n"
     _, verdicts = judged(text, status=0)
     assert verdicts["mine/f/other"]["verdict"] == "UNDECIDED"
+
+
+@pytest.mark.parametrize("keyword", ["test_godo", "mine/f/godo"])
+def test_a_keyword_that_selects_no_claim_is_told_what_there_is(pytester, monkeypatch, keyword):
+    """pytest says how many were deselected; ids are what everything else goes by."""
+    set_apart(monkeypatch, TRAININGS, empty=True)
+    pytester.mkdir("claims").joinpath("test_mine.py").write_text(CLAIMS)
+    done = pytester.runpytest_inprocess("claims", "-p", "no:cacheprovider", "-k", keyword)
+    assert done.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    meant = keyword.replace("godo", "good")
+    done.stdout.fnmatch_lines(
+        [f"embinit: -k '{keyword}' selects no claim: did you mean '{meant}'? it takes names of "
+         "tests, and --embinit-claim ids: test_good (mine/f/good)"]
+    )  # fmt: skip
 
 
 OWN_INIT = """

@@ -17,7 +17,6 @@ import contextlib
 import datetime
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import traceback
@@ -27,13 +26,21 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from embinit import __version__
 from embinit.claims.paired_tests import VERDICTS
-from embinit.commands import add_commands, add_fail_on, register, status_of, with_target, write_file
+from embinit.commands import (
+    add_commands,
+    add_fail_on,
+    register,
+    run_pytest,
+    with_target,
+    write_file,
+)
 from embinit.compare_command import add_compare
 from embinit.data.outside import finite
 from embinit.errors import (
     InputError,
     OutputError,
     Status,
+    counted,
     is_unwritable,
     lacking_models,
     printable,
@@ -59,11 +66,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not given:
         parser.print_help()
         return Status.UNUSABLE
-    parsed, rest = parser.parse_known_args(with_target(given))
+    given, behind = _split(with_target(given))
+    parsed, rest = parser.parse_known_args(given)
     measures_folder = parsed.command == "noise-floor" and parsed.target is not None
-    if rest and parsed.command not in ("report", "run", "list", "register") and not measures_folder:
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
-    parsed.pytest = [argument for argument in rest if argument != "--"]
+    if (
+        [*rest, *behind]
+        and parsed.command not in ("report", "run", "list", "register")
+        and not measures_folder
+    ):
+        parser.error(f"unrecognized arguments: {' '.join([*rest, *behind])}")
+    parsed.pytest = [*rest, *behind]
     command: Callable[[argparse.Namespace], int] = parsed.run
     try:
         status = command(parsed)
@@ -89,6 +101,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return Status.UNWRITABLE
         traceback.print_exc()  # Python would end with 1, which is a verdict
         return Status.BROKEN
+
+
+def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The arguments before ``--`` and those behind it, which are pytest's as they stand."""
+    place = arguments.index("--") if "--" in arguments else len(arguments)
+    return [*arguments[:place]], [*arguments[place + 1 :]]
 
 
 def _close_output() -> None:
@@ -262,16 +280,16 @@ def _judge(merged: Store, parsed: argparse.Namespace) -> int:
     for path in parsed.store:
         for key, difference in merged.take(Store(path, write=False)).items():
             apart[key] = max(difference, apart.get(key, 0.0))
-    print(f"{len([*merged])} runs from {len(parsed.store)} stores", flush=True)
+    runs, stores = counted(len([*merged]), "run"), counted(len(parsed.store), "store")
+    print(f"{runs} from {stores}", flush=True)
     if apart:
         differing = sum(difference > 0 for difference in apart.values())
         print(
-            f"{len(apart)} runs are in several, {differing} of them with other measures, by up to "
-            f"{max(apart.values()):.3g}; the first store's count",
+            f"in several stores: {counted(len(apart), 'run')}, {differing} with other measures, by "
+            f"up to {max(apart.values()):.3g}; the first store's count",
             flush=True,
         )
-    # One word, or pytest would look for the project where the store lies. A process of its own,
-    # since pytest warns of a plugin that was imported before, and warnings may be errors.
+    # One word, or pytest would look for the project where the store lies.
     report_dir: Path = parsed.report_dir.absolute()
     baseline = read(parsed.baseline) if parsed.baseline else None
     moved = size_in_margins(parsed.fail_on) if parsed.fail_on else None
@@ -285,13 +303,11 @@ def _judge(merged: Store, parsed: argparse.Namespace) -> int:
         arguments.append(f"--embinit-baseline={parsed.baseline.absolute()}")
     if baseline and parsed.fail_on:
         arguments.append(f"--embinit-fail-on={parsed.fail_on}")
-    status = subprocess.run(
-        [sys.executable, "-m", "pytest", *arguments, *parsed.pytest], check=False
-    ).returncode
+    status = run_pytest([*arguments, *parsed.pytest])
     if status == Status.NOT_IN_ORDER:
         document = read(report_dir / "verdicts.json")
         return status if faults(document, baseline, moved) else Status.IN_ORDER
-    return status_of(status)
+    return status
 
 
 def _add_data_dir(command: argparse.ArgumentParser) -> None:
@@ -554,7 +570,8 @@ def _verify(parsed: argparse.Namespace) -> int:
     faults = [f"{path} {reason}" for path, reason in store.verify()]
     for fault in faults:
         print(printable(fault))
-    print(f"{len([*store])} records, {len(faults)} of them or beside them not in order")
+    records = counted(len([*store]), "record")
+    print(f"{records}, {len(faults)} of them or beside them not in order")
     return Status.NOT_IN_ORDER if faults else Status.IN_ORDER
 
 

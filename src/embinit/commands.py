@@ -5,15 +5,22 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
+import json
+import os
 import re
+import shlex
+import signal
 import subprocess
 import sys
+import tempfile
+import threading
 from collections.abc import Sequence
-from importlib import resources
+from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
-from embinit.errors import InputError, OutputError, Status
+from embinit.errors import InputError, OutputError, Status, is_unwritable
+from embinit.options import CONCLUDED, OPTIONS, TOLD
 from embinit.runs_command import add_runs
 
 
@@ -43,26 +50,106 @@ TARGET = "claims"
 
 
 def _add_target(command: argparse.ArgumentParser) -> None:
+    """Adds what names claims, and embinit's options, which go to pytest with their prefix."""
     command.add_argument(
         "target",
         help="first of all: a folder or file of claims, or the key of a paper, embinit's or an "
         "installed package's (default: claims)",
     )
-    command.add_argument(
-        "--claim",
-        action="append",
-        default=[],
-        metavar="GLOB",
-        help="only claims whose id fits, such as 'mine/finding-1/*'; repeatable",
-    )
-    command.epilog = "Further arguments go to pytest, such as -n 4 or --embinit-tier sample."
+    group = command.add_argument_group("options of claims, with the prefix or without it")
+    own = command._option_string_actions
+    for name, settings in OPTIONS.items():
+        names = [each for each in (f"--{name}", f"--embinit-{name}") if each not in own]
+        taken = {**settings, "default": None}
+        if not {"action", "choices", "metavar"} & settings.keys():
+            taken["metavar"] = name.upper()
+        if name not in COMMANDS_OWN:
+            group.add_argument(*names, dest=_dest(name), **taken)
+    command.usage = f"{command.prog} [TARGET] [OPTION ...] [ARGUMENT OF PYTEST ...]"
+    command.epilog = "Further arguments go to pytest, such as -n 4 or -v, and all behind --."
+
+
+COMMANDS_OWN = ("list", "register", "freeze")
+"""Options that are commands themselves."""
+
+
+def _dest(name: str) -> str:
+    return f"embinit_{name.replace('-', '_')}"
+
+
+def _given(parsed: argparse.Namespace) -> list[str]:
+    """Embinit's options on the command line, as pytest takes them."""
+    told = []
+    for name in OPTIONS:
+        value = getattr(parsed, _dest(name), None)
+        for each in value if isinstance(value, list) else [value]:
+            if each is not None:
+                told.append(f"--embinit-{name}" + ("" if each is True else f"={each}"))
+    return told
 
 
 def _pytest(parsed: argparse.Namespace, *more: str) -> int:
-    # A process of its own, since pytest warns of a plugin that was imported before.
-    given = [f"--embinit-claim={each}" for each in parsed.claim]
-    command = [sys.executable, "-m", "pytest", *_target(parsed.target), *given, *more]
-    return status_of(subprocess.run([*command, *parsed.pytest], check=False).returncode)
+    return run_pytest(
+        [*_target(parsed.target, parsed.command), *_given(parsed), *more, *parsed.pytest]
+    )
+
+
+INTERRUPT_SECONDS = 2.0
+"""After so many seconds an interrupt that pytest knows nothing of is sent to it, too."""
+
+
+def run_pytest(arguments: Sequence[str]) -> int:
+    """Runs pytest in a process of its own, since it warns of a plugin that was imported before.
+
+    Signals are the child's to answer, which writes its report and ends. A terminal sends an
+    interrupt to both; one that came to this process alone is passed on.
+
+    Args:
+        arguments: The arguments of pytest.
+
+    Returns:
+        pytest's status. It is never 0 where no session came to its end.
+
+    Raises:
+        OutputError: No temporary folder can be made.
+    """
+    try:
+        temporary = tempfile.TemporaryDirectory(prefix="embinit-")
+    except OSError as error:
+        raise OutputError(f"no temporary folder can be made: {error}") from None
+    with temporary as folder:
+        told = Path(folder) / "told"
+        with subprocess.Popen(
+            [sys.executable, "-m", "pytest", *arguments], env={**os.environ, TOLD: str(told)}
+        ) as child:
+
+            def interrupt() -> None:
+                if not told.exists():
+                    child.send_signal(signal.SIGINT)
+
+            def interrupted(number: int, frame: object) -> None:
+                timer = threading.Timer(INTERRUPT_SECONDS, interrupt)
+                timer.daemon = True
+                timer.start()
+
+            answers = {
+                signal.SIGINT: interrupted,
+                signal.SIGTERM: lambda number, frame: child.terminate(),
+            }
+            before = {number: signal.signal(number, answers[number]) for number in answers}
+            try:
+                status = status_of(child.wait())
+            finally:
+                for number, answer in before.items():
+                    signal.signal(number, answer)
+        if status == Status.IN_ORDER and not (told.exists() and told.read_text() == CONCLUDED):
+            print(
+                "embinit: pytest ended with status 0 before its session came to its end, as "
+                "os._exit(0) in a file of claims ends it: no verdict counts",
+                file=sys.stderr,
+            )
+            return Status.BROKEN
+        return status
 
 
 def status_of(returncode: int) -> int:
@@ -70,8 +157,12 @@ def status_of(returncode: int) -> int:
     return returncode if returncode >= 0 else Status.INTERRUPTED
 
 
-def _target(target: str) -> list[str]:
+def _target(target: str, command: str) -> list[str]:
     """A folder, a file or a paper's claims as pytest takes them.
+
+    Args:
+        target: What names them.
+        command: The command that is given it, for errors.
 
     Raises:
         InputError: There is none of that name.
@@ -95,10 +186,21 @@ def _target(target: str) -> list[str]:
             f"{target} is a paper of {module}, which ships no claims; put them into the package "
             f"{module}.claims, or name their folder"
         )
+    if target == TARGET and (near := _folders_near()):
+        commands = " or ".join(f"embinit {command} {shlex.quote(each)}" for each in near)
+        raise InputError(f"no folder {target} is here; run {commands}")
     raise InputError(
         f"{target} is no folder of claims here, and no paper: known are {', '.join(PAPERS)}; "
         "embinit new DIR makes a folder of claims"
     )
+
+
+def _folders_near() -> list[str]:
+    """The folders of claims that lie in a folder above this one or right below it."""
+    above = [Path(*[".."] * depth) for depth in range(1, len(Path.cwd().parts))]
+    below = sorted(Path().glob(f"*/{TARGET}"))
+    folders = (*(up / TARGET for up in above), *below)
+    return [str(each) for each in folders if any(each.rglob("test_*.py"))][:3]
 
 
 def _claims_beside(module: str, key: str) -> list[str] | None:
@@ -136,7 +238,9 @@ def _has_tests(folder: Path) -> bool:
 
 
 def _add_list(commands: Any) -> None:
-    listing = commands.add_parser("list", help="the claims of a folder or a paper")
+    listing = commands.add_parser(
+        "list", allow_abbrev=False, help="the claims of a folder or a paper"
+    )
     _add_target(listing)
     listing.set_defaults(run=_list)
 
@@ -146,7 +250,9 @@ def _list(parsed: argparse.Namespace) -> int:
 
 
 def _add_run(commands: Any) -> None:
-    run = commands.add_parser("run", help="train what is missing, judge, and report")
+    run = commands.add_parser(
+        "run", allow_abbrev=False, help="train what is missing, judge, and report"
+    )
     _add_target(run)
     run.set_defaults(run=_run)
 
@@ -157,9 +263,10 @@ def _run(parsed: argparse.Namespace) -> int:
 
 def _add_register(commands: Any) -> None:
     registering = commands.add_parser(
-        "register", help="freeze in claims.lock what must stand before anything trains"
+        "register",
+        allow_abbrev=False,
+        help="freeze in claims.lock what must stand before anything trains",
     )
-    _add_target(registering)
     registering.add_argument(
         "--seeds",
         type=int,
@@ -167,6 +274,7 @@ def _add_register(commands: Any) -> None:
         help="measure noise floors and spreads on so many seeds that no claim uses; 0 measures "
         "nothing (default: 10)",
     )
+    _add_target(registering)
     registering.set_defaults(run=lambda parsed: register(parsed, "claims"))
 
 
@@ -184,7 +292,6 @@ def register(parsed: argparse.Namespace, what: str, *options: str) -> int:
     if parsed.seeds == 1 or parsed.seeds < 0:
         raise InputError(f"--seeds {parsed.seeds}: a spread needs at least 2; 10 are usual")
     measured = [f"--embinit-register={parsed.seeds}"] if parsed.seeds else []
-    parsed.claim = getattr(parsed, "claim", [])
     return _pytest(parsed, f"--embinit-freeze={what}", *measured, *options)
 
 
@@ -221,6 +328,7 @@ def _summary(parsed: argparse.Namespace) -> int:
 STARTER = {
     "claims/test_first.py": "test_first.py.txt",
     "pyproject.toml": "pyproject.toml.txt",
+    "requirements.txt": "requirements.txt.txt",
     "README.md": "README.md.txt",
     ".gitignore": "gitignore.txt",
     ".github/workflows/claims.yml": "claims.yml.txt",
@@ -235,24 +343,53 @@ def _add_new(commands: Any) -> None:
 
 
 def _new(parsed: argparse.Namespace) -> int:
-    from embinit import __version__
-
     folder: Path = parsed.folder
-    taken = [name for name in STARTER if (folder / name).exists()]
+    if not str(folder).isprintable():
+        raise InputError(f"{str(folder)!r} has signs that no terminal shows; name another folder")
+    taken = [name for name in STARTER if os.path.lexists(folder / name)]
     if taken:
         raise InputError(f"{folder} has {', '.join(taken)} already; name another folder")
+    inner = {parent for name in STARTER for parent in Path(name).parents} - {Path()}
+    if links := sorted(str(each) for each in inner if os.path.islink(folder / each)):
+        raise InputError(f"{folder} has links, {', '.join(links)}; name another folder")
     name = re.sub(r"[^a-z0-9]+", "-", folder.absolute().name.lower()).strip("-") or "mine"
     try:
         for path, template in STARTER.items():
             text = resources.files("embinit.starter").joinpath(template).read_text("utf-8")
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            filled = text.replace("@NAME@", name).replace("@VERSION@", __version__)
+            filled = text.replace("@NAME@", name).replace("@REQUIREMENT@", _requirement())
             (folder / path).write_text(filled, encoding="utf-8")
     except OSError as error:
-        raise OutputError(f"{folder} can't be written: {error.strerror or error}") from None
+        kind = OutputError if is_unwritable(error) else InputError
+        raise kind(f"{folder} can't be written: {error.strerror or error}") from None
     print(f"{folder}: {', '.join(STARTER)}")
-    print(f"next: cd {folder} && embinit run")
+    print(f"next: cd {shlex.quote(str(folder))}, edit claims/test_first.py, then")
+    print("  embinit register && embinit run")
     return 0
+
+
+PLACEHOLDER = "git+https://github.com/OWNER/embinit"
+"""Stands for where embinit is installed from, where that can't be told."""
+
+
+def _requirement() -> str:
+    """The line of a requirements file that installs this embinit, from where it was installed.
+
+    pip writes a ``direct_url.json`` (PEP 610) unless it installed from an index. A path of this
+    machine is no place for others to install from, so a placeholder stands there.
+    """
+    from embinit import __version__
+
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        told = json.loads(metadata.distribution("embinit").read_text("direct_url.json") or "null")
+        if told is None:
+            return f"embinit>={__version__}"
+        if vcs := told.get("vcs_info"):
+            return f"embinit @ {vcs['vcs']}+{told['url']}@{vcs['commit_id']}"
+    return (
+        "# Put its repository, or a wheel's address or path in this project, in the place of this "
+        f"one:\nembinit @ {PLACEHOLDER}"
+    )
 
 
 def write_file(path: Path, content: str) -> None:

@@ -29,6 +29,11 @@ def printable(text: str) -> str:
     return _UNSEEN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
 
 
+def counted(count: int, name: str) -> str:
+    """A number of things, such as ``1 claim`` or ``3 claims``."""
+    return f"{count} {name}" if count == 1 else f"{count} {name}s"
+
+
 class InputError(ValueError):
     """Something that the user gave can't be used. The text says what, where and what to do.
 
@@ -37,6 +42,10 @@ class InputError(ValueError):
 
     def __init__(self, text: object = "") -> None:
         super().__init__(printable(str(text)))
+
+    def _render_traceback_(self) -> list[str]:
+        """The lines that IPython shows in a notebook: the text alone, since no code is at fault."""
+        return [f"{type(self).__name__}: {self}"]
 
 
 class OutputError(InputError):

@@ -31,7 +31,7 @@ from embinit.runs.session import Session
 from embinit.runs.store import Store
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Results:
     """What several claims came to.
 
@@ -41,7 +41,7 @@ class Results:
     """
 
     document: Mapping[str, Any]
-    runs: Mapping[str, Run] = field(default_factory=dict, repr=False)
+    runs: Mapping[str, Run] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: str | Path) -> Results:
@@ -134,11 +134,15 @@ class Results:
             if name in (claim["id"], claim["id"].partition("[")[0])
         ]
         if len(fitting) != 1:
-            several = ", ".join(claim["id"] for claim in fitting)
-            told = f"fits {several}" if fitting else f"fits none: {nearest(name, ids)}"
-            raise InputError(f"claim {name!r} {told}")
+            several = ", ".join(claim["id"] for claim in fitting or self.document["claims"])
+            told = "fits" if fitting else f"fits none: {nearest(name, ids)}there are"
+            raise InputError(f"claim {name!r} {told} {several or 'none'}")
         claim: Mapping[str, Any] = fitting[0]
         return claim
+
+    def __repr__(self) -> str:
+        """What the claims came to, in a line."""
+        return f"<Results: {headline(self.document['claims'])}>"
 
     def __str__(self) -> str:
         """The table of the verdicts, as a session ends with it."""

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from embinit.claims.conjunctions import require_conjunction
 from embinit.claims.paired_tests import Outcome, Relation, Spread, Verdict, compare
@@ -61,6 +61,21 @@ class Term:
         return self.experiment.run(self.init, seed + self.offset)
 
 
+def _refuses(what: str, mend: str) -> Callable[..., NoReturn]:
+    """An operator that no claim may use, since nothing would test what comes of it.
+
+    Args:
+        what: How it is written, with ``{}`` for the operand.
+        mend: What to write instead.
+    """
+
+    def refuse(self: object, *others: object) -> NoReturn:
+        raise InputError(f"{what.format(self)} can't be tested; {mend}")
+
+    refuse.__doc__ = f"Refuses: {mend}.\n\nRaises:\n    InputError: Always."
+    return refuse
+
+
 @dataclass(frozen=True, eq=False)
 class Quantity:
     """A weighted sum of arms' measures, one value a seed.
@@ -91,8 +106,13 @@ class Quantity:
         """The difference of two quantities of the same measure, seed by seed.
 
         Raises:
-            InputError: The two have different measures.
+            InputError: The two have different measures, or the other is a number.
         """
+        if not isinstance(other, Quantity):
+            raise InputError(
+                f"{self.label} - {other} can't be tested; compare a difference with a number, as "
+                "in a - b > 2"
+            )
         self._require_same_measure(other)
         flipped = tuple(replace(term, weight=-term.weight) for term in other.terms)
         return replace(
@@ -124,23 +144,29 @@ class Quantity:
 
     __hash__ = object.__hash__
 
-    def __bool__(self) -> bool:
-        """Refuses: an arm alone states nothing.
+    def __str__(self) -> str:
+        """The quantity's name."""
+        return self.label
 
-        Raises:
-            InputError: Always.
-        """
-        raise InputError(f"{self.label} alone states nothing; compare it: <, >, <=, >= or .alike")
-
-    def __float__(self) -> float:
-        """Refuses: an arm has no number before it is trained.
-
-        Raises:
-            InputError: Always.
-        """
-        raise InputError(
-            f"{self.label} is no number while the claim is read; compare it with one instead"
-        )
+    __bool__ = _refuses("{} alone", "compare it: <, >, <=, >= or .alike")
+    __float__ = __int__ = __index__ = __complex__ = __round__ = __trunc__ = _refuses(
+        "{} as a number", "it is none while the claim is read: compare it with one instead"
+    )
+    __floor__ = __ceil__ = __round__
+    __abs__ = _refuses("abs of {}", "write .alike(…), within the margin")
+    __add__ = __radd__ = _refuses(
+        "a sum with {}", "compare a difference with a number, as in a - b > 2"
+    )
+    __rsub__ = _refuses("a number less {}", "compare a difference with a number, as in a - b > 2")
+    __neg__ = _refuses("-{}", "compare it the other way round: < or >")
+    __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _refuses(
+        "a product or quotient with {}",
+        "return it as a measure of its own from the function that trains",
+    )
+    __mod__ = __rmod__ = __pow__ = __rpow__ = __mul__
+    __iter__ = __len__ = __getitem__ = _refuses(
+        "each seed of {} alone", "a claim compares means over the seeds"
+    )
 
     def __lt__(self, other: Quantity | float) -> Comparison:
         """States that this quantity's mean over seeds is below the other's."""
@@ -508,6 +534,10 @@ class Comparison:
         reader = _reader.get(_OutsideClaim())
         reader.check(sys._getframe(1))
         return reader.meet(self)
+
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _refuses(
+        "({}) with &, |, ^ or ~", "comparisons are joined by 'and' alone"
+    )
 
     def runs(self) -> list[RunSpec]:
         """Every run that the decision rests on."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from embinit.claims.comparisons import Comparison
-from embinit.claims.definitions import Family, claim, claim_of, comparisons_of, misstated
+from embinit.claims.definitions import Family, Misstated, claim, claim_of, comparisons_of
 from embinit.claims.experiments import Experiment
 from embinit.claims.paired_tests import Relation, Verdict
 from embinit.errors import InputError
@@ -75,7 +75,7 @@ def falsehood(
     try:
         stated = claim_of(claim_test)
     except InputError as error:
-        return misstated(name, InputError(f"it has no opposite: {error}"))(test)
+        return Misstated(name, "", error=InputError(f"it has no opposite: {error}"))(test)
     return claim(
         f"{stated.family.name}/{name}",
         says=f"Control: the opposite of '{stated.says}'",

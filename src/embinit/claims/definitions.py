@@ -14,7 +14,6 @@ decide. A claim never trains, and states its comparisons positively: no ``not``,
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -180,28 +179,12 @@ class Misstated(Statement):
 
     Attributes:
         error: What is wrong with it.
-        line: The line of its decorator.
     """
 
     error: InputError = field(kw_only=True)
-    line: int = field(kw_only=True)
 
     def __post_init__(self) -> None:
         """Checks nothing: what is wrong is known."""
-
-
-def misstated(id: str, error: InputError) -> Misstated:  # pragma: no mutate block - frames
-    """The stand-in for a claim, with the line that states it.
-
-    Args:
-        id: The claim's id, as far as it has one.
-        error: What is wrong with it.
-    """
-    frame = sys._getframe(1)
-    here = f"{__package__}."
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(here):
-        frame = frame.f_back
-    return Misstated(str(id), "", error=error, line=frame.f_lineno)
 
 
 def claim(
@@ -234,7 +217,7 @@ def claim(
             equal=equal,
         )
     except InputError as error:
-        return misstated(id, error)
+        return Misstated(str(id), "", error=error)
 
 
 def claim_of(test: object) -> Claim:

@@ -310,7 +310,7 @@ def difference(registered: Mapping[str, Any], now: Mapping[str, Any]) -> str:
                 told.append(f"{new['says']}: its arms have other settings")
     for name, words in (
         ("family", "its family is {}"),
-        ("claims", "its family has {} claims"),
+        ("claims", "its family's size is {}"),
         ("alpha", "its family's level is {}"),
         ("looks", "it is looked at with {} seeds"),
         ("expects", "it expects {}"),

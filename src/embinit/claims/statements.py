@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from embinit.errors import InputError
 
 _MARK = "__embinit_statement__"
+_STATED = "__embinit_stated__"
 
 Test = TypeVar("Test", bound=Callable[..., Any])
 
@@ -46,6 +50,7 @@ class Statement:
     def __call__(self, test: Test) -> Test:
         """Marks ``test`` as the test of this statement, and returns it."""
         test.__dict__[_MARK] = self
+        test.__dict__[_STATED] = _statement_that_runs()
         return test
 
     @classmethod
@@ -53,3 +58,26 @@ class Statement:
         """The statement of this kind that a test function was decorated with, if any."""
         statement = getattr(function, "__dict__", {}).get(_MARK)
         return statement if isinstance(statement, cls) else None
+
+
+def _statement_that_runs() -> tuple[str, int]:  # pragma: no mutate block - frames
+    """The file and the line of the module's or the class's own code that runs, functions left out.
+
+    A function may make many tests; the line that calls it is the place of each.
+    """
+    frame = sys._getframe(1)
+    while frame.f_code.co_flags & inspect.CO_OPTIMIZED and frame.f_back is not None:
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def line_of(test: Callable[..., Any], path: Path) -> int:
+    """The line of a file of claims at which a test is stated: that of its decorator or its call.
+
+    Args:
+        test: The test.
+        path: The file. A test that another file states has its own line there.
+    """
+    stated: tuple[str, int] = test.__dict__.get(_STATED, ("", 0))
+    file, line = stated
+    return line if Path(file) == path else inspect.unwrap(test).__code__.co_firstlineno

@@ -1,8 +1,9 @@
 """The pytest plugin: the options, and a hook that waits for the first claim.
 
 pytest loads this module in every session of every project in the environment. So it imports nothing
-but pytest. ``session.ClaimSession``, which does the work, is loaded when a claim is collected, when
-one of embinit's options is given, or when the project asks for them in its configuration.
+but pytest and the options. ``session.ClaimSession``, which does the work, is loaded when a claim is
+collected, when one of embinit's options is given, or when the project asks for them in its
+configuration.
 
 Every option is called ``--embinit-…``. A project that wants the short names lists them in its
 pytest configuration: ``embinit_short_options = ["tier", "seeds"]``, or ``["all"]``.
@@ -17,9 +18,12 @@ import time
 import traceback
 from argparse import ArgumentError
 from collections.abc import Generator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from embinit.options import CONCLUDED, INTERRUPTED, OPTIONS, TOLD
 
 if TYPE_CHECKING:
     from embinit.pytest_plugin.session import ClaimSession
@@ -37,113 +41,6 @@ STARTED: pytest.StashKey[float] = pytest.StashKey()
 """When the session began: claims may be met, and trained, long before all is loaded."""
 BEGAN: pytest.StashKey[float] = pytest.StashKey()
 """The same on the clock that never goes backwards, which times are measured on."""
-
-OPTIONS: dict[str, dict[str, Any]] = {
-    "tier": {
-        "default": "micro",
-        "help": "size, of a paper or of an experiment's own sizes (default: micro)",
-    },
-    "claim": {
-        "action": "append",
-        "default": [],
-        "metavar": "GLOB",
-        "help": "only claims whose id fits, such as 'mine/finding-1/*'; repeatable (default: all)",
-    },
-    "list": {
-        "action": "store_true",
-        "default": False,
-        "help": "with --collect-only: tell the claims by their ids, with what they state",
-    },
-    "data-dir": {
-        "default": None,
-        "help": "directory with real data and vectors (default: EMBINIT_DATA, else none)",
-    },
-    "source": {
-        "action": "append",
-        "default": [],
-        "metavar": "NAME=PATH",
-        "help": "read the source NAME from a file of vectors or a Hugging Face directory; "
-        "repeatable (default: as it lies in the data directory)",
-    },
-    "device": {"default": "cpu", "help": "cpu, cuda, cuda:N (default: cpu)"},
-    "engine": {
-        "default": "local",
-        "choices": ("local", "ray"),
-        "help": "who trains: this machine's cores or GPU, or a Ray cluster (default: local)",
-    },
-    "ray-address": {
-        "default": None,
-        "metavar": "HOST:PORT",
-        "help": "the Ray cluster that --embinit-engine ray trains on, or auto (default: one of "
-        "this machine)",
-    },
-    "gpu-share": {
-        "type": float,
-        "default": 1.0,
-        "help": "how much of a GPU a cohort takes with --embinit-engine ray, above 0 to 1 "
-        "(default: 1)",
-    },
-    "seeds": {
-        "type": int,
-        "default": None,
-        "help": "replicates per arm, and one look at them (default: the experiment's looks)",
-    },
-    "max-seeds": {
-        "type": int,
-        "default": None,
-        "help": "look again at what is UNDECIDED, with twice the seeds each time, up to so many "
-        "(default: the experiment's, 20 on micro)",
-    },
-    "budget": {
-        "type": float,
-        "default": None,
-        "metavar": "MINUTES",
-        "help": "begin no further look after so many minutes (default: no limit)",
-    },
-    "register": {
-        "type": int,
-        "default": None,
-        "metavar": "SEEDS",
-        "help": "judge nothing: measure how far each difference varies, on so many seeds that no "
-        "claim uses, and register that",
-    },
-    "freeze": {
-        "default": None,
-        "choices": ("claims", "noise-floors"),
-        "help": "judge nothing: write claims.lock, with the noise floors that margins come from "
-        "or with the claims too; --embinit-register says on how many seeds",
-    },
-    "baseline": {
-        "default": None,
-        "metavar": "VERDICTS",
-        "help": "a blessed verdicts.json: fail where one of its findings is lost, tell what moved",
-    },
-    "fail-on": {
-        "default": None,
-        "metavar": "moved[=MARGINS]",
-        "help": "fail too where a difference moved from the baseline's by more margins than that, "
-        "out of the interval that it had (default: moves are told; moved alone: 1)",
-    },
-    "store": {
-        "default": ".embinit/store",
-        "help": "where runs are kept (default: .embinit/store)",
-    },
-    "no-train": {
-        "action": "store_true",
-        "default": False,
-        "help": "judge what the store has, and train nothing (default: train what it lacks)",
-    },
-    "report-dir": {
-        "default": "reports/latest",
-        "help": "where index.html and verdicts.json go (default: reports/latest)",
-    },
-    "replace-report": {
-        "action": "store_true",
-        "default": False,
-        "help": "let the report of an interrupted or broken session replace a whole one (default: "
-        "it goes into the folder unfinished beside it)",
-    },
-}
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
@@ -170,6 +67,16 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
             ) from None
 
 
+def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> None:
+    """Has pytest name the whole option where it doesn't know one that lacks its prefix."""
+    given = {each.partition("=")[0] for each in args}
+    meant = [f"--embinit-{name}" for name in OPTIONS if f"--{name}" in given]
+    if meant:
+        parser.extra_info["did you mean"] = (
+            f"{', '.join(meant)}? {SHORT_OPTIONS} in pytest's configuration lets the short names do"
+        )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Loads the session at once where the project or the command line asks for it.
 
@@ -189,10 +96,17 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
     """Ends a session of claims with a status of its own where an exception would end it.
 
-    Python would end with 1, as though a claim was refuted.
+    Python would end with 1, as though a claim was refuted. A process that waits for this one is
+    told that it came to its end: code of a claim may end the process with any status.
     """
+    told = os.environ.pop(TOLD, None)  # no process that is started from here is waited for so
+    waited_for = WaitedFor(Path(told)) if told else None
+    if waited_for is not None:
+        config.pluginmanager.register(waited_for)
     try:
         result = yield
+        if waited_for is not None:
+            waited_for.tell(CONCLUDED)
         if config.pluginmanager.has_plugin(NAME):
             sys.stdout.flush()
         return result
@@ -272,6 +186,26 @@ def pytest_make_collect_report(
             made.sections = report.sections
             return made
     return report
+
+
+class WaitedFor:
+    """Tells how far the session is to the process that started it and waits.
+
+    Args:
+        path: The file that it reads.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def tell(self, what: str) -> None:
+        """Writes ``what``; where nothing can be written, nobody waits any more."""
+        with contextlib.suppress(OSError):
+            self._path.write_text(what, encoding="utf-8")
+
+    def pytest_keyboard_interrupt(self) -> None:
+        """Tells that the interrupt has arrived, so that it is not sent again."""
+        self.tell(INTERRUPTED)
 
 
 class UnusableInWorkers:

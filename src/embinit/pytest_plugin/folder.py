@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from embinit.claims.definitions import Claim, Family, Misstated
-from embinit.claims.statements import Statement
+from embinit.claims.statements import Statement, line_of
 from embinit.data.outside import read_bytes
 from embinit.errors import InputError
 from embinit.pytest_plugin.unloadable import Unloadable, decorated
@@ -28,7 +28,8 @@ class Folder:
     Attributes:
         counts: How many claims each family has, controls left out.
         homes: Where each id stands: files and lines.
-        unread: How many claims can't be read, so that nobody knows their families.
+        unread: How many claims can't be read, so that nobody knows their families, or have the id
+            of another one.
         watched: The families that have a control.
     """
 
@@ -55,19 +56,22 @@ class Folder:
         watched, met = set(), set()
         for item in (*functions, *_beside(claims, broken)):
             statement = Statement.of(item.function)
-            line = item.function.__code__.co_firstlineno
             key = (item.path, item.cls, item.originalname or item.name)
             if statement is None or key in met:
                 continue
             met.add(key)
-            homes[statement.id].append(f"{item.path.name}:{line}")
+            known = homes[statement.id]
+            known.append(f"{item.path.name}:{line_of(item.function, item.path)}")
             if isinstance(statement, Misstated):
                 unread += 1
-            if isinstance(statement, Claim):
-                if statement.expects is None:
-                    counts[statement.family.name] += count(statement)
-                else:
-                    watched.add(statement.family.name)
+            if not isinstance(statement, Claim):
+                continue
+            if statement.expects is not None:
+                watched.add(statement.family.name)
+            elif len(known) > 1:
+                unread += count(statement)
+            else:
+                counts[statement.family.name] += count(statement)
         unread += sum(broken.values())
         return cls(dict(counts), dict(homes), unread, frozenset(watched))
 

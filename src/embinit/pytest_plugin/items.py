@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from embinit.claims.definitions import Claim, Family, Misstated, argument_of, claim
+from embinit.claims.definitions import Claim, Family, argument_of, claim
 from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case, read
 from embinit.claims.lock import lock_beside
-from embinit.claims.statements import Statement
+from embinit.claims.statements import Statement, line_of
 from embinit.errors import InputError, lacking_models, require_models
 from embinit.runs.kinds import kind_of
 
@@ -106,9 +106,7 @@ def cannot_be_read(item: pytest.Function, error: Exception) -> None:
 
 def located(item: pytest.Function, error: Exception) -> str:
     """One line for a claim that can't be read: file, line, and what is wrong there."""
-    stated = Statement.of(item.function)
-    line = stated.line if isinstance(stated, Misstated) else line_in(item.path, error)
-    return told(item, line or inspect.unwrap(item.function).__code__.co_firstlineno, error)
+    return told(item, line_in(item.path, error) or line_of(item.function, item.path), error)
 
 
 def line_in(path: Path, error: BaseException) -> int | None:

@@ -44,6 +44,9 @@ def settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
     """Turns the verdict into pytest's outcome, with the numbers in the message."""
     claim, verdict, told = judgement.case.claim, judgement.verdict, printable(str(judgement))
     if judgement.failures:
+        # Each comparison has them all as its reason.
+        lines = [f"{claim.says}: {verdict}", *judgement.failures]
+        told = printable("\n  ".join(lines))
         pytest.fail(f"a run of this claim failed, which decides nothing\n{told}", pytrace=False)
     if judgement.case.unequal and claim.expects is Verdict.NOT_RUN:
         return

@@ -11,6 +11,7 @@ from embinit.claims.foresight import Sight, sights
 from embinit.claims.functions import FunctionExperiment
 from embinit.claims.judging import Case
 from embinit.claims.lock import claim_key
+from embinit.errors import counted
 
 MOST_UNITS = 8
 
@@ -30,8 +31,8 @@ def session_lines(cases: Sequence[Case], most: int | None) -> list[str]:
         for seeds, count in schedules.most_common()
     )
     controls = sum(case.claim.expects is not None for case in cases)
-    claims = _counted(len(cases) - controls, "claim")
-    lines = [f"embinit: {claims} and {_counted(controls, 'control')}, seeds: {told}"]
+    claims = counted(len(cases) - controls, "claim")
+    lines = [f"embinit: {claims} and {counted(controls, 'control')}, seeds: {told}"]
     every = [sights(case, most) for case in cases if case.claim.expects is None]
     known = [sight for each in every for sight in each]
     units: dict[str, list[Sight]] = defaultdict(list)
@@ -47,8 +48,9 @@ def session_lines(cases: Sequence[Case], most: int | None) -> list[str]:
         lines += _expected([each for each in every if each])
     if absent := sum(sight.effects is None for sight in known):
         lines.append(
-            f"{absent} of {len(known)} comparisons have no registered spread, so what they can see "
-            "is not known beforehand"
+            f"{absent} of {counted(len(known), 'comparison')} "
+            f"{'has' if absent == 1 else 'have'} no registered spread, so what can be seen is not "
+            "known beforehand"
         )
     return lines
 
@@ -165,11 +167,7 @@ def _unit_line(unit: str, seen: Sequence[Sight]) -> str:
     told = f"  {_range(first)} {unit}".rstrip()
     if last != first:
         told += f" at the first look, {_range(last)} at the last"
-    return f"{told} ({_counted(len(seen), 'comparison')})"
-
-
-def _counted(count: int, name: str) -> str:
-    return f"{count} {name}" if count == 1 else f"{count} {name}s"
+    return f"{told} ({counted(len(seen), 'comparison')})"
 
 
 def _range(values: Sequence[float]) -> str:
@@ -185,9 +183,9 @@ def _expected(every: Iterable[Sequence[Sight]]) -> list[str]:
             wanted = [sight.expected_seeds for sight in known]
             counts[None if None in wanted else max(seeds for seeds in wanted if seeds)] += 1
     told = [
-        f"{_counted(counts[seeds], 'claim')} with {seeds} seeds"
+        f"{counted(counts[seeds], 'claim')} with {seeds} seeds"
         for seeds in sorted(filter(None, counts))
     ]
     if counts[None]:
-        told.append(f"{_counted(counts[None], 'claim')} at no look")
+        told.append(f"{counted(counts[None], 'claim')} at no look")
     return [f"a difference of one margin is expected to be seen by {', '.join(told)}"][: len(told)]

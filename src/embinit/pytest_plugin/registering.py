@@ -29,15 +29,16 @@ from embinit.claims.lock import (
 )
 from embinit.claims.paired_tests import Spread
 from embinit.claims.registration import Registration, digest_of, measure_spread, registered_runs
-from embinit.errors import InputError, printable
+from embinit.errors import InputError, counted, printable
+from embinit.report.verdicts import named
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
 
 SPREAD_PROPERTY = "embinit.spread"
 LOCK_PROPERTY = "embinit.lock"
 REGISTERED = "embinit.registered"
-LOCK_WORDS = {"noise_floors": "noise floors", "differences": "spreads", "claims": "claims"}
-"""What the sections of a lock are called for people."""
+LOCK_WORDS = {"noise_floors": "noise floor", "differences": "spread", "claims": "claim"}
+"""What an entry of a lock's sections is called for people."""
 
 
 class Registering:
@@ -219,15 +220,16 @@ class Registering:
                 sections.setdefault(told["section"], {})[told["key"]] = told["entry"]
         return registered
 
-    def write(self, terminalreporter: Any, some_broke: bool) -> None:
+    def write(self, terminalreporter: Any, whole: bool) -> None:
         """Writes what was measured and frozen, and tells it.
 
         Args:
             terminalreporter: pytest's terminal.
-            some_broke: Whether claims broke, so that nothing to write is no good sign.
+            whole: Whether all claims were read and none broke; only then is nothing to write a
+                good sign.
         """
         self._write_spreads(terminalreporter)
-        self._write_locks(terminalreporter, some_broke)
+        self._write_locks(terminalreporter, whole)
 
     def _write_spreads(self, terminalreporter: Any) -> None:
         """Writes the spreads that were measured to their registrations."""
@@ -239,12 +241,12 @@ class Registering:
             told = f"{file}: {len(entries)} measured, {count} in all"
             terminalreporter.write_line(printable(told))
 
-    def _write_locks(self, terminalreporter: Any, some_broke: bool) -> None:
+    def _write_locks(self, terminalreporter: Any, whole: bool) -> None:
         """Writes what was frozen to its locks, and tells what is marked there."""
-        if not self._freeze:
+        if not self._freeze or not (self.locks or whole):
             return
         terminalreporter.section("registered")
-        if not self.locks and not some_broke:
+        if not self.locks:
             terminalreporter.write_line("nothing to write: every noise floor is measured already")
         for file, sections in sorted(self.locks.items()):
             lock = Lock(Path(file))
@@ -255,13 +257,16 @@ class Registering:
                     f" over {entry['seeds']} seeds, margin {entry['margin']:g}"
                 )
                 terminalreporter.write_line(printable(told))
+            afterwards: dict[str, list[str]] = {}
             for key, entry in sorted(sections.get("claims", {}).items()):
                 if entry.get("afterwards"):
-                    told = f"registered afterwards: {key}: {entry['afterwards']}"
-                    terminalreporter.write_line(printable(told))
+                    afterwards.setdefault(entry["afterwards"], []).append(key)
+            for reason, keys in afterwards.items():
+                told = f"registered afterwards: {named(keys)}: {reason}"
+                terminalreporter.write_line(printable(told))
             counts = ", ".join(
-                f"{len(lock.document[section])} {words}"
-                for section, words in LOCK_WORDS.items()
+                counted(len(lock.document[section]), word)
+                for section, word in LOCK_WORDS.items()
                 if lock.document[section]
             )
             terminalreporter.write_line(printable(f"{file} {lock.digest}: {counts}"))

@@ -97,6 +97,7 @@ FAILED = "embinit.failed"
 UNWRITTEN = "embinit.unwritten"
 PATHS = "embinit.paths"
 LOOKS_AHEAD = 4
+MOST_NAMED = 5
 FIRST_WORKER = "gw0"
 """pytest-xdist's name for the worker that tells what the claims can see, as all of them could."""
 CASE: pytest.StashKey[Case] = pytest.StashKey()
@@ -144,12 +145,14 @@ class ClaimSession:
         self._ended: set[str] = set()
         self._without: set[object] = set()
         self._absent = 0
+        self._unmatched = ""
         self._unloadable: list[str] = []
         self._watched: frozenset[str] = frozenset()
         self._modules: dict[Home, None] = {}
         self._planned_first: list[RunSpec] = []
         self._open = contextlib.ExitStack()
         self._begun = False
+        self._state: progress.State | None = None
         self._unwritten, self._reported = False, False
         self._blessed: baseline.Document | None = None
         self._moved: float | None = None
@@ -403,6 +406,7 @@ class ClaimSession:
         """Counts all claims before any is deselected; reads those that are left at the end."""
         unloadable = [item for item in items if isinstance(item, Unloadable)]
         folders: list[Folder] = []
+        known = {item.name.partition("[")[0]: ids_of(item)[0] for item in items if ids_of(item)}
 
         def select() -> None:
             if not is_tier(self.tier):  # experiments may name tiers of their own
@@ -418,6 +422,8 @@ class ClaimSession:
         if folders:
             self._watched = folders[0].watched
             self._or_unusable(items, lambda: self._read_all(items, folders[0]))
+        if known and not items and (keyword := self.config.option.keyword):
+            self._unmatched = _nothing_fits(keyword, known)
 
     def _or_unusable(self, items: list[pytest.Item], step: Callable[[], None]) -> None:
         """Does a step; a worker tells its controller of a usage error there, and runs no test.
@@ -612,6 +618,7 @@ class ClaimSession:
         verbosity = self.config.get_verbosity()
         # Told before anything trains, since the test that fails comes in its turn.
         broken = [f"embinit: its claims are not run: {line}" for line in self._unloadable]
+        broken += [self._unmatched] if self._unmatched else []
         if verbosity < 0 or self.registering.is_asked_for:
             return broken
         lines = [*broken, *outlook.session_lines(self._cases, self._most_seeds)]
@@ -811,7 +818,13 @@ class ClaimSession:
         try:
             return (yield)
         finally:
-            self._open.close()
+            self._close()
+
+    def _close(self) -> None:
+        """Ends the session's progress; how far it came is kept."""
+        if self._begun and not self._is_worker and self._state is None:
+            self._state = progress.Runs(self._marks, os.getpid(), ends=self._ends).look()
+        self._open.close()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collects the verdicts from the reports; a claim without a verdict is broken."""
@@ -859,7 +872,7 @@ class ClaimSession:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
         """Sets pytest's exit status, to one of ``embinit.errors.Status``."""
-        self._open.close()
+        self._close()
         if not self._is_worker:
             stopped = session.shouldfail or session.shouldstop
             # Where nothing but other tests is there, pytest's own status stands.
@@ -913,7 +926,8 @@ class ClaimSession:
                 return
             try:
                 if self.registering.is_asked_for:
-                    self.registering.write(terminalreporter, bool(self.errors))
+                    whole = self._reported and not self.errors
+                    self.registering.write(terminalreporter, whole)
                 elif self._reported:
                     self._conclude(terminalreporter)
             except Exception as error:
@@ -965,6 +979,8 @@ class ClaimSession:
             terminalreporter.write_line(clean(trouble), yellow=True)
         if self.unfinished is not None:
             terminalreporter.write_line(clean(f"unfinished: {self.unfinished}"), red=True)
+            if self._state is not None:
+                terminalreporter.write_line(f"{self._state.stored} are stored; run again")
         histories = [] if self._baseline is None else [self._baseline.parent / past.NAME]
         directory, replace_whole = self._path("report-dir"), self.option("replace-report")
         page = write_report(document, runs, directory, histories, replace_whole)
@@ -1057,6 +1073,22 @@ def _check_lock(item: pytest.Function) -> None:
         _ = lock_beside(item.path).document
     except InputError as error:
         raise pytest.UsageError(str(error)) from None
+
+
+def _nothing_fits(keyword: str, known: Mapping[str, str]) -> str:
+    """A line on a ``-k`` that selects none of the claims.
+
+    Args:
+        keyword: What ``-k`` says.
+        known: The claims' ids by the names of their tests.
+    """
+    named = [f"{name} ({known[name]})" for name in sorted(known)]
+    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+    near = nearest(keyword, [*known, *known.values()])
+    return printable(
+        f"embinit: -k {keyword!r} selects no claim: {near}it takes names of tests, and "
+        f"--embinit-claim ids: {', '.join(named[:MOST_NAMED])}{more}"
+    )
 
 
 def _check_looks(seeds: int, most: int) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from embinit.claims.definitions import family_rank
 from embinit.claims.paired_tests import VERDICTS
+from embinit.errors import counted
 from embinit.report import numbers
 from embinit.report.baseline import changes, faults, is_fault
 from embinit.report.page import headline
@@ -56,7 +57,7 @@ def as_markdown(
         lines += ["Against the baseline, every verdict is as it was.", ""]
     lines += _claims(document["claims"])
     runs = session["runs"]
-    told = f"{runs['trained']} runs trained, {runs['stored']} from the store"
+    told = f"{counted(runs['trained'], 'run')} trained, {runs['stored']} from the store"
     where = f"{session['tier']} tier, {session['device']}"
     lines.append(_plain(f"{told}; {where}; {numbers.duration(session['wall_seconds'])}."))
     for each in session.get("locks", ()):

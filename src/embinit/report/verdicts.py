@@ -219,7 +219,7 @@ def locks_of(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
 
 
 def not_beforehand(claims: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for each claim that stands otherwise than it was registered beforehand, or for many.
+    """A line for the claims that stand alike, and otherwise than they were registered beforehand.
 
     Args:
         claims: The claims' entries.
@@ -231,15 +231,17 @@ def not_beforehand(claims: Sequence[Mapping[str, Any]]) -> list[str]:
             told = f": {known['differs']}" if known["differs"] else ""
             words = WORDS_OF_STATE[known["state"]]
             alike.setdefault((words, told, known["lock"]), []).append(entry["id"])
-    return [
-        f"{words}: {each}{told} ({lock})"
-        for (words, told, lock), ids in alike.items()
-        for each in (ids if len(ids) <= NAMED_UP_TO else [f"{len(ids)} claims"])
-    ]
+    return [f"{words}: {named(ids)}{told} ({lock})" for (words, told, lock), ids in alike.items()]
 
 
 NAMED_UP_TO = 5
 """So many claims that stand alike otherwise than registered are named; of more the number."""
+
+
+def named(ids: Sequence[str]) -> str:
+    """Claims in words: their ids, or how many they are."""
+    return ", ".join(ids) if len(ids) <= NAMED_UP_TO else f"{len(ids)} claims"
+
 
 WORDS_OF_STATE = {
     BEFOREHAND: "registered beforehand",

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from embinit.data.files import write_atomically
 from embinit.data.outside import parse_json, read_bytes
+from embinit.errors import counted
 from embinit.runs import machine
 from embinit.runs.plan import Cohort
 from embinit.runs.session import Session
@@ -70,8 +71,8 @@ class State:
     @property
     def stored(self) -> str:
         """How many runs are stored, in words."""
-        every = f"about {self.wanted + self.later}" if self.later else f"{self.wanted}"
-        return f"{self.done} of {every} runs"
+        every = counted(self.wanted + self.later, "run")
+        return f"{self.done} of {'about ' if self.later else ''}{every}"
 
     @property
     def time(self) -> str:
