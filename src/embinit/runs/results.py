@@ -11,7 +11,7 @@ import datetime
 import functools
 import platform
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
@@ -24,6 +24,8 @@ from embinit.specs import RunSpec
 from embinit.tables.statistics import TableStatistics
 
 RECORDED_PACKAGES = ("embinit", "torch", "numpy", "scipy", "sacrebleu", "spacy", "transformers")
+AGAIN = "again"
+"""Where a run's provenance has what to tell of its second making; None where it came out alike."""
 
 
 @dataclass(frozen=True)
@@ -131,10 +133,14 @@ def _nothing(value: object, _: object) -> None:
         raise ValueError(f"{value!r} stands where nothing should")
 
 
-def versions() -> dict[str, str]:
-    """The versions of Python and of every installed package that can change a result."""
+def versions(more: Iterable[str] = ()) -> dict[str, str]:
+    """The versions of Python and of every installed package that can change a result.
+
+    Args:
+        more: Distributions that are told too.
+    """
     known = {"python": platform.python_version()}
-    for name in RECORDED_PACKAGES:
+    for name in dict.fromkeys((*RECORDED_PACKAGES, *more)):
         try:
             known[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
@@ -151,15 +157,16 @@ def device_name(device: str) -> str:
     return f"cpu ({platform.machine()})"
 
 
-def provenance(device: str, seconds: float) -> dict[str, Any]:
+def provenance(device: str, seconds: float, more: Iterable[str] = ()) -> dict[str, Any]:
     """How a result came about: versions, device, time taken, and the time when it was finished.
 
     Args:
         device: The device that the run was made on.
         seconds: The run's share of its cohort's time.
+        more: Distributions whose versions are told too.
     """
     return {
-        "versions": versions(),
+        "versions": versions(more),
         "device": device_name(device),
         "seconds": round(seconds, 3),
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

@@ -1,6 +1,6 @@
 """The run store: results by content, safe against everything that can interrupt a session.
 
-A record's key is the digest of what decided the run (spec, data, vectors, ``RESULTS_VERSION``). A
+A record's key is the digest of what decided the run (see ``run_key``). A
 record is written to a temporary file and renamed atomically, and carries its key and its checksum.
 A record that is damaged, or that lies under another's key, is set aside, reported and made again.
 Locks belong to the operating system, so that
@@ -16,7 +16,7 @@ import json
 import math
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from filelock import FileLock, Timeout
 from embinit.data.files import write_atomically
 from embinit.data.outside import parse_json
 from embinit.errors import InputError, OutputError, printable
-from embinit.runs.kinds import KINDS
+from embinit.runs.kinds import KINDS, versions_behind
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 
@@ -52,17 +52,19 @@ class UnknownKindWarning(DamagedWarning):
     """A stored record is of a kind of run that is not installed here; it was left where it is."""
 
 
-def run_key(run: RunSpec, fingerprint: str) -> str:
-    """The key of a run: a digest of its kind, its spec, its data and ``RESULTS_VERSION``.
+def run_key(run: RunSpec, fingerprint: str, versions: Sequence[str] | None = None) -> str:
+    """The key of a run: a digest of its kind, its spec, its data, versions, ``RESULTS_VERSION``.
 
     Args:
         run: The run.
         fingerprint: The digest of the data that it reads.
+        versions: The versions of what computes it, such as ``numpy 2.4.1``; those here by default.
 
     Returns:
         40 hexadecimal digits.
     """
-    text = f"{RESULTS_VERSION}/{run.kind}/{run.digest()}/{fingerprint}"
+    known = " ".join(versions_behind(run) if versions is None else versions)
+    text = f"{RESULTS_VERSION}/{run.kind}/{run.digest()}/{fingerprint}/{known}"
     return hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
