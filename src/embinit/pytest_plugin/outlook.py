@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from embinit.claims.foresight import Sight, sights
+from embinit.claims.functions import FunctionExperiment
 from embinit.claims.judging import Case
 
 MOST_UNITS = 8
@@ -47,6 +48,20 @@ def session_lines(cases: Sequence[Case], most: int | None) -> list[str]:
             "is not known beforehand"
         )
     return lines
+
+
+def unseen_lines(cases: Iterable[Case]) -> list[str]:
+    """A line for each training function that does something which is in no run's key.
+
+    Args:
+        cases: The claims that were read.
+    """
+    functions = dict.fromkeys(
+        case.experiment.function
+        for case in cases
+        if isinstance(case.experiment, FunctionExperiment)
+    )
+    return [f"embinit: {told}" for function in functions if (told := function.unseen)]
 
 
 def listing(cases: Iterable[Case]) -> list[str]:

@@ -593,6 +593,7 @@ class ClaimSession:
         verbosity = self.config.get_verbosity()
         # Told before anything trains, since the test that fails comes in its turn.
         broken = [f"embinit: its claims are not run: {line}" for line in self._unloadable]
+        broken += map(printable, outlook.unseen_lines(self._cases))
         if verbosity < 0 or self.registering.is_asked_for:
             return broken
         lines = [*broken, *outlook.session_lines(self._cases, self._most_seeds)]
@@ -934,6 +935,8 @@ class ClaimSession:
         for entry in self.errors:
             name = entry.get("id", entry["nodeid"])
             terminalreporter.write_line(clean(f"ERROR {name}: {entry['reason']}"), red=True)
+        for note in about.get("notes", ()):
+            terminalreporter.write_line(clean(note), yellow=True)
         for trouble in self._session.troubles if self._session is not None else ():
             terminalreporter.write_line(clean(trouble), yellow=True)
         if self.unfinished is not None:
@@ -984,8 +987,11 @@ class ClaimSession:
             store: The store, if there is one.
             runs: The stored runs of the session's claims.
         """
+        from embinit.runs.functions import other_versions, untrue_seeds
         from embinit.runs.results import device_name, versions
 
+        results = [run.result for run in runs.values()]
+        notes = [*untrue_seeds(results), *other_versions(results)]
         keys, device = self._keys(), str(self.option("device"))
         fresh = sum(
             store is not None and store.path(key).stat().st_mtime >= self.started for key in runs
@@ -994,6 +1000,7 @@ class ClaimSession:
         locks = locks_of(self.verdicts)
         return {
             **({"locks": locks} if locks else {}),
+            **({"notes": notes} if notes else {}),
             "started": datetime.datetime.fromtimestamp(self.started, datetime.UTC).isoformat(),
             "wall_seconds": round(self._seconds, 1),
             "tier": self.tier,
