@@ -8,6 +8,7 @@ import re
 import pytest
 
 from embinit import InputError, Store, cli
+from embinit.report.markdown import as_markdown
 from embinit.runs.store import FORMAT
 from test_lock import embinit, project  # noqa: F401
 
@@ -85,6 +86,56 @@ def test_a_function_that_meddles_leaves_all_claims_judged(embinit, project, does
     assert verdicts(project) == {"bad": "SUPPORTED", "good": "SUPPORTED"}
     assert (project / "reports/latest/index.html").exists()
     assert cli.main(["runs"]) == 0
+
+
+LEAVES = "os._exit(0)"
+CLOSES = """sys.setrecursionlimit(200)
+    for stream in range(3):
+        os.close(stream)"""
+SKIPS = """import pytest
+    pytest.importorskip("nosuch")"""
+
+
+@pytest.mark.parametrize(
+    ("does", "status", "verdict", "told"),
+    [
+        (LEAVES, 3, "NOT RUN", "bad called os._exit(0)"),
+        (SKIPS, 3, "NOT RUN", "bad raised Skipped: could not import 'nosuch'"),
+        (CLOSES, 0, "SUPPORTED", ""),
+    ],
+    ids=["leaves", "skips", "closes"],
+)
+def test_a_function_that_would_end_the_session_fails_alone(
+    embinit,  # noqa: F811
+    project,  # noqa: F811
+    does,
+    status,
+    verdict,
+    told,
+):
+    """A skip took its claims out of the report, and ``os._exit`` the report itself: both green."""
+    (project / "claims/test_fits.py").write_text(CLAIMS.format(does=does))
+    ran = embinit("run")
+    assert ran.returncode == status, ran.stdout + ran.stderr
+    assert verdicts(project) == {"bad": verdict, "good": "SUPPORTED"}
+    assert told in ran.stdout
+
+
+def test_what_is_to_be_known_of_runs_is_told_and_written(embinit, project):  # noqa: F811
+    """What no key can see before anything trains; two numbers for one seed when they are there."""
+    does = 'time.sleep(float(os.environ.get("NAP", 0)))\n    return time.perf_counter()'
+    text = CLAIMS.format(does=does).replace("import os,", "import os, time,")
+    (project / "claims/test_fits.py").write_text(text)
+    ran = embinit("run")
+    seen = "embinit: bad reads os.environ, which is in no key: pass it as an argument"
+    assert ran.stdout.count(seen) == 1
+    assert ran.stdout.index(seen) < ran.stdout.index("verdicts")
+    document = json.loads((project / "reports/latest/verdicts.json").read_text())
+    [note] = document["session"]["notes"]
+    assert note.startswith("bad gives two numbers for one seed (score ")
+    assert note in ran.stdout
+    assert note in (project / "reports/latest/index.html").read_text()
+    assert "bad gives two numbers for one seed" in as_markdown(document)
 
 
 def test_two_functions_of_one_name_cost_the_second_ones_claims_alone(embinit, project):  # noqa: F811

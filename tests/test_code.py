@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from builders import make_experiment, set_apart
-from embinit.code import code_digest
+from embinit.code import UNSEEN, Code
 from embinit.data.tasks import TASKS
 from embinit.papers.kim2024.experiments import experiments
 from embinit.runs.kinds import own_code
@@ -80,7 +80,7 @@ def project(tmp_path, monkeypatch):
         importlib.invalidate_caches()
         own_module = importlib.import_module("own")
         names = ("train", "untouched", "train_more")
-        return {name: code_digest(getattr(own_module, name)) for name in names}
+        return {name: Code.of(getattr(own_module, name)).digest for name in names}
 
     yield digests
     for name in ("own", "helpers"):
@@ -113,6 +113,172 @@ def test_an_attribute_is_no_global_of_the_same_name(project):
     assert project(OWN + "\nmore = 1\n") == project(OWN + "\nmore = 2\n") == project()
 
 
+IMPORTS = {
+    "import": "import helper_in; return helper_in.more(seed)",
+    "as": "import helper_in as h; return h.more(seed)",
+    "from": "from helper_in import more; return more(seed)",
+    "star below": "from helper_all import more; return more(seed)",
+    "through another": "import helper_via; return helper_via.more(seed)",
+    "dotted": "import pack_in.deep; return pack_in.deep.more(seed)",
+    "from a package": "from pack_in import deep; return deep.more(seed)",
+    "relative above": "from pack_in.user import more; return more(seed)",
+    "import_module": "import importlib; return importlib.import_module('helper_in').more(seed)",
+    "getattr": "import helper_in; return getattr(helper_in, 'mo' + 're')(seed)",
+}
+MORE = '"""Helps."""\nSTEP = 3\n\n\ndef more(x):\n    return x + STEP\n'
+
+
+@pytest.fixture
+def imports(tmp_path, monkeypatch):
+    """Writes modules that functions import in their bodies, and reads such a function."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "pack_in").mkdir()
+    for name, text in {
+        "helper_all": "from helper_in import *\n",
+        "helper_via": "def more(x):\n    from helper_in import more as m\n    return m(x)\n",
+        "pack_in/__init__": "",
+        "pack_in/user": "from .deep import more\n",
+    }.items():
+        (tmp_path / f"{name}.py").write_text(text)
+
+    def read(text, helper=MORE, name="train"):
+        for module in ("helper_in", "pack_in/deep"):
+            (tmp_path / f"{module}.py").write_text(helper)
+        (tmp_path / "own_in.py").write_text(text)
+        sys.modules.pop("own_in", None)
+        importlib.invalidate_caches()
+        code = Code.of(getattr(importlib.import_module("own_in"), name))
+        assert not [each for each in sys.modules if each.startswith(("helper_", "pack_in"))]
+        return code
+
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield read
+    sys.modules.pop("own_in", None)
+
+
+def in_function(body):
+    return f"def train(seed):\n    {body}\n"
+
+
+@pytest.mark.parametrize("body", IMPORTS.values(), ids=IMPORTS.keys())
+def test_a_module_that_a_body_imports_is_in_the_digest(imports, body):
+    """Its sign could be flipped, and the old verdict stayed. It is not run to be read."""
+    text = in_function(body)
+    first = imports(text)
+    assert first.digest == imports(text, MORE + "# a comment\n").digest
+    assert first.digest != imports(text, MORE.replace("+ STEP", "- STEP")).digest
+    assert first.digest != imports(text, MORE.replace("STEP = 3", "STEP = 4")).digest
+    assert first.unseen == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def train(seed):\n    def inner():\n        from helper_in import more\n"
+        "        return more(seed)\n    return inner()\n",
+        "class Model:\n    def loss(self, seed):\n        import helper_in\n"
+        "        return helper_in.more(seed)\n\ndef train(seed):\n    return Model().loss(seed)\n",
+        "def outer():\n    def made(seed):\n        from helper_in import more\n"
+        "        return '''\nx''' * more(seed)\n    return made\n\ntrain = outer()\n",
+        "import helper_in\n\ndef train(seed):\n    return getattr(helper_in, NAME)(seed)\n\n"
+        "NAME = 'more'\n",
+    ],
+    ids=["inner function", "method", "closure with a text of lines", "getattr"],
+)
+def test_imports_are_followed_wherever_they_stand(imports, text):
+    """A method's or an inner function's body is a body too."""
+    if text.startswith("import"):
+        digests = {helper_digest(imports, text, step) for step in (3, 4)}
+    else:
+        digests = {imports(text, MORE.replace("3", str(step))).digest for step in (3, 4)}
+    assert len(digests) == 2
+
+
+def helper_digest(imports, text, step):
+    try:
+        with pytest.raises(AssertionError, match="helper_in"):  # it is imported at the top
+            imports(text, MORE.replace("3", str(step)))
+        return Code.of(sys.modules["own_in"].train).digest
+    finally:
+        sys.modules.pop("helper_in")
+
+
+def test_a_relative_import_starts_from_the_functions_package(tmp_path, monkeypatch):
+    """``from . import x`` names no module by itself."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (tmp_path / "pack_rel").mkdir()
+    (tmp_path / "pack_rel/__init__.py").touch()
+    text = in_function("from . import near; return near.more(1)")
+    (tmp_path / "pack_rel/own.py").write_text(text)
+    digests = set()
+    try:
+        for step in (3, 4):
+            (tmp_path / "pack_rel/near.py").write_text(MORE.replace("3", str(step)))
+            digests.add(Code.of(importlib.import_module("pack_rel.own").train).digest)
+        assert "pack_rel.near" not in sys.modules
+    finally:
+        for name in ("pack_rel.own", "pack_rel"):
+            sys.modules.pop(name, None)
+    assert len(digests) == 2
+
+
+def test_a_module_that_is_not_there_is_the_runs_to_tell(imports):
+    """One that stands in ``try`` may well be missing; a library counts by its name."""
+    code = imports(in_function("import nosuch, nosuch.deep; from ..far import x"))
+    assert (code.libraries, code.unseen) == ((), ())
+
+
+def test_libraries_are_those_that_the_users_code_names(imports):
+    """Their versions are in keys; the standard library and embinit are not among them."""
+    text = "import os, json\nimport numpy as np\nfrom embinit import training\n"
+    text += in_function("from scipy.stats import norm; import torch.nn; return np.mean(os, json)")
+    assert imports(text).libraries == ("numpy", "scipy", "torch")
+    assert imports(text + "\ndef other(seed):\n    return seed\n", name="other").libraries == ()
+
+
+@pytest.mark.parametrize(
+    ("does", "what"),
+    [
+        ("os.environ['RATE']", "environment"),
+        ("os.environ.get('RATE', 1)", "environment"),
+        ("os.getenv('RATE')", "environment"),
+        ("open('data.csv').read()", "file"),
+        ("pathlib.Path('data.csv').read_text()", "file"),
+        ("np.load('data.npy')", "file"),
+        ("subprocess.run(['make'])", "program"),
+        ("importlib.import_module('a' + seed)", "import"),
+        ("importlib.import_module('.a', __package__)", "import"),
+        ("eval('seed')", "text"),
+    ],
+)
+def test_what_no_key_can_see_is_named(imports, does, what):
+    """Else its change leaves the old verdict, and nobody is told why."""
+    text = "import importlib, os, pathlib, subprocess\nimport numpy as np\n" + in_function(does)
+    assert imports(text).unseen == (what,)
+    assert UNSEEN[what]
+
+
+def test_no_false_alarm_is_raised(imports):
+    """Of what decides no number, and of libraries, whose versions are in the key."""
+    text = """
+import os, random
+import numpy as np
+
+class Model:
+    def eval(self):
+        return self
+
+def train(seed):
+    os.environ["OMP_NUM_THREADS"] = "1"
+    with open("log.txt", "w") as log, open("more.txt", mode="a"):
+        log.write(str(np.loadtxt))
+    os.makedirs("out", exist_ok=True)
+    return Model().eval()
+"""
+    assert imports(text).unseen == ()
+
+
 def test_comments_docstrings_and_layout_change_nothing(project):
     """They change no number, so nothing is to be trained again for them."""
     plain = OWN.replace('"""Trains."""', '"""Trains well."""  # it does').replace("\n\n\n", "\n\n")
@@ -123,7 +289,7 @@ def test_a_digest_is_the_same_in_another_process(project, tmp_path):
     """A set's order and addresses differ from process to process; a run's name must not."""
     text = OWN + "\nNAMES = {'a', 'b', 'c', 'dd'}\nnamed = lambda seed: (NAMES, len, train)\n"
     project(text)
-    code = "import own; from embinit.code import code_digest; print(code_digest(own.named))"
+    code = "import own; from embinit.code import Code; print(Code.of(own.named).digest)"
     outs = {
         subprocess.run(
             [sys.executable, "-c", code],
@@ -160,7 +326,7 @@ def test_code_that_names_an_init_has_the_digest_of_its_function():
     shipped = [name for name in INITS if isinstance(INITS[name].make, Shipped)]
     assert {"xavier", "pretrained_xavier", "pretrained_spared"} <= {*shipped}
     for name in shipped:
-        assert code_digest(INITS[name].make) == code_digest(getattr(inits, name))
+        assert Code.of(INITS[name].make) == Code.of(getattr(inits, name))
     assert Init.__module__ == inits.__name__
 
 

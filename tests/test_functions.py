@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import errno
+import functools
 import importlib
 import math
 import os
 import random
+import re
 import subprocess
 import sys
 import time
+import unittest
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +21,7 @@ import pytest
 import torch
 
 import embinit
-from builders import set_apart
+from builders import make_experiment, set_apart
 from embinit import (
     Family,
     InputError,
@@ -26,6 +30,7 @@ from embinit import (
     Verdict,
     a_a,
     claim,
+    distributions,
     experiment,
     falsehood,
     grid,
@@ -33,9 +38,16 @@ from embinit import (
     training,
 )  # fmt: skip
 from embinit.claims.judging import read
-from embinit.runs.functions import TRAININGS, RunFailed
-from embinit.runs.kinds import KINDS, Workplace
+from embinit.runs.functions import (
+    TRAININGS,
+    RunFailed,
+    definition,
+    other_versions,
+    untrue_seeds,
+)  # fmt: skip
+from embinit.runs.kinds import KINDS, Workplace, versions_behind
 from embinit.runs.plan import Cohort
+from embinit.runs.store import run_key
 
 MINE = Family("mine/f", size=1)
 
@@ -53,7 +65,7 @@ def session(tmp_path):
 
 def arms_of(function, arms=("low", "high"), measures=("score",), seeds=6, **settings):
     """The experiment on a function, on the tier micro."""
-    names = ("files", "process", "timeout", "name")
+    names = ("files", "process", "timeout", "name", "versions")
     how = {name: settings.pop(name) for name in names if name in settings}
     made = training(measures=measures, **how)(function)
     [each] = experiment("mine", training=made, arms=arms, seeds=seeds, **settings)("micro")
@@ -102,18 +114,43 @@ def raises(seed, arm):
     raise KeyError("what")
 
 
+def skips(seed, arm):
+    pytest.importorskip("nosuch")
+
+
+def fails_as_expected(seed, arm):
+    pytest.xfail("not yet")
+
+
+def skips_as_unittest(seed, arm):
+    raise unittest.SkipTest("not here")
+
+
+def exits(seed, arm):
+    pytest.exit("done")
+
+
+def leaves_at_once(seed, arm):
+    os._exit(0)
+
+
 @pytest.mark.parametrize(
     ("function", "said"),
     [
         (returns(None), "returned nothing; return a number for each of: score"),
-        (returns("9.5"), "returned str '9.5'; return a dict"),
-        (returns([1, 2]), r"returned list \[1, 2\]; return a dict"),
-        (returns({"score": "9.5"}), "returned str '9.5' as score, which is no number"),
+        (returns("9.5"), "returned a str; return a dict"),
+        (returns([1, 2]), r"returned a list; return a dict"),
+        (returns({"score": "9.5"}), "returned a str as score, which is no number"),
         (returns({"score": None}), "as score, which is no number"),
         (returns({"scroe": 1}), "lacks score and has scroe that no measure is named after"),
         (returns({}), "lacks score"),
         (leaves, r"called sys.exit\('done'\)"),
         (raises, "KeyError: 'what'"),
+        (skips, "skips raised Skipped: could not import 'nosuch'"),
+        (fails_as_expected, "fails_as_expected raised XFailed: not yet"),
+        (skips_as_unittest, "SkipTest: not here"),
+        (exits, "Exit: done"),
+        (leaves_at_once, r"leaves_at_once called os._exit\(0\)"),
     ],
 )
 def test_what_gives_no_numbers_is_a_failure_of_its_run(session, function, said):
@@ -138,14 +175,18 @@ def test_numbers_of_any_library_are_numbers(answer):
     assert result_of(returns(answer)).measures == {"score": 9.0}
 
 
-def test_a_number_that_is_not_finite_is_recorded_as_a_failure(session):
-    """The run is kept: it was trained, and would come out so again."""
-    experiment_ = arms_of(returns({"score": math.nan, "loss": 2.0}), measures=("score", "loss"))
+@pytest.mark.parametrize("given", [math.nan, -math.inf, 1.7e308, -1.7e308])
+def test_a_number_that_is_not_finite_is_recorded_as_a_failure(session, given):
+    """The run is kept: it was trained, and would come out so again.
+
+    One whose square is no number either has no spread, and was an error of its claim.
+    """
+    experiment_ = arms_of(returns({"score": given, "loss": 2.0}), measures=("score", "loss"))
     judgement = judge(above, experiment_, session)
     assert judgement.verdict is Verdict.NOT_RUN
-    assert "(score is nan)" in judgement.decisions[0].reason
+    assert f"(score is {given:g})" in judgement.decisions[0].reason
     result = session.result(experiment_.run("high", 0))
-    assert (result.measures, result.failure) == ({"loss": 2.0}, "score is nan")
+    assert (result.measures, result.failure) == ({"loss": 2.0}, f"score is {given:g}")
 
 
 def restless(seed, arm):
@@ -156,6 +197,9 @@ def restless(seed, arm):
     os.environ["EMBINIT_RESTLESS"] = "1"
     os.environ.pop("PATH", None)
     sys.stdout = None
+    sys.setrecursionlimit(500)
+    os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+    os.close(2)
     return 1.0
 
 
@@ -165,7 +209,8 @@ def test_a_function_leaves_the_process_as_it_was():
     def state():
         return (
             random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist(),  # noqa: NPY002
-            os.getcwd(), dict(os.environ), sys.stdout,
+            os.getcwd(), dict(os.environ), sys.stdout, sys.getrecursionlimit(), os._exit,
+            *(os.fstat(stream).st_ino for stream in range(3)),
         )  # fmt: skip
 
     before = state()
@@ -244,6 +289,12 @@ def raises(seed, arm):
 
 
 @own
+def skips(seed, arm):
+    import pytest
+    pytest.skip("not here")
+
+
+@own
 def says(seed, arm):
     return {"score": "high"}
 
@@ -271,7 +322,8 @@ def processes(tmp_path, monkeypatch):
         ("noisy", "process ended with 7: "),
         ("leaves", "leaves called sys.exit('done')"),
         ("raises", "KeyError: 'what' (own_processes.py:28)"),
-        ("says", "as score, which is no number"),
+        ("says", "says returned a str as score, which is no number"),
+        ("skips", "skips raised Skipped: not here"),
     ],
 )
 def test_a_process_that_gives_no_numbers_is_a_failure_of_its_run(processes, name, said):
@@ -342,11 +394,154 @@ def test_sizes_that_cannot_be_used_are_told_at_once(sizes, said):
         (["a"], {"margin": -1.0}, "a margin of -1.0 can't be used"),
         (["a"], {"timeout": 0.0}, "a time limit of 0.0 s can't be kept"),
         (["a"], {"measures": "score"}, "measures are names with units"),
+        (["a"], {"versions": {"scikit-lern": "any"}}, "no distribution 'scikit-lern' installed"),
+        (["a"], {"versions": {"numpy": "2.1"}}, 'can\'t be used; write {"scikit-learn": "any"}'),
     ],
 )
 def test_bad_definitions_are_told_before_anything_runs(arms, settings, said):
     with pytest.raises(InputError, match=said):
         arms_of(with_lr, arms, **settings)
+
+
+@pytest.mark.parametrize("given", [functools.partial(fit, arm="low"), unittest.TestCase, min])
+def test_what_is_no_function_is_refused_in_one_line(given):
+    """It has no code of its own to be in the key, and ended in an AttributeError."""
+    with pytest.raises(InputError, match=r"can't be a training function; write def train\(seed"):
+        training(measures=["score"])(given)
+
+
+def with_numpy(seed, arm):
+    return {"score": np.float64(seed)}
+
+
+@pytest.fixture
+def elsewhere(monkeypatch):
+    """Lets this machine have other versions of distributions than it has."""
+    known = distributions.public_version
+
+    def use(**versions):
+        monkeypatch.setattr(
+            distributions, "public_version", lambda name: versions.get(name) or known(name)
+        )
+        monkeypatch.setattr(definition, "public_version", distributions.public_version)
+        TRAININGS.replace("with_numpy", training(measures=["score"])(with_numpy))
+
+    return use
+
+
+def test_versions_of_what_a_function_names_are_in_its_runs_keys(session, elsewhere):
+    """An update of a library changes numbers as an edit does, and left the old verdict."""
+    run = arms_of(with_numpy).run("high", 0)
+    version = np.__version__.partition("+")[0]
+    assert run.training.versions == (f"numpy {version}",)
+    assert arms_of(fit).run("high", 0).training.versions == ()
+    assert result_of(with_numpy).provenance["versions"]["numpy"] == metadata.version("numpy")
+    key = session.key(run)
+    elsewhere(numpy="9.9")
+    assert session.key(arms_of(with_numpy).run("high", 0)) != key
+    # Another machine, and a process of the run's own, are held to those of the plan.
+    with pytest.raises(
+        InputError, match=rf"has numpy 9\.9 here, and numpy {version} where its runs"
+    ):
+        Session(session.store, None, "cpu").key(run)
+
+
+def test_a_version_may_be_left_out_of_the_key_and_is_told_then(session, elsewhere):
+    """Who updates every week would train all anew each time; what was made before is named."""
+    each = arms_of(with_numpy, versions={"NumPy": "any"})
+    run = each.run("high", 0)
+    assert run.training.versions == ()
+    session.ensure_planned([run])
+    result = session.result(run)
+    assert other_versions([result]) == []
+    elsewhere(numpy="9.9")
+    TRAININGS.replace("with_numpy", each.function)
+    version = np.__version__
+    assert other_versions([result]) == [f"1 run was made with numpy {version}; here is 9.9"]
+    assert other_versions([result] * 2)[0].startswith("2 runs were made with numpy")
+
+
+def test_the_labs_own_runs_have_their_versions_in_the_key(monkeypatch):
+    """torch and numpy compute them; of a build's local part (``+cpu``) nothing depends."""
+    run = make_experiment().run("xavier", 0)
+    here = versions_behind(run)
+    assert {each.split()[0] for each in here} == {"numpy", "sacrebleu", "torch"}
+    assert f"torch {torch.__version__.partition('+')[0]}" in here
+    assert run_key(run, "read") == run_key(run, "read", here)
+    assert run_key(run, "read") != run_key(run, "read", ["torch 1.0"])
+
+
+def by_the_clock(seed, arm):
+    return {"score": time.perf_counter()}
+
+
+def without_seed(seed, arm):
+    return {"score": {"low": 1.0, "high": 9.0}[arm]}
+
+
+def called(counts, function):
+    def counted(seed, arm):
+        counts.append((arm, seed))
+        return function(seed, arm)
+
+    return counted
+
+
+def test_one_run_is_made_twice_to_see_that_its_seed_decides_it(session):
+    """Nothing else shows that a function gives two numbers for one seed."""
+    counts = []
+    each = arms_of(called(counts, fit))
+    judge(above, each, session)
+    assert len(counts) == 13
+    assert len(set(counts)) == 12
+    assert untrue_seeds(map(session.store.get, session.store)) == []
+    session.ensure_planned([each.run("high", seed) for seed in (6, 7)])
+    assert len(counts) == 15
+
+
+def test_a_function_that_gives_two_numbers_for_a_seed_is_told(session):
+    """Its record says so, so that a later session that trains nothing says it too."""
+    judge(above, arms_of(by_the_clock), session)
+    [told] = untrue_seeds(map(session.store.get, session.store))
+    assert re.fullmatch(
+        r"by_the_clock gives two numbers for one seed \(score \S+ and \S+ for \d\): seed it", told
+    )
+
+
+def test_a_function_that_cannot_be_called_twice_is_told(session):
+    """What it leaves behind changes the next call, whatever the seed."""
+    calls = []
+
+    def once(seed, arm):
+        if seed in calls:
+            raise FileExistsError("out is here already")
+        calls.append(seed)
+        return fit(seed, arm)
+
+    session.ensure_planned([arms_of(once).run("high", 0)])
+    [told] = untrue_seeds(map(session.store.get, session.store))
+    assert told == "once fails when it is called again: out is here already"
+
+
+def test_a_function_that_ignores_its_seed_is_told(session):
+    """Its seeds are one number many times, and no test can be made of that."""
+    judge(above, arms_of(without_seed), session)
+    assert untrue_seeds(map(session.store.get, session.store)) == [
+        "without_seed seems to ignore its seed: all seeds of an arm gave one number"
+    ]
+    half = arms_of(lambda seed, arm: fit(seed, arm) if arm == "low" else 9.0, name="half")
+    judge(above, half, other := Session(Store(session.store.root / "other"), None, "cpu"))
+    assert untrue_seeds(map(other.store.get, other.store)) == []
+
+
+def test_ctrl_c_in_a_function_is_no_failure_of_its_run(session):
+    """It is the session's to answer."""
+
+    def interrupted(seed, arm):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        judge(above, arms_of(interrupted), session)
 
 
 def test_two_functions_of_one_name_are_refused():

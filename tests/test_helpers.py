@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -85,6 +86,31 @@ def test_a_helper_that_fails_says_why(session):
     [trouble] = ended(session)
     assert trouble.startswith("a process that helped to train ended with status 1: the store ")
     assert "is of a newer embinit" in trouble
+
+
+@training(measures={"score": "points"})
+def prints(seed, arm):
+    print(f"printed by seed {seed}")
+    os.write(2, b"\x1b[2Jraw\n")
+    if seed:
+        raise ValueError("no luck")
+    return seed
+
+
+def test_what_functions_print_in_a_helper_is_kept_with_a_failure_alone(session, capfd):
+    """A session that passes was flooded by it, control characters and all."""
+    [on] = experiment("prints", training=prints, arms=["low", "high"])("micro")
+    runs = [on.run("high", seed) for seed in (0, 1)]
+    session.modules = [(__name__, __file__)]
+    session.want(runs)
+    assert ended(session) == []
+    assert capfd.readouterr() == ("", "")
+    assert session.result(runs[0]).measures == {"score": 0.0}
+    told = json.loads((session.store.root / f"failures/{session.key(runs[1])}.json").read_bytes())
+    assert told["reason"].startswith("ValueError: no luck")
+    assert "its last output:\nprinted by seed 1" in told["details"]
+    assert "raw" in told["details"]
+    assert "seed 0" not in told["details"]
 
 
 def test_a_helper_that_is_killed_is_told(session, monkeypatch):

@@ -355,6 +355,16 @@ def test_an_init_that_makes_something_else_is_named(made: Tensor, said: str) -> 
         odd((4, 3), torch.zeros(4, dtype=torch.bool), generator(0))
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_an_init_that_makes_no_numbers_is_named(value: float) -> None:
+    """It was told as floats that are not JSON compliant, when its runs were stored."""
+    made = torch.zeros(4, 3)
+    made[1, :2] = value
+    odd = Init("odd", "Odd", False, lambda shape, special, generator: made)
+    with pytest.raises(InputError, match="'odd' made 2 of 12 values NaN or infinite; mend it"):
+        odd((4, 3), torch.zeros(4, dtype=torch.bool), generator(0))
+
+
 def test_labels_are_the_papers() -> None:
     """Table 1's row names, with GloVe as the source."""
     names = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled")

@@ -91,7 +91,7 @@ def made(one: Experiment, scores: list[float], monkeypatch: pytest.MonkeyPatch) 
     """Let training give these scores; returns which seeds were asked for, once they are."""
     asked: list[int] = []
 
-    def results_of(cohort, data_dir, device, progress):
+    def results_of(cohort, data_dir, device, progress, twice):
         asked.extend(run.seed for run in cohort.runs)
         assert {run.table.init for run in cohort.runs} == {"xavier"}
         return [
@@ -141,7 +141,7 @@ def test_a_run_that_fails_or_lacks_its_data_is_named(session, monkeypatch, tmp_p
     """In one line with its task, whatever was thrown."""
     one = make_experiment()
 
-    def results_of(cohort, data_dir, device, progress):
+    def results_of(cohort, data_dir, device, progress, twice):
         raise ZeroDivisionError("no such luck")
 
     monkeypatch.setattr("embinit.runs.session.results_of", results_of)
@@ -159,7 +159,7 @@ def test_the_command_trains_all_tasks_together_and_tells_its_progress(
     """So that each core has work, and one estimate is that of the whole; runs are kept."""
     trained: list[str] = []
 
-    def results_of(cohort, data_dir, device, progress):
+    def results_of(cohort, data_dir, device, progress, twice):
         trained.extend(f"{run.data.task} {run.seed}" for run in cohort.runs)
         time.sleep(0.1)
         return [

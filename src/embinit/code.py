@@ -2,8 +2,11 @@
 
 A digest covers a function or a class and all that it names and that is the user's: other functions
 and classes, constants, closures, defaults, other modules of the same project. Comments, docstrings
-and layout are left out. Of installed packages only the names count, as their versions are no part
-of a run's name either.
+and layout are left out. Installed packages count by name and version (see ``distributions``).
+
+A module that is imported within a function's body is read as text, and so are those that it imports
+in turn. Importing it here would run it, and load what collection does without. It counts as a
+whole: which of its lines a call needs can't be told without running it.
 """
 
 from __future__ import annotations
@@ -13,12 +16,14 @@ import dataclasses
 import enum
 import functools
 import hashlib
+import importlib.util
 import inspect
 import sys
 import sysconfig
-import textwrap
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -40,28 +45,65 @@ def is_own_file(file: str) -> bool:
     return not file.startswith("<") and not any(path.is_relative_to(home) for home in _LIBRARIES)
 
 
-def code_digest(*roots: object) -> str:
-    """A digest of the code of functions, classes and objects, and of what they name.
+@dataclass(frozen=True)
+class Code:
+    """The code of functions, classes and objects, and of all of the user's that they name.
 
-    Args:
-        *roots: What a run is made by. They are read as they are now, so a module must be loaded
-            as a whole before.
-
-    Returns:
-        16 hexadecimal digits.
+    Attributes:
+        texts: Its parts, in an order that the code decides.
+        libraries: The installed packages that it names, by the names under which it imports them.
+        unseen: What it does that decides numbers and is in no digest, a key of ``UNSEEN`` each.
     """
-    walk = _Walk(frozenset(filter(None, map(_package, roots))))
-    for root in roots:
-        walk.add(root)
-    text = "\n".join(walk.texts)
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+
+    texts: tuple[str, ...]
+    libraries: tuple[str, ...]
+    unseen: tuple[str, ...]
+
+    @classmethod
+    def of(cls, *roots: object) -> Code:
+        """The code of what a run is made by.
+
+        Args:
+            *roots: Functions, classes and objects. They are read as they are now, so a module must
+                be loaded as a whole before.
+        """
+        walk = _Walk(frozenset(filter(None, map(_package, roots))))
+        for root in roots:
+            walk.add(root)
+        return cls(tuple(walk.texts), tuple(sorted(walk.libraries)), tuple(sorted(walk.unseen)))
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Its digest: 16 hexadecimal digits."""
+        text = "\n".join(self.texts)
+        return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+
+    def mentions(self, names: Iterable[str]) -> bool:
+        """Whether one of the names stands in it."""
+        return any(name in text for text in self.texts for name in names)
 
 
-def mentions(root: object, names: Iterable[str]) -> bool:
-    """Whether the code of a function, or of what it names, has one of the names in it."""
-    walk = _Walk(frozenset(filter(None, [_package(root)])))
-    walk.add(root)
-    return any(name in text for text in walk.texts for name in names)
+UNSEEN = {
+    "environment": "reads os.environ, which is in no key: pass it as an argument",
+    "file": "opens a file, which is in no key: name it in files=",
+    "import": "imports a module by a name that is worked out, which is in no key: write import",
+    "program": "starts a program, which is in no key: name its script in files=",
+    "text": "runs text as code, which is in no key: write a function",
+}
+"""What is in no digest, and the mend."""
+
+_CALLS = {
+    "environment": ("os.getenv", "getenv", "os.environ.get", "environ.get"),
+    "file": ("open", "io.open", "np.load", "numpy.load", "torch.load"),
+    "import": ("importlib.import_module", "import_module", "__import__"),
+    "program": (
+        "os.system",
+        *(f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen")),
+    ),
+    "text": ("exec", "eval"),
+}
+_CALLED = {call: what for what, calls in _CALLS.items() for call in calls}
+_READING_METHODS = ("read_text", "read_bytes", "read_csv", "read_parquet", "loadtxt", "genfromtxt")
 
 
 class _Walk:
@@ -69,8 +111,11 @@ class _Walk:
 
     def __init__(self, packages: frozenset[str]) -> None:
         self.texts: list[str] = []
+        self.libraries: set[str] = set()
+        self.unseen: set[str] = set()
         self._packages = packages
         self._met: dict[int, object] = {}
+        self._read: set[str] = set()
 
     def add(self, value: Any) -> None:
         if isinstance(value, bool | int | float | complex | str | bytes | None | type(...)):
@@ -81,6 +126,8 @@ class _Walk:
         self._met[id(value)] = value  # kept, so that no other object gets its id
         if isinstance(value, types.ModuleType):
             self.texts.append(f"module {value.__name__}")
+            if not self._is_own(value):
+                self._add_library(value.__name__)
         elif isinstance(value, functools.partial):
             self._add_all("partial", (value.func, value.args, value.keywords))
         elif isinstance(value, types.MethodType):
@@ -121,16 +168,20 @@ class _Walk:
             self.add(dict(getattr(value, "__dict__", {})))
         else:
             name = getattr(value, "__qualname__", kind.__qualname__)
-            self.texts.append(f"{getattr(value, '__module__', kind.__module__)}.{name}")
+            home = getattr(value, "__module__", kind.__module__)
+            self.texts.append(f"{home}.{name}")
+            self._add_library(str(home))
 
     def _add_class(self, value: type) -> None:
         self.texts.append(f"class {value.__qualname__}")
         if not self._is_own(value):
             self.texts.append(value.__module__)
+            self._add_library(value.__module__)
             return
         tree = _tree(value)
+        known = vars(sys.modules.get(value.__module__, sys))
         if tree is not None:
-            self.texts.append(ast.unparse(tree))
+            self._add_tree(tree, known)
         names = _names_in(tree) if tree is not None else []
         for base in value.__bases__:
             self.add(base)
@@ -143,12 +194,13 @@ class _Walk:
                     self._add_named(function, names)
             elif not name.startswith("__"):
                 self.add(member)
-        self._add_globals(vars(sys.modules.get(value.__module__, sys)), names)
+        self._add_globals(known, names)
 
     def _add_function(self, value: types.FunctionType) -> None:
         self.texts.append(f"function {value.__qualname__}")
         if not self._is_own(value):
             self.texts.append(str(value.__module__))
+            self._add_library(str(value.__module__))
             return
         inner = inspect.unwrap(value)
         if inner is not value:
@@ -157,9 +209,58 @@ class _Walk:
         if tree is None:
             self._add_code(value.__code__)
         else:
-            self.texts.append(ast.unparse(tree))
+            self._add_tree(tree, value.__globals__)
         names = _names(value.__code__) if tree is None else _names_in(tree)
         self._add_named(value, names)
+
+    def _add_tree(self, tree: ast.AST, known: Mapping[str, Any]) -> None:
+        """A definition, the modules that it imports, and what it does that can't be followed."""
+        self.texts.append(ast.unparse(tree))
+        self._add_imports(tree, str(known.get("__package__") or ""))
+        for node in ast.walk(tree):
+            self.unseen.update(_unseen(node))
+            # Which of a module's names ``getattr`` takes may be known to nobody but the call.
+            if isinstance(node, ast.Call) and _dotted(node.func) == "getattr" and node.args:
+                module = known.get(_dotted(node.args[0]))
+                if isinstance(module, types.ModuleType):
+                    self._add_module(module.__name__)
+
+    def _add_imports(self, tree: ast.AST, package: str) -> None:
+        for node in ast.walk(tree):
+            for name in _imported(node, package):
+                self._add_module(name)
+
+    def _add_module(self, name: str) -> None:
+        """A module by the name that it is imported by, its text if it is the user's.
+
+        One that isn't there is left out: the run will say so.
+        """
+        for part in _parts(name):
+            spec = _spec(part)
+            if spec is None or not spec.has_location:
+                continue
+            package, file = name.partition(".")[0], str(spec.origin)
+            known = is_shipped(package) or package in sys.stdlib_module_names
+            if known or not (package in self._packages or is_own_file(file)):
+                return self._add_library(package)
+            if spec.name not in self._read and file.endswith(".py"):
+                self._read.add(spec.name)
+                self._add_source(spec, Path(file))
+        return None
+
+    def _add_source(self, spec: ModuleSpec, file: Path) -> None:
+        self.texts.append(f"source {spec.name}")
+        try:
+            tree = _bare(ast.parse(file.read_bytes()))
+        except (OSError, SyntaxError, ValueError):
+            return  # it can't be imported either
+        self.texts.append(ast.unparse(tree))
+        self._add_imports(tree, spec.parent or "")
+
+    def _add_library(self, name: str) -> None:
+        package = name.partition(".")[0]
+        if not (is_shipped(package) or package in sys.stdlib_module_names):
+            self.libraries.add(package)
 
     def _add_code(self, code: types.CodeType) -> None:
         self.texts.append(f"{code.co_code.hex()} {code.co_names}")
@@ -231,20 +332,111 @@ def _package(value: object) -> str:
 def _tree(value: Any) -> ast.AST | None:
     """The definition of a function or a class, bare of docstrings; None where it has no source."""
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(value)))
+        text = inspect.getsource(value)
+        # Dedenting would break a text of several lines in it.
+        tree = ast.parse(f"if True:\n{text}" if text[:1].isspace() else text)
     except (OSError, TypeError, SyntaxError, ValueError):
         return None
-    definition = tree.body[0] if len(tree.body) == 1 else None
+    body = tree.body[0].body if isinstance(tree.body[0], ast.If) else tree.body
+    definition = body[0] if len(body) == 1 else None
     if not isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return None
     definition.decorator_list = [
         each for each in definition.decorator_list if _called(each) not in UNTOLD_DECORATORS
     ]
-    for node in ast.walk(definition):
+    return _bare(definition)
+
+
+def _bare(tree: ast.AST) -> ast.AST:
+    """A tree without its docstrings."""
+    for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list) and body and _is_text(body[0]):
             node.body = body[1:] or [ast.Pass()]  # type: ignore[attr-defined]
-    return definition
+    return tree
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    """A module's spec, for which nothing is imported; None where it isn't found.
+
+    ``importlib.util.find_spec`` would import the packages that a module lies in.
+    """
+    path, spec = None, None
+    for part in _parts(name):
+        spec = getattr(sys.modules.get(part), "__spec__", None) or _found(part, path)
+        path = None if spec is None else spec.submodule_search_locations
+        if path is None:
+            return spec if part == name else None
+    return spec
+
+
+def _parts(name: str) -> list[str]:
+    """The packages that a module lies in, outermost first, and the module."""
+    return [name[:end] for end, sign in enumerate(f"{name}.") if sign == "."]
+
+
+def _found(name: str, path: Any) -> ModuleSpec | None:
+    for finder in sys.meta_path:
+        if (find := getattr(finder, "find_spec", None)) and (spec := find(name, path)):
+            return spec  # type: ignore[no-any-return]
+    return None
+
+
+def _imported(node: ast.AST, package: str) -> Iterator[str]:
+    """The names of the modules that a statement or a call imports, as far as they're written there.
+
+    Args:
+        node: Any node.
+        package: The package that relative names start from.
+    """
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        try:
+            relative = "." * node.level + (node.module or "")
+            base = importlib.util.resolve_name(relative, package)
+        except ImportError:
+            return  # beyond the top, which the run will say
+        yield base
+        yield from (f"{base}.{alias.name}" for alias in node.names)
+    elif isinstance(node, ast.Call) and _CALLED.get(_dotted(node.func)) == "import":
+        yield from filter(None, [_told_module(node)])
+
+
+def _unseen(node: ast.AST) -> Iterator[str]:
+    """What a node does that is in no digest: keys of ``UNSEEN``."""
+    if isinstance(node, ast.Subscript):
+        if _dotted(node.value) in ("os.environ", "environ") and isinstance(node.ctx, ast.Load):
+            yield "environment"
+    elif isinstance(node, ast.Call):
+        called = _dotted(node.func)
+        what = "file" if called.rpartition(".")[2] in _READING_METHODS else _CALLED.get(called)
+        mode = node.args[1:2] or [each.value for each in node.keywords if each.arg == "mode"]
+        writes = what == "file" and set(_text(mode)) & set("wax")
+        if what is not None and not writes and not (what == "import" and _told_module(node)):
+            yield what
+
+
+def _told_module(call: ast.Call) -> str:
+    """The module that ``import_module`` is called for; "" where it isn't written there as a whole.
+
+    A name that begins with a dot is not: it is relative to another argument.
+    """
+    name = _text(call.args[:1])
+    return "" if name.startswith(".") else name
+
+
+def _dotted(node: ast.expr) -> str:
+    """A name with its attributes, such as ``os.environ``; attributes alone of anything else."""
+    if isinstance(node, ast.Attribute):
+        return f"{_dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _text(nodes: list[ast.expr]) -> str:
+    """The text that the first of some nodes is; "" where it is none."""
+    value = nodes[0].value if nodes and isinstance(nodes[0], ast.Constant) else ""
+    return value if isinstance(value, str) else ""
 
 
 def _called(decorator: ast.expr) -> str:

@@ -17,7 +17,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from importlib import metadata
 from typing import Generic, TypeVar
 
-from embinit.code import code_digest, is_shipped
+from embinit.code import Code, is_shipped
+from embinit.distributions import distributions_of, versions_of
 from embinit.errors import InputError, lacking_models
 
 T = TypeVar("T")
@@ -63,7 +64,9 @@ class Registry(Generic[T]):
         self._keep(name, entry, _caller())
 
     def code(self, name: str, of: Callable[[T], object] = lambda entry: entry) -> str:
-        """A digest of an entry's code; "" for what embinit itself registers.
+        """A digest of an entry's code, with the versions of the distributions that it names.
+
+        It is "" for what embinit itself registers.
 
         Args:
             name: The entry's name.
@@ -75,7 +78,7 @@ class Registry(Generic[T]):
         entry = self[name]
         if name not in self._codes:
             shipped = is_shipped(self._homes[name])
-            self._codes[name] = "" if shipped else code_digest(of(entry))
+            self._codes[name] = "" if shipped else _code(of(entry))
         return self._codes[name]
 
     def _keep(self, name: str, entry: T, home: str) -> None:
@@ -153,6 +156,12 @@ class Registry(Generic[T]):
                 f"{self._noun} {name!r} of {home.partition('.')[0]} is also named by "
                 f"{', '.join(owners)}; uninstall one, or ask its authors for another name"
             )
+
+
+def _code(root: object) -> str:
+    code = Code.of(root)
+    named = (each for package in code.libraries for each in distributions_of(package))
+    return " ".join([code.digest, *versions_of(named)])
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

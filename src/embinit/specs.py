@@ -154,7 +154,10 @@ class Recipe:
         return self
 
     def without_code(self) -> Self:
-        """The recipe without the digest of a user's code, which may change after registration."""
+        """The recipe without the digest of a user's code, which may change after registration.
+
+        The versions of what that code names may change too.
+        """
         return self
 
     def without_arm(self) -> Self:
@@ -386,18 +389,20 @@ class FunctionSpec(Recipe):
         code: The digest of its code and of all that it names.
         arguments: Its arguments without the seed, in canonical JSON.
         files: The files that it names as its input; what they hold is in the run's key.
+        versions: The versions of the distributions that its code names.
     """
 
     function: str
     code: str
     arguments: str
     files: tuple[str, ...] = ()
+    versions: tuple[str, ...] = _later(())
 
     kind: ClassVar[str] = "function"
 
     def without_code(self) -> Self:
-        """The recipe without the digest of its code."""
-        return replace(self, code="")
+        """The recipe without the digest of its code, and without versions."""
+        return replace(self, code="", versions=())
 
     @property
     def label(self) -> str:

@@ -108,6 +108,20 @@ def _is_share_of_percent(comparison: Comparison) -> bool:
     )
 
 
+def unseen_lines(cases: Iterable[Case]) -> list[str]:
+    """A line for each training function that does something which is in no run's key.
+
+    Args:
+        cases: The claims that were read.
+    """
+    functions = dict.fromkeys(
+        case.experiment.function
+        for case in cases
+        if isinstance(case.experiment, FunctionExperiment)
+    )
+    return [f"embinit: {told}" for function in functions if (told := function.unseen)]
+
+
 def listing(cases: Iterable[Case]) -> list[str]:
     """Each claim's id with its experiments, and what it states.
 

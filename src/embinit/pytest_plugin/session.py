@@ -619,6 +619,7 @@ class ClaimSession:
         # Told before anything trains, since the test that fails comes in its turn.
         broken = [f"embinit: its claims are not run: {line}" for line in self._unloadable]
         broken += [self._unmatched] if self._unmatched else []
+        broken += map(printable, outlook.unseen_lines(self._cases))
         if verbosity < 0 or self.registering.is_asked_for:
             return broken
         lines = [*broken, *outlook.session_lines(self._cases, self._most_seeds)]
@@ -975,6 +976,8 @@ class ClaimSession:
                 terminalreporter.write_line(clean(f"{word} {name}: {entry['reason']}"), red=True)
         for fault in baseline.faults_of_session(document):
             terminalreporter.write_line(clean(f"NOT IN ORDER: {fault}"), red=True)
+        for note in about.get("notes", ()):
+            terminalreporter.write_line(clean(note), yellow=True)
         for trouble in self._session.troubles if self._session is not None else ():
             terminalreporter.write_line(clean(trouble), yellow=True)
         if self.unfinished is not None:
@@ -1024,8 +1027,11 @@ class ClaimSession:
             store: The store, if there is one.
             runs: The stored runs of the session's claims.
         """
+        from embinit.runs.functions import other_versions, untrue_seeds
         from embinit.runs.results import device_name, moment, versions
 
+        results = [run.result for run in runs.values()]
+        notes = [*untrue_seeds(results), *other_versions(results)]
         keys, device = self._keys(), str(self.option("device"))
         fresh = sum(
             store is not None and store.path(key).stat().st_mtime >= self.started for key in runs
@@ -1034,6 +1040,7 @@ class ClaimSession:
         locks = locks_of(self.verdicts)
         return {
             **({"locks": locks} if locks else {}),
+            **({"notes": notes} if notes else {}),
             "started": moment(self.started),
             "wall_seconds": round(self._seconds, 1),
             "tier": self.tier,

@@ -60,6 +60,8 @@ def as_markdown(
     told = f"{counted(runs['trained'], 'run')} trained, {runs['stored']} from the store"
     where = f"{session['tier']} tier, {session['device']}"
     lines.append(_plain(f"{told}; {where}; {numbers.duration(session['wall_seconds'])}."))
+    for note in session.get("notes", ()):
+        lines += ["", _plain(note)]
     for each in session.get("locks", ()):
         lines += ["", _plain(f"Registered in {each['lock']}, {each['digest']}.")]
     text = "\n".join(lines) + "\n"

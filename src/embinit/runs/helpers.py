@@ -7,6 +7,7 @@ called pytest once more.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import signal
@@ -24,6 +25,7 @@ from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
     from embinit.data.tasks import Task
+    from embinit.runs.plan import Cohort
 
 CODE = """
 import signal, sys
@@ -33,6 +35,8 @@ sys.path[:] = pickle.load(sys.stdin.buffer)
 from embinit.runs.helpers import main
 main(sys.stdin.buffer, int(sys.argv[1]))
 """
+LAST_BYTES = 4000
+"""How much of what a failed run has printed is kept with its failure."""
 ENDS_WITHIN = 10.0
 """The seconds that a helper is given to end, before it is killed."""
 
@@ -77,7 +81,9 @@ class Helper:
         Raises:
             OSError: It can't be started.
         """
-        self._told: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115, ``end`` closes it
+        # ``end`` closes both. What functions print would stand between the session's own lines.
+        self._told: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115
+        self._output: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115
         told = self._told.fileno()
         flags = ["-" + "O" * sys.flags.optimize] if sys.flags.optimize else []
         flags += ["-B"] if sys.dont_write_bytecode else []
@@ -87,10 +93,14 @@ class Helper:
                 pickle.dump(job, given)
                 given.seek(0)
                 self.process = subprocess.Popen(
-                    [sys.executable, *flags, "-c", CODE, str(told)], stdin=given, pass_fds=(told,)
+                    [sys.executable, *flags, "-c", CODE, str(told)],
+                    stdin=given,
+                    stdout=self._output,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=(told,),
                 )
         except BaseException:
-            self._told.close()
+            self._close()
             raise
 
     def end(self) -> None:
@@ -100,7 +110,11 @@ class Helper:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        self._close()
+
+    def _close(self) -> None:
         self._told.close()
+        self._output.close()
 
     def trouble(self) -> str | None:
         """Why the process ended before its work was done; None where it did not."""
@@ -123,12 +137,32 @@ def main(given: BinaryIO, told: int) -> None:
     from embinit.runs.session import Session, failure_reason
     from embinit.runs.store import Store
 
+    class Quiet(Session):
+        """A session whose output is a file that holds the last cohort's."""
+
+        def _train(self, cohort: Cohort, device: str) -> None:
+            with contextlib.suppress(ValueError):  # a function has closed it
+                sys.stdout.flush()
+            os.ftruncate(1, 0)
+            os.lseek(1, 0, os.SEEK_SET)
+            super()._train(cohort, device)
+
+        def _fail(self, run: RunSpec, error: Exception) -> None:
+            with contextlib.suppress(ValueError):  # a function has closed it
+                sys.stdout.flush()
+            size = os.fstat(1).st_size
+            last = os.pread(1, LAST_BYTES, max(size - LAST_BYTES, 0))
+            if text := last.decode(errors="replace").strip():
+                error.add_note(f"its last output:\n{text}")
+            super()._fail(run, error)
+
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         job: Job = pickle.load(given)
         end_with(job.parent)
         load_modules(job.modules)
-        session = Session(Store(job.root), job.data_dir, job.device, job.sources, tasks=job.tasks)
+        store = Store(job.root)
+        session = Quiet(store, job.data_dir, job.device, job.sources, tasks=job.tasks)
         session.name = job.session
         session.want(job.wanted)
         session.ensure(run for run in job.wanted if session.problem(run) is None)

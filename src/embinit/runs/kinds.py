@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from embinit.distributions import versions_of
 from embinit.registry import Registry
 from embinit.specs import (
     EVALUATION,
@@ -57,12 +58,14 @@ class Workplace:
         device: The device to train on (``cpu``, ``cuda:0``).
         progress: Is told the share of the work that is done, 0 to 1.
         sharers: How many processes share the device's memory.
+        twice: Whether a function's run is made a second time, to see that its seed decides it.
     """
 
     data_dir: Path | None
     device: str = "cpu"
     progress: Callable[[float], None] = lambda share: None
     sharers: int = 1
+    twice: bool = False
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,10 @@ class _Kind:
     random_tables: ClassVar[bool] = False
     needs_models: ClassVar[bool] = True
     """Whether its runs need the extra ``models``."""
+    checks_seeds: ClassVar[bool] = False
+    """Whether one of its runs is made twice, as nothing else shows that the seed decides it."""
+    distributions: ClassVar[tuple[str, ...]] = ("numpy", "torch")
+    """The distributions that compute its numbers, whose versions are in its runs' keys."""
 
     def reads(self, run: RunSpec) -> Sequence[DataSpec]:
         return (run.data,)
@@ -166,6 +173,7 @@ class TrainingKind(_Kind):
     """Trains a model on one task from its tables."""
 
     recipe = TrainingSpec
+    distributions = ("numpy", "sacrebleu", "torch")
 
     def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
         from embinit.tables import start
@@ -332,6 +340,7 @@ class ExtensionKind(_Kind):
     """Trains a decoder, gives it new tokens, and trains it on."""
 
     recipe = ExtensionSpec
+    distributions = ("numpy", "scipy", "torch")
 
     def reads(self, run: RunSpec) -> Sequence[DataSpec]:
         from embinit.runs.language_model import extension
@@ -407,6 +416,8 @@ class FunctionKind(_Kind):
 
     recipe = FunctionSpec
     needs_models = False
+    checks_seeds = True
+    distributions = ()  # its recipe tells those that its code names
 
     def reads(self, run: RunSpec) -> Sequence[DataSpec]:
         return ()
@@ -455,6 +466,11 @@ def kind_of(run: RunSpec) -> Kind:
         InputError: Nobody registered the kind that its recipe names.
     """
     return KINDS[run.kind]
+
+
+def versions_behind(run: RunSpec) -> tuple[str, ...]:
+    """The versions here of the distributions that compute the run's numbers."""
+    return versions_of(getattr(kind_of(run), "distributions", ()))
 
 
 def own_code(run: RunSpec) -> str:

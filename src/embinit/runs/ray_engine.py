@@ -133,6 +133,7 @@ def work(
     device: str,
     sources: Sequence[tuple[str, Path]],
     modules: Sequence[Home] = (),
+    twice: bool = False,
 ) -> list[RunResult] | InputError:
     """The Ray task: trains a cohort on a node.
 
@@ -143,6 +144,7 @@ def work(
         device: Where to train.
         sources: Names and paths of the sources that the user named.
         modules: The modules of the claims, at the same paths on every node.
+        twice: Whether a function's run is made a second time (see ``kinds.Workplace``).
 
     Returns:
         The results of the runs, or an InputError. It is not raised, so that Ray does not wrap it.
@@ -156,10 +158,10 @@ def work(
             use_source(name, path)
         if [key_of(run, data_dir) for run in cohort.runs] != list(keys):
             raise InputError(
-                "it has other data, vectors or another version of embinit than the session; have "
-                "the same at the same paths on every node"
+                "it has other data, vectors or versions of packages than the session; have the "
+                "same at the same paths on every node"
             )
-        return results_of(cohort, data_dir, device)
+        return results_of(cohort, data_dir, device, twice=twice)
     except InputError as error:
         return InputError(f"node {platform.node()}: {error}")
     except Exception as error:
@@ -297,7 +299,8 @@ class RaySession(Session):
                     keys = tuple(map(self.key, left))
                     device = "cpu" if self.device == "cpu" else "cuda"  # the task sees its own GPU
                     where = (self.data_dir, device, self.sources, self.modules)
-                    task = self._work.remote(Cohort(left), keys, *where)
+                    twice = self._is_made_twice(left)
+                    task = self._work.remote(Cohort(left), keys, *where, twice)
                     self._tasks[task] = _Task(keys, locks.pop_all())
         self._mark(slots)
 

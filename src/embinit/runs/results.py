@@ -13,7 +13,7 @@ import math
 import platform
 import time
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any, NamedTuple
@@ -27,6 +27,8 @@ from embinit.specs import RunSpec
 from embinit.tables.statistics import TableStatistics
 
 RECORDED_PACKAGES = ("embinit", "torch", "numpy", "scipy", "sacrebleu", "spacy", "transformers")
+AGAIN = "again"
+"""Where a run's provenance has what to tell of its second making; None where it came out alike."""
 
 
 @dataclass(frozen=True)
@@ -177,10 +179,14 @@ def _nothing(value: object, _: object) -> None:
         raise ValueError(f"{value!r} stands where nothing should")
 
 
-def versions() -> dict[str, str]:
-    """The versions of Python and of every installed package that can change a result."""
+def versions(more: Iterable[str] = ()) -> dict[str, str]:
+    """The versions of Python and of every installed package that can change a result.
+
+    Args:
+        more: Distributions that are told too.
+    """
     known = {"python": platform.python_version()}
-    for name in RECORDED_PACKAGES:
+    for name in dict.fromkeys((*RECORDED_PACKAGES, *more)):
         try:
             known[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
@@ -197,15 +203,16 @@ def device_name(device: str) -> str:
     return f"cpu ({platform.machine()})"
 
 
-def provenance(device: str, seconds: float) -> dict[str, Any]:
+def provenance(device: str, seconds: float, more: Iterable[str] = ()) -> dict[str, Any]:
     """How a result came about: versions, device, time taken, and the time when it was finished.
 
     Args:
         device: The device that the run was made on.
         seconds: The run's share of its cohort's time.
+        more: Distributions whose versions are told too.
     """
     return {
-        "versions": versions(),
+        "versions": versions(more),
         "device": device_name(device),
         "seconds": round(seconds, 3),
         "finished": moment(time.time(), "seconds"),

@@ -22,7 +22,7 @@ from embinit.code import is_own_file
 from embinit.data.files import write_atomically
 from embinit.errors import InputError, lacking_models
 from embinit.runs.helpers import Helper, Job
-from embinit.runs.kinds import Workplace, kind_of, own_code
+from embinit.runs.kinds import KINDS, Workplace, kind_of, own_code
 from embinit.runs.machine import (
     cores,
     keep_freed_memory,
@@ -87,6 +87,7 @@ class Session:
         self.modules: Sequence[Home] = ()
         self.wanted: list[RunSpec] = []
         self._planned: set[RunSpec] = set()
+        self._twice: dict[object, RunSpec] = {}
         self.trained = 0
         self.helpers: tuple[Helper, ...] = ()
         self.troubles: list[str] = []
@@ -104,7 +105,18 @@ class Session:
         """
         self.wanted = list(dict.fromkeys(runs))
         self._planned = set(self.wanted)
+        self._twice = {}
+        self._choose_twice(self.wanted)
         self._cohorts = plan(self._possible(self.wanted), self.most)
+
+    def _choose_twice(self, runs: Iterable[RunSpec]) -> None:
+        """Chooses the run of each function that is made twice, the same one in every worker."""
+        checked = (r for r in runs if getattr(KINDS.registered(r.kind), "checks_seeds", False))
+        for run in sorted(checked, key=RunSpec.digest):
+            self._twice.setdefault((run.kind, kind_of(run).check_key(run)), run)
+
+    def _is_made_twice(self, runs: Iterable[RunSpec]) -> bool:
+        return not set(runs).isdisjoint(self._twice.values())
 
     def _possible(self, runs: Iterable[RunSpec]) -> list[RunSpec]:
         """The runs that the store lacks, and that can be made here."""
@@ -210,6 +222,7 @@ class Session:
             left = [run for cohort in self._cohorts for run in self._left(cohort)]
             self.wanted += more
             self._planned.update(more)
+            self._choose_twice(more)
             self._cohorts = plan([*left, *self._possible(more)], self.most)
         return more
 
@@ -353,7 +366,8 @@ class Session:
         """Makes and stores a cohort's runs. One that raises fails alone."""
         try:
             require_room()
-            results = results_of(cohort, self.data_dir, device, progress)
+            twice = self._is_made_twice(cohort.runs)
+            results = results_of(cohort, self.data_dir, device, progress, twice)
         except Exception as error:
             if len(cohort.runs) == 1:
                 return self._fail(cohort.runs[0], error)
@@ -443,6 +457,7 @@ def results_of(
     data_dir: Path | None,
     device: str,
     progress: Callable[[float], None] = lambda share: None,
+    twice: bool = False,
 ) -> list[RunResult]:
     """Makes a cohort's runs in this process.
 
@@ -451,10 +466,11 @@ def results_of(
         data_dir: The directory with real data, if there is one.
         device: The device to train on (``cpu``, ``cuda:0``).
         progress: Is told the share of the work that is done, 0 to 1.
+        twice: Whether a function's run is made a second time (see ``kinds.Workplace``).
 
     Returns:
         The results, in the cohort's order.
     """
     sharers = cores() if device == "cpu" else 1
-    workplace = Workplace(data_dir, device, progress, sharers)
+    workplace = Workplace(data_dir, device, progress, sharers, twice)
     return kind_of(cohort.runs[0]).make(cohort, workplace)

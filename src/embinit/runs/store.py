@@ -1,6 +1,6 @@
 """The run store: results by content, safe against everything that can interrupt a session.
 
-A record's key is the digest of what decided the run (spec, data, vectors, ``RESULTS_VERSION``). A
+A record's key is the digest of what decided the run (see ``run_key``). A
 record is written to a temporary file and renamed atomically, and carries its key and its checksum.
 A record that is damaged, or that is another run's, is set aside, reported and made again. One that
 can't be read now, as with too many open files, may be whole: it stays, and its run is not made.
@@ -19,7 +19,7 @@ import os
 import tempfile
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from filelock import FileLock, Timeout
 from embinit.data.files import write_atomically
 from embinit.data.outside import MOST_JSON_BYTES, NoRegularFileError, parse_json, read_bytes
 from embinit.errors import InputError, OutputError, printable
-from embinit.runs.kinds import KINDS
+from embinit.runs.kinds import KINDS, versions_behind
 from embinit.runs.results import RunName, RunResult, moment
 from embinit.specs import RunSpec, canonical
 
@@ -78,17 +78,19 @@ class UnreadableRecordError(RecordError):
     """A record can't be read now, which says nothing of what is in it."""
 
 
-def run_key(run: RunSpec, fingerprint: str) -> str:
-    """The key of a run: a digest of its kind, its spec, its data and ``RESULTS_VERSION``.
+def run_key(run: RunSpec, fingerprint: str, versions: Sequence[str] | None = None) -> str:
+    """The key of a run: a digest of its kind, its spec, its data, versions, ``RESULTS_VERSION``.
 
     Args:
         run: The run.
         fingerprint: The digest of the data that it reads.
+        versions: The versions of what computes it, such as ``numpy 2.4.1``; those here by default.
 
     Returns:
         40 hexadecimal digits.
     """
-    text = f"{RESULTS_VERSION}/{run.kind}/{run.digest()}/{fingerprint}"
+    known = " ".join(versions_behind(run) if versions is None else versions)
+    text = f"{RESULTS_VERSION}/{run.kind}/{run.digest()}/{fingerprint}/{known}"
     return hashlib.sha256(text.encode()).hexdigest()[:40]
 
 

@@ -357,6 +357,10 @@ def make_table(
             f"init {init.name!r} made {table.dtype} of shape {tuple(table.shape)} instead of "
             f"float32 of shape {tuple(shape)}; mend the init"
         )
+    if odd := int((~table.isfinite()).sum()):
+        raise InputError(
+            f"init {init.name!r} made {odd} of {table.numel()} values NaN or infinite; mend it"
+        )
     return table
 
 

@@ -12,11 +12,12 @@ key. What it does is its own affair: nothing of embinit's models, tasks or inits
 torch is not needed.
 """
 
-from embinit.runs.functions.calling import RunFailed, make
+from embinit.runs.functions.calling import RunFailed, make, untrue_seeds
 from embinit.runs.functions.definition import (
     TRAININGS,
     Training,
     fingerprint,
+    other_versions,
     training,
     training_named,
 )
@@ -27,6 +28,8 @@ __all__ = [
     "Training",
     "fingerprint",
     "make",
+    "other_versions",
     "training",
     "training_named",
+    "untrue_seeds",
 ]

@@ -1,8 +1,8 @@
 """Calling a training function: here or in a process of its own, and what its answer is worth.
 
-Whatever goes wrong is the run's own failure: an exception, ``sys.exit``, a time limit, an answer
-that is no number for each measure. A measure that isn't finite is left out of the result, which
-says so.
+Whatever goes wrong is the run's own failure: an exception, ``sys.exit``, ``pytest.skip``, a time
+limit, an answer that is no number for each measure. A measure that isn't finite, or too large to be
+compared, is left out of the result, which says so.
 """
 
 from __future__ import annotations
@@ -20,27 +20,34 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from embinit.errors import InputError
 from embinit.runs.functions.definition import Training, fingerprint, training_named
 from embinit.runs.kinds import Workplace
 from embinit.runs.machine import end_with, limit_threads
-from embinit.runs.results import RunResult, provenance
+from embinit.runs.results import AGAIN, RunResult, provenance
 from embinit.specs import FunctionSpec, RunSpec
 
 POLL_SECONDS = 0.05
 LONGEST_POLL = 1.0
 """Seconds: where more have passed between two polls, the machine slept or this process stood still,
 and the function most likely with it."""
-MOST_LINES = 8
-"""How many lines of a process's output a failure tells."""
+LARGEST = 1e150
+"""A measure beyond it has no square, and so no spread."""
+ALIKE = 1e-9
+"""The relative difference up to which two numbers are the same: sums may be taken in any order."""
 
 
 class RunFailed(InputError):
     """A run that gave no numbers. The text says why, in one line."""
+
+
+class _Left(BaseException):
+    """A call of ``os._exit`` within a function, which would take the session with it."""
 
 
 class Told:
@@ -76,34 +83,125 @@ def make(run: RunSpec, workplace: Workplace) -> RunResult:
     call = _in_process if known.process else _here
     answer, curves = call(known, recipe, run.seed, workplace)
     measures = _checked(known, answer)
-    finite = {name: value for name, value in measures.items() if math.isfinite(value)}
-    wrong = [f"{name} is {value}" for name, value in measures.items() if name not in finite]
+    finite = {name: value for name, value in measures.items() if abs(value) <= LARGEST}
+    wrong = [f"{name} is {value:g}" for name, value in measures.items() if name not in finite]
+    about = provenance(workplace.device, time.perf_counter() - started, known.distributions)
+    if workplace.twice:
+        silent = replace(workplace, progress=lambda share: None)
+        try:
+            again = _checked(known, call(known, recipe, run.seed, silent)[0])
+        except Exception as error:
+            about[AGAIN] = f"{known.name} fails when it is called again: {error}"
+        else:
+            about[AGAIN] = _apart(known, run.seed, measures, again)
     return RunResult(
         run,
         finite,
         curves={name: values for name, values in curves.items() if all(map(math.isfinite, values))},
         failure="; ".join(wrong) or None,
-        provenance=provenance(workplace.device, time.perf_counter() - started),
+        provenance=about,
     )
+
+
+def _apart(
+    known: Training, seed: int, first: Mapping[str, float], second: Mapping[str, float]
+) -> str | None:
+    """What to tell of a function that was called twice with a seed; None where it is the same."""
+    for name, value in first.items():
+        pair = value, second[name]
+        if str(pair[0]) != str(pair[1]) and not math.isclose(*pair, rel_tol=ALIKE):
+            told = f"{name} {pair[0]:.6g} and {pair[1]:.6g} for {seed}"
+            return f"{known.name} gives two numbers for one seed ({told}): seed it"
+    return None
+
+
+def untrue_seeds(results: Iterable[RunResult]) -> list[str]:
+    """What to tell of functions that give two numbers for one seed, or one number for all seeds.
+
+    Args:
+        results: The results that are read.
+    """
+    told: dict[str, None] = {}
+    seeds: dict[str, dict[RunSpec, dict[int, str]]] = {}
+    for result in results:
+        if result.spec.kind != FunctionSpec.kind:
+            continue
+        recipe = result.spec.recipe(FunctionSpec)
+        if result.provenance.get(AGAIN):
+            told[str(result.provenance[AGAIN])] = None
+        arms = seeds.setdefault(recipe.function, {})
+        arms.setdefault(replace(result.spec, seed=0), {})[result.spec.seed] = str(result.measures)
+    for name, arms in seeds.items():
+        # One arm may well be exact beside others that draw.
+        if all(len(set(each.values())) == 1 for each in arms.values()) and any(
+            len(each) > 1 for each in arms.values()
+        ):
+            told[f"{name} seems to ignore its seed: all seeds of an arm gave one number"] = None
+    return list(told)
 
 
 def _here(
     known: Training, recipe: FunctionSpec, seed: int, workplace: Workplace
 ) -> tuple[Any, Mapping[str, list[float]]]:
-    told, process = Told(workplace.progress), os.getpid()
+    told, process, limit = Told(workplace.progress), os.getpid(), sys.getrecursionlimit()
     passed = {"seed": seed, "tell": told, "device": workplace.device}
     given = {name: passed[name] for name in known.told()}
-    with _seeded(seed, known.uses_torch):
+    staying = contextlib.nullcontext() if known.process else _staying()
+    with _seeded(seed, known.uses_torch), _descriptors(), staying:
         try:
             answer = known.function(**given, **json.loads(recipe.arguments))
-        except SystemExit as error:
-            if os.getpid() == process:
-                raise RunFailed(f"{known.name} called sys.exit({error.code!r})") from None
-            os._exit(1)
+        except BaseException as error:
+            if os.getpid() == process and not isinstance(error, Exception | KeyboardInterrupt):
+                raise RunFailed(f"{known.name} {_ended_by(error)}") from None
+            raise
         finally:
+            sys.setrecursionlimit(limit)
             if os.getpid() != process:
                 os._exit(1)  # a child that the function forked must not go on as this process
     return answer, told.curves
+
+
+def _ended_by(error: BaseException) -> str:
+    """What a function did whose error is no ``Exception``, such as pytest's outcomes."""
+    if isinstance(error, SystemExit):
+        return f"called sys.exit({error.code!r})"
+    if isinstance(error, _Left):
+        return f"called os._exit({error})"
+    first = next(iter(str(error).splitlines()), "")
+    return f"raised {type(error).__name__}: {first}".removesuffix(": ")
+
+
+@contextlib.contextmanager
+def _staying() -> Iterator[None]:
+    """Lets ``os._exit`` end the call in the place of this process; a forked child's does end it."""
+    leave, process = os._exit, os.getpid()
+
+    def stay(status: int) -> NoReturn:
+        if os.getpid() == process:
+            raise _Left(status)
+        leave(status)
+
+    os._exit = stay
+    try:
+        yield
+    finally:
+        os._exit = leave
+
+
+@contextlib.contextmanager
+def _descriptors() -> Iterator[None]:
+    """Opens the three standard streams again that a function closes or turns elsewhere."""
+    kept: dict[int, int] = {}
+    for stream in range(3):
+        with contextlib.suppress(OSError):  # it was closed before
+            kept[stream] = os.dup(stream)
+    try:
+        yield
+    finally:
+        for stream, copy in kept.items():
+            with contextlib.suppress(OSError):
+                os.dup2(copy, stream)
+                os.close(copy)
 
 
 @contextlib.contextmanager
@@ -148,6 +246,7 @@ def _in_process(
             "code": recipe.code,
             "arguments": recipe.arguments,
             "files": recipe.files,
+            "versions": recipe.versions,
             "seed": seed,
             "device": workplace.device,
             "module": known.home,
@@ -231,26 +330,23 @@ def answer_job(job: Path) -> None:
     try:
         load_module(*told["module"])
         recipe = FunctionSpec(
-            told["function"], told["code"], told["arguments"], tuple(told["files"])
+            told["function"],
+            told["code"],
+            told["arguments"],
+            tuple(told["files"]),
+            tuple(told["versions"]),
         )
         fingerprint(recipe)
         workplace = Workplace(None, told["device"], progress)
-        answer, curves = _here(training_named(recipe.function), recipe, told["seed"], workplace)
-        answer = _plain(answer)
+        known = training_named(recipe.function)
+        answer, curves = _here(known, recipe, told["seed"], workplace)
+        answer = _checked(known, answer)
         document = {"answer": answer, "curves": curves}
     except Exception as error:
         document = {"failure": failure_reason(error)}
     temporary = job.with_name("answer.tmp")
     temporary.write_text(json.dumps(document), encoding="utf-8")
     temporary.replace(job.with_name("answer.json"))
-
-
-def _plain(answer: Any) -> Any:
-    """The answer as JSON takes it; what is no number becomes its text, to be told as wrong."""
-    if isinstance(answer, Mapping):
-        return {str(name): _plain(value) for name, value in answer.items()}
-    number = _number(answer)
-    return number if number is not None or answer is None else repr(answer)
 
 
 def _checked(known: Training, answer: Any) -> dict[str, float]:
@@ -266,8 +362,8 @@ def _checked(known: Training, answer: Any) -> dict[str, float]:
         answer = {wanted: answer}
     if not isinstance(answer, Mapping):
         raise RunFailed(
-            f"{known.name} returned {_short(answer)}; return a dict with a number for each of: "
-            f"{wanted}"
+            f"{known.name} returned a {type(answer).__name__}; return a dict with a number for "
+            f"each of: {wanted}"
         )
     missing = [name for name in known.measures if name not in answer]
     unknown = [str(name) for name in answer if name not in known.measures]
@@ -279,7 +375,9 @@ def _checked(known: Training, answer: Any) -> dict[str, float]:
     for name, value in answer.items():
         number = _number(value)
         if number is None:
-            raise RunFailed(f"{known.name} returned {_short(value)} as {name}, which is no number")
+            raise RunFailed(
+                f"{known.name} returned a {type(value).__name__} as {name}, which is no number"
+            )
         numbers[name] = number
     return numbers
 
@@ -291,8 +389,3 @@ def _number(value: Any) -> float | None:
         return float(value)
     except (TypeError, ValueError, OverflowError, RuntimeError):
         return None
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"

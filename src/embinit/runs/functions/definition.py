@@ -5,17 +5,22 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from embinit.code import code_digest, mentions
+from embinit.code import UNSEEN, Code
 from embinit.data.files import digest
+from embinit.distributions import canonical_name, distributions_of, public_version, versions_of
 from embinit.errors import InputError
 from embinit.registry import Registry, nearest
 from embinit.runs.measures import Measure
 from embinit.specs import FunctionSpec
+
+if TYPE_CHECKING:
+    from embinit.runs.results import RunResult
 
 GIVEN = ("seed", "tell", "device")
 """What embinit passes: the seed, and where the function asks for them a callable and the device."""
@@ -33,6 +38,7 @@ class Training:
         files: Files whose content decides the numbers, absolute.
         process: Whether each run has a process of its own.
         timeout: The seconds after which a run is ended; None for no limit.
+        any_version: Distributions whose versions are left out of its runs' keys.
     """
 
     name: str
@@ -41,26 +47,45 @@ class Training:
     files: tuple[Path, ...] = ()
     process: bool = False
     timeout: float | None = None
+    any_version: frozenset[str] = frozenset()
     cached: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function itself."""
         return self.function(*args, **kwargs)
 
-    @property
-    def code(self) -> str:
-        """The digest of its code; it is taken once, when its module is loaded as a whole."""
-        if "code" not in self.cached:
-            self.cached["code"] = code_digest(self.function)
-        return str(self.cached["code"])
+    @functools.cached_property
+    def _code(self) -> Code:
+        """Its code; it is read once, when its module is loaded as a whole."""
+        return Code.of(self.function)
 
     @property
+    def code(self) -> str:
+        """The digest of its code."""
+        return self._code.digest
+
+    @functools.cached_property
+    def distributions(self) -> tuple[str, ...]:
+        """The distributions that its code names."""
+        named = (each for package in self._code.libraries for each in distributions_of(package))
+        return tuple(sorted(set(named)))
+
+    @functools.cached_property
+    def versions(self) -> tuple[str, ...]:
+        """The versions here that are in its runs' keys, such as ``scikit-learn 1.9.1``."""
+        return versions_of(name for name in self.distributions if name not in self.any_version)
+
+    @functools.cached_property
     def uses_torch(self) -> bool:
         """Whether its code names torch, or a library above it."""
-        if "torch" not in self.cached:
-            names = ("torch", "transformers", "lightning", "accelerate")
-            self.cached["torch"] = mentions(self.function, names)
-        return bool(self.cached["torch"])
+        return self._code.mentions(("torch", "transformers", "lightning", "accelerate"))
+
+    @property
+    def unseen(self) -> str | None:
+        """What its code does that decides numbers and is in no key; None where that is nothing."""
+        declared = {"file", "program"} if self.files else set()
+        told = [UNSEEN[what] for what in self._code.unseen if what not in declared]
+        return f"{self.name} {'; '.join(told)}" if told else None
 
     @property
     def home(self) -> tuple[str, str]:
@@ -144,7 +169,8 @@ class Training:
             if each.default is not each.empty and each.name not in GIVEN and _is_plain(each.default)
         }
         text = json.dumps({**defaults, **arguments}, sort_keys=True, ensure_ascii=False)
-        return FunctionSpec(self.name, self.code, text, tuple(path.name for path in self.files))
+        files = tuple(path.name for path in self.files)
+        return FunctionSpec(self.name, self.code, text, files, self.versions)
 
 
 TRAININGS: Registry[Training] = Registry("training function", "embinit.trainings")
@@ -157,6 +183,7 @@ def training(
     name: str | None = None,
     process: bool = False,
     timeout: float | None = None,
+    versions: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., Any]], Training]:
     """Makes a function a kind of training, whose runs are kept and judged.
 
@@ -167,18 +194,27 @@ def training(
         name: Its name; by default the function's.
         process: Give each run a process of its own.
         timeout: End a run after so many seconds, and record that. It takes a process of its own.
+        versions: Distributions whose versions are left out of the runs' keys, as in
+            ``{"scikit-learn": "any"}``.
 
     Returns:
         A decorator.
 
     Raises:
-        InputError: There are no measures, a limit isn't above 0, or the function takes no seed.
+        InputError: There are no measures, a limit isn't above 0, a distribution isn't installed, or
+            what is decorated is no function or takes no seed.
     """
-    known = _measures(measures)
+    known, any_version = _measures(measures), _any_version({} if versions is None else versions)
     if timeout is not None and not timeout > 0:
         raise InputError(f"a time limit of {timeout} s can't be kept; give more than 0")
 
     def decorate(function: Callable[..., Any]) -> Training:
+        inner = inspect.unwrap(function)
+        if not (inspect.isfunction(inner) or inspect.ismethod(inner)):
+            raise InputError(
+                f"a {type(inner).__name__} can't be a training function; write def train(seed, ...)"
+                " that calls it"
+            )
         own = name or function.__qualname__.rpartition(".")[2]
         try:
             inspect.signature(function).bind_partial(seed=0)
@@ -186,7 +222,7 @@ def training(
             raise InputError(
                 f"the training function {own!r} takes no seed; write def {own}(seed, ...)"
             ) from None
-        home = Path(inspect.getfile(inspect.unwrap(function))).parent
+        home = Path(inspect.getfile(inner)).parent
         made = Training(
             own,
             function,
@@ -194,6 +230,7 @@ def training(
             tuple((home / Path(path).expanduser()).absolute() for path in files),
             process or timeout is not None,
             timeout,
+            any_version,
         )
         _register(made)
         return made
@@ -222,12 +259,54 @@ def fingerprint(recipe: FunctionSpec) -> str:
             f"the function {recipe.function} has other code here than where its runs were "
             "planned; run again, with the same code on every machine"
         )
+    if known.versions != recipe.versions:
+        told = (", ".join(each) or "nothing" for each in (known.versions, recipe.versions))
+        raise InputError(
+            f"the function {recipe.function} has {' here, and '.join(told)} where its runs were "
+            "planned; have the same versions on every machine"
+        )
     digests = []
     for path in known.files:
         if not path.is_file():
             raise InputError(f"{path} doesn't exist, which {recipe.function} names as its input")
         digests.append(f"{path.name}:{digest(path)}")
     return "/".join(["function", *digests])
+
+
+def other_versions(results: Iterable[RunResult]) -> list[str]:
+    """What to tell of runs that were made with other versions than those that are here.
+
+    They are read all the same where ``training(versions=…)`` leaves a version out of their keys.
+
+    Args:
+        results: The results that are read.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    for result in results:
+        if result.spec.kind != FunctionSpec.kind:
+            continue
+        made = result.provenance.get("versions", {})
+        known = TRAININGS.registered(result.spec.recipe(FunctionSpec).function)
+        for name in sorted(known.any_version) if known is not None else ():
+            version = str(made.get(name, "")).partition("+")[0]
+            if version and version != public_version(name):
+                counts[name, version] += 1
+    return [
+        f"{count} run{'s were' if count > 1 else ' was'} made with {name} {version}; here is "
+        f"{public_version(name)}"
+        for (name, version), count in sorted(counts.items())
+    ]
+
+
+def _any_version(given: Mapping[str, str]) -> frozenset[str]:
+    if not isinstance(given, Mapping) or any(each != "any" for each in given.values()):
+        raise InputError(f'versions={given!r} can\'t be used; write {{"scikit-learn": "any"}}')
+    for name in given:
+        try:
+            public_version(name)
+        except InputError as error:
+            raise InputError(f"versions=: {error}") from None
+    return frozenset(map(canonical_name, given))
 
 
 def _register(made: Training) -> None:
