@@ -18,15 +18,15 @@ from typing import Any
 from embinit.claims.definitions import claim_of
 from embinit.claims.judging import ClaimTest, judge
 from embinit.errors import InputError
-from embinit.papers import arm_labels, papers_of
 from embinit.registry import nearest
 from embinit.report import write_report
 from embinit.report.arms import Run
 from embinit.report.baseline import read
+from embinit.report.document import Circumstances, make_document
 from embinit.report.page import figure, headline
 from embinit.report.verdict_table import verdict_lines
-from embinit.report.verdicts import add_holm, claim_entry, locks_of
-from embinit.runs.results import device_name, moment, versions
+from embinit.report.verdicts import claim_entry
+from embinit.runs.results import device_name
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 
@@ -199,32 +199,15 @@ def judge_all(
         for experiment in _experiments(test, tier)
     ]
     entries = [claim_entry(each, "", session.key, session.result) for each in judgements]
-    entries.sort(key=lambda entry: entry["id"])
-    add_holm(entries)
-    label = arm_labels(papers_of(entry["paper"] for entry in entries))
-    keys = {key for entry in entries for each in entry["comparisons"] for key in each["runs"]}
-    runs = {
-        key: Run(key, label(result.spec), result)
-        for key, result in session.store.results(sorted(keys))
-    }
-    locks = locks_of(entries)
-    about = {
-        **({"locks": locks} if locks else {}),
-        "started": moment(started),
-        "wall_seconds": round(time.time() - started, 1),
-        "tier": tier,
-        "device": device_name(device),
-        "seeds": max((entry["looks"][0]["seeds"] for entry in entries), default=0),
-        "command": "embinit.judge_all",
-        "runs": {
-            "wanted": len(keys),
-            "trained": session.trained,
-            "stored": max(0, len(keys) - session.trained),
-        },
-        "versions": versions(),
-        "data_dir_given": data_dir is not None,
-    }
-    return Results({"schema_version": 1, "session": about, "claims": entries, "audits": []}, runs)
+    circumstances = Circumstances(
+        tier=tier,
+        device=device_name(device),
+        command="embinit.judge_all",
+        started=started,
+        seconds=time.time() - started,
+        data_dir_given=data_dir is not None,
+    )
+    return Results(*make_document(entries, [], session.store, circumstances))
 
 
 def _experiments(test: ClaimTest, tier: str) -> Sequence[Any]:

@@ -253,6 +253,6 @@ class Controller:
             self._config.pluginmanager.unregister(self)
             session = claim_session(self._config)
             session.begin()
-            session.tell_outlook()
+            session.print_power_summary()
             for early in (*self._crashes, report):
-                session.pytest_runtest_logreport(early)
+                session.collect_report(early)

@@ -19,7 +19,10 @@ from embinit.claims.statements import Statement, line_of
 from embinit.errors import InputError, lacking_models, require_models
 from embinit.runs.kinds import kind_of
 
+CASE: pytest.StashKey[Case] = pytest.StashKey()
+"""A test's claim as it was read."""
 UNREADABLE: pytest.StashKey[str] = pytest.StashKey()
+"""Why a test's claim can't be read."""
 
 
 @dataclass(frozen=True)

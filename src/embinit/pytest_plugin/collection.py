@@ -1,0 +1,380 @@
+"""The plugin that collects: it parametrises, selects and reads claims, and plans their runs."""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from embinit.claims.definitions import Claim, Misstated
+from embinit.claims.experiments import Experiment
+from embinit.claims.judging import Case
+from embinit.claims.lock import lock_beside
+from embinit.claims.statements import Statement
+from embinit.data.files import write_atomically
+from embinit.data.outside import read_bytes
+from embinit.errors import InputError, printable
+from embinit.papers import is_tier, paper, unknown_tier
+from embinit.pytest_plugin import MARK, NAMED, UNUSABLE, outlook
+from embinit.pytest_plugin.folder import Folder
+from embinit.pytest_plugin.items import (
+    CASE,
+    NO_CLAIM,
+    Unreadable,
+    argument,
+    cannot_be_read,
+    experiments_name,
+    ids_of,
+    lacks_its_claim,
+    read_item,
+)
+from embinit.pytest_plugin.look_order import FIRST_WORKER, LookOrder
+from embinit.pytest_plugin.session_options import SessionOptions
+from embinit.pytest_plugin.state import SessionState
+from embinit.pytest_plugin.training import Training
+from embinit.pytest_plugin.unloadable import Unloadable
+from embinit.registry import nearest
+from embinit.runs import progress
+from embinit.runs.machine import SESSION_ROOM, require_room
+from embinit.specs import RunSpec
+
+MOST_NAMED = 5
+
+
+class Collection:
+    """The collection of a session's claims."""
+
+    def __init__(
+        self,
+        options: SessionOptions,
+        state: SessionState,
+        training: Training,
+        looks: LookOrder,
+    ) -> None:
+        """Collects into ``state``, and plans the runs that ``training`` makes."""
+        self._options, self._state = options, state
+        self._training, self._looks = training, looks
+        self._without: set[object] = set()
+        self._absent = 0
+        self._unmatched = ""
+        self._unloadable: list[str] = []
+        self._watched: frozenset[str] = frozenset()
+
+    def parametrise(self, metafunc: pytest.Metafunc) -> None:
+        """Parametrises a claim over its experiments on the tier."""
+        claim = Claim.of(metafunc.function)
+        if claim is None:
+            return
+        seeds = self._options.option("seeds")
+        try:
+            name = experiments_name(metafunc.function, metafunc.cls)
+        except InputError:
+            return  # it is told when the claim is read
+        if any(name in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")):
+            return
+        try:
+            experiments: list[Experiment | Unreadable] = [
+                self._fitting(replace(each, seeds=seeds or each.seeds))
+                for each in self._experiments(claim)
+            ]
+        except Exception as error:
+            experiments = [Unreadable(error)]
+        if not experiments:
+            self._without.add(metafunc.function)
+        ids = ["unreadable" if isinstance(each, Unreadable) else each.name for each in experiments]
+        metafunc.parametrize(name, experiments, ids=ids)
+
+    def _fitting(self, experiment: Experiment) -> Experiment:
+        """The experiment as wide as the vectors that an option names for its source."""
+        if experiment.model is None or experiment.source not in dict(self._options.sources()):
+            return experiment
+        from embinit.data.sources import SOURCES, use_source
+
+        for name, path in self._options.sources():
+            use_source(name, path)
+        try:
+            width = SOURCES[experiment.source](self._options.data_dir).dim
+        except InputError:
+            return experiment  # it is told before anything trains
+        return experiment.as_wide_as(width)
+
+    def _experiments(self, claim: Claim) -> Sequence[Experiment]:
+        """The claim's experiments; none on a tier that other papers have and its own lacks."""
+        known = paper(claim.paper)
+        lacking = known is not None and self._options.tier not in known.tiers
+        return () if lacking else claim.experiments(self._options.tier)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
+        """Counts all claims before any is deselected; reads those that are left at the end."""
+        unloadable = [item for item in items if isinstance(item, Unloadable)]
+        folders: list[Folder] = []
+        known = {item.name.partition("[")[0]: ids_of(item)[0] for item in items if ids_of(item)}
+
+        def select() -> None:
+            if not is_tier(self._options.tier):  # experiments may name tiers of their own
+                raise pytest.UsageError(str(unknown_tier(self._options.tier)))
+            folders.append(Folder.of(items, self._count))
+            self._select(items)
+
+        self._or_unusable(items, select)
+        yield
+        # Any selection may ask for a claim that such a module has.
+        items[:0] = [item for item in unloadable if folders and item not in items]
+        self._unloadable = [item.line for item in unloadable]
+        if folders:
+            self._watched = folders[0].watched
+            self._or_unusable(items, lambda: self._read_all(items, folders[0]))
+        if known and not items and (keyword := self._options.config.option.keyword):
+            self._unmatched = _nothing_fits(keyword, known)
+
+    def _or_unusable(self, items: list[pytest.Item], step: Callable[[], None]) -> None:
+        """Does a step; a worker tells its controller of a usage error there, and runs no test.
+
+        pytest-xdist would take the error for a crash of the worker.
+        """
+        try:
+            step()
+        except pytest.UsageError as error:
+            if not self._options.is_worker:
+                raise
+            getattr(self._options.config, "workeroutput")[UNUSABLE] = str(error)  # noqa: B009
+            items.clear()
+
+    def _select(self, items: list[pytest.Item]) -> None:
+        """Keeps the claims and audits whose ids --embinit-claim asks for, and no other test.
+
+        Raises:
+            pytest.UsageError: There is none.
+        """
+        globs: list[str] = self._options.option("claim")
+        if not globs:
+            return
+        ids = {item: ids_of(item) for item in items}
+        kept = [
+            item
+            for item in items
+            if isinstance(item, Unloadable)
+            or any(fnmatch.fnmatchcase(each, glob) for each in ids[item] for glob in globs)
+        ]
+        if not kept:
+            known = sorted({each for every in ids.values() for each in every})
+            near = "".join(nearest(glob, known) for glob in globs)
+            raise pytest.UsageError(
+                f"--embinit-claim: no claim fits {', '.join(globs)}: {near}embinit list tells them"
+            )
+        self._options.config.hook.pytest_deselected(
+            items=[item for item in items if item not in kept]
+        )
+        items[:] = kept
+
+    def _count(self, claim: Claim) -> int:
+        """How many experiments a claim has on the tier; one where that can't be told."""
+        try:
+            return len(self._experiments(claim))
+        except Exception:
+            return 1
+
+    def _read_all(self, items: list[pytest.Item], folder: Folder) -> None:
+        """Reads every selected claim once, and plans the runs of all of them.
+
+        A claim without an experiment on this tier is deselected, since there is nothing to run. A
+        claim that can't be read fails when its turn comes; the others are run.
+
+        Raises:
+            pytest.UsageError: The schedule of looks is impossible for a claim, or there is too
+                little memory.
+        """
+        try:
+            require_room(SESSION_ROOM)
+        except InputError as error:
+            raise pytest.UsageError(str(error)) from None
+        absent = [item for item in items if getattr(item, "function", None) in self._without]
+        if absent:
+            self._absent = len(absent)
+            self._options.config.hook.pytest_deselected(items=absent)
+            items[:] = [item for item in items if item not in absent]
+        wanted: list[list[RunSpec]] = []
+        for item in items:
+            if not isinstance(item, pytest.Function):
+                continue
+            stated = Statement.of(item.function)
+            if stated is None:
+                if lacks_its_claim(item):
+                    cannot_be_read(item, InputError(NO_CLAIM))
+                continue
+            home = (item.module.__name__, str(item.path))
+            self._state.modules[home] = None
+            item.user_properties.append((MARK, json.dumps(home)))
+            named = {"nodeid": argument(item), "id": ids_of(item)[-1]}
+            item.user_properties.append((NAMED, json.dumps(named)))
+            if isinstance(stated, Misstated):
+                cannot_be_read(item, stated.error)
+            claim = Claim.of(item.function)
+            if claim is None:
+                continue
+            self._let_it_train(item)
+            _check_lock(item)
+            try:
+                item.stash[CASE] = read_item(item, folder.family(claim, self._options.tier))
+            except Exception as error:
+                cannot_be_read(item, error)
+            else:
+                self._check_schedule(item.stash[CASE])
+                self._state.cases.append(item.stash[CASE])
+                if not self._options.config.option.collectonly:
+                    wanted.append(self._first_runs(item.stash[CASE]))
+        self._check_sources()
+        if any(wanted):
+            self._refuse_broken_sources(run for runs in wanted for run in runs)
+            # A claim that lacks one run can't be decided, so its other runs would be no use.
+            possible = [
+                runs for runs in wanted if not any(map(self._training.session.problem, runs))
+            ]
+            self._state.first_runs = [run for runs in possible for run in runs]
+            self._training.session.want(self._state.first_runs)
+            progress.tell_plan(self._training.session, self._options.controller)
+            self._looks.publish_foreseen()
+            if getattr(self._options.config, "workerinput", {}).get("workerid") == FIRST_WORKER:
+                with contextlib.suppress(OSError):
+                    write_atomically(self._outlook, "\n".join(self._lines()))
+
+    def _let_it_train(self, item: pytest.Function) -> None:
+        """Lifts pytest-timeout's limit: within the first claim the runs of all are trained."""
+        if self._options.config.pluginmanager.has_plugin("timeout") and not item.get_closest_marker(
+            "timeout"
+        ):
+            item.add_marker(pytest.mark.timeout(0))
+
+    def _check_sources(self) -> None:
+        """Refuses a source that an option names and no claim reads.
+
+        Raises:
+            pytest.UsageError: There is one, and embinit has none of that name either.
+        """
+        given = [name for name, _ in self._options.sources()]
+        if not given or not self._state.cases:
+            return
+        from embinit.data.sources import is_named_here
+
+        read = {
+            source
+            for case in self._state.cases
+            for run in case.runs()
+            if (source := run.table.source) is not None
+        }
+        for name in given:
+            if name not in read and is_named_here(name):
+                raise pytest.UsageError(
+                    f"--embinit-source {name}=…: no claim reads a source {name!r}: "
+                    f"{nearest(name, read)}they read {', '.join(sorted(read)) or 'none'}"
+                )
+
+    def _refuse_broken_sources(self, runs: Iterable[RunSpec]) -> None:
+        """Refuses a source that an option names and that is broken further down than its start.
+
+        What lacks data is NOT RUN. But a file that was named is there, and nobody meant it so.
+
+        Raises:
+            pytest.UsageError: There is one.
+        """
+        if not (given := self._options.sources()):
+            return
+        for problem in filter(None, map(self._training.session.problem, runs)):
+            for name, path in given:
+                if str(path) in problem:
+                    raise pytest.UsageError(f"--embinit-source {name}={path}: {problem}")
+
+    @property
+    def _outlook(self) -> Path:
+        """The file by which the first worker tells its controller what the claims can see."""
+        return self._options.marks / f"outlook-{self._options.controller}.txt"
+
+    def _lines(self) -> list[str]:
+        """What the claims can see, in lines; none where pytest is to be quiet."""
+        if self._options.option("list"):
+            return outlook.listing(self._state.cases)
+        verbosity = self._options.config.get_verbosity()
+        # Told before anything trains, since the test that fails comes in its turn.
+        broken = [f"embinit: its claims are not run: {line}" for line in self._unloadable]
+        broken += [self._unmatched] if self._unmatched else []
+        broken += map(printable, outlook.unseen_lines(self._state.cases))
+        if verbosity < 0 or self._state.registering.is_asked_for:
+            return broken
+        lines = [*broken, *outlook.session_lines(self._state.cases, self._options.most_seeds)]
+        lines += outlook.doubts(self._state.cases, self._watched)
+        if self._absent:
+            tier = self._options.tier
+            lines.insert(0, f"embinit: {self._absent} left out, with no experiment on tier {tier}")
+        if verbosity > 0 and self._options.config.option.collectonly:
+            lines += outlook.claim_lines(self._state.cases, self._options.most_seeds)
+        return lines
+
+    def pytest_report_collectionfinish(self) -> list[str]:
+        """Tells what the claims can see before anything trains."""
+        return self._lines()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any) -> None:
+        """Tells what the first worker's claims can see."""
+        if node.gateway.id == FIRST_WORKER:
+            self.print_power_summary()
+
+    def print_power_summary(self) -> None:
+        """Writes the first worker's lines to the terminal, once."""
+        reporter = self._options.config.pluginmanager.get_plugin("terminalreporter")
+        with contextlib.suppress(OSError):
+            lines = read_bytes(self._outlook).decode(errors="replace").splitlines()
+            self._outlook.unlink()
+            if reporter is not None and lines:
+                reporter.ensure_newline()
+                for line in lines:
+                    reporter.write_line(printable(line))
+
+    def _first_runs(self, case: Case) -> list[RunSpec]:
+        """The runs that a claim's first look takes, or those that are measured beforehand."""
+        return (
+            self._state.registering.runs(case)
+            if self._state.registering.is_asked_for
+            else case.runs()
+        )
+
+    def _check_schedule(self, case: Case) -> None:
+        try:
+            case.seeds_of_looks(self._options.most_seeds)
+        except InputError as error:
+            raise pytest.UsageError(f"--embinit-max-seeds: {error}") from None
+
+
+def _check_lock(item: pytest.Function) -> None:
+    """Refuses a lock that can't be read, before anything trains.
+
+    Raises:
+        pytest.UsageError: It is damaged, or of a newer embinit.
+    """
+    try:
+        _ = lock_beside(item.path).document
+    except InputError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def _nothing_fits(keyword: str, known: Mapping[str, str]) -> str:
+    """A line on a ``-k`` that selects none of the claims.
+
+    Args:
+        keyword: What ``-k`` says.
+        known: The claims' ids by the names of their tests.
+    """
+    named = [f"{name} ({known[name]})" for name in sorted(known)]
+    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+    near = nearest(keyword, [*known, *known.values()])
+    return printable(
+        f"embinit: -k {keyword!r} selects no claim: {near}it takes names of tests, and "
+        f"--embinit-claim ids: {', '.join(named[:MOST_NAMED])}{more}"
+    )

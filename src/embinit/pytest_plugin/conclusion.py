@@ -1,0 +1,251 @@
+"""The plugin that concludes: it collects the verdicts, sets the status, and writes the report."""
+
+from __future__ import annotations
+
+import gc
+import json
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from embinit.errors import InputError, OutputError, Status, is_unwritable, printable
+from embinit.pytest_plugin import MARK, NAMED, PHASES
+from embinit.pytest_plugin.items import reason_of, skip_reason
+from embinit.pytest_plugin.judging import FAILED, PROPERTY, UNWRITTEN
+from embinit.pytest_plugin.outcomes import AUDIT_PROPERTY
+from embinit.pytest_plugin.session_options import SessionOptions
+from embinit.pytest_plugin.state import SessionState
+from embinit.pytest_plugin.training import Training
+from embinit.report import baseline
+from embinit.report.verdicts import not_beforehand
+from embinit.runs.modules import load_modules
+from embinit.runs.store import DamagedWarning, Store
+
+if TYPE_CHECKING:
+    from embinit.report.document import Circumstances
+
+
+class Conclusion:
+    """The conclusion of a session of claims, in the process that the user called."""
+
+    def __init__(self, options: SessionOptions, state: SessionState, training: Training) -> None:
+        """Concludes what came out in ``state``."""
+        self._options, self._state, self._training = options, state, training
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Collects the verdicts from the reports; a claim without a verdict is broken."""
+        if self._options.is_worker:
+            return
+        entries = int(self._state.registering.collect(report))
+        named, is_statement, failure = {"nodeid": report.nodeid}, False, ""
+        collected = {PROPERTY: self._state.verdicts, AUDIT_PROPERTY: self._state.audits}
+        for name, value in report.user_properties:
+            if name == MARK:
+                is_statement = True
+                module, file = json.loads(str(value))
+                self._state.modules[module, file] = None
+            if name == NAMED:
+                named = json.loads(str(value))
+            if name == FAILED:
+                failure = str(value)
+            self._state.unwritten |= name == UNWRITTEN
+            if name in collected:
+                entries += 1
+                if report.when == "call":
+                    collected[name].append(json.loads(str(value)))
+        self._state.reported |= is_statement or report.when not in PHASES
+        # What fails before or after a claim's own test is no verdict either.
+        broke = not entries or report.when != "call"
+        if report.failed and (failure or (is_statement and broke) or report.when not in PHASES):
+            _tell(self._state.errors, {**named, "reason": failure or reason_of(report)})
+        if (
+            report.skipped
+            and is_statement
+            and not entries
+            and not self._state.registering.is_asked_for
+        ):
+            _tell(self._state.skipped, {**named, "reason": skip_reason(report)})
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A file that can't be collected may have claims, which then have no verdict."""
+        if self._options.is_worker:
+            return
+        if report.failed:
+            _tell(self._state.errors, {"nodeid": report.nodeid, "reason": reason_of(report)})
+        if report.skipped and baseline.has_claims_of(self._options.blessed, report.nodeid):
+            self._state.reported = True
+            _tell(self._state.skipped, {"nodeid": report.nodeid, "reason": skip_reason(report)})
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Keeps why the session was interrupted."""
+        self._state.unfinished = str(excinfo.value) or "it was interrupted from the keyboard"
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
+        """Sets pytest's exit status, to one of ``embinit.errors.Status``."""
+        self._training.close()
+        if not self._options.is_worker:
+            stopped = session.shouldfail or session.shouldstop
+            # Where nothing but other tests is there, pytest's own status stands.
+            if (
+                self._state.unfinished is None
+                and stopped
+                and (self._state.cases or self._state.reported)
+            ):
+                self._state.unfinished = str(stopped)
+            session.exitstatus = self._status(session.exitstatus)
+        yield
+        if self._state.unwritten:  # the summary has tried to write the report
+            session.exitstatus = self._status(session.exitstatus)
+
+    def _status(self, status: int) -> int:
+        """What the session ends with, where pytest itself would end with ``status``."""
+        if status in (Status.BROKEN, Status.UNUSABLE):
+            return status
+        if self._state.unfinished is not None:
+            return Status.INTERRUPTED
+        if self._state.unwritten:
+            return Status.UNWRITABLE
+        if self._state.errors:
+            return Status.BROKEN
+        # Where all that was asked for is skipped, pytest knows of no test.
+        if status in (Status.IN_ORDER, Status.NOTHING) and self._state.reported and self._faults():
+            return Status.NOT_IN_ORDER
+        return status
+
+    def _faults(self) -> list[str]:
+        """What is not in order; nothing is where nothing was to be judged."""
+        if self._options.is_worker or self._state.registering.is_asked_for:
+            return []
+        return baseline.faults(self._state.document(), self._options.blessed, self._options.moved)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
+        """Writes the report and prints the verdicts, below pytest's own summary."""
+        yield
+        with warnings.catch_warnings():
+            # pytest's own filters are those from before the claims were loaded here.
+            warnings.simplefilter("default", DamagedWarning)
+            if self._options.is_worker:
+                return
+            try:
+                if self._state.registering.is_asked_for:
+                    whole = self._state.reported and not self._state.errors
+                    self._state.registering.write(terminalreporter, whole)
+                elif self._state.reported:
+                    self._conclude(terminalreporter)
+            except Exception as error:
+                if not (isinstance(error, OutputError) or is_unwritable(error)):
+                    raise
+                self._state.unwritten = True
+                terminalreporter.write_line(printable(f"NOT WRITTEN: {error}"), red=True)
+
+    def _conclude(self, terminalreporter: Any) -> None:
+        """Prints the verdicts, and writes the report.
+
+        Raises:
+            OutputError: The report can't be written.
+        """
+        from embinit.report import past, write_report
+        from embinit.report.document import make_document
+
+        options, state = self._options, self._state
+        load_modules(state.modules)  # what claims register, here where no claim was collected
+        # statsmodels and pytest call gc.collect(), which would walk all of torch's objects.
+        gc.freeze()
+        try:
+            # A disk that is full can be read.
+            store = Store(options.path("store"), write=False)
+        except InputError:
+            store = None  # nothing was trained
+        document, runs = make_document(
+            state.verdicts,
+            state.audits,
+            store,
+            self._circumstances(),
+            errors=state.errors,
+            skipped=state.skipped,
+        )
+        self._print_verdicts(terminalreporter, document)
+        known = options.baseline_path
+        histories = [] if known is None else [known.parent / past.NAME]
+        replace_whole = options.option("replace-report")
+        page = write_report(document, runs, options.path("report-dir"), histories, replace_whole)
+        terminalreporter.write_line(printable(f"report: {page}"))
+
+    def _circumstances(self) -> Circumstances:
+        from embinit.report.document import Circumstances
+        from embinit.runs.results import device_name
+
+        options, device = self._options, str(self._options.option("device"))
+        return Circumstances(
+            tier=options.tier,
+            # The nodes of a cluster may have what this machine has not.
+            device=f"{device} (Ray cluster)" if options.on_ray else device_name(device),
+            command=" ".join(["pytest", *options.config.invocation_params.args]),
+            started=options.started,
+            seconds=options.seconds,
+            data_dir_given=options.data_dir is not None,
+            seeds=options.option("seeds"),
+            unfinished=self._state.unfinished,
+        )
+
+    def _print_verdicts(self, terminalreporter: Any, document: baseline.Document) -> None:
+        """Prints the table of verdicts, and then what a reader must know of them."""
+        from embinit.report.verdict_table import clean, verdict_lines
+
+        def tell(line: str, **markup: bool) -> None:
+            terminalreporter.write_line(clean(line), **markup)
+
+        claims, session = document["claims"], document["session"]
+        terminalreporter.section("verdicts")
+        writer = self._options.config.get_terminal_writer()
+        width = writer.fullwidth if terminalreporter.isatty else None
+        for line in verdict_lines(claims, document["audits"], width, writer.hasmarkup):
+            terminalreporter.write_line(line)
+        for line in not_beforehand(claims):
+            tell(line)
+        for each in session.get("locks", ()):
+            tell(f"{each['lock']} {each['digest']}")
+        if self._options.blessed is not None:
+            self._print_changes(terminalreporter, document, self._options.blessed)
+        for word, name in (("ERROR", "errors"), ("SKIPPED", "skipped")):
+            for entry in document.get(name, ()):
+                tell(f"{word} {entry.get('id', entry['nodeid'])}: {entry['reason']}", red=True)
+        for fault in baseline.faults_of_session(document):
+            tell(f"NOT IN ORDER: {fault}", red=True)
+        for note in (*session.get("notes", ()), *self._training.troubles):
+            tell(note, yellow=True)
+        if self._state.unfinished is not None:
+            tell(f"unfinished: {self._state.unfinished}", red=True)
+            if (progress := self._training.progress) is not None:
+                tell(f"{progress.stored} are stored; run again")
+
+    def _print_changes(
+        self, terminalreporter: Any, document: baseline.Document, blessed: baseline.Document
+    ) -> None:
+        from embinit.report.verdict_table import clean
+
+        terminalreporter.section("against the baseline")
+        changes = baseline.changes(document, blessed)
+        for change in changes:
+            fault = baseline.is_fault(change, self._options.moved)
+            word = "LOST" if change.lost else "MOVED" if fault else "moved"
+            for line in f"{word}: {change}".splitlines():
+                terminalreporter.write_line(clean(line), red=fault)
+        if not changes:
+            terminalreporter.write_line("every verdict as it was, every effect where it was")
+
+    def pytest_report_header(self) -> str:
+        """The line in pytest's header: tier, device and cluster."""
+        header = f"embinit: tier {self._options.tier}, device {self._options.option('device')}"
+        cluster = self._training.cluster
+        return header if cluster is None else f"{header}, Ray at {cluster}"
+
+
+def _tell(entries: list[dict[str, str]], entry: dict[str, str]) -> None:
+    """Adds an entry, once for each test."""
+    if entry["nodeid"] not in [each["nodeid"] for each in entries]:
+        entries.append(entry)

@@ -1,0 +1,91 @@
+"""The plugin that judges: each claim when its turn comes, with the verdict as pytest's outcome."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from embinit.claims.audit import Audit
+from embinit.claims.judging import Judgement, broken, judge
+from embinit.errors import OutputError, printable
+from embinit.pytest_plugin import STRICT
+from embinit.pytest_plugin.items import CASE, UNREADABLE, argument
+from embinit.pytest_plugin.look_order import LookOrder
+from embinit.pytest_plugin.outcomes import settle, settle_audit
+from embinit.pytest_plugin.session_options import SessionOptions
+from embinit.pytest_plugin.state import SessionState
+from embinit.pytest_plugin.training import Training
+from embinit.report.verdicts import claim_entry, properties
+from embinit.runs.machine import require_room
+
+PROPERTY = "embinit.verdict"
+FAILED = "embinit.failed"
+UNWRITTEN = "embinit.unwritten"
+
+
+class Judging:
+    """The judging of a session's claims."""
+
+    def __init__(
+        self,
+        options: SessionOptions,
+        state: SessionState,
+        training: Training,
+        looks: LookOrder,
+    ) -> None:
+        """Judges what ``training`` stores, in the order of ``looks``."""
+        self._options, self._state = options, state
+        self._training, self._looks = training, looks
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
+        """Judges a claim or makes an audit; every other test is left to pytest.
+
+        Returns:
+            True for a claim and an audit, which stops pytest from calling the test; else None.
+        """
+        audit = Audit.of(pyfuncitem.function)
+        if audit is not None:
+            settle_audit(pyfuncitem, audit)
+            return True
+        if UNREADABLE in pyfuncitem.stash:
+            pytest.fail(printable(pyfuncitem.stash[UNREADABLE]), pytrace=False)
+        if CASE not in pyfuncitem.stash:
+            return None
+        if self._state.registering.is_asked_for:
+            self._state.registering.register(
+                pyfuncitem, pyfuncitem.stash[CASE], self._training.session, self._training.ensure
+            )
+            return True
+        judgement = self._judge(pyfuncitem)
+        self._looks.update()
+        entry = claim_entry(
+            judgement,
+            argument(pyfuncitem),
+            self._training.session.key,
+            self._training.session.result,
+        )
+        pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
+        pyfuncitem.user_properties.extend(properties(entry))
+        if judgement.failures:
+            pyfuncitem.user_properties.append((FAILED, "; ".join(judgement.failures)))
+        settle(pyfuncitem, judgement, bool(self._options.config.getini(STRICT)))
+        return True
+
+    def _judge(self, item: pytest.Function) -> Judgement:
+        """Judges a claim. What goes wrong there is the claim's, and never the session's."""
+        case = item.stash[CASE]
+        try:
+            require_room()
+            return judge(
+                case,
+                session=self._training.session,
+                max_seeds=self._options.most_seeds,
+                ensure=self._training.ensure,
+                may_go_on=lambda runs: self._looks.may_look_again(case, runs),
+            )
+        except Exception as error:
+            if isinstance(error, OutputError):
+                item.user_properties.append((UNWRITTEN, str(error)))
+            return broken(case, error, self._options.most_seeds)

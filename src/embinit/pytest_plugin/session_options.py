@@ -1,0 +1,237 @@
+"""The options of a session of claims, checked before anything is collected."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from embinit.claims.comparisons import OTHER_SEEDS
+from embinit.claims.looks import seeds_of_looks
+from embinit.errors import InputError, lacking_models
+from embinit.papers import every_paper
+from embinit.pytest_plugin import BEGAN, CONTROLLER, STARTED
+from embinit.report import baseline
+
+PATHS = "embinit.paths"
+
+
+class SessionOptions:
+    """The options of a session of claims, checked.
+
+    Attributes:
+        config: pytest's configuration.
+        started: When the session started, in seconds since the epoch.
+        blessed: The baseline's document; None without a baseline.
+        moved: By how many margins a difference may move from the baseline's; None for any move.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        """Checks the options.
+
+        Raises:
+            pytest.UsageError: One of them can't be used.
+        """
+        self.config = config
+        self.started = config.stash[STARTED]
+        self.blessed: baseline.Document | None = None
+        self.moved: float | None = None
+        try:
+            self._check()
+        except InputError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    def option(self, name: str) -> Any:
+        """The value of one of embinit's options.
+
+        Args:
+            name: The option's name without the prefix ``--embinit-``.
+        """
+        return self.config.getoption(f"embinit_{name.replace('-', '_')}")
+
+    @property
+    def tier(self) -> str:
+        """The tier's name."""
+        return str(self.option("tier"))
+
+    @property
+    def is_worker(self) -> bool:
+        """Whether this process is a worker of pytest-xdist."""
+        return hasattr(self.config, "workerinput")
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether this process is no worker and has no workers beside it."""
+        return not self.is_worker and not self.config.getoption("numprocesses", None)
+
+    @property
+    def on_ray(self) -> bool:
+        """Whether a Ray cluster trains."""
+        return bool(self.option("engine") == "ray")
+
+    @property
+    def controller(self) -> int:
+        """The id of the process that shows progress: a worker's controller, or this process."""
+        return int(getattr(self.config, "workerinput", {}).get(CONTROLLER, os.getpid()))
+
+    @property
+    def name(self) -> str:
+        """The session's name, which workers share with their controller."""
+        given = getattr(self.config, "workerinput", {}).get("testrunuid")
+        return str(given or uuid.uuid4().hex)
+
+    @property
+    def marks(self) -> Path:
+        """The folder in which sessions write what they plan and train."""
+        return self.path("store") / "sessions"
+
+    def path(self, name: str) -> Path:
+        """The path that an option names.
+
+        It is relative to where pytest was called if the command line names it or there is no
+        project, and else to the project's root.
+
+        Raises:
+            InputError: It begins with the home of a user whom the machine doesn't know.
+        """
+        shared = getattr(self.config, "workerinput", {}).get(PATHS, {})
+        if name in shared:
+            return Path(shared[name])
+        try:
+            given = Path(self.option(name)).expanduser()
+        except RuntimeError as error:
+            raise InputError(f"--embinit-{name} {self.option(name)}: {error}") from None
+        called = self.config.invocation_params
+        options = (f"--embinit-{name}", f"--{name}")
+        told = any(str(each).partition("=")[0] in options for each in called.args)
+        base = called.dir if told or self.config.inipath is None else self.config.rootpath
+        return (base / given).absolute()
+
+    @property
+    def data_dir(self) -> Path | None:
+        """The directory with real data; None without one."""
+        named = self.option("data-dir") or os.environ.get("EMBINIT_DATA")
+        return Path(named).absolute() if named else None
+
+    @property
+    def baseline_path(self) -> Path | None:
+        """The baseline's file; None without a baseline."""
+        named = self.option("baseline")
+        return None if named is None else self.path("baseline")
+
+    def sources(self) -> list[tuple[str, Path]]:
+        """The pairs of name and path that --embinit-source gives."""
+        if not self.option("source"):
+            return []
+        from embinit.data.sources import named_source
+
+        return [named_source(given) for given in self.option("source")]
+
+    @property
+    def most_seeds(self) -> int | None:
+        """The most seeds of a look, where an option says so; --embinit-seeds alone is one look."""
+        seeds, most = self.option("seeds"), self.option("max-seeds")
+        return int(most or seeds) if most or seeds else None
+
+    @property
+    def ends(self) -> float | None:
+        """When no later look begins any more, by ``time.monotonic``; None without a budget."""
+        budget = self.option("budget")
+        return None if budget is None else self.config.stash[BEGAN] + 60 * budget
+
+    def in_time(self) -> bool:
+        """Whether a later look may begin."""
+        return self.ends is None or time.monotonic() < self.ends
+
+    @property
+    def seconds(self) -> float:
+        """How long the session has run, whatever was done to the clock meanwhile."""
+        return time.monotonic() - self.config.stash[BEGAN]
+
+    def _check(self) -> None:
+        every_paper()  # one that can't be loaded is told before claims are collected
+        seeds, most = self.option("seeds"), self.option("max-seeds")
+        if seeds is not None and seeds < 2:
+            raise InputError(f"--embinit-seeds {seeds}: a paired test needs at least 2; 5 is usual")
+        for name, count in (("seeds", seeds), ("max-seeds", most)):
+            if count is not None and count > OTHER_SEEDS:
+                raise InputError(
+                    f"--embinit-{name} {count}: at most {OTHER_SEEDS}, where the seeds of controls "
+                    "begin"
+                )
+        if seeds is not None and most is not None:
+            _check_looks(seeds, most)
+        if (registered := self.option("register")) is not None and registered < 2:
+            raise InputError(
+                f"--embinit-register {registered}: a spread needs at least 2; 10 are usual"
+            )
+        if self.baseline_path is not None:
+            try:
+                empty = {"session": {"tier": self.tier}, "claims": []}
+                self.blessed = baseline.read(self.baseline_path)
+                baseline.changes(empty, self.blessed)
+            except InputError as error:
+                raise InputError(f"--embinit-baseline: {error}") from None
+        if (fail_on := self.option("fail-on")) is not None:
+            try:
+                self.moved = baseline.size_in_margins(fail_on)
+            except InputError as error:
+                raise InputError(f"--embinit-fail-on: {error}") from None
+            if self.baseline_path is None:
+                raise InputError("--embinit-fail-on moved asks for --embinit-baseline VERDICTS")
+        if self.data_dir is not None and not os.path.isdir(self.data_dir):
+            raise InputError(
+                f"--embinit-data-dir {self.data_dir} is not a directory; name one that exists"
+            )
+        self.sources()
+        _check_name("store", self.path("store"))
+        if not self.is_worker:
+            _check_folder(self.path("report-dir"))
+        if not self.on_ray and self.option("device") != "cpu":
+            _check_device(self.option("device"))
+
+
+def _check_looks(seeds: int, most: int) -> None:
+    try:
+        seeds_of_looks(seeds, most)
+    except InputError as error:
+        raise InputError(f"--embinit-max-seeds: {error}") from None
+
+
+def _check_name(option: str, folder: Path) -> None:
+    """Refuses a folder that the file system can't look up, as by a name that is too long."""
+    try:
+        os.stat(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return  # it is made, or refused when it is
+    except OSError as error:
+        raise InputError(
+            f"--embinit-{option} {folder}: {error.strerror or error}; name another folder"
+        ) from None
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuses a folder for the report that can't be written, before anything trains."""
+    _check_name("report-dir", folder)
+    known = next(each for each in (folder, *folder.parents) if each.exists())
+    if not known.is_dir() or not os.access(known, os.W_OK):
+        what = "can't be written" if known.is_dir() else "is no folder"
+        raise InputError(f"--embinit-report-dir {folder}: {known} {what}; name another folder")
+
+
+def _check_device(device: str) -> None:
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise (lacking_models(error) or error) from None
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"--embinit-device {device} can't be used here ({reason}); try cpu"
+        ) from None

@@ -1,0 +1,94 @@
+"""The verdicts document of a session, made of judged claims and of the runs that a store has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from embinit.papers import arm_labels, papers_of
+from embinit.report.arms import Run
+from embinit.report.verdicts import add_holm, locks_of
+from embinit.runs.functions import other_versions, untrue_seeds
+from embinit.runs.results import moment, versions
+from embinit.runs.store import Store
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """The circumstances in which a session judged its claims.
+
+    Attributes:
+        tier: The tier's name.
+        device: The device that trained, in words.
+        command: What was called.
+        started: When, in seconds since the epoch.
+        seconds: How long it took.
+        data_dir_given: Whether a directory with real data was named.
+        seeds: The seeds of the one look that an option asks for; None without it.
+        unfinished: Why it ended before each claim had its verdict; None if it did not.
+    """
+
+    tier: str
+    device: str
+    command: str
+    started: float
+    seconds: float
+    data_dir_given: bool
+    seeds: int | None = None
+    unfinished: str | None = None
+
+
+def make_document(
+    claims: list[dict[str, Any]],
+    audits: list[dict[str, Any]],
+    store: Store | None,
+    circumstances: Circumstances,
+    **absent: Sequence[dict[str, str]],
+) -> tuple[dict[str, Any], dict[str, Run]]:
+    """The document of a session, and the stored runs of its claims by key.
+
+    Args:
+        claims: The claims' entries, which are sorted in place and get their Holm-adjusted p.
+        audits: The audits' entries, which are sorted in place.
+        store: The store; None where nothing was trained.
+        circumstances: How the session was called, and when.
+        absent: The claims without a verdict: ``errors`` and ``skipped``.
+    """
+    for entries in (claims, audits):
+        entries.sort(key=lambda entry: entry["id"])
+    add_holm(claims)
+    keys = {key for entry in claims for each in entry["comparisons"] for key in each["runs"]}
+    label = arm_labels(papers_of(entry["paper"] for entry in claims))
+    results = [] if store is None else store.results(sorted(keys))
+    runs = {key: Run(key, label(result.spec), result) for key, result in results}
+    fresh = sum(
+        store is not None and store.path(key).stat().st_mtime >= circumstances.started
+        for key in runs
+    )
+    made = [run.result for run in runs.values()]
+    notes, locks = [*untrue_seeds(made), *other_versions(made)], locks_of(claims)
+    first = max((entry["looks"][0]["seeds"] for entry in claims), default=0)
+    unfinished = circumstances.unfinished
+    about = {
+        **({"locks": locks} if locks else {}),
+        **({"notes": notes} if notes else {}),
+        "started": moment(circumstances.started),
+        "wall_seconds": round(circumstances.seconds, 1),
+        "tier": circumstances.tier,
+        "device": circumstances.device,
+        "seeds": circumstances.seeds or first,
+        "command": circumstances.command,
+        "runs": {"wanted": len(keys), "trained": fresh, "stored": len(keys) - fresh},
+        "versions": versions(),
+        "data_dir_given": circumstances.data_dir_given,
+        **({} if unfinished is None else {"unfinished": unfinished}),
+    }
+    document = {
+        "schema_version": 1,
+        "session": about,
+        "claims": claims,
+        "audits": audits,
+        **{name: entries for name, entries in absent.items() if entries},
+    }
+    return document, runs
