@@ -426,7 +426,9 @@ def test_a_run_that_raises_fails_its_own_claims_alone(judged, pytester, workers)
     assert verdicts["mine/f/beside"]["verdict"] == "SUPPORTED"
     assert verdicts["mine/f/broken"]["verdict"] == "NOT RUN"
     [line] = [number for number, one in enumerate(text.splitlines(), 1) if "# here" in one]
-    assert verdicts["mine/f/broken"]["reason"] == f"RuntimeError: boom (test_mine.py:{line})"
+    reason = verdicts["mine/f/broken"]["reason"]
+    assert reason.startswith("arm 'low', seeds 0")
+    assert reason.endswith(f": RuntimeError: boom (test_mine.py:{line})")
     done.stdout.fnmatch_lines(["*a run of this claim failed, which decides nothing*"])
     assert len([*(pytester.path / ".embinit/store/failures").iterdir()]) > 0
     done, _ = judged(text.replace('raise RuntimeError("boom")', "return random.random()"), status=0)
