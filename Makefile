@@ -17,7 +17,7 @@ BUDGET ?=
 
 # What is tested: folders or files of claims. First looks at our exploratory papers take more than twice
 # as long as those at the papers and at extending, so they have a command of their own.
-CLAIMS ?= claims/kim2024 claims/chung2021 claims/extending
+CLAIMS ?= claims/embinit_papers/kim2024 claims/embinit_papers/chung2021 claims/extending
 
 # micro, sample or paper. sample and paper read real text from EMBINIT_DATA. Each has its own reference.
 TIER ?= micro

@@ -26,11 +26,11 @@ from embinit.papers.causes import (
 )
 from embinit.papers.causes.beside import beside, methods
 from embinit.papers.causes.paper import PAPER
-from embinit.papers.kim2024.experiments import experiments as kims
 from embinit.papers.repairs import REPAIRS
-from embinit.papers.settings import sigma_at
 from embinit.runs.plan import plan
 from embinit.tables.positions import sinusoidal
+from embinit_papers.kim2024.experiments import experiments as kims
+from embinit_papers.settings import sigma_at
 from test_benchmarks import load
 
 EVERY = experiments("micro")

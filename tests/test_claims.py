@@ -41,7 +41,9 @@ from embinit.claims.paired_tests import Verdict
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
 from embinit.papers import PAPERS
-from embinit.papers.kim2024 import (
+from embinit.runs.measures import MEASURES, table_statistic
+from embinit.specs import PositionSpec
+from embinit_papers.kim2024 import (
     changes,
     everywhere,
     of_source,
@@ -55,15 +57,13 @@ from embinit.papers.kim2024 import (
     with_shuffled_positions,
     with_sinusoidal_positions,
 )
-from embinit.papers.kim2024.experiments import experiments, pretrainings, probes
-from embinit.runs.measures import MEASURES, table_statistic
-from embinit.specs import PositionSpec
+from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
 
 CLAIMS = Path(__file__).parents[1] / "claims"
 
 
 def functions():
-    for path in sorted(CLAIMS.glob("*/test_*.py")):
+    for path in sorted(CLAIMS.rglob("test_*.py")):
         spec = importlib.util.spec_from_file_location(f"claims_{path.stem}", path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)

@@ -18,7 +18,6 @@ from embinit.models import layers
 from embinit.models.causal_language_model import CausalTransformer
 from embinit.models.starting import Start
 from embinit.papers import PAPERS
-from embinit.papers.kim2024.experiments import experiments as kims
 from embinit.papers.modern import ARCHITECTURES, OLD, SETTINGS, Decoder, experiments, on
 from embinit.papers.modern.beside import MEASURES, arms_of, beside, methods
 from embinit.papers.modern.paper import PAPER, noise
@@ -27,6 +26,7 @@ from embinit.runs.language_model.training import LanguageModelTraining
 from embinit.runs.plan import plan
 from embinit.specs import Cut, LanguageModelSpec, RunSpec
 from embinit.tables.start import start_tables
+from embinit_papers.kim2024.experiments import experiments as kims
 from test_benchmarks import load
 
 EVERY = experiments("micro")

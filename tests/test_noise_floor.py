@@ -22,11 +22,11 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.noise_floor import FIRST_SEED, Floor, as_json, floors_in, margin_for, measure
 from embinit.errors import InputError
 from embinit.papers import PAPERS
-from embinit.papers.chung2021 import LAYER_MEASURES
-from embinit.papers.kim2024.experiments import experiments
-from embinit.papers.kim2024.printed import largest_share, learnt, printed_deviations
 from embinit.runs.session import Session
 from embinit.runs.store import Store
+from embinit_papers.chung2021 import LAYER_MEASURES
+from embinit_papers.kim2024.experiments import experiments
+from embinit_papers.kim2024.printed import largest_share, learnt, printed_deviations
 
 ROLES = ("sentiment", "inference")
 FLOOR = Floor("micro", "t", 64, "bleu", "BLEU", 50.0, 2.0, 10, 1.0, "2026-11-21")

@@ -30,7 +30,12 @@ from embinit.papers import (
     papers_of,
     with_tier,
 )
-from embinit.papers.kim2024 import (
+from embinit.report.arms import Run
+from embinit.report.page import render
+from embinit.report.verdicts import claim_entry
+from embinit.runs.measures import table_statistic
+from embinit.runs.results import versions
+from embinit_papers.kim2024 import (
     everywhere,
     of_source,
     other_tables,
@@ -39,8 +44,8 @@ from embinit.papers.kim2024 import (
     trained_for_times,
     with_shuffled_positions,
 )
-from embinit.papers.kim2024.beside import beside
-from embinit.papers.kim2024.experiments import (
+from embinit_papers.kim2024.beside import beside
+from embinit_papers.kim2024.experiments import (
     LABELS,
     OTHER_SOURCES,
     SOURCES,
@@ -48,11 +53,6 @@ from embinit.papers.kim2024.experiments import (
     experiments,
     probes,
 )
-from embinit.report.arms import Run
-from embinit.report.page import render
-from embinit.report.verdicts import claim_entry
-from embinit.runs.measures import table_statistic
-from embinit.runs.results import versions
 
 KIM = PAPERS["kim2024"]
 
@@ -250,7 +250,7 @@ def test_nothing_run_nothing_beside(tier):
 
 
 def core():
-    """embinit's modules and other texts outside of its papers."""
+    """embinit's modules and other texts."""
     root = Path(embinit.__file__).parent
     return [
         path

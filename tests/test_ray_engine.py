@@ -19,12 +19,12 @@ import pytest
 pytest.importorskip("ray", reason="the cluster engine needs Ray: pip install 'embinit[ray]'")
 
 from embinit.errors import InputError
-from embinit.papers.kim2024.experiments import experiments
 from embinit.runs import ray_engine
 from embinit.runs.plan import Cohort
 from embinit.runs.ray_engine import RaySession, connect, disconnect, work
 from embinit.runs.store import Store
 from embinit.specs import Cut, RunSpec
+from embinit_papers.kim2024.experiments import experiments
 
 CLAIMS = """
 from dataclasses import replace
@@ -32,7 +32,7 @@ from dataclasses import replace
 import embinit.runs.plan
 from embinit.claims.definitions import Family, claim
 from embinit.specs import Cut
-from embinit.papers.kim2024.experiments import experiments
+from embinit_papers.kim2024.experiments import experiments
 
 MINE = Family("mine/finding", {"micro": 2})
 embinit.runs.plan.FEW_ARMS = 0  # a cohort for each seed, so that every node gets one

@@ -16,14 +16,14 @@ from embinit.data.preparation import prepare
 from embinit.errors import InputError
 from embinit.papers import PAPERS, starts
 from embinit.papers.causes import experiments as causes
-from embinit.papers.kim2024.experiments import experiments as kims
-from embinit.papers.settings import sigma_at
 from embinit.papers.starts import FROZEN_RATIO, STARTS, TRAINED_RATIO, experiments
 from embinit.papers.starts.beside import beside, methods
 from embinit.papers.starts.paper import PAPER
 from embinit.runs.plan import plan
 from embinit.tables import positions
 from embinit.tables.start import start_tables
+from embinit_papers.kim2024.experiments import experiments as kims
+from embinit_papers.settings import sigma_at
 from test_benchmarks import load
 
 EVERY = experiments("micro")

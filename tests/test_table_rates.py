@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from embinit.errors import InputError
 from embinit.models import layers
 from embinit.models.starting import Start, position_table
-from embinit.papers.kim2024.experiments import experiments
 from embinit.runs import training
 from embinit.runs.language_model.training import LanguageModelTraining
 from embinit.runs.plan import Cohort, plan
@@ -27,6 +26,7 @@ from embinit.runs.training import CohortTraining
 from embinit.specs import Cut, LanguageModelSpec, PositionSpec, RunSpec, TableSpec
 from embinit.tables.positions import multiplier, sinusoidal
 from embinit.tables.start import check
+from embinit_papers.kim2024.experiments import experiments
 
 REPAIRS = ("scale", "ratio", "step")
 SIGMA = 0.05

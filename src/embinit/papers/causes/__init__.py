@@ -36,7 +36,9 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
 from embinit.errors import InputError
 from embinit.papers.repairs import REPAIRS, combinations_of, factorial_contrast, repaired
-from embinit.papers.settings import (
+from embinit.registry import nearest, require
+from embinit.specs import TrainingSpec
+from embinit_papers.settings import (
     MICRO_SHORT,
     MICRO_TRANSLATION,
     SAMPLE,
@@ -47,8 +49,6 @@ from embinit.papers.settings import (
     pick,
     sigma_at,
 )
-from embinit.registry import nearest, require
-from embinit.specs import TrainingSpec
 
 TIMES = 8
 """How many times wider the wide table is. A power of two, whose products are exact."""

@@ -32,10 +32,10 @@ from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
 from embinit.papers.repairs import REPAIRS, factorial_contrast, repaired
-from embinit.papers.settings import pick
 from embinit.registry import require
 from embinit.runs.measures import measure
 from embinit.specs import Cut, DataSpec, LanguageModelSpec, ModelSpec, PositionSpec
+from embinit_papers.settings import pick
 
 PAPERS = ModelSpec(64, 4, 2, 128, 0.0)
 """The paper's model without dropout."""

@@ -34,7 +34,9 @@ from embinit.claims.comparisons import Quantity
 from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
-from embinit.papers.settings import (
+from embinit.registry import require
+from embinit.specs import PositionSpec, TrainingSpec
+from embinit_papers.settings import (
     MICRO_SHORT,
     SAMPLE,
     SAMPLE_SOURCES,
@@ -44,8 +46,6 @@ from embinit.papers.settings import (
     pick,
     sigma_at,
 )
-from embinit.registry import require
-from embinit.specs import PositionSpec, TrainingSpec
 
 TRAINED_RATIO = 0.3125
 """R of the tables that are trained."""
