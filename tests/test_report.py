@@ -157,6 +157,9 @@ def make_comparison(seeds: int = 5, **fields: Any) -> dict[str, Any]:
     } | fields
 
 
+FINDING_1 = "claims/embinit_papers/kim2024/test_finding_1.py"
+
+
 def make_small(**fields: Any) -> dict[str, Any]:
     """A difference that is smaller than the margin on both sides."""
     small = {"verdict": "NO EFFECT", "difference": 0.25, "interval": [-0.5, 1.0], "margin": 2.0}
@@ -168,7 +171,7 @@ def make_claim(name: str, verdict: str = "SUPPORTED", **fields: Any) -> dict[str
     comparisons = [] if verdict == "NOT RUN" else [make_comparison(verdict=verdict)]
     return {
         "id": f"kim2024/finding-1/{name}[glove-micro-translation]",
-        "nodeid": f"claims/embinit_papers/kim2024/test_finding_1.py::test_{name}[glove-micro-translation]",
+        "nodeid": f"{FINDING_1}::test_{name}[glove-micro-translation]",
         "verdict": verdict,
         "control": False,
         "expects": None,
