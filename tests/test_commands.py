@@ -84,7 +84,7 @@ def test_a_store_is_listed_shown_and_pruned(project, capsys):
 def test_what_is_no_folder_and_no_paper_is_told(project):
     told = embinit_command(project, "run", "kim2042")
     assert told.returncode == 4
-    assert "kim2042 is no folder of claims here, and no paper: known are causes, " in (told.stderr)
+    assert "kim2042 is no folder of claims here, and no paper: known are " in (told.stderr)
 
 
 def test_a_value_for_pytest_is_no_target():

@@ -478,10 +478,7 @@ def test_headline_counts_claims_and_controls_apart() -> None:
     )
     assert "a control misbehaved" not in text
     assert "about 14" in text
-    assert (
-        'pytest "claims/embinit_papers/kim2024/test_finding_1.py::test_open[glove-micro-translation]"'
-        in text
-    )
+    assert f'pytest "{FINDING_1}::test_open[glove-micro-translation]"' in text
     # Once where the report leads, once where the claims are listed.
     assert text.count("Multi30k is missing: name a data directory.") == 2
 
