@@ -92,13 +92,3 @@ def test_every_registered_spread_is_one(study):
     for entry in registration.entries.values():
         assert entry["sd"] >= 0
         assert entry["seeds"] >= 2
-
-
-@pytest.mark.parametrize(
-    "page", sorted(HOME.parent.rglob("README.md")), ids=lambda page: page.parent.name
-)
-def test_links_of_pages_lead_to_files(page):
-    """They are read in the repository."""
-    links = re.findall(r"\]\(([^)\s#]+)[^)]*\)", page.read_text("utf-8"))
-    local = [link for link in links if not link.startswith("http")]
-    assert [link for link in local if not (page.parent / link).exists()] == []
