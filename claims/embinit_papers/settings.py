@@ -209,7 +209,7 @@ MICRO_SHORT = tuple(
     replace(each, most_seeds=12, validation_bleu=False)
     for each in (MICRO_TRANSLATION, MICRO_SENTIMENT, MICRO_INFERENCE)
 )
-"""The tasks of embinit's own papers, with at most twelve seeds, since their arms are many."""
+"""The tasks of the studies, with at most twelve seeds, since their arms are many."""
 
 
 SAMPLE_SST2 = TaskSetting(

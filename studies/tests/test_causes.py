@@ -1,4 +1,4 @@
-"""The exploratory paper on causes: its arms, its contrasts, and what its tables tell."""
+"""The study on causes: its arms, its contrasts, and what its tables tell."""
 
 from __future__ import annotations
 

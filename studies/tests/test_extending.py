@@ -1,4 +1,4 @@
-"""The exploratory paper on extending: its arms, its margins, and what its table tells."""
+"""The study on extending: its arms, its margins, and what its table tells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exploratory paper on today's models: its architectures, arms and margins, and its page."""
+"""The study on today's models: its architectures, arms and margins, and its page."""
 
 from __future__ import annotations
 

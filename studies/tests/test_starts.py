@@ -1,4 +1,4 @@
-"""The exploratory paper on starts: its arms, its rankings, and what its tables tell."""
+"""The study on starts: its arms, its rankings, and what its tables tell."""
 
 from __future__ import annotations
 

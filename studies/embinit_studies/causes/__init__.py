@@ -1,4 +1,4 @@
-"""Causes: why wide tables cost, an exploratory paper of our own.
+"""Causes: why wide tables cost, an exploratory study of our own.
 
 Kim et al. (2024) name two causes: a wide table saturates what reads it, and it absorbs the
 positions. A third is Adam's step, which moves a table by the learning rate, whatever its width.

@@ -1,4 +1,4 @@
-"""Extending: what the rows of added tokens should start from, an exploratory paper of our own.
+"""Extending: what the rows of added tokens should start from, an exploratory study of our own.
 
 A small decoder (RMSNorm, rotary positions, SwiGLU) is trained on text in which one word in eight is
 cut into pieces. Then those words become tokens, or the text changes to a related language: each

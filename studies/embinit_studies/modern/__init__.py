@@ -1,4 +1,4 @@
-"""Modern: do the first paper's findings hold in today's models? An exploratory paper of our own.
+"""Modern: do the first paper's findings hold in today's models? An exploratory study of our own.
 
 Kim et al. (2024) trained post-norm models with sinusoids added to the table. Here decoders predict
 each next word of English-like text of the made language, in six architectures that lead from the
