@@ -15,16 +15,16 @@ unexport PYTHONDONTWRITEBYTECODE
 # decided, or has its last seeds. First looks, and those of controls, are always taken.
 BUDGET ?=
 
-# What is tested: folders or files of claims. First looks at our exploratory papers take more than twice
-# as long as those at the papers and at extending, so they have a command of their own.
-CLAIMS ?= claims/kim2024 claims/chung2021 claims/extending
+# What is tested: folders or files of claims. First looks at the studies take more than twice as long
+# as those at the papers, so they have a command of their own.
+CLAIMS ?= claims/
 
 # micro, sample or paper. sample and paper read real text from EMBINIT_DATA. Each has its own reference.
 TIER ?= micro
-REFERENCE = reports/reference/$(TIER)
+REFERENCE = $(if $(filter studies%,$(CLAIMS)),studies,reports)/reference/$(TIER)
 BASELINE = $(patsubst %,--baseline %,$(wildcard $(REFERENCE)/verdicts.json))
 
-.PHONY: claims exploratory test test-nightly lint docs build results bless mutations clean
+.PHONY: claims exploratory test test-nightly test-studies lint docs build results bless mutations clean
 
 claims: $(VENV)/installed
 	@# Status 1 says that a claim was refuted, which is a result; embinit check knows a fault.
@@ -33,7 +33,7 @@ claims: $(VENV)/installed
 	{ $(BIN)/python -m pytest $(CLAIMS) -n auto --tier $(TIER) $(addprefix --budget ,$(BUDGET)) $(ARGS) $(BASELINE) --report-dir reports/latest || [ $$? -eq 1 ]; } && \
 	$(BIN)/embinit check reports/latest/verdicts.json $(BASELINE) --since $$since
 
-exploratory: CLAIMS = claims/causes claims/modern claims/starts
+exploratory: CLAIMS = studies/
 exploratory: claims
 
 # A file's tests share what one of them trained, so they stay in one process.
@@ -42,6 +42,9 @@ test: $(VENV)/installed
 
 test-nightly: $(VENV)/installed-nightly
 	EMBINIT_NIGHTLY=1 $(BIN)/python -m pytest tests/ -n 2 --dist loadfile $(ARGS)
+
+test-studies: $(VENV)/installed
+	$(BIN)/python -m pytest studies/tests -n 2 $(ARGS)
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
@@ -70,11 +73,12 @@ mutations: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[mutations]'
 	$(BIN)/python benchmarks/mutations.py
 
-$(VENV)/installed: pyproject.toml constraints.txt
+$(VENV)/installed: pyproject.toml studies/pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "embinit needs Python 3.11 or newer; name one: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-deps --editable ./studies
 	touch $@
 
 $(VENV)/installed-%: $(VENV)/installed

@@ -51,7 +51,6 @@ from embinit.claims.experiments import Experiment
 from embinit.data.batching import Buckets, in_order
 from embinit.data.preparation import PreparedData, Split, prepare
 from embinit.data.vocabulary import BOS, EOS, PAD, UNK
-from embinit.papers.kim2024.experiments import experiments
 from embinit.randomness import stream
 from embinit.runs.machine import keep_freed_memory
 from embinit.runs.plan import Cohort
@@ -62,6 +61,7 @@ from embinit.runs.training import CohortTraining
 from embinit.specs import Cut
 from embinit.tables import positions
 from embinit.tables.inits import INITS
+from embinit_papers.kim2024.experiments import experiments
 
 SEEDS = 3
 

@@ -1,4 +1,4 @@
-"""Results: the pages of ``docs/`` that are written from the blessed ``reports/reference/``.
+"""Results: the pages that are written from the blessed references, the papers' and the studies'.
 
 Figures in prose grow old with each blessing. These pages have all of them, each read from its
 tier's ``verdicts.json``, and a test fails where a committed page is not that of its reference.
@@ -13,15 +13,32 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from embinit.errors import InputError
 from embinit.report.baseline import read
 
 ROOT = Path(__file__).parents[1]
-REFERENCE = ROOT / "reports/reference"
-PAGES = {"micro": ROOT / "docs/results.md", "sample": ROOT / "docs/results-sample.md"}
+PAGES = {"micro": "results.md", "sample": "results-sample.md"}
 """The page of each tier that has a reference."""
+
+
+class Home(NamedTuple):
+    """Whose results they are.
+
+    Attributes:
+        reference: The folder of the references, one a tier.
+        pages: The folder of the pages.
+        docs: The way from a page to ``docs/``.
+    """
+
+    reference: str
+    pages: str
+    docs: str
+
+
+PAPERS = Home("reports/reference", "docs", "")
+STUDIES = Home("studies/reference", "studies", "../docs/")
 COLUMNS = ("SUPPORTED", "REFUTED", "NO EFFECT", "UNDECIDED", "NOT RUN")
 """The verdicts in the order in which they are counted."""
 SIGNS = {"<=": "≤", ">=": "≥", "~": "≈"}
@@ -31,11 +48,11 @@ Document = Mapping[str, Any]
 
 HEAD = """# Results on `{tier}`
 
-Every figure of this page is read from `reports/reference/{tier}/verdicts.json`, the blessed report.
+Every figure of this page is read from `{reference}/{tier}/verdicts.json`, the blessed report.
 `make results` writes the page, and a test fails if it is not that of the committed reference.
 {beside}
-[Verdicts](verdicts.md) says what each verdict means, and [Statistics](statistics.md) how it is
-reached.
+[Verdicts]({docs}verdicts.md) says what each verdict means, and [Statistics]({docs}statistics.md)
+how it is reached.
 
 A difference is the mean over seeds of the left side minus the right side. Its interval is two-sided
 at the level that the claim's share of alpha leaves, so it is wider than a 95 % interval.
@@ -44,17 +61,18 @@ BESIDE = {
     "micro": "Those on real text, cut to what a CPU can train on, are in [Results on `sample`]"
     "(results-sample.md).",
     "sample": "Its claims are those whose text and vectors were there and whose looks were taken; "
-    "[On real text](real-text.md)\nsays what they mean, and what was measured before.",
+    "[On real text]({docs}real-text.md)\nsays what they mean, and what was measured before.",
 }
 """What a tier's page says of the other."""
 
 
-def page(document: Document) -> str:
+def page(document: Document, home: Home = PAPERS) -> str:
     """The page of a verdicts document, in Markdown."""
     claims = document["claims"]
     shown = [name for name in COLUMNS if any(one["verdict"] == name for one in claims)]
     tier = document["session"]["tier"]
-    head = HEAD.format(tier=tier, beside=BESIDE[tier])
+    beside = BESIDE[tier].format(docs=home.docs)
+    head = HEAD.format(tier=tier, beside=beside, reference=home.reference, docs=home.docs)
     sections = [head, _session(document), "## Claims by family\n", _counts(claims, shown)]
     if audits := document.get("audits"):
         sections += ["## Audits of printed numbers\n", _audits(audits)]
@@ -201,11 +219,12 @@ def document_of(folder: Path) -> Document:
 
 def main() -> None:
     """Write the pages of the references that are there."""
-    for folder in sorted(REFERENCE.iterdir()):
-        document = document_of(folder)
-        path = PAGES[folder.name]
-        path.write_text(page(document), encoding="utf-8")
-        print(f"{path} has the results of {folder}")
+    for home in (PAPERS, STUDIES):
+        for folder in sorted((ROOT / home.reference).iterdir()):
+            document = document_of(folder)
+            path = ROOT / home.pages / PAGES[folder.name]
+            path.write_text(page(document, home), encoding="utf-8")
+            print(f"{path} has the results of {folder}")
 
 
 if __name__ == "__main__":

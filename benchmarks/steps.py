@@ -47,11 +47,11 @@ from embinit.models.layers import PRECISIONS, SeedDropout
 from embinit.models.losses import cross_entropy
 from embinit.models.memory import WidestBatch, estimated_bytes
 from embinit.models.transformer import ModelShape, StackedTransformer
-from embinit.papers.kim2024.experiments import experiments
-from embinit.papers.kim2024.printed import numbers
 from embinit.runs.results import device_name, versions
 from embinit.specs import ModelSpec
 from embinit.tables import positions
+from embinit_papers.kim2024.experiments import experiments
+from embinit_papers.kim2024.printed import numbers
 
 LENGTHS = {"sst2": (11, 0), "mnli": (35, 0), "multi30k": (15, 14), "iwslt2017": (25, 25)}
 """Mean words of the encoder's and the decoder's side, BOS and EOS counted."""

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from embinit.claims import Family, claim, judge
-from embinit.papers.kim2024 import table1
 from embinit.runs.session import Session
 from embinit.runs.store import Store
+from embinit_papers.kim2024 import table1
 
 OWN = Family("example/judging", {"micro": 1})
 

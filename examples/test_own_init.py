@@ -4,8 +4,8 @@ Run it by ``pytest examples/test_own_init.py``.
 """
 
 from embinit.claims import Family, Verdict, claim
-from embinit.papers.kim2024 import table1
 from embinit.tables.inits import INITS, Init, pretrained
+from embinit_papers.kim2024 import table1
 
 
 def unit_rows(vectors, special, generator):

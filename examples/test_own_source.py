@@ -10,7 +10,7 @@ import torch
 
 from embinit.claims import Family, claim
 from embinit.data.sources import SOURCES, Vectors
-from embinit.papers.kim2024 import table1
+from embinit_papers.kim2024 import table1
 
 
 @dataclass(frozen=True)

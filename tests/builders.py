@@ -21,9 +21,12 @@ from embinit.specs import (
     DataSpec,
     ExtensionSpec,
     FunctionSpec,
+    LanguageModelSpec,
     ModelSpec,
+    PositionSpec,
     Recipe,
     RunSpec,
+    TableSpec,
     TrainingSpec,
 )
 from embinit.tables.diagnostics import TableStatistics
@@ -48,12 +51,46 @@ def make_function_run() -> RunSpec:
     return dataclasses.replace(make_experiment().run("xavier", 3), model=None, training=recipe)
 
 
+def made_text(task: str, tokenizer: str, sentences: int) -> DataSpec:
+    """Text of the made language, for language models."""
+    cut = Cut(sentences, 300, 1)
+    return DataSpec(task, (tokenizer, tokenizer), cut, min_freq=1, max_length=32)
+
+
+MORE_TEXT = made_text("micro-more-text", "whitespace", 1000)
+DECODER = ModelSpec(
+    32,
+    2,
+    2,
+    64,
+    0.0,
+    attention="rotary",
+    activation="silu",
+    norm_position="pre",
+    norm="rms",
+    gated=True,
+    bias=False,
+    coupled=True,
+)
+"""A small decoder with today's parts."""
+
+
 def make_text_runs() -> tuple[RunSpec, RunSpec]:
     """A run that trains a language model, and one that extends it."""
-    from embinit.papers.extending import USUAL, experiments
-
-    run = experiments("micro")[0].run(USUAL, 3)
-    return dataclasses.replace(run, training=run.recipe(ExtensionSpec).base), run
+    first = LanguageModelSpec(batch_size=32, epochs=2, lr=5e-3)
+    cut = dataclasses.replace(MORE_TEXT.cut, train=12_000)
+    helper = dataclasses.replace(MORE_TEXT, cut=cut, vocabulary=MORE_TEXT)
+    then = dataclasses.replace(first, lr=3e-3)
+    extended = ExtensionSpec(first, MORE_TEXT, then, "noise", helper=helper)
+    run = RunSpec(
+        made_text("micro-text", "whitespace/2", 4000),
+        DECODER,
+        extended,
+        TableSpec("normal", None),
+        PositionSpec("none", "one"),
+        3,
+    )
+    return dataclasses.replace(run, training=first), run
 
 
 def make_experiment(**changes: Any) -> Experiment:

@@ -23,8 +23,8 @@ from embinit.claims.audit import (
     root,
 )
 from embinit.errors import InputError
-from embinit.papers.kim2024.printed import numbers
 from embinit.report import load_schema
+from embinit_papers.kim2024.printed import numbers
 
 
 @given(value=st.floats(-1e4, 1e4), decimals=st.integers(0, 4))

@@ -13,7 +13,7 @@ from embinit.report import load_schema, past
 from embinit.report.baseline import bless, changes, compact, read
 
 ROOT = Path(__file__).parents[1]
-REFERENCES = sorted((ROOT / "reports/reference").iterdir())
+REFERENCES = sorted([*ROOT.glob("reports/reference/*"), *ROOT.glob("studies/reference/*")])
 
 
 @pytest.fixture(scope="module", params=REFERENCES, ids=lambda path: path.name)

@@ -239,15 +239,3 @@ def test_the_largest_report_in_sight_is_under_4_mb(tmp_path):
     report = load("report")
     document, runs = report.suite(300, 20)
     assert report.written(document, runs, tmp_path).stat().st_size < 4_000_000
-
-
-def test_an_estimate_has_no_minus_zero():
-    Estimate = load("pages").Estimate
-    assert Estimate(-0.04, -0.36, 0.04).told() == "0.0 (−0.4 to 0.0)"
-
-
-def test_the_best_of_means_is_bold_and_what_is_missing_a_dash():
-    best_bold = load("pages").best_bold
-    assert best_bold([1.0, None, 2.25]) == ["1.0", "–", "**2.2**"]
-    assert best_bold([1.0, 2.25], min, 3) == ["**1.000**", "2.250"]
-    assert best_bold([None, None]) == ["–", "–"]

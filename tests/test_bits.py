@@ -18,7 +18,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embinit.papers.kim2024.experiments import experiments
 from embinit.runs import training, transfer
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult
@@ -36,6 +35,7 @@ from embinit.specs import (
     TrainingSpec,
     TransferSpec,
 )
+from embinit_papers.kim2024.experiments import experiments
 
 MODELS: dict[str, dict[str, Any]] = {
     "plain": {},

@@ -6,7 +6,7 @@ import pytest
 
 from embinit.claims.budgets import TOLERANCE, unequal
 from embinit.models.sizes import parameters_of
-from embinit.papers.chung2021 import (
+from embinit_papers.chung2021 import (
     SETTINGS,
     USUAL,
     coupled,

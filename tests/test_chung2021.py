@@ -7,7 +7,8 @@ import pytest
 from builders import make_result
 from embinit.errors import InputError
 from embinit.papers import PAPERS
-from embinit.papers.chung2021 import (
+from embinit.runs.measures import task_transfer
+from embinit_papers.chung2021 import (
     LAYER_MEASURES,
     SETTINGS,
     USUAL,
@@ -26,7 +27,6 @@ from embinit.papers.chung2021 import (
     wider,
     with_output_width,
 )
-from embinit.runs.measures import task_transfer
 
 CHUNG = PAPERS["chung2021"]
 

@@ -12,12 +12,12 @@ import pytest
 from builders import make_experiment, set_apart
 from embinit.code import UNSEEN, Code
 from embinit.data.tasks import TASKS
-from embinit.papers.kim2024.experiments import experiments
 from embinit.runs.kinds import own_code
 from embinit.runs.session import key_of
 from embinit.tables import inits
 from embinit.tables.inits import INITS, Init
 from embinit.tables.recipes import Shipped
+from embinit_papers.kim2024.experiments import experiments
 
 
 def run_spec(init="xavier"):

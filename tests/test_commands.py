@@ -214,7 +214,7 @@ def test_pruning_tells_what_it_cant_remove(tmp_path, capsys):
 def test_what_is_no_folder_and_no_paper_is_told(project):
     told = embinit_command(project, "run", "kim2042")
     assert told.returncode == 4
-    assert "kim2042 is no folder of claims here, and no paper: known are causes, " in (told.stderr)
+    assert "kim2042 is no folder of claims here, and no paper: known are " in (told.stderr)
 
 
 def test_the_command_for_claims_that_lie_elsewhere_is_told(tmp_path, monkeypatch, capsys):

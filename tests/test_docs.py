@@ -20,16 +20,19 @@ PAGES = sorted(
     (
         *DOCS.rglob("*.md"),
         *(ROOT / "examples").glob("*/README.md"),
+        *ROOT.glob("claims/embinit_papers/*/README.md"),
+        *ROOT.glob("studies/**/README.md"),
         ROOT / "README.md",
         ROOT / "CONTRIBUTING.md",
     )
 )
 FENCE = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
-SNIPPET = re.compile(r'--8<-- "(.+)"')
+SNIPPET = re.compile(r'--8<-- "([^":]+)(?::\w+)?"')
+DEFINITION = re.compile(r"^\[([^\]]+)\]: (\S+)$", flags=re.MULTILINE)
 
 RUN_BLOCKS = """
 import json, os, sys, tempfile, traceback
-import embinit.papers.kim2024, embinit.compare, embinit.runs.training, embinit.tables.inspection
+import embinit_papers.kim2024, embinit.compare, embinit.runs.training, embinit.tables.inspection
 from embinit.claims import Claim, read
 
 def run(code):
@@ -101,12 +104,27 @@ def test_every_snippet_and_every_link_leads_to_a_file():
     lost = []
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
+        links = [*re.findall(r"\]\(([^)\s]+)\)", text), *dict(DEFINITION.findall(text)).values()]
+        links = [link.partition("#")[0] for link in links]
         local = [link for link in links if link and not link.startswith(("http", "mailto"))]
         targets = [page.parent / link for link in local]
         targets += [ROOT / name for name in SNIPPET.findall(text)]
         lost += [f"{page.name}: {target}" for target in targets if not target.exists()]
     assert not lost
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "papers").iterdir()), ids=lambda page: page.stem)
+def test_a_papers_page_defines_its_links_in_both_places(page):
+    """It is read in its folder, and is a page of the site, from where other paths lead on."""
+    shown = page.read_text(encoding="utf-8")
+    [source] = SNIPPET.findall(shown)
+    text = (ROOT / source).read_text(encoding="utf-8")
+    used = set(re.findall(r"\]\[([^\]]+)\]", text))
+    here, there = dict(DEFINITION.findall(text)), dict(DEFINITION.findall(shown))
+    assert used == here.keys() == there.keys()
+    for name, link in here.items():
+        path = (ROOT / source).parent / link
+        assert path.resolve() == (page.parent / there[name]).resolve()
 
 
 def test_the_changelog_links_to_no_file():
@@ -133,7 +151,7 @@ def test_the_page_of_options_has_them_all():
 
 OF_OTHER_TOOLS = {
     *("--collect-only", "--junitxml", "--max-warnings", "--pyargs"),  # pytest
-    *("--no-deps", "--head", "--strict"),  # pip, ray start, mkdocs
+    *("--no-deps", "--editable", "--head", "--strict"),  # pip, ray start, mkdocs
 }
 
 
@@ -158,7 +176,8 @@ def test_no_page_names_an_option_or_a_command_that_is_not_there(page):
     known = {f"--{prefix}{name}" for name in OPTIONS for prefix in ("embinit-", "")}
     known |= OF_OTHER_TOOLS | {"--embinit-"}
     known |= {word for each in commands().values() for word in each._option_string_actions}
-    for script in (*(ROOT / "benchmarks").glob("*.py"), *ROOT.glob("src/embinit/**/__main__.py")):
+    scripts = ("benchmarks/*.py", "src/embinit/**/__main__.py", "studies/embinit_studies/*/*.py")
+    for script in (path for pattern in scripts for path in ROOT.glob(pattern)):
         known |= set(re.findall(r'"(--[a-z-]+)"', script.read_text(encoding="utf-8")))
     assert not set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", code)) - known
     asked = set(re.findall(r"^\s*(?:\$ )?embinit ([a-z][a-z-]*)", code, re.M))

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from embinit.errors import InputError
 from embinit.papers import PAPERS, arm_labels
-from embinit.papers.kim2024 import trained_for_times
-from embinit.papers.kim2024.experiments import experiments, probes
-from embinit.papers.kim2024.printed import numbers
 from embinit.runs.plan import FEW_ARMS, Cohort, plan
+from embinit_papers.kim2024 import trained_for_times
+from embinit_papers.kim2024.experiments import experiments, probes
+from embinit_papers.kim2024.printed import numbers
 
 TASKS = experiments("micro", ("glove", "t5"))
 INITS = ("xavier", "pretrained", "pretrained_xavier", "xavier_pretrained")

@@ -660,9 +660,11 @@ def test_a_papers_claims_name_the_extra_that_they_need(tmp_path):
     """Each fails with one line, and so does a command on tables; the audit is skipped."""
     (tmp_path / "sitecustomize.py").write_text(NO_MODELS)
     home = Path(__file__).parents[1]
-    path = os.pathsep.join([str(tmp_path), str(home / "src")])
+    path = os.pathsep.join([str(tmp_path), str(home / "src"), str(home / "claims")])
     quiet = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": path}
-    files = [home / f"claims/kim2024/test_{name}.py" for name in ("audit", "table_4")]
+    files = [
+        home / f"claims/embinit_papers/kim2024/test_{name}.py" for name in ("audit", "table_4")
+    ]
     wanted = "which isn't installed: pip install 'embinit[models]'"
     for command, status in (
         (("-m", "pytest", "-p", "embinit.pytest_plugin", "-p", "no:cacheprovider", *files), 3),

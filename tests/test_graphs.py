@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embinit.models.graphs import Replayed, own_stream
-from embinit.papers.kim2024.experiments import experiments
 from embinit.runs import training, transfer
 from embinit.runs.plan import Cohort
 from embinit.runs.stacked import graph_cache
 from embinit.runs.training import CohortTraining, _graph_key, train
 from embinit.specs import Cut
+from embinit_papers.kim2024.experiments import experiments
 from test_training import cohort
 from test_transfer import run_of
 

@@ -14,14 +14,14 @@ import embinit
 from builders import make_experiment, make_function_run, make_text_runs, set_apart
 from embinit.claims import Family, Verdict, claim, judge
 from embinit.errors import InputError
-from embinit.papers import chung2021
-from embinit.papers.kim2024.experiments import pretrainings, probes
 from embinit.runs.kinds import KINDS, Description, kind_of
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult, provenance
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.specs import EVALUATION, Recipe
+from embinit_papers import chung2021
+from embinit_papers.kim2024.experiments import pretrainings, probes
 
 ROOT = Path(embinit.__file__).parent
 

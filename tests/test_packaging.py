@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -14,9 +15,11 @@ from pathlib import Path
 import pytest
 
 import embinit
+from embinit.commands import _target
 
 ROOT = Path(__file__).parents[1]
-PAPERS = sorted(path.name for path in (ROOT / "claims").iterdir() if path.is_dir())
+HOME = ROOT / "claims/embinit_papers"
+PAPERS = sorted(path.parent.name for path in HOME.glob("*/claims.lock"))
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +39,31 @@ def wheel(tmp_path_factory):
     return directory / "unpacked"
 
 
-def test_the_wheel_has_each_papers_claims(wheel):
-    """The same files as in the checkout, as a package beside the paper."""
+def test_the_wheel_has_each_papers_folder(wheel):
+    """The same files as in the checkout, under the same import name."""
+    assert len(PAPERS) == 2
     for paper in PAPERS:
-        shipped = wheel / "embinit/papers" / paper / "claims"
-        files = (each for each in (ROOT / "claims" / paper).iterdir() if each.is_file())
+        shipped = wheel / "embinit_papers" / paper
+        files = (each for each in (HOME / paper).iterdir() if each.is_file())
         ours = {path.name: path.read_bytes() for path in files}
         assert {path.name: path.read_bytes() for path in shipped.iterdir()} == ours
-        assert {"__init__.py", "claims.lock"} <= ours.keys()
+        assert {"paper.py", "registered.json", "README.md"} <= ours.keys()
+        assert any(name.startswith("test_") for name in ours)
+
+
+def test_the_wheel_has_embinit_and_the_papers_alone(wheel):
+    """No study and no test of embinit's own is installed with it."""
+    there = {path.name for path in wheel.iterdir() if path.suffix != ".dist-info"}
+    assert there == {"embinit", "embinit_papers"}
+
+
+def test_a_papers_key_leads_to_its_folder():
+    """One place, in a wheel and in a checkout alike: where the paper's module is."""
+    for paper in PAPERS:
+        assert _target(paper) == ["--pyargs", f"embinit_papers.{paper}"]
+        assert (
+            Path(importlib.import_module(f"embinit_papers.{paper}").__file__).parent == HOME / paper
+        )
 
 
 def test_the_metadata_say_version_and_licence(wheel):
@@ -61,7 +81,7 @@ def test_the_shipped_claims_run_in_an_empty_folder(wheel, tmp_path):
 
     A paper without claims would be an error of collection, and no audit at all status 5.
     """
-    papers = [f"embinit.papers.{paper}.claims" for paper in PAPERS]
+    papers = [f"embinit_papers.{paper}" for paper in PAPERS]
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--pyargs", *papers, "-k", "test_audit"],
         cwd=tmp_path,

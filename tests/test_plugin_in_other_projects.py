@@ -20,16 +20,16 @@ import pytest
 from embinit import Session, Store, judge
 from embinit.errors import InputError
 from embinit.options import OPTIONS
-from embinit.papers.kim2024.experiments import experiments
 from embinit.report import load_schema
 from embinit.report.numbers import rerun
 from embinit.report.verdicts import add_holm, claim_entry
+from embinit_papers.kim2024.experiments import experiments
 
 CLAIMS = """
 from dataclasses import replace
 
 from embinit import Family, claim
-from embinit.papers.kim2024.experiments import experiments
+from embinit_papers.kim2024.experiments import experiments
 from embinit.specs import Cut
 
 MINE = Family("mine/finding", {"micro": 3})
@@ -84,7 +84,7 @@ PAPERS.register("mine", Paper("mine", "Me (2026)", "Me 2026", {"nano": Tier("nan
 
 OF_TWO_PAPERS = """
 from test_mine import MINE, claim, small
-from embinit.papers.kim2024 import table1
+from embinit_papers.kim2024 import table1
 
 
 def on_micro(tier):
@@ -413,7 +413,7 @@ def test_broken(experiment):
 """
 BUDGET = """
 
-from embinit.papers import chung2021
+from embinit_papers import chung2021
 
 
 def open_vocabulary(tier):

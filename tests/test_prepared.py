@@ -17,11 +17,11 @@ from embinit.data import preparation
 from embinit.data.cache import INDEX, CachedSource, Writer, open_directory, vectors_key
 from embinit.data.tasks import TASKS
 from embinit.errors import InputError
-from embinit.papers.kim2024.experiments import experiments
 from embinit.runs.plan import Cohort
 from embinit.runs.store import run_key
 from embinit.runs.training import train
 from embinit.tables import start
+from embinit_papers.kim2024.experiments import experiments
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,6 @@ from embinit.data.microcosm import synonym_groups, unlabelled
 from embinit.data.sources.base import SOURCES
 from embinit.data.tasks.base import TASKS
 from embinit.errors import InputError
-from embinit.papers.kim2024.experiments import pretrainings
 from embinit.runs.table_pretraining import Corpus, TrainedTable, load_table, save_table
 from embinit.runs.table_pretraining.encoder import relative_buckets
 from embinit.runs.table_pretraining.glove import (
@@ -70,6 +69,7 @@ from embinit.runs.table_pretraining.two_way_language_model import (
 )
 from embinit.specs import Cut
 from embinit.tables.diagnostics import neighbour_purity
+from embinit_papers.kim2024.experiments import pretrainings
 
 SOURCE_NAMES = (
     "micro-glove",

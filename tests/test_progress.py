@@ -30,7 +30,7 @@ CLAIMS = """
 from dataclasses import replace
 
 from embinit.claims.definitions import Family, claim
-from embinit.papers.kim2024 import TRANSLATION, table1
+from embinit_papers.kim2024 import TRANSLATION, table1
 
 def once(tier):
     own = table1("glove", tasks=TRANSLATION)(tier)

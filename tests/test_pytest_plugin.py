@@ -13,7 +13,6 @@ from embinit import cli
 from embinit.claims.looks import Look, schedule
 from embinit.claims.next_looks import NextLook
 from embinit.claims.paired_tests import Spread, smallest_effect
-from embinit.papers.kim2024.experiments import experiments
 from embinit.pytest_plugin import session as session_of_claims
 from embinit.report import load_schema
 from embinit.report.past import DamagedHistoryWarning
@@ -21,6 +20,7 @@ from embinit.runs import progress, session
 from embinit.runs.functions import TRAININGS
 from embinit.runs.results import RunResult
 from embinit.specs import FunctionSpec
+from embinit_papers.kim2024.experiments import experiments
 
 MARGIN = f"{experiments('micro')[0].margin:g}"
 
@@ -29,7 +29,7 @@ from dataclasses import replace
 
 from embinit.claims.definitions import Family, claim
 from embinit.claims.paired_tests import Verdict
-from embinit.papers.kim2024 import TRANSLATION, table1
+from embinit_papers.kim2024 import TRANSLATION, table1
 
 MINE = Family("mine/finding", {"micro": 5})
 
@@ -241,7 +241,7 @@ def test_a_claim_without_an_experiment_on_the_tier_is_left_out(suite):
     path.write_text(
         CLAIMS.replace(
             "from embinit.claims.definitions",
-            "from embinit.papers.kim2024 import only_on\nfrom embinit.claims.definitions",
+            "from embinit_papers.kim2024 import only_on\nfrom embinit.claims.definitions",
         ).replace(
             "experiments=once,", 'experiments=only_on(once, "paper") if name == "open" else once,'
         )
@@ -697,7 +697,7 @@ def test_bad_options_end_the_session_before_it_starts(suite, arguments, message)
 
 PROBE = """
 from embinit.claims.definitions import Family, claim
-from embinit.papers.kim2024 import scaled, table4
+from embinit_papers.kim2024 import scaled, table4
 
 MINE = Family("mine/table", {"sample": 1})
 
@@ -780,7 +780,7 @@ def test_a_damaged_history_costs_no_report_where_warnings_are_errors(suite):
 BUDGETS = """
 from embinit.claims.definitions import Family, claim
 from embinit.claims.paired_tests import Verdict
-from embinit.papers.chung2021 import USUAL, coupled, once, reinvested
+from embinit_papers.chung2021 import USUAL, coupled, once, reinvested
 
 MINE = Family("mine/sizes", {"micro": 1})
 

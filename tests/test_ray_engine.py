@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from embinit.errors import InputError
-from embinit.papers.kim2024.experiments import experiments
 from embinit.runs import ray_engine
 from embinit.runs.plan import Cohort
 from embinit.runs.ray_engine import RaySession, connect, disconnect, work
 from embinit.runs.store import Store
 from embinit.specs import Cut, RunSpec
+from embinit_papers.kim2024.experiments import experiments
 
 pytestmark = pytest.mark.nightly
 
@@ -32,7 +32,8 @@ from dataclasses import replace
 import embinit.runs.plan
 from embinit.claims.definitions import Family, claim
 from embinit.specs import Cut
-from embinit.papers.kim2024.experiments import experiments
+from embinit_papers.kim2024.experiments import experiments
+
 MINE = Family("mine/finding", {"micro": 2})
 embinit.runs.plan.FEW_ARMS = 0  # a cohort for each seed, so that every node gets one
 

@@ -21,11 +21,11 @@ from builders import (
 )
 from embinit.data.sources import Coverage
 from embinit.errors import InputError
-from embinit.papers import chung2021
-from embinit.papers.kim2024.experiments import pretrainings, probes
 from embinit.runs.kinds import KINDS
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
+from embinit_papers import chung2021
+from embinit_papers.kim2024.experiments import pretrainings, probes
 
 RUNS = {
     run.kind: run

@@ -28,9 +28,7 @@ from embinit.data.sources import Coverage
 from embinit.errors import InputError
 from embinit.models.attention import ATTENTION
 from embinit.models.layers import ACTIVATIONS, NORM_POSITIONS, NORMS
-from embinit.papers import PAPERS, Paper, Tier, chung2021
-from embinit.papers.kim2024.experiments import experiments, pretrainings, probes
-from embinit.papers.kim2024.mechanism import figures
+from embinit.papers import PAPERS, Paper, Tier
 from embinit.report import baseline, load_schema, past, render, write_report
 from embinit.report.arms import SAID, Run, gather, learning_curves
 from embinit.report.charts import Axis, forest, histograms
@@ -52,6 +50,9 @@ from embinit.runs.measures import MEASURES, at_epoch, over_epochs
 from embinit.runs.results import RunResult
 from embinit.specs import FunctionSpec, ModelSpec, Recipe, RunSpec
 from embinit.tables.diagnostics import TableStatistics
+from embinit_papers import chung2021
+from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
+from embinit_papers.kim2024.mechanism import figures
 
 HOSTILE = (
     """</style></script><script>alert(1)</script><img src=x onerror="a">&amp;'"{{7*7}}{% x %}"""
@@ -156,6 +157,9 @@ def make_comparison(seeds: int = 5, **fields: Any) -> dict[str, Any]:
     } | fields
 
 
+FINDING_1 = "claims/embinit_papers/kim2024/test_finding_1.py"
+
+
 def make_small(**fields: Any) -> dict[str, Any]:
     """A difference that is smaller than the margin on both sides."""
     small = {"verdict": "NO EFFECT", "difference": 0.25, "interval": [-0.5, 1.0], "margin": 2.0}
@@ -167,7 +171,7 @@ def make_claim(name: str, verdict: str = "SUPPORTED", **fields: Any) -> dict[str
     comparisons = [] if verdict == "NOT RUN" else [make_comparison(verdict=verdict)]
     return {
         "id": f"kim2024/finding-1/{name}[glove-micro-translation]",
-        "nodeid": f"claims/kim2024/test_finding_1.py::test_{name}[glove-micro-translation]",
+        "nodeid": f"{FINDING_1}::test_{name}[glove-micro-translation]",
         "verdict": verdict,
         "control": False,
         "expects": None,
@@ -474,7 +478,7 @@ def test_headline_counts_claims_and_controls_apart() -> None:
     )
     assert "a control misbehaved" not in text
     assert "about 14" in text
-    assert 'pytest "claims/kim2024/test_finding_1.py::test_open[glove-micro-translation]"' in text
+    assert f'pytest "{FINDING_1}::test_open[glove-micro-translation]"' in text
     # Once where the report leads, once where the claims are listed.
     assert text.count("Multi30k is missing: name a data directory.") == 2
 

@@ -22,24 +22,29 @@ def results():
         return importlib.import_module("results")
 
 
+@pytest.fixture(scope="module", params=["PAPERS", "STUDIES"])
+def home(results, request):
+    return getattr(results, request.param)
+
+
 @pytest.fixture(scope="module", params=["micro", "sample"])
-def document(results, request):
-    return read(results.REFERENCE / request.param / "verdicts.json")
+def document(home, request):
+    return read(ROOT / home.reference / request.param / "verdicts.json")
 
 
-def test_the_committed_page_is_that_of_the_committed_reference(results, document):
+def test_the_committed_page_is_that_of_the_committed_reference(results, home, document):
     """No figure of it was copied by hand; ``make results`` writes it anew."""
-    kept = results.PAGES[document["session"]["tier"]]
-    assert kept.read_text(encoding="utf-8") == results.page(document), "run make results"
+    kept = ROOT / home.pages / results.PAGES[document["session"]["tier"]]
+    assert kept.read_text(encoding="utf-8") == results.page(document, home), "run make results"
 
 
-def test_every_reference_has_a_page(results, tmp_path):
+def test_every_reference_has_a_page(results, home, tmp_path):
     """A tier that is blessed is told; one in another tier's folder is refused."""
-    folders = sorted(results.REFERENCE.iterdir())
+    folders = sorted((ROOT / home.reference).iterdir())
     assert {folder.name for folder in folders} == set(results.PAGES)
     for folder in folders:
         assert results.document_of(folder)["session"]["tier"] == folder.name
-    (tmp_path / "sample").symlink_to(results.REFERENCE / "micro")
+    (tmp_path / "sample").symlink_to(ROOT / home.reference / "micro")
     with pytest.raises(InputError, match="has verdicts of tier micro; bless them with TIER=micro"):
         results.document_of(tmp_path / "sample")
 

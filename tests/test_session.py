@@ -18,20 +18,20 @@ import pytest
 from builders import set_apart
 from embinit.data.sources import SOURCES
 from embinit.errors import InputError
-from embinit.papers.kim2024.experiments import experiments, pretrainings, probes
 from embinit.runs import session as sessions
 from embinit.runs.plan import plan
 from embinit.runs.session import Session
 from embinit.runs.store import DamagedRecordWarning, Store
 from embinit.specs import Cut, RunSpec
 from embinit.tables import start
+from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
 
 CLAIMS = """
 from dataclasses import replace
 
 from embinit.claims.definitions import Family, claim
 from embinit.specs import Cut
-from embinit.papers.kim2024.experiments import experiments
+from embinit_papers.kim2024.experiments import experiments
 
 MINE = Family("mine/finding", {"micro": 4})
 

@@ -20,9 +20,9 @@ from builders import (
     with_part,
 )
 from embinit import specs
-from embinit.papers import chung2021
-from embinit.papers.kim2024.experiments import experiments, pretrainings, probes
 from embinit.specs import DataSpec, Recipe, RunSpec, TrainingSpec, canonical
+from embinit_papers import chung2021
+from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
 
 CLASSES = [
     one

@@ -12,11 +12,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import DECODER, MORE_TEXT
 from embinit.data.preparation import prepare
 from embinit.models.causal_language_model import CausalTransformer
 from embinit.models.starting import Start
 from embinit.models.stream import embedding_shares
-from embinit.papers.extending import SETTINGS
 from embinit.runs.language_model import train
 from embinit.runs.language_model.training import (
     SPIKE_WINDOW,
@@ -26,15 +26,13 @@ from embinit.runs.language_model.training import (
 from embinit.runs.plan import Cohort
 from embinit.specs import Cut, LanguageModelSpec, PositionSpec, RunSpec, TableSpec
 
-SETTING = SETTINGS["micro"]
-
 
 def runs(*sigmas: float, mechanism: bool = True, **model) -> tuple[RunSpec, ...]:
     """Small decoders whose tables are of these widths."""
     return tuple(
         RunSpec(
-            replace(SETTING.words, cut=Cut(48, 20, 1)),
-            replace(SETTING.model, coupled=False, **model),
+            replace(MORE_TEXT, cut=Cut(48, 20, 1)),
+            replace(DECODER, coupled=False, **model),
             LanguageModelSpec(batch_size=16, epochs=1, lr=3e-3, mechanism=mechanism),
             TableSpec("normal", None, sigma=sigma),
             PositionSpec("none", "one"),

@@ -16,10 +16,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders import DECODER, MORE_TEXT
 from embinit.errors import InputError
 from embinit.models import layers
 from embinit.models.starting import Start, position_table
-from embinit.papers.kim2024.experiments import experiments
 from embinit.runs import training
 from embinit.runs.language_model.training import LanguageModelTraining
 from embinit.runs.plan import Cohort, plan
@@ -27,6 +27,7 @@ from embinit.runs.training import CohortTraining
 from embinit.specs import Cut, LanguageModelSpec, PositionSpec, RunSpec, TableSpec
 from embinit.tables.positions import multiplier, sinusoidal
 from embinit.tables.start import check
+from embinit_papers.kim2024.experiments import experiments
 
 REPAIRS = ("scale", "ratio", "step")
 SIGMA = 0.05
@@ -178,12 +179,9 @@ def curves_alone(run: RunSpec):
 
 def language_models(*rates: float) -> list[RunSpec]:
     """Runs whose learning rate changes from step to step."""
-    from embinit.papers.extending import SETTINGS
-
-    setting = SETTINGS["micro"]
     recipe = LanguageModelSpec(batch_size=16, epochs=1, lr=3e-3, warm_up=0.3)
-    data = replace(setting.words, cut=Cut(64, 20, 1))
-    model = replace(setting.model, coupled=False)
+    data = replace(MORE_TEXT, cut=Cut(64, 20, 1))
+    model = replace(DECODER, coupled=False)
     return [
         RunSpec(
             data,

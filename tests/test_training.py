@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
 from embinit.models import starting
-from embinit.papers.kim2024.experiments import experiments
 from embinit.runs import training
 from embinit.runs.kinds import kind_of
 from embinit.runs.optimizers import OPTIMIZERS
@@ -24,6 +23,7 @@ from embinit.runs.store import Store
 from embinit.runs.training import CohortTraining, train
 from embinit.specs import Cut, RunSpec
 from embinit.tables.inits import INITS
+from embinit_papers.kim2024.experiments import experiments
 
 
 def small(role: str, epochs: int = 2):

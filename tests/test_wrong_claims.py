@@ -105,7 +105,7 @@ def test_what_is_no_plain_conjunction_is_refused_with_its_line(judged, body, sai
 def test_a_misspelt_measure_of_embinits_own_is_told_before_anything_trains(judged, pytester):
     """With the measures that there are; the claim's models are never trained."""
     text = CLAIMS + (
-        "\n\nfrom embinit.papers.kim2024.experiments import experiments\n\n\n"
+        "\n\nfrom embinit_papers.kim2024.experiments import experiments\n\n\n"
         "def sentiment(tier):\n    return experiments(tier, ('glove',), ('sentiment',))\n\n\n"
         "@claim('mine/f/other', says='s', family=MINE, experiments=sentiment)\n"
         "def test_other(experiment):\n"
@@ -572,7 +572,7 @@ OWN_INIT = """
 from dataclasses import replace
 
 from embinit import Family, claim
-from embinit.papers.kim2024 import table1
+from embinit_papers.kim2024 import table1
 from embinit.specs import Cut
 from embinit.tables.inits import INITS, Init, pretrained
 

@@ -171,28 +171,20 @@ def _target(target: str, command: str) -> list[str]:
         return [target]
     from embinit.papers import PAPERS
 
-    if re.fullmatch(r"\w+", target):
-        shipped = f"embinit.papers.{target}.claims"
-        with contextlib.suppress(ModuleNotFoundError):
-            if importlib.util.find_spec(shipped) is not None:
-                return ["--pyargs", shipped]
-        beside = Path(__file__).parents[2] / "claims" / target
-        if beside.is_dir():
-            return [str(beside)]
-    if (module := PAPERS.module(target)) is not None:
-        if (where := _claims_beside(module, target)) is not None:
-            return where
+    if (module := PAPERS.module(target)) is None:
+        if target == TARGET and (near := _folders_near()):
+            commands = " or ".join(f"embinit {command} {shlex.quote(each)}" for each in near)
+            raise InputError(f"no folder {target} is here; run {commands}")
         raise InputError(
-            f"{target} is a paper of {module}, which ships no claims; put them into the package "
-            f"{module}.claims, or name their folder"
+            f"{target} is no folder of claims here, and no paper: known are {', '.join(PAPERS)}; "
+            "embinit new DIR makes a folder of claims"
         )
-    if target == TARGET and (near := _folders_near()):
-        commands = " or ".join(f"embinit {command} {shlex.quote(each)}" for each in near)
-        raise InputError(f"no folder {target} is here; run {commands}")
-    raise InputError(
-        f"{target} is no folder of claims here, and no paper: known are {', '.join(PAPERS)}; "
-        "embinit new DIR makes a folder of claims"
-    )
+    if (package := _claims_beside(module)) is None:
+        raise InputError(
+            f"{target} is a paper of {module}, which ships no claims; put them into the same "
+            "package, or name their folder"
+        )
+    return ["--pyargs", package]
 
 
 def _folders_near() -> list[str]:
@@ -203,15 +195,11 @@ def _folders_near() -> list[str]:
     return [str(each) for each in folders if any(each.rglob("test_*.py"))][:3]
 
 
-def _claims_beside(module: str, key: str) -> list[str] | None:
-    """The claims of a paper of another package, as pytest takes them; None where there are none.
-
-    They are in the package ``claims`` beside the paper's module or in it, or, where the package is
-    installed from its checkout, in the folder ``claims`` of the project. No module is loaded.
+def _claims_beside(module: str) -> str | None:
+    """The package that a paper's module is in, or is; None without claims there.
 
     Args:
-        module: The module that has the paper.
-        key: The paper's key.
+        module: The module's name. It is not loaded.
     """
     top, *below = module.split(".")
     try:
@@ -220,21 +208,10 @@ def _claims_beside(module: str, key: str) -> list[str] | None:
         return None
     if spec is None or not spec.submodule_search_locations:
         return None
-    folder = Path(next(iter(spec.submodule_search_locations)))
-    for depth in range(len(below), -1, -1):
-        claims = folder.joinpath(*below[:depth], "claims")
-        if _has_tests(claims):
-            name = ".".join([top, *below[:depth], "claims"])
-            return ["--pyargs", name] if (claims / "__init__.py").exists() else [str(claims)]
-    for root in folder.parents[:2]:
-        for claims in (root / "claims" / key, root / "claims"):
-            if (root / "pyproject.toml").is_file() and _has_tests(claims):
-                return [str(claims)]
-    return None
-
-
-def _has_tests(folder: Path) -> bool:
-    return any(folder.glob("test_*.py"))
+    folder = Path(next(iter(spec.submodule_search_locations))).joinpath(*below)
+    if below and not folder.is_dir():
+        folder, below = folder.parent, below[:-1]
+    return ".".join([top, *below]) if any(folder.rglob("test_*.py")) else None
 
 
 def _add_list(commands: Any) -> None:

@@ -1,1 +1,0 @@
-"""Claims on why wide tables cost; exploratory, of embinit."""

@@ -1,0 +1,468 @@
+"""Chung et al. (2021), *Rethinking embedding coupling in pre-trained language models*.
+
+ICLR 2021, arXiv 2010.12821. The experiments of each tier, the settings that its claims compare,
+and the families that they belong to, with their sizes: a claim's share of alpha stands here before
+anything is trained.
+
+An experiment is a task that a pre-trained encoder is fine-tuned on. Its usual arm is decoupled:
+input and output table are two, each as wide as the model. All of a tier's experiments share their
+runs, since one pre-training is fine-tuned on every task.
+
+- ``micro``: 7,500 texts of two related made languages, models 64 wide with 2 layers;
+  fine-tuned on the made opinion and inference tasks in one language, tested in the other.
+- ``paper``: English and German Wikipedia through ``datasets``, BERT-base's sizes, fine-tuned on
+  XNLI's English and tested on its German, and on SST-2; for a GPU.
+
+There is no ``sample``: what a CPU can pre-train on real text teaches nothing that fine-tuning,
+probes or retrieval show (``docs/real-text.md``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import resources
+from typing import Any, cast
+
+from embinit.claims.comparisons import Comparison, Quantity, trend
+from embinit.claims.definitions import Family
+from embinit.claims.experiments import Experiment
+from embinit.claims.registration import Registration
+from embinit.errors import InputError
+from embinit.models import sizes
+from embinit.papers import Printed
+from embinit.runs.measures import MEASURES, Measure, task_accuracy, task_transfer
+from embinit.specs import (
+    Cut,
+    DataSpec,
+    DownstreamSpec,
+    ModelSpec,
+    PositionSpec,
+    PretrainingSpec,
+    TrainingSpec,
+    TransferSpec,
+)
+
+USUAL = "normal"
+"""The init of every arm that is not about inits: BERT's and RemBERT's."""
+
+REGISTERED = Registration(resources.files("embinit_papers.chung2021") / "registered.json")
+"""What was measured for the claims beforehand, on seeds that none of them uses."""
+
+DECOUPLING = Family(
+    "chung2021/decoupling",
+    {"micro": 6, "paper": 5},
+    says="Decoupling: two tables are no worse than one, and better in a wider model",
+    registration=REGISTERED,
+)
+REINVESTMENT = Family(
+    "chung2021/reinvestment",
+    {"micro": 4, "paper": 3},
+    says="Reinvestment: a narrow input table and more layers beat the coupled model",
+    registration=REGISTERED,
+)
+OUTPUT_WIDTH = Family(
+    "chung2021/output-width",
+    {"micro": 6, "paper": 5},
+    says="Output width: a wider output table helps, though it is thrown away",
+    registration=REGISTERED,
+)
+GENERALITY = Family(
+    "chung2021/generality",
+    {"micro": 4, "paper": 4},
+    says="Generality: a wider output table keeps the last layers general",
+    registration=REGISTERED,
+)
+INITS = Family(
+    "chung2021/inits",
+    {"micro": 8, "paper": 8},
+    says="Inits under pre-training: does the first paper's finding 1 hold for the input table?",
+    registration=REGISTERED,
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task of a tier that the encoder is fine-tuned on.
+
+    Attributes:
+        role: What the task stands for (``sentiment``, ``inference``).
+        data: The data set's name.
+        train: How many training examples are kept; None keeps all.
+        training: How the encoder is fine-tuned.
+        margin: The margin of its accuracy, in percent.
+        transfer_margin: The margin of its accuracy in the other language, in percent; None for a
+            task that has no test there.
+        times: How often each encoder is fine-tuned. Margins are those of one fine-tuning: more
+            of them make a mean more exact, and a difference no more important.
+    """
+
+    role: str
+    data: str
+    train: int | None
+    training: TrainingSpec
+    margin: float
+    transfer_margin: float | None = None
+    times: int = 1
+
+    @property
+    def transfers(self) -> bool:
+        """Whether the task has a test in the other language."""
+        return self.transfer_margin is not None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A tier's setting.
+
+    Attributes:
+        text: The text that is pre-trained on.
+        tokenizer: The tokenizer of the text and of the tasks.
+        model: The usual arm's model.
+        pretraining: How it is pre-trained.
+        tasks: The tasks that it is fine-tuned on.
+        probes: The tasks of the linear probes: each one's name and number of training examples.
+        widths: The table widths that trends run over; the model's own is one of them.
+        narrow: The input width whose savings are reinvested in layers.
+        source: The name of the source.
+        source_label: The source's name for people.
+        source_width: The width of the source's vectors.
+        seeds: How many replicates an arm has at the first look.
+        most_seeds: How many it has at the last; None means that there is no other.
+        layer_margins: The margins of what is measured before fine-tuning, by measure, in percent;
+            without one a difference can't have NO EFFECT.
+        says: What its data and its tables are, for people.
+    """
+
+    text: DataSpec
+    tokenizer: str
+    model: ModelSpec
+    pretraining: PretrainingSpec
+    tasks: tuple[Task, ...]
+    probes: tuple[tuple[str, int | None], ...]
+    widths: tuple[int, ...]
+    narrow: int
+    source: str
+    source_label: str
+    source_width: int
+    seeds: int = 3
+    most_seeds: int | None = None
+    layer_margins: Mapping[str, float] = field(default_factory=dict)
+    says: str = ""
+
+
+_PAPER_TUNING = TrainingSpec(32, 3, 2e-5, precision="bfloat16")
+
+SETTINGS = {
+    "micro": Setting(
+        text=DataSpec(
+            "micro-two-languages",
+            ("whitespace", "whitespace"),
+            Cut(train=7_500),
+            min_freq=1,
+            max_length=32,
+            most_words=700,
+        ),
+        tokenizer="whitespace",
+        model=ModelSpec(64, 2, 2, 128, 0.0, norm_after_sum=True, activation="gelu"),
+        # docs/regime.md says how these were chosen.
+        pretraining=PretrainingSpec(batch_size=24, epochs=2, lr=2e-3, share=0.3),
+        tasks=(
+            Task(
+                "sentiment",
+                "micro-sentiment-across",
+                1000,
+                TrainingSpec(16, 3, 1e-3),
+                margin=3.5,
+                transfer_margin=7.5,
+                times=4,
+            ),
+            Task(
+                "inference",
+                "micro-inference-across",
+                400,
+                TrainingSpec(16, 6, 1e-3, schedule="linear"),
+                margin=5.5,
+                transfer_margin=8.5,
+                times=4,
+            ),
+        ),
+        probes=(("micro-sentiment-across", 800), ("micro-verb", None)),
+        widths=(8, 32, 64, 256),
+        narrow=16,
+        source="micro-glove",
+        source_label="GloVe",
+        source_width=64,
+        most_seeds=20,
+        layer_margins={
+            "probe_last": 5.5,
+            "probe_drop": 6.0,
+            "retrieval_last": 8.5,
+            "retrieval_drop": 8.5,
+        },
+        says="7,500 texts of two related languages that code makes from a seed, and small "
+        "models, fine-tuned on made tasks in one language and tested in the other.",
+    ),
+    "paper": Setting(
+        text=DataSpec(
+            "wikipedia-en-de",
+            ("hf:mt5", "hf:mt5"),
+            Cut(train=2_000_000, validation=800, test=1000),
+            max_length=127,
+            most_words=100_000,
+        ),
+        tokenizer="hf:mt5",
+        model=ModelSpec(768, 12, 12, 3072, 0.1, norm_after_sum=True, activation="gelu"),
+        pretraining=PretrainingSpec(batch_size=256, epochs=4, lr=2e-4, precision="bfloat16"),
+        tasks=(
+            Task("sentiment", "sst2", None, _PAPER_TUNING, 2.0),
+            Task("inference", "xnli", None, _PAPER_TUNING, 2.0, 2.0),
+        ),
+        probes=(("sst2", 20_000), ("xnli", 20_000)),
+        widths=(128, 384, 768, 3072),
+        narrow=128,
+        source="mt5",
+        source_label="mT5",
+        source_width=768,
+        says="English and German Wikipedia and models of BERT-base's size, fine-tuned on XNLI's "
+        "English and on SST-2.",
+    ),
+}
+
+
+@cache
+def experiments(tier: str) -> tuple[Experiment, ...]:
+    """The tier's experiments, one for each task that the encoder is fine-tuned on.
+
+    Raises:
+        KeyError: The paper has no such tier.
+    """
+    setting = SETTINGS[tier]
+
+    def labelled(name: str, train: int | None) -> DataSpec:
+        return DataSpec(
+            name,
+            (setting.tokenizer,),
+            Cut(train=train),
+            min_freq=setting.text.min_freq,
+            max_length=setting.text.max_length,
+            vocabulary=setting.text,
+        )
+
+    transfer = TransferSpec(
+        setting.pretraining,
+        tuple(
+            DownstreamSpec(task.role, labelled(task.data, task.train), task.training, task.times)
+            for task in setting.tasks
+        ),
+        tuple(labelled(*probe) for probe in setting.probes),
+    )
+    return tuple(
+        Experiment(
+            name=f"{setting.text.task}-{task.role}",
+            tier=tier,
+            role=task.role,
+            source=setting.source,
+            source_label=setting.source_label,
+            data=setting.text,
+            model=setting.model,
+            training=transfer,
+            metric=task_accuracy(task.role),
+            seeds=setting.seeds,
+            most_seeds=setting.most_seeds,
+            margin=task.margin,
+            positions=PositionSpec("learned", "one"),
+            baseline=USUAL,
+        )
+        for task in setting.tasks
+    )
+
+
+LAYER_MEASURES = ("probe_last", "probe_drop", "retrieval_last", "retrieval_drop")
+"""What is measured of the layers of an encoder before fine-tuning, and claimed."""
+
+
+def metrics(tier: str) -> list[Measure]:
+    """All scores that have a margin on the tier, the first experiment's first."""
+    scores = [experiment.metric for experiment in experiments(tier)]
+    scores += [task_transfer(experiment.role) for experiment in transferring(tier)]
+    return scores + [MEASURES[name] for name in LAYER_MEASURES]
+
+
+def transferring(tier: str) -> list[Experiment]:
+    """The experiments whose task has a test in the other language."""
+    able = {task.role for task in SETTINGS[tier].tasks if task.transfers}
+    return [experiment for experiment in experiments(tier) if experiment.role in able]
+
+
+def from_vectors(tier: str) -> list[Experiment]:
+    """The experiments with an input table as wide as the source's vectors."""
+    width = SETTINGS[tier].source_width
+    return [
+        experiment.with_model(input_width=_or_own(experiment, width))
+        for experiment in experiments(tier)
+    ]
+
+
+def once_from_vectors(tier: str) -> list[Experiment]:
+    """One experiment with an input table as wide as the source's vectors."""
+    return from_vectors(tier)[:1]
+
+
+def once(tier: str) -> list[Experiment]:
+    """One experiment, for claims on the encoder before fine-tuning: all experiments share it."""
+    return list(experiments(tier)[:1])
+
+
+Measured = Callable[[Experiment], Quantity]
+"""Reads a quantity off a setting's usual arm."""
+
+
+def accuracy(arms: Experiment) -> Quantity:
+    """The usual arm's accuracy on the task that it was fine-tuned on, in percent."""
+    return arms[USUAL]
+
+
+def transfer(arms: Experiment) -> Quantity:
+    """The usual arm's accuracy in the other language, in percent, with a margin of its own.
+
+    The arm was fine-tuned in the first language alone.
+
+    Raises:
+        InputError: The task has no test in the other language.
+    """
+    role = arms.role
+    [task] = [task for task in _setting_of(arms).tasks if task.role == role]
+    if task.transfer_margin is None:
+        raise InputError(f"{task.data} has no test in the other language")
+    return (
+        arms[USUAL].measured_by(task_transfer(role), keep_margin=True).within(task.transfer_margin)
+    )
+
+
+def before_fine_tuning(measure: str) -> Measured:
+    """A function that reads a measure of the encoder off the usual arm, with the tier's margin.
+
+    Args:
+        measure: Its name, such as ``probe_drop``, ``retrieval_last`` or ``masked_loss``.
+    """
+    return lambda arms: (
+        arms[USUAL].measured_by(measure).within(_setting_of(arms).layer_margins.get(measure, 0.0))
+    )
+
+
+masked_loss = before_fine_tuning("masked_loss")
+"""The usual arm's loss on masked words, in nats a word."""
+
+
+def _setting_of(arms: Experiment) -> Setting:
+    return SETTINGS[arms.tier]
+
+
+def coupled(arms: Experiment) -> Experiment:
+    """The same arms with one table for input and output."""
+    return arms.with_model("coupled", coupled=True)
+
+
+def wider(arms: Experiment) -> Experiment:
+    """The same arms in a model twice as wide: tables, heads and feed-forward are doubled too."""
+    model = _model(arms)
+    return arms.with_model(
+        "twice as wide",
+        dim=2 * model.dim,
+        heads=2 * model.heads,
+        feed_forward=2 * model.feed_forward,
+    )
+
+
+def reinvested(arms: Experiment, too_many: int = 0) -> Experiment:
+    """The same arms with a narrow input table, and with more layers for what it saves.
+
+    Args:
+        arms: The experiment.
+        too_many: How many layers are added beyond the budget, for the control that must be caught.
+    """
+    setting, data = _setting_of(arms), arms.data
+    assert data.most_words is not None
+    words, length = data.most_words, data.max_length + 1
+    model = sizes.reinvested(_model(arms), words, length, setting.narrow)
+    says = f"E_in {setting.narrow}, reinvested" + (" and one layer more" if too_many else "")
+    return arms.changed(says, model=replace(model, layers=model.layers + too_many))
+
+
+def with_output_width(arms: Experiment, width: int) -> Experiment:
+    """The same arms with an output table ``width`` wide."""
+    return arms.with_model(f"E_out {width}", output_width=_or_own(arms, width))
+
+
+def with_input_width(arms: Experiment, width: int) -> Experiment:
+    """The same arms with an input table ``width`` wide."""
+    return arms.with_model(f"E_in {width}", input_width=_or_own(arms, width))
+
+
+def _or_own(experiment: Experiment, width: int) -> int | None:
+    """``width``, or None for the model's own, so that the usual arm is the same run everywhere."""
+    return None if width == _model(experiment).dim else width
+
+
+def _model(experiment: Experiment) -> ModelSpec:
+    assert experiment.model is not None
+    return experiment.model
+
+
+def pretrained_for(arms: Experiment, epochs: int) -> Experiment:
+    """The same arms pre-trained for another number of epochs."""
+    says = f"{epochs} epoch{'' if epochs == 1 else 's'} of pre-training"
+    pretraining = replace(cast(TransferSpec, arms.training).pretraining, epochs=epochs)
+    return arms.with_training(says, pretraining=pretraining)
+
+
+def over_output_widths(arms: Experiment, of: Measured = accuracy) -> Quantity:
+    """The trend of a quantity over E_out, the width of the output table."""
+    widths = _setting_of(arms).widths
+    return trend([(width, of(with_output_width(arms, width))) for width in widths], "E_out")
+
+
+def over_input_widths(arms: Experiment, of: Measured = accuracy) -> Quantity:
+    """The trend of a quantity over E_in, the width of the input table."""
+    widths = _setting_of(arms).widths
+    return trend([(width, of(with_input_width(arms, width))) for width in widths], "E_in")
+
+
+@cache
+def numbers() -> dict[str, Any]:
+    """The paper's numbers as far as they are known: its models' scores on Papers with Code."""
+    text = resources.files("embinit_papers.chung2021").joinpath("numbers.json").read_text("utf-8")
+    known: dict[str, Any] = json.loads(text)
+    return known
+
+
+def printed(comparison: Comparison) -> list[Printed]:
+    """The paper's numbers for a comparison of its coupled and its decoupled model.
+
+    Returns:
+        Their zero-shot accuracy on XNLI; nothing for a comparison of other arms.
+    """
+    sides = [_as_listed(side) for side in (comparison.left, comparison.right)]
+    if set(sides) != {"coupled", "decoupled"}:
+        return []
+    left, right = (float(numbers()["xtreme"]["xnli"][side]) for side in sides)
+    return [Printed("XNLI", left, right, round(left - right, 4))]
+
+
+def _as_listed(side: Quantity) -> str:
+    """Which of the paper's two models an arm is, if measured by transfer on inference; else ""."""
+    usual = {
+        (experiment.with_model(coupled=is_coupled).model, experiment.training): name
+        for tier in SETTINGS
+        for experiment in experiments(tier)
+        for is_coupled, name in ((True, "coupled"), (False, "decoupled"))
+    }
+    if len(side.terms) != 1 or side.measure.name != "inference_test":
+        return ""
+    [term] = side.terms
+    if (term.init, term.offset) != (USUAL, 0):
+        return ""
+    return usual.get((term.experiment.model, term.experiment.training), "")

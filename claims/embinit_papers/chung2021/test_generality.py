@@ -1,0 +1,84 @@
+"""Generality (section 5): a wide output table keeps the last layers from overspecialising.
+
+Before fine-tuning, each layer's mean over a sentence's words is read by a linear probe, and asked
+for the sentence's translation. What is measured is how far the last layer falls below the best one.
+"""
+
+from __future__ import annotations
+
+from embinit.claims import Verdict, claim
+from embinit_papers.chung2021 import GENERALITY, before_fine_tuning, once, over_output_widths
+
+
+@claim(
+    "chung2021/generality/probes-drop-less",
+    says="The wider the output table, the less probes lose from the best layer to the last",
+    where="section 5",
+    family=GENERALITY,
+    experiments=once,
+    equal="finetuning",
+)
+def test_a_wider_output_table_keeps_probes_from_dropping(experiment):
+    assert over_output_widths(experiment, before_fine_tuning("probe_drop")) < 0
+
+
+@claim(
+    "chung2021/generality/retrieval-drops-less",
+    says="The wider the output table, the less retrieval across languages loses from the best "
+    "layer to the last",
+    where="section 5",
+    family=GENERALITY,
+    experiments=once,
+    equal="finetuning",
+)
+def test_a_wider_output_table_keeps_retrieval_from_dropping(experiment):
+    assert over_output_widths(experiment, before_fine_tuning("retrieval_drop")) < 0
+
+
+@claim(
+    "chung2021/generality/last-layer-probes-better",
+    says="The wider the output table, the more probes read off the last layer",
+    where="section 5 (as a level: ours)",
+    family=GENERALITY,
+    experiments=once,
+    equal="finetuning",
+)
+def test_a_wider_output_table_lifts_the_last_layers_probes(experiment):
+    assert over_output_widths(experiment, before_fine_tuning("probe_last")) > 0
+
+
+@claim(
+    "chung2021/generality/last-layer-retrieves-better",
+    says="The wider the output table, the more translations the last layer finds",
+    where="section 5 (as a level: ours)",
+    family=GENERALITY,
+    experiments=once,
+    equal="finetuning",
+)
+def test_a_wider_output_table_lifts_the_last_layers_retrieval(experiment):
+    assert over_output_widths(experiment, before_fine_tuning("retrieval_last")) > 0
+
+
+@claim(
+    "chung2021/generality/control-a-a",
+    says="Control: a model's last layer probes otherwise than the same model's on other seeds",
+    where="control",
+    family=GENERALITY,
+    experiments=once,
+    expects=Verdict.NO_EFFECT,
+)
+def test_control_a_last_layer_against_itself(experiment):
+    last = before_fine_tuning("probe_last")(experiment)
+    assert last > last.on_other_seeds()
+
+
+@claim(
+    "chung2021/generality/control-falsehood",
+    says="Control: the last layer finds more translations than the best one",
+    where="control",
+    family=GENERALITY,
+    experiments=once,
+    expects=Verdict.REFUTED,
+)
+def test_control_no_layer_is_above_the_best(experiment):
+    assert before_fine_tuning("retrieval_drop")(experiment) < 0

@@ -1,0 +1,91 @@
+"""Output width (section 4.2): a wider output table helps, though fine-tuning never sees it.
+
+Trends over four widths: the slope of a score over the width's doublings, one a seed.
+"""
+
+from __future__ import annotations
+
+from embinit.claims import Verdict, claim
+from embinit_papers.chung2021 import (
+    OUTPUT_WIDTH,
+    USUAL,
+    experiments,
+    masked_loss,
+    once,
+    over_input_widths,
+    over_output_widths,
+    pretrained_for,
+    transfer,
+    transferring,
+)
+
+
+@claim(
+    "chung2021/output-width/improves-fine-tuning",
+    says="The wider the output table, the better the fine-tuned model",
+    where="section 4.2",
+    family=OUTPUT_WIDTH,
+    experiments=experiments,
+    equal="finetuning",
+)
+def test_a_wider_output_table_improves_the_fine_tuned_model(experiment):
+    assert over_output_widths(experiment) > 0
+
+
+@claim(
+    "chung2021/output-width/improves-transfer",
+    says="The wider the output table, the better the transfer to the other language",
+    where="section 4.2",
+    family=OUTPUT_WIDTH,
+    experiments=transferring,
+    equal="finetuning",
+)
+def test_a_wider_output_table_improves_transfer(experiment):
+    assert over_output_widths(experiment, transfer) > 0
+
+
+@claim(
+    "chung2021/output-width/matters-more-than-input-width",
+    says="Widening the output table gains more than widening the input table as much",
+    where="sections 4.1 and 4.2",
+    family=OUTPUT_WIDTH,
+    experiments=experiments,
+)
+def test_output_width_matters_more_than_input_width(experiment):
+    assert over_output_widths(experiment) > over_input_widths(experiment)
+
+
+@claim(
+    "chung2021/output-width/control-a-a",
+    says="Control: a model differs from the same on other seeds",
+    where="control",
+    family=OUTPUT_WIDTH,
+    experiments=once,
+    expects=Verdict.NO_EFFECT,
+)
+def test_control_a_model_against_itself(experiment):
+    assert experiment[USUAL] < experiment[USUAL].on_other_seeds()
+
+
+@claim(
+    "chung2021/output-width/control-falsehood",
+    says="Control: the wider the output table, the worse hidden words are guessed",
+    where="control",
+    family=OUTPUT_WIDTH,
+    experiments=once,
+    expects=Verdict.REFUTED,
+)
+def test_control_a_wider_output_table_guesses_better(experiment):
+    assert over_output_widths(experiment, masked_loss) > 0
+
+
+@claim(
+    "chung2021/output-width/control-sensitivity",
+    says="Control: pre-training teaches what fine-tuning shows",
+    where="control",
+    family=OUTPUT_WIDTH,
+    experiments=experiments,
+    expects=Verdict.SUPPORTED,
+)
+def test_control_pretraining_is_seen(experiment):
+    assert experiment[USUAL] > pretrained_for(experiment, 0)[USUAL]

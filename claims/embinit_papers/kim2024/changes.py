@@ -1,0 +1,130 @@
+"""The settings that the paper's claims compare, made of a registered experiment."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+from embinit.claims.experiments import Experiment
+from embinit.errors import InputError
+from embinit.specs import TrainingSpec
+from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
+
+
+def of_source(experiment: Experiment, role: str) -> Experiment:
+    """The experiment on the same task and tier with another of the paper's sources.
+
+    Raises:
+        InputError: The tier has no such experiment, or this one's setting was changed already,
+            since the other's would not be.
+    """
+    if experiment.changes:
+        raise InputError(f"ask for the source {role!r} first, and change the setting then")
+    for other in _of_tier(experiment):
+        if (other.source_role, other.data.task) == (role, experiment.data.task):
+            return other
+    raise InputError(f"this tier has no experiment with source {role!r} on this task")
+
+
+def everywhere(experiment: Experiment) -> list[Experiment]:
+    """All experiments of the tier, for a claim over the whole of Table 1."""
+    names = {other.name for other in experiments(experiment.tier)}
+    return [other for other in _of_tier(experiment) if other.name in names]
+
+
+def _of_tier(experiment: Experiment) -> list[Experiment]:
+    """The tier's experiments, each with the number of seeds that ``experiment`` has."""
+    tier = experiment.tier
+    every = [*experiments(tier), *probes(tier), *pretrainings(tier)]
+    registered = {other.name: other.seeds for other in every}.get(experiment.name)
+    if registered == experiment.seeds:
+        return every
+    return [replace(other, seeds=experiment.seeds) for other in every]
+
+
+def with_shuffled_positions(experiment: Experiment) -> Experiment:
+    """The same experiment with the positions' encodings in another order."""
+    return experiment.with_positions("shuffled", "with shuffled positions")
+
+
+def with_sinusoidal_positions(experiment: Experiment) -> Experiment:
+    """The same experiment with sinusoidal encodings of the positions added."""
+    return experiment.with_positions("sinusoidal", "+ PE")
+
+
+def with_positions_apart(experiment: Experiment) -> Experiment:
+    """The same experiment with positions in the directions that the table uses least."""
+    return experiment.with_positions("apart", "+ PE apart")
+
+
+def with_faint_positions(experiment: Experiment) -> Experiment:
+    """The same experiment with positions of the norm that ``apart`` has, in all directions.
+
+    It is the control for ``with_positions_apart``. Where the two differ, direction matters; where
+    they agree, strength does.
+    """
+    return experiment.with_positions("faint", "+ faint PE")
+
+
+def with_positions_in_attention(experiment: Experiment, kind: str) -> Experiment:
+    """The same experiment with positions inside attention, which are not added to the table.
+
+    Args:
+        experiment: The experiment.
+        kind: ``relative`` or ``rotary``.
+
+    Raises:
+        InputError: The experiment trains no model.
+    """
+    bare = experiment.changed(positions=replace(experiment.positions, kind="none"))
+    return bare.with_model(f"with {kind} positions", attention=kind)
+
+
+def with_norm_after_sum(experiment: Experiment) -> Experiment:
+    """The same experiment with a LayerNorm after table + positions.
+
+    Raises:
+        InputError: The experiment trains no model.
+    """
+    return experiment.with_model("with LayerNorm after the sum", norm_after_sum=True)
+
+
+def twice_as_deep(experiment: Experiment) -> Experiment:
+    """The same experiment with twice the tier's layers.
+
+    Raises:
+        InputError: The experiment trains no model.
+    """
+    if experiment.model is None:
+        raise InputError(f"{experiment.name} trains no model that could be deeper")
+    return experiment.with_layers(2 * experiment.model.layers)
+
+
+def trained_for_times(experiment: Experiment, times: int) -> Experiment:
+    """The same experiment, trained for ``times`` as many epochs.
+
+    Raises:
+        InputError: The experiment trains nothing.
+    """
+    return experiment.with_training(f"for {times} × the epochs", epochs=times * epochs(experiment))
+
+
+def epochs(experiment: Experiment) -> int:
+    """How many epochs the experiment's runs are trained for."""
+    return cast(TrainingSpec, experiment.training).epochs
+
+
+def scaled(experiment: Experiment, multiplier: str, pe_scale: str = "one") -> Experiment:
+    """The same experiment with another multiplier of the table or scale of the positions.
+
+    Args:
+        experiment: The experiment.
+        multiplier: What the table is multiplied by, such as ``one`` or ``sqrt(D)``.
+        pe_scale: What the positions are multiplied by, such as ``one`` or ``sigma_p/sigma_x``.
+    """
+    usual = experiment.positions.multiplier
+    times = {"sqrt(D)": "√D", "one": "1"}.get(multiplier, multiplier)
+    says = "" if multiplier == usual else f"× {times}"
+    says += "" if pe_scale == "one" else f" (PE × {pe_scale})"
+    positions = replace(experiment.positions, multiplier=multiplier, pe_scale=pe_scale)
+    return experiment.changed(says, positions=positions)

@@ -1,0 +1,337 @@
+"""The experiments: the same claims at three sizes, and the margins they are judged by.
+
+- ``micro``: the made language, no downloads, minutes on a CPU; its tables are embinit's own.
+- ``sample``: real text and real vectors from the data directory: SST-2 (judged on 3,872 sentences)
+  and Multi30k, and as they are trained MNLI (9,000 training pairs and 1,000 for validation) and
+  IWSLT2017 (5,000 training pairs, less those of over 30 tokens, 300 for validation and 300 for
+  test). Widths are the vectors' own. English vectors go to the English side, the encoder; MiniLM
+  plays BERT's part.
+- ``paper``: the paper's twelve experiments (Tables 1 and 5, A.2), for a GPU.
+
+The settings of ``papers.settings`` are shared with papers that train the same models. Margins stand
+there and here, before any run that they judge; ``noise_floor.json`` says where they come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from embinit.claims.experiments import Experiment
+from embinit.errors import InputError
+from embinit.papers import Tier
+from embinit.runs.measures import MEASURES
+from embinit.specs import (
+    Cut,
+    DataSpec,
+    PositionSpec,
+    TablePretrainingSpec,
+)
+from embinit_papers.settings import (
+    MICRO_INFERENCE,
+    MICRO_PLAIN_SENTIMENT,
+    MICRO_TRANSLATION,
+    SAMPLE_MULTI30K,
+    SAMPLE_SENTENCES,
+    SAMPLE_SOURCES,
+    SAMPLE_SST2,
+    SourceSetting,
+    TaskSetting,
+    micro_source,
+)
+
+SOURCES = ("glove", "bert", "t5")
+"""The roles of the paper's three sources; a tier says which source stands for each."""
+
+OTHER_SOURCES = ("word2vec", "fasttext", "elmo")
+"""The roles of the sources that the paper names for later checks, and has no numbers of."""
+
+LABELS = {
+    "glove": "GloVe",
+    "bert": "BERT",
+    "t5": "T5",
+    "word2vec": "word2vec",
+    "fasttext": "fastText",
+    "elmo": "ELMo",
+}
+
+
+@dataclass(frozen=True)
+class Settings(Tier):
+    """A tier with the settings of its experiments.
+
+    Attributes:
+        settings: The task and the source of each experiment.
+    """
+
+    settings: tuple[tuple[TaskSetting, SourceSetting], ...] = ()
+
+
+MICRO = Settings(
+    "micro",
+    settings=tuple(
+        (task, micro_source(role, LABELS[role]))
+        for role in (*SOURCES, *OTHER_SOURCES)
+        for task in (MICRO_TRANSLATION, MICRO_PLAIN_SENTIMENT, MICRO_INFERENCE)
+    ),
+    says="a miniature: text of a language that code makes from a seed, with its translation into "
+    "another, and small models. The tables called GloVe, BERT, T5, word2vec, fastText and ELMo "
+    "here are 64 wide and were trained on that text by those methods' objectives; they are not the "
+    "published ones.",
+)
+
+SAMPLE = Settings(
+    "sample",
+    settings=tuple(
+        (task, source)
+        for source in (
+            *SAMPLE_SOURCES,
+            SourceSetting("t5", "t5", "T5", 512, 8, "hf:t5", "spacy"),
+            *(
+                SourceSetting(role, role, LABELS[role], dim, heads, "spacy", "spacy")
+                for role, dim, heads in (
+                    ("word2vec", 300, 10),
+                    ("fasttext", 300, 10),
+                    ("elmo", 512, 8),
+                )
+            ),
+        )
+        for task in (
+            SAMPLE_SENTENCES,
+            SAMPLE_MULTI30K,
+            replace(
+                SAMPLE_SST2,
+                role="inference",
+                task="mnli",
+                margin=4.0,
+                planted=3.79,
+                cut=Cut(train=9000, validation=1000),
+                batch_size=32,
+                epochs=3,
+                seeds=5,
+                most_seeds=None,
+            ),
+            replace(
+                SAMPLE_MULTI30K,
+                task="iwslt2017-en-de",
+                margin=2.0,
+                planted=2.7,
+                cut=Cut(train=5000, validation=300, test=300),
+                max_length=30,
+                seeds=5,
+                most_seeds=None,
+            ),
+        )
+    ),
+    says="real data cut to what a CPU can train on, and small models: parts of SST-2, MNLI, and of "
+    "Multi30k and IWSLT2017 from English to German; GloVe's published vectors (or a subset), and "
+    "MiniLM's table in BERT's place; word2vec's, fastText's and ELMo's, where they are.",
+)
+
+
+def _classification(task: str, role: str, margin: float, epochs: int, seeds: int) -> TaskSetting:
+    return TaskSetting(
+        role=role,
+        task=task,
+        metric="accuracy",
+        margin=margin,
+        cut=Cut(),
+        layers=3,
+        feed_forward=512,
+        batch_size=128,
+        epochs=epochs,
+        lr=1e-4,
+        max_length=128,
+        seeds=seeds,
+    )
+
+
+def _translation(task: str, margin: float, min_freq: int, batch_size: int) -> TaskSetting:
+    return TaskSetting(
+        role="translation",
+        task=task,
+        metric="bleu",
+        margin=margin,
+        cut=Cut(),
+        layers=3,
+        feed_forward=512,
+        batch_size=batch_size,
+        epochs=20,
+        lr=2e-4,
+        sides=2,
+        min_freq=min_freq,
+        max_length=128,
+        seeds=4,
+        validation_bleu=True,
+    )
+
+
+_ENGLISH = {
+    "glove": SourceSetting("glove", "glove", "GloVe", 300, 10, "spacy", "spacy"),
+    "bert": SourceSetting("bert", "bert", "BERT", 768, 8, "hf:bert", "hf:bert"),
+    "t5": SourceSetting("t5", "t5", "T5", 512, 8, "hf:t5", "hf:t5"),
+}
+_BILINGUAL = {
+    "glove": SourceSetting("glove", "glove-de-en", "GloVe", 300, 10, "spacy", "spacy"),
+    "bert": SourceSetting("bert", "mbert", "mBERT", 768, 8, "hf:mbert", "hf:mbert"),
+    "t5": SourceSetting("t5", "mt5", "mT5", 768, 8, "hf:mt5", "hf:mt5"),
+}
+
+# Table 5: MNLI's epochs and the batches of the translation tasks differ from source to source.
+PAPER = Settings(
+    "paper",
+    settings=tuple(
+        setting
+        for role, mnli_epochs, multi30k_batch, iwslt_batch in (
+            ("glove", 9, 64, 128),
+            ("bert", 10, 128, 128),
+            ("t5", 10, 96, 112),
+        )
+        for setting in (
+            (_classification("sst2", "sentiment", 2.0, 5, seeds=5), _ENGLISH[role]),
+            (_classification("mnli", "inference", 4.0, mnli_epochs, seeds=3), _ENGLISH[role]),
+            (_translation("multi30k-de-en", 1.5, 2, multi30k_batch), _BILINGUAL[role]),
+            (_translation("iwslt2017-de-en", 2.0, 5, iwslt_batch), _BILINGUAL[role]),
+        )
+    ),
+    says="the paper's own data, sizes and settings (its sections 4, A.1 and A.2).",
+)
+
+TIERS = {tier.name: tier for tier in (MICRO, SAMPLE, PAPER)}
+
+
+def settings(tier: str) -> Settings:
+    """The settings of a tier.
+
+    Raises:
+        InputError: The paper has no such tier.
+    """
+    try:
+        return TIERS[tier]
+    except KeyError:
+        raise InputError(f"unknown tier {tier!r}: known are {', '.join(TIERS)}") from None
+
+
+def experiments(
+    name: str,
+    sources: Sequence[str] = SOURCES,
+    roles: Sequence[str] = ("translation", "sentiment", "inference"),
+) -> list[Experiment]:
+    """The tier's experiments: each of its tasks with each of some sources.
+
+    Args:
+        name: The tier.
+        sources: The roles of the sources; those of Table 1 if none are named.
+        roles: The roles of the tasks.
+
+    Raises:
+        InputError: The paper has no such tier.
+    """
+    return [
+        task.experiment(Experiment, name, source)
+        for task, source in settings(name).settings
+        if source.role in sources and task.role in roles
+    ]
+
+
+RIGHT = replace(MEASURES["accuracy"], unit="% right", test=None)
+"""Questions answered right. An evaluation keeps no single answers, so there is no paired test."""
+
+PROBE_MARGIN = 2.5
+"""The margin in percent: twice the standard deviation of 81 % right among 1,008 questions."""
+
+
+def probes(name: str) -> list[Experiment]:
+    """The tier's evaluation of English GloVe on word analogies; nothing is trained.
+
+    Args:
+        name: The tier.
+
+    Raises:
+        InputError: The paper has no such tier.
+    """
+    known = settings(name)
+    task = "micro-neighbours" if known is MICRO else "analogies"
+    setting = known.settings[0][1]
+    return [
+        Experiment(
+            name=f"{setting.role}-{task}",
+            tier=name,
+            role="analogies",
+            source=setting.source,
+            source_label=setting.label,
+            data=DataSpec(task, (), Cut()),
+            model=None,
+            training=None,
+            metric=RIGHT,
+            seeds=5,
+            most_seeds=40,
+            margin=PROBE_MARGIN,
+            source_role=setting.role,
+            positions=PositionSpec(kind="none", multiplier="one"),
+            trained=False,
+        )
+    ]
+
+
+PRETRAINING_STEPS = 100
+T5_RATE = 0.01 * (10_000 / PRETRAINING_STEPS) ** 0.5
+"""The rate that makes up for fewer steps than the 10,000 at 0.01 of the shipped T5.
+
+Steps x rate squared is the same. A table whose steps are proportional to it and orthogonal to it
+widens by the exponential of half that product.
+"""
+
+_PRETRAININGS = {
+    "t5": TablePretrainingSpec(
+        objective="span corruption",
+        steps=PRETRAINING_STEPS,
+        batch_size=16,
+        rate=T5_RATE,
+        optimizer="adafactor",
+        start=1.0,
+        relative=True,
+    ),
+    "bert": TablePretrainingSpec(
+        objective="masked language model",
+        steps=PRETRAINING_STEPS,
+        batch_size=32,
+        rate=2e-3,
+        optimizer="adamw",
+        start=0.02,
+        relative=False,
+    ),
+}
+
+
+def pretrainings(name: str) -> list[Experiment]:
+    """The experiments that pre-train each language model's table.
+
+    Only tier ``micro`` has any: the other tiers read published tables.
+
+    Args:
+        name: The tier.
+
+    Raises:
+        InputError: The paper has no such tier.
+    """
+    if settings(name) is not MICRO:
+        return []
+    return [
+        Experiment(
+            name=f"{role}-micro-text",
+            tier=name,
+            role="pretraining",
+            source=f"micro-{role}",
+            source_label=LABELS[role],
+            data=DataSpec("micro-text", (), Cut(train=6000)),
+            model=None,
+            training=training,
+            metric=MEASURES["sigma"],
+            seeds=5,
+            most_seeds=40,
+            margin=0.0,
+            source_role=role,
+        )
+        for role, training in _PRETRAININGS.items()
+    ]

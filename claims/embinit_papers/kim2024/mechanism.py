@@ -1,0 +1,99 @@
+"""The mechanism: how wide the tables are, what their width costs, and what positions do to words.
+
+Tables are shown as the model reads them. It multiplies them (by the square root of their width, in
+the paper) before it adds the positions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from embinit.claims.comparisons import dose_and_response
+from embinit.claims.experiments import Experiment
+from embinit.papers import DosePoint, Figures, Mechanism, Relations, Width
+from embinit.runs.measures import MEASURES
+from embinit.runs.results import RunResult
+from embinit_papers.kim2024 import scaled, with_sinusoidal_positions
+from embinit_papers.kim2024.beside import Runs
+from embinit_papers.kim2024.experiments import SOURCES, experiments, probes
+
+SHOWN = ("xavier", "pretrained", "pretrained_xavier")
+"""The arms of the mechanism. Shuffled ones are left out: a shuffle keeps the distribution."""
+
+
+def figures(tier: str, results: Sequence[RunResult]) -> Figures:
+    """The mechanism on a tier, as far as its arms were run."""
+    runs = Runs(results)
+    mechanisms = (_mechanism(source, tier, runs) for source in SOURCES)
+    return Figures(
+        tuple(known for known in mechanisms if known is not None),
+        tuple(_doses(tier, runs)),
+        tuple(_relations(tier, runs)),
+    )
+
+
+def _mechanism(source: str, tier: str, runs: Runs) -> Mechanism | None:
+    """The tables of a source, on the task with the most arms that were run."""
+    settings = [
+        (experiment, [results[0] for init in SHOWN if (results := runs.of(experiment, init))])
+        for experiment in experiments(tier, (source,))
+    ]
+    experiment, arms = max(settings, key=lambda setting: len(setting[1]))
+    arms = [arm for arm in arms if "encoder" in arm.tables and "encoder" in arm.positions]
+    if not any(arm.spec.table.source for arm in arms):
+        return None
+    series, widths = [], []
+    for arm in arms:
+        table, positions = arm.tables["encoder"], arm.positions["encoder"]
+        from embinit.tables.positions import multiplier
+
+        times = multiplier(arm.spec.positions.multiplier, table.dim)
+        label, share = experiment.label(arm.spec.table.init), MEASURES["pe_share"].of(arm)
+        series.append((label, table.histogram, times))
+        if share is not None:
+            widths.append(Width(label, table.sigma * times, positions.sigma, share))
+    series.append(("Positions", arms[0].positions["encoder"].histogram, 1.0))
+    return Mechanism(experiment.source, experiment.data.task, tuple(series), tuple(widths))
+
+
+def _doses(tier: str, runs: Runs) -> list[DosePoint]:
+    """The width of pre-trained tables and the score lost: the claim on dose and response."""
+    points = []
+    for experiment in experiments(tier):
+        arm, base = experiment["pretrained"], experiment["xavier"]
+        seeds = (result.spec.seed for result in runs.of(experiment, "pretrained"))
+        doses = [dose for seed in seeds if (dose := dose_and_response(arm, base, seed, runs))]
+        if doses:
+            width, lost = (math.fsum(column) / len(doses) for column in zip(*doses, strict=True))
+            points.append(DosePoint(arm.label, experiment.data.task, width, lost))
+    return points
+
+
+def _relations(tier: str, runs: Runs) -> list[Relations]:
+    """How many word relations were right before and after positions were added, over seeds."""
+    relations = []
+    for experiment in probes(tier):
+        rows: list[tuple[str, float, float]] = []
+        for times in ("one", "sqrt(D)"):
+            bare = scaled(experiment, times)
+            for init in SHOWN[1:]:
+                before = _mean_score(bare, init, runs)
+                after = _mean_score(with_sinusoidal_positions(bare), init, runs)
+                if before is not None and after is not None:
+                    label = f"{experiment.label(init)}{' × √D' if times == 'sqrt(D)' else ''}"
+                    rows.append((label, before, after))
+        if rows:
+            relations.append(
+                Relations(experiment.data.task, experiment.source, tuple(sorted(rows)))
+            )
+    return relations
+
+
+def _mean_score(experiment: Experiment, init: str, runs: Runs) -> float | None:
+    scores = [
+        score
+        for result in runs.of(experiment, init)
+        if (score := experiment.metric.of(result)) is not None
+    ]
+    return math.fsum(scores) / len(scores) if scores else None

@@ -1,0 +1,57 @@
+"""The paper as an object: what embinit asks of it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from embinit.claims.experiments import Experiment
+from embinit.claims.noise_floor import floors_of
+from embinit.papers import NoiseWanted, Paper
+from embinit_papers.kim2024 import FAMILIES, FINDING_1
+from embinit_papers.kim2024.beside import beside
+from embinit_papers.kim2024.experiments import (
+    OTHER_SOURCES,
+    SOURCES,
+    TIERS,
+    experiments,
+    pretrainings,
+    probes,
+)
+from embinit_papers.kim2024.mechanism import figures
+from embinit_papers.kim2024.printed import numbers, printed, printed_deviations
+
+
+def every_experiment(tier: str) -> list[Experiment]:
+    """All experiments that the paper's claims are tested in on a tier."""
+    every = experiments(tier, (*SOURCES, *OTHER_SOURCES))
+    return [*every, *probes(tier), *pretrainings(tier)]
+
+
+def noise(tier: str) -> list[NoiseWanted]:
+    """The basis of a tier's margins: Xavier's noise in GloVe's experiment on each task.
+
+    For the real tasks the paper prints standard deviations too.
+    """
+    return [
+        NoiseWanted(experiment, FINDING_1, deviations=_deviations(tier, experiment))
+        for experiment in experiments(tier, sources=("glove",))
+    ]
+
+
+def _deviations(tier: str, experiment: Experiment) -> tuple[float, ...]:
+    return () if tier == "micro" else tuple(printed_deviations(experiment))
+
+
+PAPER = Paper(
+    key="kim2024",
+    citation=str(numbers()["citation"]),
+    short=str(numbers()["short"]),
+    tiers=TIERS,
+    experiments=every_experiment,
+    families=FAMILIES,
+    printed=printed,
+    beside=beside,
+    figures=figures,
+    noise=noise,
+    floors=partial(floors_of, "embinit_papers.kim2024"),
+)

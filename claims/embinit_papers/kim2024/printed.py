@@ -1,0 +1,149 @@
+"""Printed numbers: those of the paper's tables, and those for the sides of a comparison."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from embinit.claims.comparisons import Comparison, Quantity, RankCorrelation, Term
+from embinit.claims.experiments import Experiment
+from embinit.papers import Printed
+from embinit.specs import PositionSpec
+from embinit_papers.kim2024 import TASKS, stands_for
+from embinit_papers.kim2024.experiments import TIERS, experiments
+
+
+@cache
+def numbers() -> dict[str, Any]:
+    """The numbers of Tables 1 to 8 as printed (strings, so that their rounding is known)."""
+    text = resources.files("embinit_papers.kim2024").joinpath("numbers.json").read_text("utf-8")
+    tables: dict[str, Any] = json.loads(text)
+    return tables
+
+
+def printed_deviations(experiment: Experiment) -> list[float]:
+    """Every standard deviation that Table 1 prints of Xavier for the experiment's task."""
+    cells = [
+        source["xavier"][task]
+        for source in numbers()["tables_1_and_7"].values()
+        for task in stands_for(experiment)
+    ]
+    scores = ("score", "matched", "mismatched")
+    return [float(cell[name][1]) for cell in cells for name in scores if name in cell]
+
+
+GUESSING = {"sst2": 50.0, "mnli": 100 / 3, "multi30k": 0.0, "iwslt2017": 0.0}
+"""The score of a model that guesses, on each of the paper's tasks."""
+
+
+def largest_share(experiment: Experiment) -> float:
+    """The largest effect that Table 1 or 7 prints on the experiment's task.
+
+    It is the difference of an arm and Xavier, as a share of what Xavier learns above guessing. A
+    made task that stands for two gets the smaller one.
+    """
+    shares = []
+    for task in stands_for(experiment):
+        scores = [
+            {arm: float(cells[task][name][0]) for arm, cells in source.items() if task in cells}
+            for source in numbers()["tables_1_and_7"].values()
+            for name in ("score", "matched")
+            if name in source["xavier"][task]
+        ]
+        shares.append(
+            max(
+                abs(score - arms["xavier"]) / (arms["xavier"] - GUESSING[task])
+                for arms in scores
+                for score in arms.values()
+            )
+        )
+    return min(shares)
+
+
+def learnt(experiment: Experiment, mean: float) -> float:
+    """How far a mean score on the experiment's task is above guessing."""
+    return mean - max(GUESSING[task] for task in stands_for(experiment))
+
+
+TITLES = {"sst2": "SST2", "mnli": "MNLI", "multi30k": "Multi30k", "iwslt2017": "IWSLT2017"}
+
+
+def printed(comparison: Comparison) -> list[Printed]:
+    """The numbers of Tables 1, 2, 3, 7 and 8 for the two sides of a comparison.
+
+    Returns:
+        One row for each task that has numbers for both sides; empty where none has.
+    """
+    terms = (*comparison.left.terms, *comparison.right.terms)
+    tasks = set(TASKS) if terms else set()
+    for term in terms:
+        tasks &= stands_for(term.experiment)
+    rows: list[Printed] = []
+    for task in sorted(tasks, key=TASKS.index):
+        left, right = (_printed_sum(side, task) for side in (comparison.left, comparison.right))
+        if left is not None and right is not None:
+            rounded = (round(number, 4) for number in (left, right, left - right))
+            rows.append(Printed(TITLES[task], *rounded))
+    return rows
+
+
+def _printed_sum(side: Quantity, task: str) -> float | None:
+    values = [_printed_value(term, task) for term in side.terms]
+    if isinstance(side, RankCorrelation) or None in values:
+        return None
+    weighted = zip(side.terms, values, strict=True)
+    return side.shift + sum(term.weight * (value or 0.0) for term, value in weighted)
+
+
+def _printed_value(term: Term, task: str) -> float | None:
+    """One arm's printed number: its score, its best epoch, or a statistic of its table."""
+    experiment, paper = term.experiment, numbers()
+    source = experiment.source_role
+    usual = _as_printed(experiment)
+    if usual is None or term.offset:
+        return None
+    trained, positions = usual
+    measure = "sigma" if term.measure.name == "table sigma" else term.measure.name
+    if measure == "sigma":
+        row = paper["tables_2_and_8"][source].get(term.init, {}).get(task)
+        return None if row is None else float(row["sigma"])
+    if (trained, positions) != (True, True):
+        cells = (
+            paper["table_3"].get(term.init, ()) if (source, task) == ("glove", "multi30k") else ()
+        )
+        for cell in cells:
+            if (cell["trained"], cell["positions"]) == (trained, positions):
+                return _cell_value(measure, cell, ("bleu",))
+        return None
+    cell = paper["tables_1_and_7"][source].get(term.init, {}).get(task)
+    names = ("mismatched",) if measure == "test_accuracy" else ("score", "matched")
+    return None if cell is None else _cell_value(measure, cell, names)
+
+
+def _cell_value(measure: str, cell: dict[str, Any], names: tuple[str, ...]) -> float | None:
+    if measure == "best_epoch":
+        return float(cell["epoch"])
+    if measure in ("bleu", "accuracy", "test_accuracy"):
+        return next((float(cell[name][0]) for name in names if name in cell), None)
+    return None
+
+
+def _as_printed(experiment: Experiment) -> tuple[bool, bool] | None:
+    """Whether tables are trained and positions added; None for a setting that no table prints."""
+    positions = {PositionSpec(): True, PositionSpec(kind="none"): False}
+    if experiment.sigma is not None or experiment.positions not in positions:
+        return None
+    if _setting(experiment) not in _every_setting():
+        return None
+    return experiment.trained, positions[experiment.positions]
+
+
+@cache
+def _every_setting() -> set[tuple[object, ...]]:
+    return {_setting(experiment) for tier in TIERS for experiment in experiments(tier)}
+
+
+def _setting(experiment: Experiment) -> tuple[object, ...]:
+    return (experiment.name, experiment.model, experiment.changed().training)

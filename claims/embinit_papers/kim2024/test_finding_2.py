@@ -1,0 +1,82 @@
+"""Finding 2: wide tables absorb the positions (section 6, Tables 3 and 6)."""
+
+from __future__ import annotations
+
+from embinit.claims import Verdict, claim
+from embinit_papers.kim2024 import FINDING_2, TRANSLATION, once, table1
+
+
+@claim(
+    "kim2024/finding-2/positions-gain-less",
+    says="Switching positions on gains less for raw GloVe than for Xavier and for GloVe_Xavier",
+    where="Table 3 (other tasks: ours)",
+    family=FINDING_2,
+    experiments=table1("glove"),
+)
+def test_positions_gain_less_for_raw_glove(experiment):
+    without = experiment.without_positions()
+    raw = experiment["pretrained"] - without["pretrained"]
+    assert raw < experiment["xavier"] - without["xavier"]
+    assert raw < experiment["pretrained_xavier"] - without["pretrained_xavier"]
+
+
+@claim(
+    "kim2024/finding-2/frozen-alike",
+    says="Frozen and without positions, GloVe and GloVe_Xavier fare alike",
+    where="Table 3",
+    family=FINDING_2,
+    experiments=table1("glove", tasks=TRANSLATION),
+)
+def test_frozen_without_positions_width_matters_little(experiment):
+    bare = experiment.frozen().without_positions()
+    assert bare["pretrained"].alike(bare["pretrained_xavier"])
+
+
+@claim(
+    "kim2024/finding-2/frozen-above-xavier",
+    says="Frozen and without positions, GloVe and GloVe_Xavier fare better than Xavier",
+    where="Table 3",
+    family=FINDING_2,
+    experiments=table1("glove", tasks=TRANSLATION),
+)
+def test_frozen_without_positions_meaning_helps(experiment):
+    bare = experiment.frozen().without_positions()
+    assert bare["pretrained"] > bare["xavier"]
+    assert bare["pretrained_xavier"] > bare["xavier"]
+
+
+@claim(
+    "kim2024/finding-2/pe-share",
+    says="A wide table leaves the positions a smaller share of the input's variance than Xavier",
+    where="Table 6",
+    family=FINDING_2,
+    experiments=table1("glove", "t5"),
+)
+def test_wide_tables_leave_positions_a_smaller_share(experiment):
+    assert experiment["pretrained"].pe_share < experiment["xavier"].pe_share
+    assert experiment["pretrained"].pe_share < experiment["pretrained_xavier"].pe_share
+
+
+@claim(
+    "kim2024/finding-2/control-falsehood",
+    says="Control: a wide table leaves the positions a larger share than Xavier",
+    where="control",
+    family=FINDING_2,
+    experiments=table1("glove", tasks=TRANSLATION),
+    expects=Verdict.REFUTED,
+)
+def test_control_wide_tables_do_not_enlarge_positions(experiment):
+    assert experiment["pretrained"].pe_share > experiment["xavier"].pe_share
+
+
+@claim(
+    "kim2024/finding-2/control-a-a",
+    says="Control: positions gain Xavier more than they gain Xavier on other seeds",
+    where="control",
+    family=FINDING_2,
+    experiments=once,
+    expects=Verdict.NO_EFFECT,
+)
+def test_control_positions_gain_the_same_on_other_seeds(experiment):
+    gain = experiment["xavier"] - experiment.without_positions()["xavier"]
+    assert gain > gain.on_other_seeds()

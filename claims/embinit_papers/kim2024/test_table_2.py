@@ -1,0 +1,118 @@
+"""Tables 2 and 8: how wide the sources' tables are, in their order and as printed.
+
+The printed sigmas are asked for on ``paper`` alone: a part of a source or of the training text
+makes another table.
+"""
+
+from __future__ import annotations
+
+from embinit.claims import Verdict, claim
+from embinit.runs.measures import table_statistic
+from embinit_papers.kim2024 import TABLE_2, TRANSLATION, of_source, only_on, stands_for, table1
+from embinit_papers.kim2024.printed import numbers
+
+
+@claim(
+    "kim2024/table-2/wider-than-xavier",
+    says="A pre-trained table is wider than Xavier's: its sigma is larger",
+    where="Table 2",
+    family=TABLE_2,
+    experiments=table1("glove", "bert", "t5", tasks=TRANSLATION),
+)
+def test_pretrained_tables_are_wider_than_xavier(experiment):
+    assert experiment["pretrained"].sigma > experiment["xavier"].sigma
+
+
+@claim(
+    "kim2024/table-2/glove-wider-than-bert",
+    says="GloVe's table is wider than BERT's",
+    where="Table 2",
+    family=TABLE_2,
+    experiments=table1("glove", tasks=TRANSLATION),
+)
+def test_glove_is_wider_than_bert(experiment):
+    assert experiment["pretrained"].sigma > of_source(experiment, "bert")["pretrained"].sigma
+
+
+@claim(
+    "kim2024/table-2/t5-wider-than-glove",
+    says="T5's table is wider than GloVe's",
+    where="Table 2",
+    family=TABLE_2,
+    experiments=table1("t5", tasks=TRANSLATION),
+)
+def test_t5_is_wider_than_glove(experiment):
+    assert experiment["pretrained"].sigma > of_source(experiment, "glove")["pretrained"].sigma
+
+
+STATISTICS = {"minimum": "min", "maximum": "max", "mean": "mean", "sigma": "sigma"}
+
+
+def as_printed(experiment, init):
+    """The claim's comparisons: each statistic against the printed one, within its rounding."""
+    [task] = stands_for(experiment.setting)
+    family = experiment.setting.name.split("-", 1)[0]
+    row = numbers()["tables_2_and_8"][family][init][task]
+    for statistic, name in STATISTICS.items():
+        rounding = 0.5 * 10.0 ** -len(row[name].partition(".")[2])
+        ours = experiment[init].measured_by(table_statistic(statistic))
+        assert ours.within(rounding).alike(float(row[name]))
+
+
+@claim(
+    "kim2024/table-2/raw-statistics",
+    says="The pre-trained table's range, mean and sigma are the printed ones",
+    where="Table 2",
+    family=TABLE_2,
+    experiments=only_on(table1(), "paper"),
+)
+def test_raw_tables_are_as_printed(experiment):
+    as_printed(experiment, "pretrained")
+
+
+@claim(
+    "kim2024/table-2/standardised-statistics",
+    says="The standardised table's range, mean and sigma are the printed ones",
+    where="Table 2",
+    family=TABLE_2,
+    experiments=only_on(table1(), "paper"),
+)
+def test_standardised_tables_are_as_printed(experiment):
+    as_printed(experiment, "pretrained_xavier")
+
+
+@claim(
+    "kim2024/table-8/stretched-statistics",
+    says="The range, mean and sigma of Xavier stretched to a source are the printed ones",
+    where="Table 8",
+    family=TABLE_2,
+    experiments=only_on(table1("bert", "t5"), "paper"),
+)
+def test_stretched_tables_are_as_printed(experiment):
+    as_printed(experiment, "xavier_pretrained")
+
+
+@claim(
+    "kim2024/table-2/control-falsehood",
+    says="Control: the pre-trained table's sigma is Xavier's printed one",
+    where="control",
+    family=TABLE_2,
+    experiments=only_on(table1("t5", tasks=("sst2",)), "paper"),
+    expects=Verdict.REFUTED,
+)
+def test_control_raw_tables_are_not_as_wide_as_xavier(experiment):
+    [task] = stands_for(experiment.setting)
+    sigma = float(numbers()["tables_2_and_8"]["t5"]["xavier"][task]["sigma"])
+    assert experiment["pretrained"].sigma.within(0.005).alike(sigma)
+
+
+@claim(
+    "kim2024/table-2/control-order",
+    says="Control: Xavier's table is wider than GloVe's",
+    where="control",
+    family=TABLE_2,
+    experiments=table1("glove", tasks=TRANSLATION),
+    expects=Verdict.REFUTED,
+)
+def test_control_xavier_is_not_wider_than_glove(experiment):
+    assert experiment["xavier"].sigma > experiment["pretrained"].sigma

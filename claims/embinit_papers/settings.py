@@ -1,0 +1,284 @@
+"""The tasks that papers train the first paper's models on: their data, training and margins.
+
+- ``micro``: the made language, no downloads, minutes on a CPU (docs/regime.md says how its settings
+  were chosen).
+- ``sample``: real text from the data directory, cut to what two CPU cores can train: SST-2
+  to 30,000 training phrases and the whole validation split, 3 epochs at 5e-4, 1 layer (from 4,000
+  phrases Xavier learns less: 73.5 % for 80.5), or less 3,000 of its sentences, which are judged on
+  beside validation (78.6 %); Multi30k to 3,000 training pairs, 300 for validation
+  and 300 for test, 4 epochs at 7e-4, 1 + 1 layers. Products are bfloat16. Batches are small, since
+  that learns as much in fewer epochs.
+
+Margins stand here, before any run that they judge; docs/noise-floor.md says where they come from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from embinit.claims.experiments import Experiment
+from embinit.runs.measures import MEASURES
+from embinit.specs import Cut, DataSpec, ModelSpec, TrainingSpec
+
+AnyExperiment = TypeVar("AnyExperiment", bound=Experiment)
+
+
+@dataclass(frozen=True)
+class SourceSetting:
+    """A source of a tier, and what a model of its width takes.
+
+    Attributes:
+        role: The first paper's source that this one stands for.
+        source: The source's name.
+        label: The source's name for people.
+        dim: The width of its vectors, and so of the model.
+        heads: How many attention heads the model has.
+        tokenizer: The encoder's tokenizer.
+        decoder_tokenizer: The decoder's tokenizer.
+    """
+
+    role: str
+    source: str
+    label: str
+    dim: int
+    heads: int
+    tokenizer: str
+    decoder_tokenizer: str
+
+
+@dataclass(frozen=True)
+class TaskSetting:
+    """One task of a tier: its data, model and training. The model's width is the source's.
+
+    Attributes:
+        role: What the task stands for (``translation``, ``sentiment``, ``inference``).
+        task: The data set's name.
+        metric: The name of the measure that arms are compared by.
+        margin: The margin, in the metric's unit.
+        cut: How much of the data set is used.
+        layers: How many layers the encoder has, and the decoder where there is one.
+        feed_forward: The width of the feed-forward layers.
+        batch_size: How many examples a batch has.
+        epochs: How many epochs a run is trained for.
+        lr: The learning rate.
+        sides: How many tokenizers the task takes: 2 for translation, else 1.
+        min_freq: How often a word must occur to be in the vocabulary.
+        max_length: The longest example, in tokens.
+        precision: The precision of matrix products.
+        seeds: How many replicates an arm has at the first look.
+        most_seeds: How many it has at the last; None means that there is no other.
+        validation_bleu: Whether BLEU on the validation split is followed epoch by epoch.
+        planted: The effect that sensitivity controls plant, in the metric's unit: the share of what
+            Xavier learns, above guessing, that the paper's largest effect on the task is.
+    """
+
+    role: str
+    task: str
+    metric: str
+    margin: float
+    cut: Cut
+    layers: int
+    feed_forward: int
+    batch_size: int
+    epochs: int
+    lr: float
+    sides: int = 1
+    min_freq: int = 2
+    max_length: int = 64
+    precision: str = "float32"
+    seeds: int = 5
+    most_seeds: int | None = None
+    validation_bleu: bool = False
+    planted: float | None = None
+
+    def data(self, source: SourceSetting) -> DataSpec:
+        """The data, as a source's tokenizers cut it."""
+        tokenizers = (source.tokenizer, source.decoder_tokenizer)[: self.sides]
+        return DataSpec(self.task, tokenizers, self.cut, self.min_freq, self.max_length)
+
+    def model(self, source: SourceSetting) -> ModelSpec:
+        """The model, as wide as a source's vectors."""
+        return ModelSpec(source.dim, source.heads, self.layers, self.feed_forward)
+
+    def experiment(
+        self, kind: type[AnyExperiment], tier: str, source: SourceSetting, **more: Any
+    ) -> AnyExperiment:
+        """The task with a source, as an experiment.
+
+        Args:
+            kind: The experiment's class.
+            tier: The tier.
+            source: The source.
+            more: Other fields of the class, or some in place of those that come of the setting.
+        """
+        fields: dict[str, Any] = {
+            "name": f"{source.role}-{self.task}",
+            "tier": tier,
+            "role": self.role,
+            "source": source.source,
+            "source_label": source.label,
+            "data": self.data(source),
+            "model": self.model(source),
+            "training": self.training,
+            "metric": MEASURES[self.metric],
+            "seeds": self.seeds,
+            "margin": self.margin,
+            "source_role": source.role,
+            "most_seeds": self.most_seeds,
+            "planted": self.planted,
+        }
+        return kind(**fields | more)
+
+    @property
+    def training(self) -> TrainingSpec:
+        """How a run is trained."""
+        return TrainingSpec(
+            self.batch_size,
+            self.epochs,
+            self.lr,
+            precision=self.precision,
+            validation_bleu=self.validation_bleu,
+        )
+
+
+def pick(
+    experiments: Callable[[str], Iterable[Experiment]], of: str, **allowed: Sequence[str]
+) -> Callable[[str], list[Experiment]]:
+    """A function of a tier, which gives some experiments of the tier ``of``, and none of others.
+
+    Args:
+        experiments: Gives a tier's experiments.
+        of: The tier.
+        allowed: By field, the values that an experiment may have; none means all.
+    """
+    return lambda tier: [
+        each
+        for each in (experiments(tier) if tier == of else ())
+        if all(not values or getattr(each, field) in values for field, values in allowed.items())
+    ]
+
+
+MICRO_SENTIMENT = TaskSetting(
+    role="sentiment",
+    task="micro-sentiment",
+    metric="accuracy",
+    margin=4.0,
+    cut=Cut(),
+    layers=1,
+    feed_forward=128,
+    batch_size=16,
+    epochs=2,
+    lr=1.5e-3,
+    min_freq=1,
+    seeds=3,
+    most_seeds=20,
+    planted=3.25,
+)
+MICRO_PLAIN_SENTIMENT = replace(
+    MICRO_SENTIMENT, task="micro-sentiment-plain", margin=2.5, planted=4.41
+)
+"""Opinions that deny less, which Xavier's seeds learn evenly; docs/regime.md says of what else."""
+
+MICRO_INFERENCE = replace(
+    MICRO_SENTIMENT,
+    role="inference",
+    task="micro-inference",
+    margin=4.0,
+    planted=16.23,
+    batch_size=24,
+    lr=1e-3,
+)
+MICRO_TRANSLATION = replace(
+    MICRO_SENTIMENT,
+    role="translation",
+    task="micro-translation",
+    metric="bleu",
+    margin=5.5,
+    planted=18.45,
+    batch_size=24,
+    epochs=4,
+    lr=2e-3,
+    sides=2,
+    validation_bleu=True,
+)
+
+MICRO_SHORT = tuple(
+    replace(each, most_seeds=12, validation_bleu=False)
+    for each in (MICRO_TRANSLATION, MICRO_SENTIMENT, MICRO_INFERENCE)
+)
+"""The tasks of the studies, with at most twelve seeds, since their arms are many."""
+
+
+SAMPLE_SST2 = TaskSetting(
+    role="sentiment",
+    task="sst2",
+    metric="accuracy",
+    margin=2.0,
+    planted=3.69,
+    cut=Cut(train=30_000),
+    layers=1,
+    feed_forward=512,
+    batch_size=64,
+    epochs=3,
+    lr=5e-4,
+    precision="bfloat16",
+    seeds=3,
+    most_seeds=12,
+)
+SAMPLE_SENTENCES = replace(SAMPLE_SST2, task="sst2-sentences", planted=3.46)
+"""As many phrases of fewer sentences, judged on 3,872 sentences in place of 872.
+
+Its spread over seeds is less. Scores can't be compared with those of ``SAMPLE_SST2``.
+"""
+SAMPLE_MULTI30K = TaskSetting(
+    role="translation",
+    task="multi30k-en-de",
+    metric="bleu",
+    margin=2.0,
+    planted=4.16,
+    cut=Cut(train=3000, validation=300, test=300),
+    layers=1,
+    feed_forward=512,
+    batch_size=16,
+    epochs=4,
+    lr=7e-4,
+    precision="bfloat16",
+    seeds=3,
+    most_seeds=12,
+    sides=2,
+    max_length=40,
+)
+
+SAMPLE = (SAMPLE_SST2, SAMPLE_MULTI30K)
+"""The tasks of real text whose settings can tell meaning from none."""
+
+SAMPLE_SOURCES = (
+    SourceSetting("glove", "glove", "GloVe", 300, 10, "spacy", "spacy"),
+    SourceSetting("bert", "minilm", "MiniLM", 384, 8, "hf:minilm", "spacy"),
+)
+"""The published vectors of ``sample``; MiniLM plays BERT's part."""
+
+
+def micro_source(role: str, label: str) -> SourceSetting:
+    """One of ``micro``'s own tables, which are 64 wide.
+
+    Args:
+        role: The first paper's source that it stands for, such as ``glove``.
+        label: Its name for people.
+    """
+    return SourceSetting(role, f"micro-{role}", label, 64, 2, "whitespace", "whitespace")
+
+
+def sigma_at(ratio: float, dim: int) -> float:
+    """The standard deviation of a table of R = 2 D σ².
+
+    R is the energy of the words over that of sinusoids, where the table is multiplied by √D.
+
+    Args:
+        ratio: R.
+        dim: The table's width D.
+    """
+    return math.sqrt(ratio / (2 * dim))

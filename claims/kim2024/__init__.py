@@ -1,1 +1,0 @@
-"""The claims of Kim, Balasubramanian and Kang (2024), arXiv 2407.12514."""

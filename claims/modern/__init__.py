@@ -1,1 +1,0 @@
-"""Claims on what holds in today's models; exploratory, of embinit."""

@@ -1,1 +1,0 @@
-"""Claims on starts that may keep both meaning and position; exploratory, of embinit."""

@@ -1,0 +1,3 @@
+"""``pytest studies/`` runs the claims; ``pytest studies/tests`` tests the code of the studies."""
+
+collect_ignore = ["tests"]

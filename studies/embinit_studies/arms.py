@@ -1,0 +1,75 @@
+"""Arms: what the studies' analyses share to train arms and to read what they score."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+
+from embinit.claims.comparisons import Quantity
+from embinit.runs.session import Session
+from embinit.specs import RunSpec
+
+
+def runs_of(arms: Iterable[Quantity], seeds: Sequence[int]) -> list[RunSpec]:
+    """The runs of each arm on each seed."""
+    return [run for arm in arms for seed in seeds for run in arm.runs_of(seed)]
+
+
+def train(session: Session, runs: Sequence[RunSpec]) -> None:
+    """Train what the store lacks of some runs, unless the session may not."""
+    if session.may_train:
+        session.want(runs)
+        session.ensure(runs)
+
+
+def values_of(
+    quantities: Mapping[str, Quantity], session: Session, seeds: Sequence[int]
+) -> dict[str, list[float]]:
+    """Each quantity's values, one a seed; one whose runs are not all there is left out."""
+    every = {
+        name: [quantity.value(seed, session.result) for seed in seeds]
+        for name, quantity in quantities.items()
+    }
+    return {
+        name: [round(value, 4) for value in values if value is not None]
+        for name, values in every.items()
+        if None not in values
+    }
+
+
+def told_of(
+    quantities: Mapping[str, Quantity],
+    session: Session,
+    seeds: Sequence[int],
+    before: Mapping[str, list[float]],
+) -> dict[str, list[float]]:
+    """Each quantity's values; those that the store lacks are as they were told before."""
+    found = {**before, **values_of(quantities, session, seeds)}
+    return {name: found[name] for name in quantities if name in found}
+
+
+def compute_of(
+    session: Session, runs: Iterable[RunSpec], before: Mapping[str, float] | None
+) -> Mapping[str, float]:
+    """How many of some runs the store has, and how many hours of a core they took.
+
+    Args:
+        session: Has the results.
+        runs: The runs.
+        before: What was told before, which is kept where it has more runs.
+    """
+    results = [result for run in set(runs) if (result := session.result(run)) is not None]
+    hours = sum(result.provenance["seconds"] for result in results) / 3600
+    found = {"runs": len(results), "hours": round(hours, 2)}
+    return before if before is not None and before["runs"] > found["runs"] else found
+
+
+def compute_line(told: Mapping[str, Mapping[str, float]]) -> str:
+    """What groups of runs took, in words."""
+    words = [f"{name} {of['runs']:,} runs, {of['hours']:.1f} hours" for name, of in told.items()]
+    return f"Trained, in hours of one core: {'; '.join(words)}."
+
+
+def mean_of(told: Mapping[str, Sequence[float]], name: str) -> float | None:
+    """The mean of a quantity that was told; None where it was not."""
+    return statistics.fmean(told[name]) if name in told else None

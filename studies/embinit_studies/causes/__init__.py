@@ -1,0 +1,400 @@
+"""Causes: why wide tables cost, an exploratory study of our own.
+
+Kim et al. (2024) name two causes: a wide table saturates what reads it, and it absorbs the
+positions. A third is Adam's step, which moves a table by the learning rate, whatever its width.
+Each cause has a repair of its own:
+
+- ``scale``: a LayerNorm after table + positions;
+- ``ratio``: positions that are as many times wider as the table is;
+- ``step``: the table's learning rate, as many times higher.
+
+With all three a table that is k times as wide is trained as the original is, but for the epsilons
+of norm and Adam (``tests/test_table_rates.py`` has the identity). The claims take the causes apart:
+all eight combinations of the repairs on a table ``TIMES`` as wide as the registered one.
+
+Widths are told as R = 2 D σ², the energy of the words over that of the sinusoids, where the table
+is multiplied by √D. The registered tables have R = 0.3125, near Xavier's; published GloVe has 82.
+
+The step is Adam's own. ``TableExperiment.under`` trains by other optimizers, each at a rate of its
+own (``RATES``). ``others`` are experiments with BERT's and T5's tables, ``elsewhere`` translation
+in models of other widths and depths, in shorter and longer training, and with fewer words.
+
+On ``sample`` the factorial is made on real text: Multi30k and SST-2 with published GloVe vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from typing import cast
+
+from embinit.claims.comparisons import Quantity
+from embinit.claims.definitions import Family
+from embinit.claims.experiments import Experiment
+from embinit.claims.registration import Registration
+from embinit.errors import InputError
+from embinit.registry import nearest, require
+from embinit.specs import TrainingSpec
+from embinit_papers.settings import (
+    MICRO_SHORT,
+    MICRO_TRANSLATION,
+    SAMPLE,
+    SAMPLE_SOURCES,
+    SourceSetting,
+    TaskSetting,
+    micro_source,
+    pick,
+    sigma_at,
+)
+from embinit_studies.repairs import REPAIRS, combinations_of, factorial_contrast, repaired
+
+TIMES = 8
+"""How many times wider the wide table is. A power of two, whose products are exact."""
+
+NARROW = 0.3125
+"""The registered table's R; ``TIMES`` as wide it has 20."""
+
+RATIOS = tuple(NARROW * 4.0**power for power in range(-2, 4))
+"""The R that scores are followed over, each twice as wide as the one before."""
+
+COMBINATIONS = combinations_of(REPAIRS)
+"""All combinations of the repairs: none, single ones, pairs, all three."""
+
+TABLES: Mapping[str, str] = {"xavier": "xavier", "glove": "pretrained"}
+"""Each table's init."""
+
+TRAINED_BY: Mapping[str, str] = {"adafactor": "Adafactor", "adamw": "AdamW", "sgd": "SGD"}
+"""The other optimizers and their names for people."""
+
+RATES: Mapping[str, float] = {"adafactor": 0.02, "adamw": MICRO_TRANSLATION.lr, "sgd": 0.05}
+"""Their rates in translation. AdamW has Adam's; with the others Xavier's table of registered width
+fares best, or within noise so."""
+
+OTHER_TABLES: Mapping[str, str] = {"bert": "BERT", "t5": "T5"}
+"""The tables of language models."""
+
+UNLEARNED = ("256 wide", "3 layers")
+"""The settings that no claim is tested in: at the rate that all settings have, the narrow table
+learns less there than a third of what it learns as registered (seeds 5000 to 5002)."""
+
+FOLLOWED = "translation"
+"""The role of the task whose score is followed over R."""
+
+REGISTERED = Registration(resources.files("embinit_studies.causes") / "registered.json")
+"""What was measured for the claims beforehand, on seeds that none of them uses."""
+
+REPAIR = Family(
+    "causes/repair",
+    {"micro": 20},
+    says="Repair: all three causes have to be repaired, and then width costs nothing",
+    registration=REGISTERED,
+)
+EFFECTS = Family(
+    "causes/effects",
+    {"micro": 22},
+    says="Effects: what each cause costs, and which of them go together",
+    registration=REGISTERED,
+)
+RATIO = Family(
+    "causes/ratio",
+    {"micro": 7},
+    says="Ratio: the score over the energy of words to that of positions",
+    registration=REGISTERED,
+)
+OPTIMIZERS = Family(
+    "causes/optimizers",
+    {"micro": 10},
+    says="Optimizers: the step is Adam's; Adafactor, whose steps are proportional to the table, "
+    "lacks it",
+    registration=REGISTERED,
+)
+ADAMW = Family(
+    "causes/adamw",
+    {"micro": 12},
+    says="AdamW: its decay leaves the causes as they are under Adam",
+    registration=REGISTERED,
+)
+ELSEWHERE = Family(
+    "causes/elsewhere",
+    {"micro": 51},
+    says="Elsewhere: other widths, depths, lengths of training, vocabularies and tables",
+    registration=REGISTERED,
+)
+REAL_TEXT = Family(
+    "causes/real-text",
+    {"sample": 8},
+    says="Real text: all three causes have to be repaired there too",
+    registration=REGISTERED,
+)
+
+REAL_SENTIMENT = Family(
+    "causes/real-sentiment",
+    {"sample": 8},
+    says="Real sentiment: the causes on SST-2, where width costs little",
+    registration=REGISTERED,
+)
+
+
+TIERS: Mapping[str, Sequence[TaskSetting]] = {"micro": MICRO_SHORT, "sample": SAMPLE}
+"""The tasks of each tier."""
+
+GLOVE: Mapping[str, SourceSetting] = {
+    "micro": micro_source("glove", "GloVe"),
+    "sample": SAMPLE_SOURCES[0],
+}
+"""The vectors of each tier, whose width all tables have."""
+
+
+@dataclass(frozen=True)
+class TableExperiment(Experiment):
+    """An experiment on one table, whose width and repairs are its arms."""
+
+    def narrow(self) -> Quantity:
+        """The metric with the table at its registered width."""
+        return self[self.baseline]
+
+    def wide(self, *repairs: str) -> Quantity:
+        """The metric with the table ``TIMES`` as wide, and with some repairs.
+
+        Raises:
+            InputError: There is no such repair.
+        """
+        assert self.sigma is not None
+        wide = self.changed(f"{TIMES} × as wide", sigma=TIMES * self.sigma)
+        return repaired(wide, repairs, float(TIMES))[self.baseline]
+
+    def at(self, ratio: float) -> Quantity:
+        """The metric with the table at another R.
+
+        Args:
+            ratio: R = 2 D σ².
+        """
+        assert self.model is not None
+        sigma = sigma_at(ratio, self.model.dim)
+        return self.changed(f"at R = {ratio:.2g}", sigma=sigma)[self.baseline]
+
+    def raw(self) -> Quantity:
+        """The metric with the table as its source has it, as wide as it is."""
+        return self.changed("as it is", sigma=None)[self.baseline]
+
+    def under(self, optimizer: str) -> TableExperiment:
+        """The same experiment, trained by another optimizer at its own rate.
+
+        Raises:
+            InputError: The optimizer has no rate here.
+        """
+        if optimizer not in RATES:
+            raise InputError(
+                f"no rate is known for {optimizer!r}: {nearest(optimizer, RATES)}"
+                f"there are {', '.join(RATES)}"
+            )
+        changed = self.with_training(
+            f"under {TRAINED_BY[optimizer]}", optimizer=optimizer, lr=RATES[optimizer]
+        )
+        assert isinstance(changed, TableExperiment)
+        return changed
+
+    def at_rate_times(self, times: float) -> TableExperiment:
+        """The same experiment, trained at another learning rate.
+
+        Args:
+            times: The rate, over the registered one.
+        """
+        recipe = cast(TrainingSpec, self.training)
+        changed = self.with_training(f"at {times:g} × the rate", lr=times * recipe.lr)
+        assert isinstance(changed, TableExperiment)
+        return changed
+
+    def still(self) -> TableExperiment:
+        """The same experiment with a table that is not trained."""
+        changed = self.frozen()
+        assert isinstance(changed, TableExperiment)
+        return changed
+
+
+def contrast(experiment: TableExperiment, *causes: str) -> Quantity:
+    """A factorial contrast over the eight combinations of repairs, one value a seed.
+
+    Args:
+        experiment: The experiment.
+        causes: The causes, at least one: a main effect, or the interaction of several
+            (``repairs.factorial_contrast``).
+
+    Raises:
+        InputError: There is no such cause, or none is named.
+    """
+    return factorial_contrast(experiment.wide, REPAIRS, causes)
+
+
+@cache
+def experiments(tier: str) -> tuple[TableExperiment, ...]:
+    """The tier's experiments: each task with each table.
+
+    Raises:
+        KeyError: The paper has no such tier.
+    """
+    return tuple(
+        setting.experiment(
+            TableExperiment,
+            tier,
+            GLOVE[tier],
+            name=f"{table}-{setting.task}",
+            source_role=table,
+            sigma=sigma_at(NARROW, GLOVE[tier].dim),
+            baseline=init,
+        )
+        for setting in TIERS[tier]
+        for table, init in TABLES.items()
+    )
+
+
+def on(*roles: str) -> Callable[[str], list[Experiment]]:
+    """A function that gives ``micro``'s experiments on the tasks of some roles; none means all."""
+    return pick(experiments, "micro", role=roles)
+
+
+def on_real_text(role: str, *tables: str) -> Callable[[str], list[Experiment]]:
+    """A function that gives ``sample``'s experiments on a role's task, with some tables.
+
+    Args:
+        role: The task's role.
+        tables: The tables; none means all.
+    """
+    return pick(experiments, "sample", role=(role,), source_role=tables)
+
+
+@cache
+def others(tier: str) -> tuple[TableExperiment, ...]:
+    """The tier's experiments with language models' tables: of ``micro``, every task with each.
+
+    Raises:
+        KeyError: The paper has no such tier.
+    """
+    return tuple(
+        replace(
+            like,
+            name=f"{table}-{like.data.task}",
+            source=f"micro-{table}",
+            source_label=label,
+            source_role=table,
+        )
+        for like in experiments(tier)
+        if tier == "micro" and like.source_role == "glove"
+        for table, label in OTHER_TABLES.items()
+    )
+
+
+def _as_wide_as(dim: int) -> Callable[[TableExperiment], Experiment]:
+    """The same at another width: heads are 32 wide, and the table has the registered R."""
+
+    def changed(experiment: TableExperiment) -> Experiment:
+        wider = experiment.with_model(f"{dim} wide", dim=dim, heads=dim // 32, feed_forward=2 * dim)
+        return replace(wider, sigma=sigma_at(NARROW, dim))
+
+    return changed
+
+
+def _for_epochs(times: float, says: str) -> Callable[[TableExperiment], Experiment]:
+    def changed(experiment: TableExperiment) -> Experiment:
+        recipe = cast(TrainingSpec, experiment.training)
+        return experiment.with_training(says, epochs=round(times * recipe.epochs))
+
+    return changed
+
+
+def _with_words(words: int) -> Callable[[TableExperiment], Experiment]:
+    return lambda each: each.changed(
+        f"with {words} words", data=replace(each.data, most_words=words)
+    )
+
+
+SETTINGS: Mapping[str, Callable[[TableExperiment], Experiment]] = {
+    "32 wide": _as_wide_as(32),
+    "128 wide": _as_wide_as(128),
+    "256 wide": _as_wide_as(256),
+    "2 layers": lambda each: each.with_layers(2),
+    "3 layers": lambda each: each.with_layers(3),
+    "half the epochs": _for_epochs(0.5, "trained half as long"),
+    "twice the epochs": _for_epochs(2, "trained twice as long"),
+    "250 words": _with_words(250),
+}
+"""How translation is changed. Widths need a drawn table, since GloVe's has its own."""
+
+
+@cache
+def elsewhere(tier: str) -> tuple[TableExperiment, ...]:
+    """The tier's experiments in other settings: of ``micro``, translation in each of ``SETTINGS``.
+
+    Raises:
+        KeyError: The paper has no such tier.
+    """
+    return tuple(
+        cast(TableExperiment, replace(change(like), name=f"{like.name}-{_slug(setting)}"))
+        for like in experiments(tier)
+        if tier == "micro" and like.role == FOLLOWED
+        for setting, change in SETTINGS.items()
+        if like.source_role == "xavier" or "wide" not in setting
+    )
+
+
+def _slug(setting: str) -> str:
+    return setting.replace(" ", "-")
+
+
+def in_setting(*settings: str, tables: Sequence[str] = ()) -> Callable[[str], list[Experiment]]:
+    """A function that gives ``micro``'s experiments in other settings.
+
+    Args:
+        settings: Some of ``SETTINGS``; none means all in which the model learns, those but
+            ``UNLEARNED``.
+        tables: The tables; none means all.
+
+    Raises:
+        InputError: There is no such setting.
+    """
+    for setting in settings:
+        require("setting", setting, SETTINGS)
+    wanted = settings or tuple(each for each in SETTINGS if each not in UNLEARNED)
+    names = tuple(map(_slug, wanted))
+    chosen = pick(elsewhere, "micro", source_role=tables)
+    return lambda tier: [each for each in chosen(tier) if each.name.endswith(names)]
+
+
+def every(tier: str) -> tuple[TableExperiment, ...]:
+    """All of the tier's experiments.
+
+    Raises:
+        KeyError: The paper has no such tier.
+    """
+    return (*experiments(tier), *others(tier), *elsewhere(tier))
+
+
+def with_table(*tables: str) -> Callable[[str], list[Experiment]]:
+    """A function that gives ``micro``'s translation with some tables; none means all."""
+    return pick(
+        lambda tier: (*experiments(tier), *others(tier)),
+        "micro",
+        role=(FOLLOWED,),
+        source_role=tables,
+    )
+
+
+def with_a_language_models_table(*roles: str) -> Callable[[str], list[Experiment]]:
+    """A function that gives the experiments of ``others`` on some roles; none means all."""
+    return pick(others, "micro", role=roles)
+
+
+drawn = with_table("xavier")
+"""Gives the experiment on translation with a drawn table, on which controls are tested."""
+
+given = with_table("glove")
+"""Gives the experiment on translation with GloVe's table."""
+
+
+def with_glove(experiment: TableExperiment) -> TableExperiment:
+    """The experiment on translation with GloVe's table, over as many seeds."""
+    [other] = given(experiment.tier)
+    assert isinstance(other, TableExperiment)
+    return replace(other, seeds=experiment.seeds)

@@ -1,0 +1,57 @@
+"""The paper as an object: what embinit asks of it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from embinit.claims.noise_floor import floors_of
+from embinit.papers import NoiseWanted, Paper, Tier
+from embinit_studies.causes import (
+    ADAMW,
+    EFFECTS,
+    ELSEWHERE,
+    GLOVE,
+    OPTIMIZERS,
+    RATIO,
+    REAL_SENTIMENT,
+    REAL_TEXT,
+    REPAIR,
+    TIERS,
+    TableExperiment,
+    every,
+)
+from embinit_studies.causes.beside import beside, methods
+
+
+def noise(tier: str) -> list[NoiseWanted]:
+    """The basis of the margin on sentiment, a task that the first paper does not share: Xavier's.
+
+    The other tasks' margins are the first paper's.
+    """
+    family = REPAIR if tier == "micro" else REAL_SENTIMENT
+    return [
+        NoiseWanted(setting.experiment(TableExperiment, tier, GLOVE[tier]), family)
+        for setting in TIERS[tier]
+        if setting.role == "sentiment"
+    ]
+
+
+PAPER = Paper(
+    key="causes",
+    citation="Causes: why wide tables cost, three causes taken apart (exploratory, of embinit)",
+    short="Causes (exploratory)",
+    tiers={
+        "micro": Tier("micro", "a miniature: text of a language that code makes from a seed."),
+        "sample": Tier(
+            "sample",
+            "SST-2, and Multi30k from English to German, cut to what a CPU can train on, and "
+            "published GloVe vectors.",
+        ),
+    },
+    experiments=every,
+    families=(REPAIR, EFFECTS, RATIO, OPTIMIZERS, ADAMW, ELSEWHERE, REAL_TEXT, REAL_SENTIMENT),
+    beside=beside,
+    methods=methods,
+    noise=noise,
+    floors=partial(floors_of, "embinit_studies.causes"),
+)

@@ -1,0 +1,364 @@
+"""Starts: is there a start that keeps both meaning and position? Exploratory, of embinit's own.
+
+Kim et al. (2024) end with: 'The optimal case would be to find a method to retain both position and
+semantic similarity information without compromising either one.' Here each proposal is an arm, a
+``Start``, at one energy: R = 2 D σ², the energy of the words over that of the positions, is the
+same for all but the table as it is. So the starts differ in what their rows say, and not in how
+loud they are (the paper ``causes`` has what loudness does).
+
+- Trained tables have R = 0.3125, which is Xavier's. Frozen ones have 1.25: by ``causes`` trained
+  tables are as good as they get at the former, frozen ones at the latter.
+- Most starts are ``micro``'s GloVe in another geometry (``tables.geometry``). Others put the
+  positions somewhere else: into directions of their own, or into the attention, where nothing is
+  summed.
+- Controls: Xavier, the vectors of other words, and Xavier's rows with the vectors' norms.
+
+On ``sample`` the best of them are tested on real text, with tables of Xavier's own width, as the
+first paper has them: published GloVe's and MiniLM's, on SST-2 and Multi30k.
+
+What was explored, on seeds from 5000 on: with one way to tell positions, geometry hardly matters
+where tables are trained. Rotary positions beside the added ones did: with them meaning and order
+are both kept, and a start that has both was the best over all tasks, or next to it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from typing import cast
+
+from embinit.claims.comparisons import Quantity
+from embinit.claims.definitions import Family
+from embinit.claims.experiments import Experiment
+from embinit.claims.registration import Registration
+from embinit.registry import require
+from embinit.specs import PositionSpec, TrainingSpec
+from embinit_papers.settings import (
+    MICRO_SHORT,
+    SAMPLE,
+    SAMPLE_SOURCES,
+    SourceSetting,
+    TaskSetting,
+    micro_source,
+    pick,
+    sigma_at,
+)
+
+TRAINED_RATIO = 0.3125
+"""R of the tables that are trained."""
+
+FROZEN_RATIO = 1.25
+"""R of the tables that are not."""
+
+BASELINE = "xavier"
+"""The start that every other is held against, and that needs no vectors."""
+
+
+REGISTERED = Registration(resources.files("embinit_studies.starts") / "registered.json")
+"""What was measured for the claims beforehand, on seeds that none of them uses."""
+
+MEANING = Family(
+    "starts/meaning",
+    {"micro": 5},
+    says="Meaning: what of a start its words' meaning does",
+    registration=REGISTERED,
+)
+GEOMETRY = Family(
+    "starts/geometry",
+    {"micro": 9},
+    says="Geometry: what the rows' lengths and directions do at one energy",
+    registration=REGISTERED,
+)
+POSITIONS = Family(
+    "starts/positions",
+    {"micro": 17},
+    says="Positions: what it does to add them, to put them into attention, or both",
+    registration=REGISTERED,
+)
+APART = Family(
+    "starts/apart",
+    {"micro": 9, "sample": 4},
+    says="Apart: positions that are scored apart from the words",
+    registration=REGISTERED,
+)
+REAL_TEXT = Family(
+    "starts/real-text",
+    {"sample": 14},
+    says="Real text: positions added and in attention, where nothing was made by code",
+    registration=REGISTERED,
+)
+
+
+@dataclass(frozen=True)
+class Start:
+    """One way to start the tables and to tell the positions.
+
+    Attributes:
+        label: What people call it; ``{source}`` stands for the experiment's source (``told``).
+        init: The init's name.
+        source: The vectors that it is made of; empty for those of the experiment.
+        apart: Whether the positions have the directions that the table uses least, at the strength
+            that sinusoids have in all directions.
+        attention: The positions inside attention (``ModelSpec.attention``).
+        added: Whether positions are added to the words.
+        as_it_is: Whether the table keeps its own width.
+        learned: Whether each table has a trained number beside its multiplier.
+    """
+
+    label: str
+    init: str
+    source: str = ""
+    apart: bool = False
+    attention: str = "plain"
+    added: bool = True
+    as_it_is: bool = False
+    learned: bool = False
+
+    def told(self, source: str) -> str:
+        """What people call it with the vectors of a source, which is named as the paper does."""
+        return self.label.format(source=source)
+
+
+STARTS: Mapping[str, Start] = {
+    "xavier": Start("Xavier", "xavier"),
+    "raw": Start("{source} as it is", "pretrained", as_it_is=True),
+    "standardised": Start("{source}, standardised", "pretrained"),
+    "centred": Start("{source}, centred by frequency", "pretrained_centred"),
+    "equal-rows": Start("{source}, rows of equal energy", "pretrained_equal_rows"),
+    "all-but-the-top": Start("{source}, all but the top", "pretrained_all_but_the_top"),
+    "whitened": Start("{source}, Zipfian whitening", "pretrained_whitened"),
+    "apart": Start("{source}, positions apart", "pretrained", apart=True),
+    "orthogonal": Start(
+        "{source}, words and positions orthogonal", "pretrained_spared", apart=True
+    ),
+    "rotary": Start(
+        "{source}, positions in attention alone", "pretrained", attention="rotary", added=False
+    ),
+    "xavier-rotary": Start(
+        "Xavier, positions in attention alone", "xavier", attention="rotary", added=False
+    ),
+    "both": Start("{source}, positions added and in attention", "pretrained", attention="rotary"),
+    "xavier-both": Start("Xavier, positions added and in attention", "xavier", attention="rotary"),
+    "shuffled": Start("{source}, rows of other words", "pretrained_shuffled_rows"),
+    "norms": Start("Xavier with {source}'s norms", "xavier_norms"),
+    "bert": Start("BERT, standardised", "pretrained", "micro-bert"),
+    "bert-equal-rows": Start("BERT, rows of equal energy", "pretrained_equal_rows", "micro-bert"),
+    "bert-both": Start(
+        "BERT, positions added and in attention", "pretrained", "micro-bert", attention="rotary"
+    ),
+    "learned": Start("{source}, learned multiplier", "pretrained", learned=True),
+    "raw-learned": Start(
+        "{source} as it is, learned multiplier", "pretrained", as_it_is=True, learned=True
+    ),
+    "untied": Start(
+        "{source}, positions scored apart", "pretrained", attention="untied", added=False
+    ),
+    "xavier-untied": Start(
+        "Xavier, positions scored apart", "xavier", attention="untied", added=False
+    ),
+    "untied-both": Start(
+        "{source}, positions added and scored apart", "pretrained", attention="untied"
+    ),
+    "raw-untied": Start(
+        "{source} as it is, positions scored apart",
+        "pretrained",
+        attention="untied",
+        added=False,
+        as_it_is=True,
+    ),
+    "bert-untied": Start(
+        "BERT, positions scored apart", "pretrained", "micro-bert", attention="untied", added=False
+    ),
+}
+"""The starts, by name."""
+
+REAL_STARTS: Mapping[str, Start] = {
+    "xavier": STARTS["xavier"],
+    "standardised": Start("{source}, standardised", "pretrained_xavier"),
+    "both": Start(
+        "{source}, positions added and in attention", "pretrained_xavier", attention="rotary"
+    ),
+    "xavier-both": STARTS["xavier-both"],
+    "untied": Start(
+        "{source}, positions scored apart", "pretrained_xavier", attention="untied", added=False
+    ),
+    "xavier-untied": STARTS["xavier-untied"],
+}
+"""The starts on real text, by name: tables of Xavier's width."""
+
+RANKED_ON_REAL_TEXT = (
+    "xavier",
+    "raw",
+    "standardised",
+    "equal-rows",
+    "all-but-the-top",
+    "whitened",
+    "both",
+    "untied",
+    "centred",
+    "apart",
+    "orthogonal",
+    "rotary",
+    "learned",
+    "xavier-both",
+    "shuffled",
+    "norms",
+)
+"""Starts of ``STARTS`` that real text is tried from as well, at the R that ``micro`` has."""
+
+BEST = "bert-both"
+"""The start with the best mean over the tasks on the explored seeds, trained and frozen."""
+
+RIVALS = ("both", "bert", "bert-equal-rows", "standardised")
+"""The starts that came next to it on the explored seeds."""
+
+APART_DIRECTIONS = 16
+"""How many directions positions apart have (``tables.positions.APART``, which needs torch)."""
+
+
+def positions_apart(dim: int) -> PositionSpec:
+    """Sinusoids in a few directions, which have as much energy as those of all.
+
+    Args:
+        dim: The table's width.
+    """
+    return PositionSpec("apart", pe_scale=f"{math.sqrt(dim / APART_DIRECTIONS):g}")
+
+
+TIERS: Mapping[str, Sequence[TaskSetting]] = {"micro": MICRO_SHORT, "sample": SAMPLE}
+"""The tasks of each tier."""
+
+SOURCES: Mapping[str, Sequence[SourceSetting]] = {
+    "micro": (micro_source("glove", "GloVe"),),
+    "sample": SAMPLE_SOURCES,
+}
+"""The vectors of each tier. On ``micro`` BERT's are arms of the same experiments."""
+
+
+@dataclass(frozen=True)
+class StartExperiment(Experiment):
+    """A task and vectors, on which starts are arms."""
+
+    @property
+    def starts(self) -> Mapping[str, Start]:
+        """The starts by name. Those of ``REAL_STARTS`` have a width of their own."""
+        return REAL_STARTS if self.tier == "sample" and self.sigma is None else STARTS
+
+    def start(self, name: str) -> Quantity:
+        """The metric from a start.
+
+        Args:
+            name: A key of ``starts``.
+
+        Raises:
+            InputError: There is no such start.
+        """
+        require("start", name, self.starts)
+        start = self.starts[name]
+        label = f"{start.told(self.source_label)} {self.changes}".rstrip()
+        return replace(self._with_changes(start)[start.init], label=label)
+
+    def _with_changes(self, start: Start) -> Experiment:
+        setting: Experiment = self
+        if start.source:
+            setting = setting.changed(source=start.source)
+        if start.as_it_is:
+            setting = setting.changed(sigma=None)
+        if start.apart:
+            setting = setting.changed(positions=positions_apart(self.dim))
+        if not start.added:
+            setting = setting.changed(positions=PositionSpec("none"))
+        if start.learned:
+            positions = replace(setting.positions, learned_multiplier=True)
+            setting = setting.changed(positions=positions)
+        if start.attention != "plain":
+            setting = setting.with_model(attention=start.attention)
+        return setting
+
+    @property
+    def dim(self) -> int:
+        """How wide its tables are."""
+        assert self.model is not None
+        return self.model.dim
+
+    @property
+    def recipe(self) -> TrainingSpec:
+        """How its runs are trained."""
+        return cast(TrainingSpec, self.training)
+
+    def still(self) -> StartExperiment:
+        """The same experiment with tables that are not trained, at the R that suits them."""
+        sigma = sigma_at(FROZEN_RATIO, self.dim)
+        return self._changed("frozen", trained=False, sigma=sigma)
+
+    def at_trained_ratio(self) -> StartExperiment:
+        """The same experiment with tables at the R that trained ones have on ``micro``."""
+        sigma = sigma_at(TRAINED_RATIO, self.dim)
+        return self._changed(f"at R = {TRAINED_RATIO:.2g}", sigma=sigma)
+
+    def at_rate_times(self, times: float) -> StartExperiment:
+        """The same experiment, trained at another learning rate.
+
+        Args:
+            times: The rate, over the registered one.
+        """
+        training = replace(self.recipe, lr=self.recipe.lr * times)
+        return self._changed(f"at {times:g} × the rate", training=training)
+
+    def for_epochs(self, times: int) -> StartExperiment:
+        """The same experiment, trained for longer.
+
+        Args:
+            times: The number of epochs, over the registered one.
+        """
+        training = replace(self.recipe, epochs=self.recipe.epochs * times)
+        return self._changed(f"for {times} × the epochs", training=training)
+
+    def _changed(self, says: str, **changes: object) -> StartExperiment:
+        changed = self.changed(says, **changes)
+        assert isinstance(changed, StartExperiment)
+        return changed
+
+
+@cache
+def experiments(tier: str) -> tuple[StartExperiment, ...]:
+    """The tier's experiments: each task with each source.
+
+    Raises:
+        KeyError: The paper has no such tier.
+    """
+    return tuple(
+        setting.experiment(
+            StartExperiment,
+            tier,
+            source,
+            name=setting.task if tier == "micro" else f"{source.role}-{setting.task}",
+            sigma=sigma_at(TRAINED_RATIO, source.dim) if tier == "micro" else None,
+            baseline=BASELINE,
+        )
+        for source in SOURCES[tier]
+        for setting in TIERS[tier]
+    )
+
+
+def on(*roles: str) -> Callable[[str], list[Experiment]]:
+    """A function that gives the experiments of ``micro`` on tasks of some roles; none means all."""
+    return pick(experiments, "micro", role=roles)
+
+
+controls = on("translation")
+"""Gives the experiment of ``micro`` on translation, on which controls are tested."""
+
+
+def on_real_text(*roles: str, source: str = "") -> Callable[[str], list[Experiment]]:
+    """A function that gives the experiments of ``sample``.
+
+    Args:
+        roles: The tasks' roles; none means all.
+        source: The source's role; all if it is empty.
+    """
+    sources = (source,) if source else ()
+    return pick(experiments, "sample", role=roles, source_role=sources)

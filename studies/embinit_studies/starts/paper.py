@@ -1,0 +1,21 @@
+"""The paper as an object: what embinit asks of it."""
+
+from __future__ import annotations
+
+from embinit.papers import Paper, Tier
+from embinit_studies.starts import APART, GEOMETRY, MEANING, POSITIONS, REAL_TEXT, experiments
+from embinit_studies.starts.beside import beside, methods
+
+PAPER = Paper(
+    key="starts",
+    citation="Starts: which start keeps both meaning and position? (exploratory, of embinit)",
+    short="Starts (exploratory)",
+    tiers={
+        "micro": Tier("micro", "a miniature: text of a language that code makes from a seed."),
+        "sample": Tier("sample", "parts of SST-2 and Multi30k; GloVe's vectors and MiniLM's."),
+    },
+    experiments=experiments,
+    families=(MEANING, GEOMETRY, POSITIONS, APART, REAL_TEXT),
+    beside=beside,
+    methods=methods,
+)

@@ -1,0 +1,88 @@
+"""Meaning: what of a start its words' meaning does, and what their vectors' shape alone does."""
+
+from __future__ import annotations
+
+from embinit.claims import Verdict, claim
+from embinit_studies.starts import MEANING, controls, on
+
+
+@claim(
+    "starts/meaning/own-words",
+    says="Exploratory: in translation words do better with their own vectors than with others'",
+    where="kim2024, finding 3",
+    family=MEANING,
+    experiments=on("translation"),
+)
+def test_own_vectors_help(experiment):
+    assert experiment.start("standardised") > experiment.start("shuffled")
+
+
+@claim(
+    "starts/meaning/other-words-cost-nothing",
+    says="Exploratory: a trained table of other words' vectors is as good as Xavier's",
+    where="ours: the vectors' shape does no harm",
+    family=MEANING,
+    experiments=on("translation"),
+)
+def test_the_vectors_of_other_words_cost_nothing(experiment):
+    assert experiment.start("shuffled") >= experiment.start("xavier")
+
+
+@claim(
+    "starts/meaning/frozen-own-words",
+    says="Exploratory: in a frozen table words do better with their own vectors than with others'",
+    where="ours",
+    family=MEANING,
+    experiments=on("translation", "sentiment"),
+)
+def test_own_vectors_help_a_frozen_table(experiment):
+    still = experiment.still()
+    assert still.start("standardised") > still.start("shuffled")
+
+
+@claim(
+    "starts/meaning/norms-cost-order",
+    says="Exploratory: with GloVe's norms Xavier's rows fare worse where order decides",
+    where="ours: frequent words, which GloVe makes long, drown their positions",
+    family=MEANING,
+    experiments=on("inference"),
+)
+def test_norms_cost_order(experiment):
+    assert experiment.start("norms") < experiment.start("xavier")
+
+
+@claim(
+    "starts/meaning/control-a-a",
+    says="Control: Xavier differs from itself on other seeds",
+    where="control",
+    family=MEANING,
+    experiments=controls,
+    expects=Verdict.NO_EFFECT,
+)
+def test_control_xavier_against_itself(experiment):
+    start = experiment.start("xavier")
+    assert start > start.on_other_seeds()
+
+
+@claim(
+    "starts/meaning/control-falsehood",
+    says="Control: a frozen table does better with the vectors of other words",
+    where="control",
+    family=MEANING,
+    experiments=controls,
+    expects=Verdict.REFUTED,
+)
+def test_control_other_words_do_not_help_a_frozen_table(experiment):
+    assert experiment.still().start("shuffled") > experiment.still().start("standardised")
+
+
+@claim(
+    "starts/meaning/control-sensitivity",
+    says="Control: a planted loss, as large as the paper's largest, is found",
+    where="control",
+    family=MEANING,
+    experiments=controls,
+    expects=Verdict.SUPPORTED,
+)
+def test_control_a_planted_loss_is_found(experiment):
+    assert experiment.finds_planted()

@@ -1,0 +1,80 @@
+"""The study on extending: its arms, its margins, and what its table tells."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from builders import make_result
+from embinit.claims.noise_floor import rounded_up
+from embinit.errors import InputError
+from embinit.runs.plan import plan
+from embinit.specs import ExtensionSpec
+from embinit.tables.extension.methods import METHODS
+from embinit_studies import extending
+from embinit_studies.extending.beside import beside, methods
+from embinit_studies.extending.paper import PAPER
+
+TIERS = sorted(extending.SETTINGS)
+
+
+def test_every_arm_is_a_method_of_embinit_extend():
+    named = {name for pair in extending.ARMS.values() for name in pair} - {"", "zero"}
+    assert named <= set(METHODS)
+
+
+def test_an_arm_that_is_not_there_is_named():
+    with pytest.raises(InputError, match="did you mean 'focus'"):
+        extending.experiments("micro")[0]["focuss"]
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_all_arms_of_a_seed_extend_one_base_in_one_cohort(tier):
+    for experiment in extending.experiments(tier):
+        runs = [experiment.run(arm, 0) for arm in extending.ARMS]
+        assert len(plan(runs)) == 1
+        assert len({replace(run, training=run.recipe(ExtensionSpec).base) for run in runs}) == 1
+        assert len(set(runs)) == len(runs)
+
+
+def test_margins_are_twice_the_usual_arms_deviation():
+    """In nats, to two digits upwards."""
+    floors = {(floor.tier, floor.task, floor.metric): floor for floor in PAPER.floors()}
+    assert floors
+    for tier, setting in extending.SETTINGS.items():
+        for experiment in extending.experiments(tier):
+            floor = floors.get((tier, experiment.name, experiment.metric.name))
+            if floor is not None:
+                assert setting.margins[experiment.name] == rounded_up(2 * floor.sd)
+    assert {name for tier, name, _ in floors if tier == "micro"} == set(
+        extending.SETTINGS["micro"].margins
+    )
+
+
+def test_an_untrained_base_is_another_run():
+    [experiment] = extending.words("micro")
+    raw = extending.untrained(experiment)
+    assert raw.run("mean", 0).recipe(ExtensionSpec).base.epochs == 0
+    assert raw.run("mean", 0) != experiment.run("mean", 0)
+
+
+def test_the_table_beside_has_a_row_for_each_arm_that_was_run():
+    experiment = extending.experiments("micro")[0]
+    results = [
+        make_result(experiment.run(arm, seed), start_loss=3.0 + seed, validation_loss=2.0)
+        for arm in ("mean", "noise")
+        for seed in (0, 1)
+    ]
+    [table] = beside("micro", results)
+    assert [row[0] for row in table.rows] == ["noise", "mean"]
+    assert table.rows[0][1].startswith("3.50 ± 0.71")
+    assert beside("micro", []) == []
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_methods_tell_the_settings(tier):
+    told = " ".join(methods(tier))
+    setting = extending.SETTINGS[tier]
+    assert setting.base.task in told
+    assert f"{setting.model.dim} wide" in told
