@@ -24,7 +24,7 @@ TIER ?= micro
 REFERENCE = reports/reference/$(TIER)
 BASELINE = $(patsubst %,--baseline %,$(wildcard $(REFERENCE)/verdicts.json))
 
-.PHONY: claims exploratory test test-nightly lint docs build results bless mutations clean
+.PHONY: claims exploratory test test-nightly test-packages lint docs build results bless mutations clean
 
 claims: $(VENV)/installed
 	@# Status 1 says that a claim was refuted, which is a result; embinit check knows a fault.
@@ -43,6 +43,9 @@ test: $(VENV)/installed
 test-nightly: $(VENV)/installed-nightly
 	EMBINIT_NIGHTLY=1 $(BIN)/python -m pytest tests/ -n 2 --dist loadfile $(ARGS)
 
+test-packages: $(VENV)/installed
+	$(BIN)/python -m pytest packages/*/tests -n 2 --dist loadfile $(ARGS)
+
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -55,6 +58,7 @@ docs: $(VENV)/installed-docs
 build: $(VENV)/installed-build
 	rm -rf dist
 	$(BIN)/python -m build
+	$(BIN)/python -m build packages/embtables --outdir dist
 	$(BIN)/twine check --strict dist/*
 
 results: $(VENV)/installed
@@ -70,11 +74,12 @@ mutations: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[mutations]'
 	$(BIN)/python benchmarks/mutations.py
 
-$(VENV)/installed: pyproject.toml constraints.txt
+$(VENV)/installed: pyproject.toml packages/embtables/pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "embinit needs Python 3.11 or newer; name one: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-deps --editable ./packages/embtables
 	touch $@
 
 $(VENV)/installed-%: $(VENV)/installed

@@ -2,10 +2,10 @@
 
 The claims on ``starts`` compare arms, and say which way. This tells how much: from the runs that
 they train (and from others, which it trains where the store lacks them) each start's mean, what it
-costs against the best of its task (Hsu's multiple comparisons with the best, ``claims.best``), and
-a figure. Starts are ranked twice: on seeds from 5000 on, which were explored, and on the claims'
-own; once at the task's rate, and once each at its own best rate of the explored seeds. What a
-start does to words and positions before any training needs no seeds but one.
+costs against the best of its task (Hsu's multiple comparisons with the best, ``embtables.best``),
+and a figure. Starts are ranked twice: on seeds from 5000 on, which were explored, and on the
+claims' own; once at the task's rate, and once each at its own best rate of the explored seeds. What
+a start does to words and positions before any training needs no seeds but one.
 
     python benchmarks/starts.py STORE --from 5000   seeds that no claim uses
     python benchmarks/starts.py STORE               the claims' own
@@ -14,7 +14,7 @@ start does to words and positions before any training needs no seeds but one.
 What was told before of arms that the store lacks is kept. ``real_starts.py`` has real text.
 
 It writes ``benchmarks/results/starts.json``, ``docs/starts.svg``, and the tables of
-``docs/papers/starts.md`` and ``docs/which-start.md``.
+``docs/papers/starts.md`` and of embtables' ``which-start.md``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from pages import Values, best_bold, estimate, spread, svg, table, text, write_p
 from torch import Tensor
 from torch.nn import functional as F
 
-from embinit.claims.best import Scores, compare_with_best
 from embinit.claims.comparisons import Quantity
 from embinit.claims.noise_floor import FIRST_SEED
 from embinit.data.microcosm import antonym_group, lexicon, synonym_groups
@@ -55,11 +54,12 @@ from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.specs import RunSpec
 from embinit.tables.start import start_tables
+from embtables.best import Scores, compare_with_best
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "starts.json"
 DOCS = HERE.parent / "docs"
-PAGES = (DOCS / "papers" / "starts.md", DOCS / "which-start.md")
+PAGES = (DOCS / "papers" / "starts.md", DOCS.parent / "packages/embtables/docs/which-start.md")
 
 ERROR = 0.05
 """The error of each ranking."""

@@ -13,8 +13,8 @@ from embinit.papers import extending
 from embinit.papers.extending.beside import beside, methods
 from embinit.papers.extending.paper import PAPER
 from embinit.runs.plan import plan
-from embinit.specs import ExtensionSpec
-from embinit.tables.extension.methods import METHODS
+from embtables.extension.methods import METHODS
+from embtables.extension_runs import ExtensionSpec
 
 TIERS = sorted(extending.SETTINGS)
 

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import make_result
-from embinit.claims.best import Scores, compare_with_best
 from embinit.data.preparation import prepare
 from embinit.errors import InputError
 from embinit.papers import PAPERS, starts
@@ -24,6 +23,7 @@ from embinit.papers.starts.paper import PAPER
 from embinit.runs.plan import plan
 from embinit.tables import positions
 from embinit.tables.start import start_tables
+from embtables.best import Scores, compare_with_best
 from test_benchmarks import load
 
 EVERY = experiments("micro")
