@@ -58,7 +58,7 @@ docs: $(VENV)/installed-docs
 build: $(VENV)/installed-build
 	rm -rf dist
 	$(BIN)/python -m build
-	$(BIN)/python -m build packages/embtables --outdir dist
+	$(BIN)/python -m build --wheel packages/embtables --outdir dist
 	$(BIN)/twine check --strict dist/*
 
 results: $(VENV)/installed
