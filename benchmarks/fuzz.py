@@ -2,9 +2,10 @@
 
     python benchmarks/fuzz.py --cases 10000
 
-The cases are those of ``tests/test_fuzz_readers.py``, drawn by hypothesis, more of them. What a
-reader read wrong, or raised other than an InputError, is printed with its mutations, and the
-status is 1. The table of counts goes to the terminal, and as JSON to ``--json``.
+The cases are those of ``tests/test_fuzz_readers.py`` and, for models, of the tests of embtables,
+drawn by hypothesis, more of them. What a reader read wrong, or raised other than an InputError, is
+printed with its mutations, and the status is 1. The table of counts goes to the terminal, and as
+JSON to ``--json``.
 """
 
 from __future__ import annotations
@@ -23,15 +24,19 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "packages/embtables/tests"))
 
 import malformed
+import malformed_models
+
+READERS = {**malformed.READERS, **malformed_models.READERS}
 
 OUTCOMES = ("right", "refused", "set aside", "unlike", "WRONG", "ESCAPED")
 
 
 def fuzz(name: str, cases: int, first: int) -> Counter[str]:
     """Tries one reader on ``cases`` spoilt files; ``first`` seeds the draw."""
-    reader, counts = malformed.READERS[name], Counter[str]()
+    reader, counts = READERS[name], Counter[str]()
 
     @seed(first)
     @settings(
@@ -60,12 +65,12 @@ def main() -> int:
     """Runs the command line; 1 if anything escaped or was read wrong."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--cases", type=int, default=1000, help="over all readers")
-    parser.add_argument("--reader", action="append", choices=list(malformed.READERS))
+    parser.add_argument("--reader", action="append", choices=list(READERS))
     parser.add_argument("--seed", type=int, default=5000)
     parser.add_argument("--json", type=Path, help="write the counts here")
     parsed = parser.parse_args()
     logging.disable()  # gensim tells what it reads
-    readers = parsed.reader or list(malformed.READERS)
+    readers = parsed.reader or list(READERS)
     print(f"{'':20}" + "".join(f"{outcome:>11}" for outcome in OUTCOMES) + f"{'seconds':>11}")
     every: dict[str, Counter[str]] = {}
     for name in readers:

@@ -19,7 +19,6 @@ from embinit.runs.results import RunResult
 from embinit.specs import (
     Cut,
     DataSpec,
-    ExtensionSpec,
     FunctionSpec,
     LanguageModelSpec,
     ModelSpec,
@@ -75,22 +74,20 @@ DECODER = ModelSpec(
 """A small decoder with today's parts."""
 
 
-def make_text_runs() -> tuple[RunSpec, RunSpec]:
-    """A run that trains a language model, and one that extends it."""
-    first = LanguageModelSpec(batch_size=32, epochs=2, lr=5e-3)
-    cut = dataclasses.replace(MORE_TEXT.cut, train=12_000)
-    helper = dataclasses.replace(MORE_TEXT, cut=cut, vocabulary=MORE_TEXT)
-    then = dataclasses.replace(first, lr=3e-3)
-    extended = ExtensionSpec(first, MORE_TEXT, then, "noise", helper=helper)
-    run = RunSpec(
+def make_text_run() -> RunSpec:
+    """A run that trains a language model."""
+    return RunSpec(
         made_text("micro-text", "whitespace/2", 4000),
         DECODER,
-        extended,
+        LanguageModelSpec(batch_size=32, epochs=2, lr=5e-3),
         TableSpec("normal", None),
         PositionSpec("none", "one"),
         3,
     )
-    return dataclasses.replace(run, training=first), run
+
+
+OWN_KINDS = [name for name in KINDS if str(KINDS.module(name)).startswith("embinit.")]
+"""The kinds of runs that embinit has itself."""
 
 
 def make_experiment(**changes: Any) -> Experiment:

@@ -30,6 +30,11 @@ CHECKED = (
     "embinit.runs.training",
     "embinit.runs.transfer",
     "embinit.tables",
+    "embtables.extension",
+    "embtables.inspection",
+    "embtables.modules",
+    "embtables.put",
+    "embtables.extension_runs",
 )
 """Modules with annotated tensors. A call costs 50 µs more, and other modules make millions."""
 

@@ -9,14 +9,15 @@ import re
 import subprocess
 import sys
 import tempfile
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 import embinit
-from builders import make_function_run, make_result
-from embinit import cli, commands
+from builders import make_function_run, make_result, set_apart
+from embinit import cli, commands, registry
 from embinit.commands import STARTER, with_target
 from embinit.errors import Status, printable
 from embinit.options import OPTIONS
@@ -385,3 +386,52 @@ def test_a_folder_that_cannot_be_made_is_told_in_a_line(tmp_path, monkeypatch, c
     assert "\x1b" not in told.err
     assert told.out == ""
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.fixture
+def other_commands(monkeypatch):
+    """Lets a test say which commands other packages name as entry points."""
+
+    def of(**points):
+        made = [EntryPoint(name, value, "embinit.commands") for name, value in points.items()]
+        monkeypatch.setattr(registry.metadata, "entry_points", lambda group: made)
+        set_apart(monkeypatch, cli.COMMANDS, empty=True)
+        registry._points.cache_clear()
+        registry._every_point.cache_clear()
+
+    yield of
+    registry._points.cache_clear()
+    registry._every_point.cache_clear()
+
+
+@pytest.mark.parametrize("command", cli.OF_EMBTABLES)
+def test_a_command_of_a_package_that_is_not_installed_is_one_line(command, other_commands, capsys):
+    """What to install, whatever the arguments."""
+    other_commands()
+    assert cli.main([command, "MODEL", "--no-such-option"]) == Status.UNUSABLE
+    [line] = capsys.readouterr().err.splitlines()
+    assert line == (
+        f"embinit: {command} is a command of embtables, which isn't installed: "
+        "pip install embtables"
+    )
+
+
+def test_another_packages_command_is_loaded_where_it_is_asked_for(
+    other_commands, capsys, tmp_path, monkeypatch
+):
+    """embinit's own commands load none, or each would cost what the slowest package costs."""
+    (tmp_path / "says.py").write_text(
+        "def add(commands):\n"
+        "    commands.add_parser('say').set_defaults(run=lambda parsed: print('said') or 0)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    other_commands(say="says:add", broken="nowhere.at.all:add")
+    Store(tmp_path / "store")
+    assert cli.main(["verify", str(tmp_path / "store")]) == Status.IN_ORDER
+    assert "says" not in sys.modules
+    assert cli.main(["say"]) == Status.IN_ORDER
+    assert capsys.readouterr().out.endswith("said\n")
+    assert cli.main(["broken"]) == Status.UNUSABLE
+    [line] = capsys.readouterr().err.splitlines()
+    assert "command 'broken' is nowhere.at.all:add" in line
+    assert "update that package, or uninstall it" in line

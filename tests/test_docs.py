@@ -32,7 +32,7 @@ DEFINITION = re.compile(r"^\[([^\]]+)\]: (\S+)$", flags=re.MULTILINE)
 
 RUN_BLOCKS = """
 import json, os, sys, tempfile, traceback
-import embinit_papers.kim2024, embinit.compare, embinit.runs.training, embinit.tables.inspection
+import embinit_papers.kim2024, embinit.runs.training
 from embinit.claims import Claim, read
 
 def run(code):
@@ -176,7 +176,10 @@ def test_no_page_names_an_option_or_a_command_that_is_not_there(page):
     known = {f"--{prefix}{name}" for name in OPTIONS for prefix in ("embinit-", "")}
     known |= OF_OTHER_TOOLS | {"--embinit-"}
     known |= {word for each in commands().values() for word in each._option_string_actions}
-    scripts = ("benchmarks/*.py", "src/embinit/**/__main__.py", "studies/embinit_studies/*/*.py")
+    scripts = (
+        *("benchmarks/*.py", "src/embinit/**/__main__.py"),
+        *("studies/embinit_studies/*/*.py", "packages/*/src/*/*.py"),
+    )
     for script in (path for pattern in scripts for path in ROOT.glob(pattern)):
         known |= set(re.findall(r'"(--[a-z-]+)"', script.read_text(encoding="utf-8")))
     assert not set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", code)) - known
@@ -189,7 +192,7 @@ def test_no_page_names_an_option_or_a_command_that_is_not_there(page):
 def test_messages_name_options_that_every_project_has():
     """Short names are there only where a project asks for them; the command line has its own."""
     source = ROOT / "src/embinit"
-    names = ("cli.py", "commands.py", "compare_command.py", "runs_command.py")
+    names = ("cli.py", "commands.py", "runs_command.py")
     own = [source / name for name in (*names, "runs/table_pretraining/__main__.py")]
     short = re.compile(rf"(?<![\w-])--(?:{'|'.join(OPTIONS)})\b")
     named = {

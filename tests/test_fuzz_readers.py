@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import malformed
 
@@ -15,20 +10,7 @@ import malformed
 @pytest.mark.parametrize("name", malformed.READERS)
 def test_a_spoilt_file_is_read_right_or_refused(name):
     """A few cases each; `python benchmarks/fuzz.py --cases 10000` tries as many as asked for."""
-    reader = malformed.READERS[name]
-
-    @settings(
-        max_examples=6 if name.startswith(("model", "extend")) else 25,
-        derandomize=True,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(which=st.integers(0, 5), changes=malformed.mutations)
-    def tried(which, changes):
-        with tempfile.TemporaryDirectory() as folder:
-            malformed.outcome(reader, Path(folder), which, changes)
-
-    tried()
+    malformed.spoilt(malformed.READERS[name], 6 if name.startswith("model") else 25)
 
 
 @pytest.mark.parametrize("name", malformed.READERS)

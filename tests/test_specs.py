@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from builders import (
     make_experiment,
     make_function_run,
-    make_text_runs,
+    make_text_run,
     parts_of,
     values_of,
     with_part,
@@ -52,7 +52,7 @@ def test_every_class_of_a_spec_is_frozen_and_part_of_a_run():
     met = {type(part) for _, part in parts_of(run)}
     [table] = [one.run("pretrained", 0) for one in pretrainings("micro")][:1]
     met |= {type(part) for _, part in parts_of(table)}
-    for one in (make_function_run(), *make_text_runs()):
+    for one in (make_function_run(), make_text_run()):
         met |= {type(part) for _, part in parts_of(one)}
     assert met == set(CLASSES)
     assert all(one.__dataclass_params__.frozen for one in CLASSES)

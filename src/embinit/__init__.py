@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from embinit.runs.measures import MEASURES, Measure
     from embinit.runs.session import Session
     from embinit.runs.store import Store
-    from embinit.tables.put import put_into
     from embinit.tables.recipes import INITS, Init
 
 __version__ = "0.1.0"
@@ -68,7 +67,6 @@ _HOMES = {
     "grid": "claims",
     "judge": "claims",
     "judge_all": "notebooks",
-    "put_into": "tables.put",
     "rank_correlation": "claims",
     "training": "runs.functions",
     "trend": "claims",
@@ -101,7 +99,6 @@ __all__ = [
     "grid",
     "judge",
     "judge_all",
-    "put_into",
     "rank_correlation",
     "training",
     "trend",

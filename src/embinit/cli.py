@@ -5,9 +5,8 @@ fault, so pytest's failure alone can't say whether a change may land. In order m
 came out as it should, and, with a baseline, no claim that was SUPPORTED there is REFUTED, NO EFFECT
 or NOT RUN now. ``embinit bless`` makes a suite's report the baseline. ``embinit report`` merges the
 stores of several machines or nights and judges what they hold together. ``embinit noise-floor``
-measures what the seeds alone do to each task, and proposes its margin. ``embinit inspect`` says
-what is wrong with the table of a model or of a file of vectors, ``embinit extend`` gives a model
-rows for new tokens, and ``embinit compare`` says which start is best on a user's own task.
+measures what the seeds alone do to each task, and proposes its margin. Other packages add commands
+under the entry-point group ``embinit.commands``.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
-import json
 import os
 import sys
 import tempfile
@@ -32,9 +30,7 @@ from embinit.commands import (
     register,
     run_pytest,
     with_target,
-    write_file,
 )
-from embinit.compare_command import add_compare
 from embinit.data.outside import finite
 from embinit.errors import (
     InputError,
@@ -45,6 +41,7 @@ from embinit.errors import (
     lacking_models,
     printable,
 )
+from embinit.registry import Registry
 from embinit.report.baseline import changes, faults, is_fault, read, size_in_margins
 
 if TYPE_CHECKING:
@@ -61,8 +58,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status, one of ``embinit.errors.Status``. ``report`` ends with pytest's, where a
         refuted claim is no failure.
     """
-    parser = _parser()
     given = sys.argv[1:] if arguments is None else list(arguments)
+    return ended(lambda: _run(given))
+
+
+def _run(given: Sequence[str]) -> int:
+    parser = _parser(given[0] if given else "")
     if not given:
         parser.print_help()
         return Status.UNUSABLE
@@ -77,17 +78,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"unrecognized arguments: {' '.join([*rest, *behind])}")
     parsed.pytest = [*rest, *behind]
     command: Callable[[argparse.Namespace], int] = parsed.run
+    return command(parsed)
+
+
+def ended(command: Callable[[], int], program: str = "embinit") -> int:
+    """Runs a command and returns its status; an error is told in one line.
+
+    Args:
+        command: The command.
+        program: The program's name, for errors.
+    """
     try:
-        status = command(parsed)
+        status = command()
         sys.stdout.flush()
         return status
     except InputError as error:
-        print(f"embinit: {error}", file=sys.stderr)
+        print(f"{program}: {error}", file=sys.stderr)
         return Status.UNWRITABLE if isinstance(error, OutputError) else Status.UNUSABLE
     except ModuleNotFoundError as error:
         if (lacking := lacking_models(error)) is None:
             raise
-        print(f"embinit: {lacking}", file=sys.stderr)
+        print(f"{program}: {lacking}", file=sys.stderr)
         return Status.UNUSABLE
     except KeyboardInterrupt:
         return Status.INTERRUPTED
@@ -97,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if is_unwritable(error):
             _close_output()
-            print(f"embinit: the output can't be written: {error}", file=sys.stderr)
+            print(f"{program}: the output can't be written: {error}", file=sys.stderr)
             return Status.UNWRITABLE
         traceback.print_exc()  # Python would end with 1, which is a verdict
         return Status.BROKEN
@@ -115,16 +126,36 @@ def _close_output() -> None:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """A parser that ends with the status of all unusable input."""
 
     def error(self, message: str) -> NoReturn:
+        """Tells the usage and the error, and ends."""
         self.print_usage(sys.stderr)
         self.exit(Status.UNUSABLE, f"{self.prog}: error: {message}\n")
 
 
-def _parser() -> _Parser:
-    parser = _Parser(prog="embinit", description="Claims that train models.")
+COMMANDS: Registry[Callable[[Any], None]] = Registry("command", "embinit.commands")
+"""Other packages' commands: for each a function that adds it to the parser's."""
+
+OF_EMBTABLES = ("inspect", "extend", "compare")
+"""Commands of the package embtables."""
+
+
+def _parser(asked: str = "") -> Parser:
+    """The parser of embinit's own commands and, if none of them is asked for, of other packages'.
+
+    Args:
+        asked: The command's name. Only the package that has it is loaded; "" loads all.
+
+    Raises:
+        InputError: The package that has the command isn't installed, or can't be loaded.
+    """
+    if asked in OF_EMBTABLES and asked not in COMMANDS:
+        raise InputError(
+            f"{asked} is a command of embtables, which isn't installed: pip install embtables"
+        )
+    parser = Parser(prog="embinit", description="Claims that train models.")
     parser.add_argument("--version", action="version", version=f"embinit {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     add_commands(commands)
@@ -133,10 +164,10 @@ def _parser() -> _Parser:
     _add_report(commands)
     _add_noise_floor(commands)
     _add_prepare(commands)
-    _add_inspect(commands)
-    _add_extend(commands)
-    add_compare(commands)
     _add_verify(commands)
+    if asked not in commands.choices:
+        for name in [asked] if asked in COMMANDS else COMMANDS:
+            COMMANDS[name](commands)
     return parser
 
 
@@ -463,97 +494,6 @@ def _prepare(parsed: argparse.Namespace) -> int:
     if not ready:
         raise InputError(f"nothing of tier {parsed.tier} could be prepared")
     print(f"train with --embinit-data-dir {parsed.to}")
-    return 0
-
-
-def _add_inspect(commands: Any) -> None:
-    inspect = commands.add_parser("inspect", help="what is wrong with a model's or a file's table?")
-    inspect.add_argument(
-        "path",
-        help="a model's directory or id on the Hub, a file of tensors, or a file of vectors",
-    )
-    inspect.add_argument(
-        "--tokenizer", type=Path, help="the tokenizer's directory (default: the model's own)"
-    )
-    inspect.add_argument(
-        "--tensor", help="the input table's name, where it can't be found by itself"
-    )
-    inspect.add_argument("--lr", type=float, help="Adam's learning rate, to judge its steps by")
-    inspect.add_argument("--text", type=Path, help="a text: which of the odd rows does it use?")
-    inspect.add_argument("--json", type=Path, help="write the findings here too, for programs")
-    inspect.add_argument("--html", type=Path, help="write a page with plots here too")
-    inspect.add_argument(
-        "--fail-on",
-        choices=("note", "warning", "error"),
-        help="end with status 1 where a finding is as grave as this, or graver",
-    )
-    inspect.set_defaults(run=_inspect)
-
-
-def _inspect(parsed: argparse.Namespace) -> int:
-    from embinit.tables.inspection import inspect
-    from embinit.tables.inspection.terminal import as_text
-
-    inspection = inspect(
-        parsed.path,
-        tokenizer=parsed.tokenizer,
-        tensor=parsed.tensor,
-        lr=parsed.lr,
-        text=parsed.text,
-    )
-    print(printable(as_text(inspection)))
-    if parsed.json:
-        write_file(parsed.json, inspection.as_json())
-    if parsed.html:
-        from embinit.report.inspection_page import render_inspection
-
-        write_file(parsed.html, render_inspection(json.loads(inspection.as_json())))
-    return 1 if parsed.fail_on and inspection.at_least(parsed.fail_on) else 0
-
-
-def _add_extend(commands: Any) -> None:
-    extend = commands.add_parser("extend", help="give a model rows for new tokens")
-    extend.add_argument("model", help="the model's directory, or its id on the Hub")
-    what = extend.add_mutually_exclusive_group(required=True)
-    what.add_argument("--tokens", type=Path, help="a file of tokens to add, one a line")
-    what.add_argument("--tokenizer", type=Path, help="a tokenizer to take the place of the model's")
-    what.add_argument(
-        "--repair", action="store_true", help="make rows anew that are zero, nearly so, or copies"
-    )
-    extend.add_argument("--to", type=Path, required=True, help="the new directory")
-    extend.add_argument("--method", help="how rows are made (default: subtokens)")
-    extend.add_argument("--vectors", type=Path, help="word vectors, for methods that compare words")
-    extend.add_argument("--new-vectors", type=Path, help="word vectors of the new tokens' language")
-    extend.add_argument(
-        "--dictionary", type=Path, help="pairs of words, to rotate --new-vectors onto --vectors"
-    )
-    extend.add_argument("--donor", type=Path, help="another model, for methods that take its rows")
-    extend.add_argument("--special", action="store_true", help="the added tokens are special ones")
-    extend.add_argument(
-        "--multiple", type=int, default=1, help="make the number of rows a multiple of this"
-    )
-    extend.add_argument("--seed", type=int, default=0, help="for methods that draw (default: 0)")
-    extend.set_defaults(run=_extend)
-
-
-def _extend(parsed: argparse.Namespace) -> int:
-    from embinit.tables.extension import Helpers, extend
-    from embinit.tables.extension.terminal import as_text
-
-    helpers = Helpers(parsed.vectors, parsed.new_vectors, parsed.dictionary, parsed.donor)
-    extension = extend(
-        parsed.model,
-        parsed.to,
-        tokens=parsed.tokens,
-        tokenizer=parsed.tokenizer,
-        repair=parsed.repair,
-        method=parsed.method,
-        helpers=helpers,
-        special=parsed.special,
-        multiple=parsed.multiple,
-        seed=parsed.seed,
-    )
-    print(printable(as_text(extension)))
     return 0
 
 

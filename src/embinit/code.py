@@ -27,16 +27,16 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
-SHIPPED = "embinit"
-"""The package whose own code has ``RESULTS_VERSION`` in the place of a digest."""
+SHIPPED = ("embinit", "embtables")
+"""The packages of one repository whose code has ``RESULTS_VERSION`` in the place of a digest."""
 
 UNTOLD_DECORATORS = frozenset({"training"})
 """Decorators that say what a function's numbers are called, and not how they come about."""
 
 
 def is_shipped(module: str) -> bool:
-    """Whether a module is embinit's own."""
-    return module.partition(".")[0] == SHIPPED
+    """Whether a module is of one of those packages."""
+    return module.partition(".")[0] in SHIPPED
 
 
 def is_own_file(file: str) -> bool:

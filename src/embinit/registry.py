@@ -4,7 +4,7 @@ A package adds an object by calling ``REGISTRY.register`` when it is imported, o
 object in its own metadata under the registry's entry-point group. An entry point is loaded the
 first time that its name is looked up. The groups are ``embinit.inits``, ``embinit.sources``,
 ``embinit.tasks``, ``embinit.positions``, ``embinit.multipliers``, ``embinit.optimizers``,
-``embinit.stacked_optimizers``, ``embinit.evaluations`` and ``embinit.extensions``.
+``embinit.stacked_optimizers``, ``embinit.evaluations`` and ``embinit.commands``.
 """
 
 from __future__ import annotations

@@ -338,49 +338,6 @@ class LanguageModelSpec(Recipe):
 
 
 @dataclass(frozen=True)
-class ExtensionSpec(Recipe):
-    """A decoder is trained, gets tokens that it lacks, and is trained on, on other text.
-
-    The run's own data is the text that it is trained on first.
-
-    Attributes:
-        base: How it is trained first.
-        text: The other text, whose words that the first one's vocabulary lacks are the new tokens.
-        training: How it is trained on.
-        method: What makes the new tokens' rows: a name in ``tables.extension.methods.METHODS``, or
-            ``zero``.
-        output_method: What makes their rows in an output table of its own; "" for ``method``.
-        helper: The text of the word vectors that methods compare tokens by, by the vocabulary of
-            ``text``; None for that text itself.
-        helper_width: The vectors' width.
-    """
-
-    base: LanguageModelSpec
-    text: DataSpec
-    training: LanguageModelSpec
-    method: str
-    output_method: str = ""
-    helper: DataSpec | None = None
-    helper_width: int = 48
-
-    kind: ClassVar[str] = "extension"
-
-    @property
-    def precision(self) -> str:
-        """The precision of matrix products while it is trained first."""
-        return self.base.precision
-
-    @property
-    def label(self) -> str:
-        """The method."""
-        return f"{self.method}, {self.output_method}" if self.output_method else self.method
-
-    def without_arm(self) -> Self:
-        """The recipe without the methods: they change rows, and no shape."""
-        return replace(self, method="", output_method="")
-
-
-@dataclass(frozen=True)
 class FunctionSpec(Recipe):
     """How a user's function is called (see ``runs.functions``).
 

@@ -10,11 +10,11 @@ from builders import make_result
 from embinit.claims.noise_floor import rounded_up
 from embinit.errors import InputError
 from embinit.runs.plan import plan
-from embinit.specs import ExtensionSpec
-from embinit.tables.extension.methods import METHODS
 from embinit_studies import extending
 from embinit_studies.extending.beside import beside, methods
 from embinit_studies.extending.paper import PAPER
+from embtables.extension.methods import METHODS
+from embtables.extension_runs import ExtensionSpec
 
 TIERS = sorted(extending.SETTINGS)
 

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import make_result
-from embinit.claims.best import Scores, compare_with_best
 from embinit.data.preparation import prepare
 from embinit.errors import InputError
 from embinit.papers import PAPERS
@@ -32,6 +31,7 @@ from embinit_studies.starts import (
 )
 from embinit_studies.starts.beside import beside, methods
 from embinit_studies.starts.paper import PAPER
+from embtables.best import Scores, compare_with_best
 
 EVERY = experiments("micro")
 

@@ -21,8 +21,8 @@ from transformers import (
 )
 
 from embinit import Family, a_a, claim, experiment, falsehood, training
-from embinit.tables.extension import METHODS
-from embinit.tables.extension.methods import Materials
+from embtables.extension import METHODS
+from embtables.extension.methods import Materials
 
 COLOURS = {"red": "warm", "blue": "cold", "grey": "dull", "pink": "soft", "green": "fresh"}
 SHAPES = {"square": "flat", "ball": "round", "stick": "long", "dot": "small", "hill": "high"}

@@ -20,10 +20,16 @@ FILTERS = (
 """The functions of ``numbers`` that templates use under their own names."""
 
 
-def environment_of_pages() -> jinja2.Environment:
-    """A new environment with the filters for numbers; a page adds its own."""
+def environment_of_pages(package: str = "embinit.report") -> jinja2.Environment:
+    """A new environment with the filters for numbers; a page adds its own.
+
+    Args:
+        package: The package with the page's template; what it includes may be embinit's.
+    """
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("embinit", "report"),
+        loader=jinja2.ChoiceLoader(
+            [jinja2.PackageLoader(each, "") for each in (package, "embinit.report")]
+        ),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -8,7 +8,7 @@ depends on the kind of a run. Another package adds a kind with a recipe class of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
@@ -18,7 +18,6 @@ from embinit.registry import Registry
 from embinit.specs import (
     EVALUATION,
     DataSpec,
-    ExtensionSpec,
     FunctionSpec,
     LanguageModelSpec,
     ModelSpec,
@@ -139,7 +138,7 @@ class Kind(Protocol):
         """Makes the cohort's runs, and returns their results in the cohort's order."""
 
 
-class _Kind:
+class BaseKind:
     """The defaults of most kinds."""
 
     random_scores: ClassVar[bool] = True
@@ -168,8 +167,12 @@ class _Kind:
     def epochs(self, run: RunSpec) -> int | None:
         return None
 
+    def codes(self, run: RunSpec) -> Iterable[str]:
+        """Digests of what its runs alone name in a registry, "" each for what is shipped."""
+        return ()
 
-class TrainingKind(_Kind):
+
+class TrainingKind(BaseKind):
     """Trains a model on one task from its tables."""
 
     recipe = TrainingSpec
@@ -197,8 +200,11 @@ class TrainingKind(_Kind):
         recipe = run.recipe(TrainingSpec)
         return None if recipe.falls else recipe.epochs
 
+    def codes(self, run: RunSpec) -> Iterable[str]:
+        return _codes_of_optimizers([run.recipe(TrainingSpec)])
+
     def describe(self, run: RunSpec) -> Description:
-        return Description(_model_words(run), _tuning_words(run.recipe(TrainingSpec)))
+        return Description(model_words(run), _tuning_words(run.recipe(TrainingSpec)))
 
     def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
         from embinit.runs import training
@@ -208,7 +214,7 @@ class TrainingKind(_Kind):
         )
 
 
-class TransferKind(_Kind):
+class TransferKind(BaseKind):
     """Pre-trains an encoder, probes its layers, and fine-tunes it on each of several tasks."""
 
     recipe = TransferSpec
@@ -243,6 +249,9 @@ class TransferKind(_Kind):
 
         return parameters_of(run)._asdict()
 
+    def codes(self, run: RunSpec) -> Iterable[str]:
+        return _codes_of_optimizers(task.training for task in run.recipe(TransferSpec).tasks)
+
     def describe(self, run: RunSpec) -> Description:
         recipe = run.recipe(TransferSpec)
         masking = recipe.pretraining
@@ -252,7 +261,7 @@ class TransferKind(_Kind):
             for task in recipe.tasks
         )
         return Description(
-            _model_words(run),
+            model_words(run),
             f"masked words, {_times(masking.epochs)}, batches of {masking.batch_size}, "
             f"rate {masking.lr:g}, then {tuned}",
         )
@@ -265,7 +274,7 @@ class TransferKind(_Kind):
         )
 
 
-class TablePretrainingKind(_Kind):
+class TablePretrainingKind(BaseKind):
     """Pre-trains a table on the made text, and measures the table."""
 
     recipe = TablePretrainingSpec
@@ -301,7 +310,7 @@ class TablePretrainingKind(_Kind):
         return [runs.pretrain(run) for run in cohort.runs]
 
 
-class LanguageModelKind(_Kind):
+class LanguageModelKind(BaseKind):
     """Trains a decoder to predict each next word from its table."""
 
     recipe = LanguageModelSpec
@@ -317,7 +326,7 @@ class LanguageModelKind(_Kind):
         language_model.check(run, data_dir)
 
     def cost(self, run: RunSpec) -> float:
-        return _cost_of_text(run, run.data, run.recipe(LanguageModelSpec))
+        return cost_of_text(run, run.data, run.recipe(LanguageModelSpec))
 
     def parameters(self, run: RunSpec) -> Mapping[str, int]:
         from embinit.runs import language_model
@@ -326,7 +335,7 @@ class LanguageModelKind(_Kind):
 
     def describe(self, run: RunSpec) -> Description:
         recipe = run.recipe(LanguageModelSpec)
-        return Description(_model_words(run), f"next words, {_text_words(recipe)}")
+        return Description(model_words(run), f"next words, {text_words(recipe)}")
 
     def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
         from embinit.runs import language_model
@@ -336,54 +345,7 @@ class LanguageModelKind(_Kind):
         )
 
 
-class ExtensionKind(_Kind):
-    """Trains a decoder, gives it new tokens, and trains it on."""
-
-    recipe = ExtensionSpec
-    distributions = ("numpy", "scipy", "torch")
-
-    def reads(self, run: RunSpec) -> Sequence[DataSpec]:
-        from embinit.runs.language_model import extension
-
-        return (run.data, *extension.other_texts(run))
-
-    def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
-        from embinit.runs.language_model import extension
-
-        return extension.fingerprint(run, data_dir)
-
-    def check(self, run: RunSpec, data_dir: Path | None) -> None:
-        from embinit.runs.language_model import extension
-
-        extension.check(run, data_dir)
-
-    def check_key(self, run: RunSpec) -> Hashable:
-        return (run.data, run.table.source, run.training, run.model)
-
-    def cost(self, run: RunSpec) -> float:
-        recipe = run.recipe(ExtensionSpec)
-        # A cohort of one seed trains one base for all its arms.
-        return _cost_of_text(run, recipe.text, recipe.training) + (
-            _cost_of_text(run, run.data, recipe.base) / MOST_RUNS
-        )
-
-    def describe(self, run: RunSpec) -> Description:
-        recipe = run.recipe(ExtensionSpec)
-        return Description(
-            _model_words(run),
-            f"next words, {_text_words(recipe.base)}; then new tokens and {recipe.text.task}, "
-            f"{_text_words(recipe.training)}",
-        )
-
-    def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
-        from embinit.runs.language_model import extension
-
-        return extension.train(
-            cohort, workplace.data_dir, workplace.device, workplace.progress, workplace.sharers
-        )
-
-
-class EvaluationKind(_Kind):
+class EvaluationKind(BaseKind):
     """Evaluates a starting table by word analogies; nothing is trained."""
 
     recipe = None
@@ -411,7 +373,7 @@ class EvaluationKind(_Kind):
         return [analogies.evaluate(run, workplace.data_dir) for run in cohort.runs]
 
 
-class FunctionKind(_Kind):
+class FunctionKind(BaseKind):
     """Calls a user's function, which returns its measures."""
 
     recipe = FunctionSpec
@@ -454,7 +416,6 @@ KINDS.register(TrainingSpec.kind, TrainingKind())
 KINDS.register(TransferSpec.kind, TransferKind())
 KINDS.register(TablePretrainingSpec.kind, TablePretrainingKind())
 KINDS.register(LanguageModelSpec.kind, LanguageModelKind())
-KINDS.register(ExtensionSpec.kind, ExtensionKind())
 KINDS.register(EVALUATION, EvaluationKind())
 KINDS.register(FunctionSpec.kind, FunctionKind())
 
@@ -487,29 +448,16 @@ def own_code(run: RunSpec) -> str:
         codes += _codes_of_tables(run)
     if run.model is not None:
         codes += _codes_of_model(run.model)
-    if isinstance(run.training, ExtensionSpec):
-        codes += _codes_of_extension(run.training)
-    codes += _codes_of_optimizers(run.training)
+    codes += getattr(kind_of(run), "codes", lambda run: ())(run)
     return "/".join(filter(None, codes))
 
 
-def _codes_of_extension(recipe: ExtensionSpec) -> Iterator[str]:
-    from embinit.tables.extension.methods import METHODS
-
-    for name in (recipe.method, recipe.output_method):
-        if name in METHODS:
-            yield METHODS.code(name, lambda method: method.make)
-
-
-def _codes_of_optimizers(recipe: Recipe | None) -> Iterator[str]:
-    trained = [recipe]
-    if isinstance(recipe, TransferSpec):
-        trained += [task.training for task in recipe.tasks]
-    for each in trained:
-        if isinstance(each, TrainingSpec) and each.optimizer != "adam":
+def _codes_of_optimizers(recipes: Iterable[TrainingSpec]) -> Iterator[str]:
+    for recipe in recipes:
+        if recipe.optimizer != "adam":
             from embinit.runs.optimizers import OPTIMIZERS
 
-            yield OPTIMIZERS.code(each.optimizer, lambda entry: entry.make)
+            yield OPTIMIZERS.code(recipe.optimizer, lambda entry: entry.make)
 
 
 def _codes_of_tables(run: RunSpec) -> Iterator[str]:
@@ -554,7 +502,8 @@ def _examples(data: DataSpec) -> int:
     return data.cut.train or WHOLE_SPLIT
 
 
-def _model_words(run: RunSpec) -> str:
+def model_words(run: RunSpec) -> str:
+    """A run's model in words."""
     model = _model(run)
     layers = f"{model.layers} layer{'' if model.layers == 1 else 's'}"
     return f"{model.dim} wide, {layers}, feed-forward {model.feed_forward}"
@@ -571,7 +520,8 @@ def _tuning_words(recipe: TrainingSpec) -> str:
     return f"{told}, {OPTIMIZERS[recipe.optimizer].words}"
 
 
-def _text_words(recipe: LanguageModelSpec) -> str:
+def text_words(recipe: LanguageModelSpec) -> str:
+    """The training of a language model in words."""
     clip = "" if recipe.clip is None else f", gradients clipped at {recipe.clip:g}"
     return (
         f"{_times(recipe.epochs)}, batches of {recipe.batch_size}, rate {recipe.lr:g} that rises "
@@ -579,7 +529,8 @@ def _text_words(recipe: LanguageModelSpec) -> str:
     )
 
 
-def _cost_of_text(run: RunSpec, data: DataSpec, recipe: LanguageModelSpec) -> float:
+def cost_of_text(run: RunSpec, data: DataSpec, recipe: LanguageModelSpec) -> float:
+    """The rough cost of training a language model on a text."""
     model = _model(run)
     outputs = model.table_width * (data.most_words or WHOLE_SPLIT)
     return (_width(model) + outputs) * recipe.epochs * _examples(data)

@@ -26,13 +26,13 @@ from embinit.runs.measures import measure
 from embinit.specs import (
     Cut,
     DataSpec,
-    ExtensionSpec,
     LanguageModelSpec,
     ModelSpec,
     PositionSpec,
     RunSpec,
     TableSpec,
 )
+from embtables.extension_runs import ExtensionSpec
 
 USUAL = "noise"
 """The arm that others are held against: rows from N(0, 0.02)."""

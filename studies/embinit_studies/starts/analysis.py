@@ -2,10 +2,10 @@
 
 The claims on ``starts`` compare arms, and say which way. This tells how much: from the runs that
 they train (and from others, which it trains where the store lacks them) each start's mean, what it
-costs against the best of its task (Hsu's multiple comparisons with the best, ``claims.best``), and
-a figure. Starts are ranked twice: on seeds from 5000 on, which were explored, and on the claims'
-own; once at the task's rate, and once each at its own best rate of the explored seeds. What a
-start does to words and positions before any training needs no seeds but one.
+costs against the best of its task (Hsu's multiple comparisons with the best, ``embtables.best``),
+and a figure. Starts are ranked twice: on seeds from 5000 on, which were explored, and on the
+claims' own; once at the task's rate, and once each at its own best rate of the explored seeds. What
+a start does to words and positions before any training needs no seeds but one.
 
     python analysis.py STORE --from 5000   seeds that no claim uses
     python analysis.py STORE               the claims' own
@@ -13,8 +13,8 @@ start does to words and positions before any training needs no seeds but one.
 
 What was told before of arms that the store lacks is kept. ``analysis_real_text.py`` has real text.
 
-It writes ``results/starts.json``, ``scores.svg``, and the tables of ``README.md``, and of embinit's
-``docs/which-start.md`` in a checkout of both.
+It writes ``results/starts.json``, ``scores.svg``, and the tables of ``README.md``, and of
+embtables' ``which-start.md`` in a checkout of both.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from embinit.claims.best import Scores, compare_with_best
 from embinit.claims.comparisons import Quantity
 from embinit.claims.noise_floor import FIRST_SEED
 from embinit.data.microcosm import antonym_group, lexicon, synonym_groups
@@ -55,10 +54,11 @@ from embinit_studies.starts import (
     StartExperiment,
     experiments,
 )
+from embtables.best import Scores, compare_with_best
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "starts.json"
-PAGES = (HERE / "README.md", HERE.parents[2] / "docs" / "which-start.md")
+PAGES = (HERE / "README.md", HERE.parents[2] / "packages/embtables/docs/which-start.md")
 SCRIPT = "starts/analysis.py"
 
 ERROR = 0.05

@@ -1,0 +1,120 @@
+"""A kind of run that trains a decoder, gives it tokens that it lacks, and trains it on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from embinit.runs.kinds import (
+    MOST_RUNS,
+    BaseKind,
+    Description,
+    Workplace,
+    cost_of_text,
+    model_words,
+    text_words,
+)
+from embinit.specs import DataSpec, LanguageModelSpec, Recipe, RunSpec
+
+if TYPE_CHECKING:
+    from embinit.runs.plan import Cohort
+    from embinit.runs.results import RunResult
+
+
+@dataclass(frozen=True)
+class ExtensionSpec(Recipe):
+    """A decoder is trained, gets tokens that it lacks, and is trained on, on other text.
+
+    The run's own data is the text that it is trained on first.
+
+    Attributes:
+        base: How it is trained first.
+        text: The other text, whose words that the first one's vocabulary lacks are the new tokens.
+        training: How it is trained on.
+        method: What makes the new tokens' rows: a name in ``extension.METHODS``, or ``zero``.
+        output_method: What makes their rows in an output table of its own; "" for ``method``.
+        helper: The text of the word vectors that methods compare tokens by, by the vocabulary of
+            ``text``; None for that text itself.
+        helper_width: The vectors' width.
+    """
+
+    base: LanguageModelSpec
+    text: DataSpec
+    training: LanguageModelSpec
+    method: str
+    output_method: str = ""
+    helper: DataSpec | None = None
+    helper_width: int = 48
+
+    kind: ClassVar[str] = "extension"
+
+    @property
+    def precision(self) -> str:
+        """The precision of matrix products while it is trained first."""
+        return self.base.precision
+
+    @property
+    def label(self) -> str:
+        """The method."""
+        return f"{self.method}, {self.output_method}" if self.output_method else self.method
+
+    def without_arm(self) -> Self:
+        """The recipe without the methods: they change rows, and no shape."""
+        return replace(self, method="", output_method="")
+
+
+class ExtensionKind(BaseKind):
+    """Trains a decoder, gives it new tokens, and trains it on."""
+
+    recipe = ExtensionSpec
+    distributions = ("numpy", "scipy", "torch")
+
+    def reads(self, run: RunSpec) -> Sequence[DataSpec]:
+        from embtables.extension_runs import training
+
+        return (run.data, *training.other_texts(run))
+
+    def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
+        from embtables.extension_runs import training
+
+        return training.fingerprint(run, data_dir)
+
+    def check(self, run: RunSpec, data_dir: Path | None) -> None:
+        from embtables.extension_runs import training
+
+        training.check(run, data_dir)
+
+    def cost(self, run: RunSpec) -> float:
+        recipe = run.recipe(ExtensionSpec)
+        # A cohort of one seed trains one base for all its arms.
+        return cost_of_text(run, recipe.text, recipe.training) + (
+            cost_of_text(run, run.data, recipe.base) / MOST_RUNS
+        )
+
+    def codes(self, run: RunSpec) -> Iterable[str]:
+        from embtables.extension.methods import METHODS
+
+        recipe = run.recipe(ExtensionSpec)
+        for name in (recipe.method, recipe.output_method):
+            if name in METHODS:
+                yield METHODS.code(name, lambda method: method.make)
+
+    def describe(self, run: RunSpec) -> Description:
+        recipe = run.recipe(ExtensionSpec)
+        return Description(
+            model_words(run),
+            f"next words, {text_words(recipe.base)}; then new tokens and {recipe.text.task}, "
+            f"{text_words(recipe.training)}",
+        )
+
+    def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
+        from embtables.extension_runs import training
+
+        return training.train(
+            cohort, workplace.data_dir, workplace.device, workplace.progress, workplace.sharers
+        )
+
+
+KIND = ExtensionKind()
