@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -288,8 +289,13 @@ def test_an_interrupt_leaves_a_report_and_says_what_is_kept(run_in, tmp_path, ca
 def test_a_signal_to_the_command_alone_is_passed_on(run_in, monkeypatch, name):
     """Else what trains would go on after it, or until it is signalled too."""
     monkeypatch.setattr(commands, "INTERRUPT_SECONDS", 0)
-    text = "import os, signal\n\ndef test_it():\n    os.kill(os.getppid(), signal.{})\n    {}\n"
-    assert run_in(text.format(name, "signal.pause()")) == Status.INTERRUPTED
+    text = "import os, signal, time\n\ndef test_it():\n    os.kill(os.getppid(), signal.{})\n"
+    # What runs in the background of a shell ignores interrupts, and so do its children.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert run_in(text.format(name) + "    time.sleep(60)\n") == Status.INTERRUPTED
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("text", ["{}", "def test_it():\n    {}"], ids=["import", "test"])
