@@ -60,7 +60,7 @@ def test_the_wheel_has_embinit_and_the_papers_alone(wheel):
 def test_a_papers_key_leads_to_its_folder():
     """One place, in a wheel and in a checkout alike: where the paper's module is."""
     for paper in PAPERS:
-        assert _target(paper) == ["--pyargs", f"embinit_papers.{paper}"]
+        assert _target(paper, "run") == ["--pyargs", f"embinit_papers.{paper}"]
         assert (
             Path(importlib.import_module(f"embinit_papers.{paper}").__file__).parent == HOME / paper
         )
