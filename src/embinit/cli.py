@@ -153,7 +153,8 @@ def _parser(asked: str = "") -> Parser:
     """
     if asked in OF_EMBTABLES and asked not in COMMANDS:
         raise InputError(
-            f"{asked} is a command of embtables, which isn't installed: pip install embtables"
+            f"{asked} is a command of embtables, which isn't installed: pip install embtables, or "
+            "the folder packages/embtables of embinit's repository"
         )
     parser = Parser(prog="embinit", description="Claims that train models.")
     parser.add_argument("--version", action="version", version=f"embinit {__version__}")
