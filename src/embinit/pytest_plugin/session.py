@@ -827,6 +827,13 @@ class ClaimSession:
             self._state = progress.Runs(self._marks, os.getpid(), ends=self._ends).look()
         self._open.close()
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
+        """Lets no warning, which may be anybody's text, move the terminal."""
+        told = printable(text := str(warning_message.message))
+        if told != text:
+            warning_message.message = told
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collects the verdicts from the reports; a claim without a verdict is broken."""
         if self._is_worker:
