@@ -188,11 +188,11 @@ class Project:
 
     def document(self, report: Path = REPORT) -> dict[str, Any] | None:
         """The verdicts.json that the last session wrote; None where it wrote none."""
-        for folder in (report / "unfinished", report):
-            path = self.folder / folder / "verdicts.json"
-            if path.is_file() and path.stat().st_mtime_ns > self._began:
-                return dict(json.loads(path.read_bytes()))
-        return None
+        paths = [self.folder / each / "verdicts.json" for each in (report / "unfinished", report)]
+        written = {path.stat().st_mtime_ns: path for path in paths if path.is_file()}
+        if not written or max(written) <= self._began:
+            return None
+        return dict(json.loads(written[max(written)].read_bytes()))
 
     def judge(self, ended: Ended, hurt: Sequence[str] = (), report: Path = REPORT) -> str:
         """What a session came to.
@@ -236,6 +236,11 @@ class Project:
                 raise Wrong(f"record {path.stem[:12]} is gone")
             if path.read_bytes() != self._records[path]:
                 raise Wrong(f"record {path.stem[:12]} was changed")
+
+    def claims_of(self, record: Path) -> list[str]:
+        """The claims that need a record's run."""
+        own = b'"function": "other"' in self._records[record]
+        return [claim for claim in self.whole if (claim == HURT) == own]
 
     def whole_again(self) -> None:
         """Holds a session without the fault against what it should come to."""
@@ -308,7 +313,8 @@ def met(project: Project, reader: str, gone: Sequence[Path] = (), spoilt: bool =
         spoilt: Whether what the reader is for is unreadable, so that it can't be green.
     """
     if reader in SESSION_READERS:
-        outcome = project.judge(project.session(*SESSION_READERS[reader]))
+        hurt = [claim for path in gone for claim in project.claims_of(path)]
+        outcome = project.judge(project.session(*SESSION_READERS[reader]), hurt)
         project.untouched(*gone)
         return outcome
     command = {**STORE_READERS, **REPORT_READERS}[reader]
@@ -572,22 +578,25 @@ FUNCTIONS = {
     "has children": "import subprocess; subprocess.Popen(['sleep', '0.2'], start_new_session=True)",
     "has no streams": "import sys; sys.stdin = sys.stdout = sys.stderr = None",
     "closes streams": "import os; [os.close(n) for n in range(3)]",
-    "closes descriptors": "import os; os.closerange(3, 200)",
     "lowers the recursion limit": "import sys; sys.setrecursionlimit(120)",
-    "limits files": "import resource as r; r.setrlimit(r.RLIMIT_NOFILE, (5, 5))",
     "limits sizes": "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (0, 0))",
     "deletes the store": "import shutil; shutil.rmtree('.embinit/store')",
+    "ends its process with 0": "import os; os._exit(0)",
+    "ends its process with 1": "import os; os._exit(1)",
+    "kills its process": "import os; os.kill(os.getpid(), 9)",
+}
+"""What a training function may do before it gives its answer."""
+SPOILS = {
+    "closes descriptors": "import os; os.closerange(3, 200)",
+    "limits files": "import resource as r; r.setrlimit(r.RLIMIT_NOFILE, (5, 5))",
     "patches json": PATCHES.format(name="json", attribute="dumps"),
     "patches numpy": PATCHES.format(name="numpy", attribute="mean"),
     "patches os": PATCHES.format(name="os", attribute="fspath"),
     "patches time": PATCHES.format(name="time", attribute="monotonic"),
     "patches builtins": PATCHES.format(name="builtins", attribute="len"),
     "empties sys.modules": "import sys; sys.modules.clear()",
-    "ends its process with 0": "import os; os._exit(0)",
-    "ends its process with 1": "import os; os._exit(1)",
-    "kills its process": "import os; os.kill(os.getpid(), 9)",
 }
-"""What a training function may do before it gives its answer."""
+"""What spoils the process that it happens in, and is tried in one of its own (docs/trust.md)."""
 ENDS = ("ends its process with 0", "ends its process with 1", "kills its process")
 ENDS_A_SESSION = (*ENDS, "sets an alarm", "raises KeyboardInterrupt", "ends pytest")
 """What ends the process that it happens in, which has no report then, and is never green."""
@@ -600,7 +609,7 @@ def functions() -> Iterator[tuple[str, Case]]:
     def case(project: Project, name: str, process: bool = False, *arguments: str) -> str:
         shutil.rmtree(project.folder / REPORT)
         shutil.rmtree(project.folder / STORE)
-        body = FUNCTIONS[name]
+        body = {**FUNCTIONS, **SPOILS}[name]
         where = "training(process=True, " if process else "training("
         project.write({HEAD + ANSWER: f"{HEAD}{body}\n    {ANSWER}"})
         path = project.folder / "claims/test_mine.py"
@@ -620,8 +629,8 @@ def functions() -> Iterator[tuple[str, Case]]:
         if name in AGAINST_A_BASELINE:
             against = lambda project, name=name: case(project, name, False, BASELINE)  # noqa: E731
             yield f"{name}, against a baseline", against
-        if name in ENDS_A_SESSION:
-            yield f"{name}, which is its own", partial(case, name=name, process=True)
+    for name in (*ENDS_A_SESSION, *SPOILS):
+        yield f"{name}, which is its own", partial(case, name=name, process=True)
 
 
 TIMES = "FACTOR = NUMBER\n\n\ndef times(x):\n    return NUMBER * x\n"
@@ -751,7 +760,7 @@ def limits() -> Iterator[tuple[str, Case]]:
         return outcome
 
     for name, amounts in {
-        "RLIMIT_NOFILE": (64, 32, 24, 16, 12),
+        "RLIMIT_NOFILE": (64, 32, 24, 16),
         "RLIMIT_FSIZE": (4_000, 20_000),
         "RLIMIT_STACK": (2**20, 2**18),
         "RLIMIT_CORE": (0,),

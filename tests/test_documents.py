@@ -262,6 +262,19 @@ def test_an_unfinished_session_never_replaces_a_whole_one(tmp_path, capsys):
     assert "claims/test_a.py::b broke: no" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", ["n" * 300, "es\x1bc", "li\nne"])
+def test_the_name_of_a_blessed_folder_is_told_in_a_line(tmp_path, capsys, name):
+    """It may be too long for the system, or move the terminal."""
+    write_report(SMALL, {}, tmp_path)
+    status = main(["bless", str(tmp_path), "--to", str(tmp_path / name)])
+    assert status == (Status.UNWRITABLE if len(name) == 300 else Status.IN_ORDER)
+    told = capsys.readouterr()
+    assert "\x1b" not in told.out + told.err
+    assert len(told.err.splitlines()) == (len(name) == 300)
+    assert main(["check", str(tmp_path / "nosuch" / name)]) == Status.UNUSABLE
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
 def test_a_failed_blessing_leaves_the_baseline(tmp_path, monkeypatch):
     """Verdicts and history are replaced together."""
     write_report(SMALL, {}, tmp_path / "report")

@@ -563,6 +563,32 @@ def test_two_functions_of_one_name_are_refused():
         training(measures=["score"], name="seedless")(lambda: 1.0)
 
 
+def test_a_measures_name_is_in_the_key_and_its_unit_is_not(session):
+    """A record lacks the number of a renamed measure, and its claims broke for good."""
+
+    def key(measures):
+        return Session(session.store, None, "cpu").key(
+            arms_of(fit, measures=measures).run("high", 0)
+        )
+
+    assert key({"score": "points"}) == key({"score": "%"})
+    assert len({key(["score"]), key(["points"]), key(["score", "points"])}) == 3
+
+
+def test_an_object_that_no_key_can_follow_is_told():
+    """Else an edit of it leaves the old verdict, and nobody is told why."""
+    generator = random.Random(1)
+
+    def drawing(seed, arm):
+        return generator.random()
+
+    told = arms_of(drawing).function.unseen
+    assert told == (
+        "drawing names a random.Random, of which nothing but its class is in its key: make it in "
+        "the function"
+    )
+
+
 def test_named_files_are_in_the_key(tmp_path, session):
     """What they hold, and not where they lie."""
     data = tmp_path / "data.csv"

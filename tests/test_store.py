@@ -472,6 +472,17 @@ def test_a_store_leads_nowhere_else(tmp_path, capsys):
     assert sorted(each.name for each in mine.iterdir()) == ["1.json", "notes.json"]
 
 
+def test_a_link_to_itself_costs_no_listing(tmp_path, capsys):
+    """Looking whether it is a folder raised, and nothing of the store was shown."""
+    from embinit.cli import main
+
+    store = Store(tmp_path / "store")
+    (store.root / "runs/zz").symlink_to("zz")
+    assert main(["runs", "--store", str(store.root)]) == 0
+    assert capsys.readouterr().out.startswith("0 runs")
+    assert Store(store.root).root == store.root
+
+
 @pytest.mark.parametrize("what", ["pipe", "device", "directory", "9" * 6000])
 def test_a_format_that_is_no_file_is_told(tmp_path, what, in_time):
     """A pipe was waited for, and int() refuses so many digits by itself."""

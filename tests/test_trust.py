@@ -127,10 +127,12 @@ def test_what_pytest_prints_of_a_claim_moves_no_terminal(pytester):
     """A reason of -ra may be anybody's text."""
     (pytester.mkdir("claims") / "test_mine.py").write_text(
         """
+import warnings
 from embinit import Family, claim, experiment, training
 
 @training(measures={"score": "points"})
 def fit(seed, arm):
+    warnings.warn("b\\x1b[2J\\u202ec")
     return 1.0 + seed
 
 on = experiment("scores", training=fit, arms=["a", "b"], margin=1.0, seeds=3, most_seeds=None)
@@ -143,4 +145,5 @@ def test_a(arms):
     done = pytester.runpytest_subprocess("claims", "-ra", "-p", "no:randomly", "--color=no")
     told = done.stdout.str() + done.stderr.str()
     assert "a\\u001b[2J\\u202eb" in told
+    assert "UserWarning: b\\u001b[2J\\u202ec" in told
     assert not set(told) & set("\x1b\u202e")

@@ -93,7 +93,8 @@ def ended(command: Callable[[], int], program: str = "embinit") -> int:
         sys.stdout.flush()
         return status
     except InputError as error:
-        print(f"{program}: {error}", file=sys.stderr)
+        line = str(error).replace("\n", "\\n")  # one of a path
+        print(f"{program}: {line}", file=sys.stderr)
         return Status.UNWRITABLE if isinstance(error, OutputError) else Status.UNUSABLE
     except ModuleNotFoundError as error:
         if (lacking := lacking_models(error)) is None:
@@ -253,7 +254,7 @@ def _bless(parsed: argparse.Namespace) -> int:
     from embinit.report.baseline import bless
 
     bless(parsed.report, parsed.to, parsed.anyway, parsed.keep)
-    print(f"{parsed.to} is the baseline now; commit it")
+    print(printable(f"{parsed.to} is the baseline now; commit it"))
     return 0
 
 
@@ -488,13 +489,13 @@ def _prepare(parsed: argparse.Namespace) -> int:
             try:
                 write(spec, [source] if source else [], data_dir, to)
             except InputError as error:
-                print(f"{about}: left out, {error}", flush=True)
+                print(printable(f"{about}: left out, {error}"), flush=True)
             else:
                 ready += 1
                 print(f"{about}: ready", flush=True)
     if not ready:
         raise InputError(f"nothing of tier {parsed.tier} could be prepared")
-    print(f"train with --embinit-data-dir {parsed.to}")
+    print(printable(f"train with --embinit-data-dir {parsed.to}"))
     return 0
 
 

@@ -7,17 +7,24 @@ and layout are left out. Installed packages count by name and version (see ``dis
 A module that is imported within a function's body is read as text, and so are those that it imports
 in turn. Importing it here would run it, and load what collection does without. It counts as a
 whole: which of its lines a call needs can't be told without running it.
+
+An object counts by its class and by what pickling would keep of it, be its class the user's or a
+library's. What a library's module has under a name counts by that name. Nothing is followed without
+end: what is too deep, too much, or can't be pickled counts by its class, and is told.
 """
 
 from __future__ import annotations
 
 import ast
+import copyreg
 import dataclasses
-import enum
 import functools
 import hashlib
 import importlib.util
 import inspect
+import itertools
+import pickle
+import re
 import sys
 import sysconfig
 import types
@@ -53,11 +60,13 @@ class Code:
         texts: Its parts, in an order that the code decides.
         libraries: The installed packages that it names, by the names under which it imports them.
         unseen: What it does that decides numbers and is in no digest, a key of ``UNSEEN`` each.
+        opaque: The classes of the objects that it names and that can't be followed.
     """
 
     texts: tuple[str, ...]
     libraries: tuple[str, ...]
     unseen: tuple[str, ...]
+    opaque: tuple[str, ...]
 
     @classmethod
     def of(cls, *roots: object) -> Code:
@@ -70,7 +79,10 @@ class Code:
         walk = _Walk(frozenset(filter(None, map(_package, roots))))
         for root in roots:
             walk.add(root)
-        return cls(tuple(walk.texts), tuple(sorted(walk.libraries)), tuple(sorted(walk.unseen)))
+        libraries, unseen, opaque = (
+            tuple(sorted(each)) for each in (walk.libraries, walk.unseen, walk.opaque)
+        )
+        return cls(tuple(walk.texts), libraries, unseen, opaque)
 
     @functools.cached_property
     def digest(self) -> str:
@@ -106,6 +118,18 @@ _CALLED = {call: what for what, calls in _CALLS.items() for call in calls}
 _READING_METHODS = ("read_text", "read_bytes", "read_csv", "read_parquet", "loadtxt", "genfromtxt")
 
 
+MOST_VALUES = 1_000_000
+"""How many values are gone through: a list of as many numbers takes about a second."""
+MOST_DEPTH = 100
+"""How deep they lie in each other. Python's own limit hangs on who asks."""
+MOST_BYTES = 2**30
+"""How large an array may be."""
+
+_ATOMS = frozenset({bool, int, float, complex, str, bytes, type(None), type(...)})
+_STATELESS = frozenset({"_abc", "_thread", "weakref"})
+"""Modules whose objects decide no number, such as locks."""
+
+
 class _Walk:
     """Goes through objects and what they name, once each, in an order that the code decides."""
 
@@ -113,64 +137,117 @@ class _Walk:
         self.texts: list[str] = []
         self.libraries: set[str] = set()
         self.unseen: set[str] = set()
+        self.opaque: set[str] = set()
         self._packages = packages
-        self._met: dict[int, object] = {}
+        self._met: dict[int, tuple[int, object]] = {}
         self._read: set[str] = set()
+        self._values = self._depth = 0
 
     def add(self, value: Any) -> None:
-        if isinstance(value, bool | int | float | complex | str | bytes | None | type(...)):
+        self._values += 1
+        if type(value) in _ATOMS:
             self.texts.append(repr(value))
-            return
-        if id(value) in self._met:
-            return
-        self._met[id(value)] = value  # kept, so that no other object gets its id
+        elif self._values > MOST_VALUES or self._depth > MOST_DEPTH:
+            self._add_opaque(value)
+        elif (known := self._met.get(id(value))) is not None:
+            self.texts.append(f"met {known[0]}")
+        else:
+            # Whether two equal tuples are one object is the compiler's affair. Others are kept, so
+            # that no other object gets their id.
+            if type(value) not in (tuple, frozenset):
+                self._met[id(value)] = len(self._met), value
+            self._depth += 1
+            self._add_new(value)
+            self._depth -= 1
+
+    def _add_new(self, value: Any) -> None:
         if isinstance(value, types.ModuleType):
             self.texts.append(f"module {value.__name__}")
             if not self._is_own(value):
                 self._add_library(value.__name__)
-        elif isinstance(value, functools.partial):
-            self._add_all("partial", (value.func, value.args, value.keywords))
-        elif isinstance(value, types.MethodType):
-            self._add_all("method", (value.__func__, value.__self__))
         elif isinstance(value, type):
             self._add_class(value)
-        elif isinstance(value, types.FunctionType):
-            self._add_function(value)
-        else:
-            self._add_object(value)
+        elif type(value) in (dict, types.MappingProxyType):
+            items = sorted(value.items(), key=lambda item: _order(item[0]))
+            self._add_all("mapping", (each for item in items for each in item))
+        elif type(value) in (set, frozenset):
+            self._add_all("set", sorted(value, key=_order))
+        elif type(value) in (list, tuple):
+            self._add_all("sequence", value)
+        elif not self._add_name(value):
+            if isinstance(value, types.FunctionType):
+                self._add_function(value)
+            elif isinstance(value, types.MethodType):
+                self._add_all("method", (value.__func__, value.__self__))
+            elif isinstance(value, types.CodeType):
+                self._add_code(value)
+            else:
+                self._add_object(value)
 
     def _add_all(self, what: str, values: Iterable[object]) -> None:
         self.texts.append(what)
         for value in values:
+            if self._values > MOST_VALUES:
+                break
             self.add(value)
+        self.texts.append("end")
+
+    def _add_name(self, value: Any) -> bool:
+        """Adds the name that a library's module has an object under; False without one."""
+        home = getattr(value, "__module__", None)
+        home = home if isinstance(home, str) else type(getattr(value, "__self__", value)).__module__
+        if self._is_own_module(home):
+            return False
+        for part in reversed(_parts(home)):
+            known = vars(sys.modules.get(part, types))
+            if (name := next((name for name in known if known[name] is value), None)) is not None:
+                self.texts.append(f"{part}.{name}")
+                self._add_library(part)
+                return True
+        return False
 
     def _add_object(self, value: Any) -> None:
+        """An object by its class and what pickling would keep of it, one of the user's by all."""
+        kind, own = type(value), self._is_own(type(value))
+        self.add(kind)
+        if kind.__module__ in _STATELESS:
+            return
+        if is_shipped(kind.__module__) and not dataclasses.is_dataclass(kind):
+            return  # such as a registry, which has entries of others
+        if own:
+            self._add_state(kind, object.__getstate__(value))
+        try:
+            reduced = _reduced(value)
+        except Exception:
+            if not (own or hasattr(value, "__wrapped__")):
+                self._add_opaque(value)
+            reduced = ""
+        if isinstance(reduced, str):  # a name, such as that of functools.cache's
+            self.texts.append(reduced)
+            self.add(getattr(value, "__wrapped__", None))
+            return
+        made, given, state, members, items = [*reduced, None, None, None][:5]
+        self._add_all("reduced", (made, given))
+        self._add_state(kind, state)
+        self.add(list(itertools.islice(members or (), MOST_VALUES)))
+        self.add(dict(itertools.islice(items or (), MOST_VALUES)))
+
+    def _add_state(self, kind: type, state: Any) -> None:
+        """Attributes, but for documentation and what is worked out from others once asked for."""
+        for part in state if isinstance(state, tuple) and len(state) == 2 else (state,):
+            if isinstance(part, dict):
+                part = {
+                    name: each
+                    for name, each in part.items()
+                    if name != "__doc__" and not _is_cached(kind, name)
+                }
+            self.add(part)
+
+    def _add_opaque(self, value: Any) -> None:
         kind = type(value)
-        if isinstance(value, Mapping):
-            items = sorted(value.items(), key=lambda item: repr(item[0]))
-            self._add_all("mapping", (each for item in items for each in item))
-        elif isinstance(value, set | frozenset):
-            self._add_all("set", sorted(value, key=repr))
-        elif isinstance(value, list | tuple):
-            self._add_all("sequence", value)
-        elif isinstance(value, enum.Enum | Path | range):
-            self.texts.append(repr(value))
-        elif callable(getattr(value, "tobytes", None)):
-            self.texts.append(hashlib.sha256(value.tobytes()).hexdigest())
-        elif hasattr(value, "__wrapped__"):  # such as functools.cache's
-            self.add(value.__wrapped__)
-        elif dataclasses.is_dataclass(value):
-            fields = ((each.name, getattr(value, each.name)) for each in dataclasses.fields(value))
-            self._add_all(kind.__qualname__, (each for field in fields for each in field))
-            self.add(kind)
-        elif self._is_own(kind):
-            self.add(kind)
-            self.add(dict(getattr(value, "__dict__", {})))
-        else:
-            name = getattr(value, "__qualname__", kind.__qualname__)
-            home = getattr(value, "__module__", kind.__module__)
-            self.texts.append(f"{home}.{name}")
-            self._add_library(str(home))
+        name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+        self.texts.append(f"opaque {name}")
+        self.opaque.add(name)
 
     def _add_class(self, value: type) -> None:
         self.texts.append(f"class {value.__qualname__}")
@@ -198,10 +275,14 @@ class _Walk:
 
     def _add_function(self, value: types.FunctionType) -> None:
         self.texts.append(f"function {value.__qualname__}")
+        known = vars(value)
+        if "__wrapped__" in known:  # its private attributes are its library's
+            known = {name: each for name, each in known.items() if not name.startswith("_")}
+        self.add(known)
         if not self._is_own(value):
             self.texts.append(str(value.__module__))
             self._add_library(str(value.__module__))
-            return
+            return self._add_named(value, ())
         inner = inspect.unwrap(value)
         if inner is not value:
             self.add(inner)
@@ -211,7 +292,7 @@ class _Walk:
         else:
             self._add_tree(tree, value.__globals__)
         names = _names(value.__code__) if tree is None else _names_in(tree)
-        self._add_named(value, names)
+        return self._add_named(value, names)
 
     def _add_tree(self, tree: ast.AST, known: Mapping[str, Any]) -> None:
         """A definition, the modules that it imports, and what it does that can't be followed."""
@@ -219,11 +300,13 @@ class _Walk:
         self._add_imports(tree, str(known.get("__package__") or ""))
         for node in ast.walk(tree):
             self.unseen.update(_unseen(node))
-            # Which of a module's names ``getattr`` takes may be known to nobody but the call.
+            # Which of a module's names these take may be known to nobody but the call.
             if isinstance(node, ast.Call) and _dotted(node.func) == "getattr" and node.args:
                 module = known.get(_dotted(node.args[0]))
                 if isinstance(module, types.ModuleType):
                     self._add_module(module.__name__)
+            elif isinstance(node, ast.Call) and _dotted(node.func) == "globals":
+                self._add_module(str(known.get("__name__")))
 
     def _add_imports(self, tree: ast.AST, package: str) -> None:
         for node in ast.walk(tree):
@@ -264,11 +347,7 @@ class _Walk:
 
     def _add_code(self, code: types.CodeType) -> None:
         self.texts.append(f"{code.co_code.hex()} {code.co_names}")
-        for constant in code.co_consts:
-            if isinstance(constant, types.CodeType):
-                self._add_code(constant)
-            else:
-                self.texts.append(repr(constant))
+        self._add_all("constants", code.co_consts)
 
     def _add_named(self, function: types.FunctionType, names: Iterable[str]) -> None:
         """What a function names: its defaults, what it closes over, its module's names."""
@@ -297,18 +376,57 @@ class _Walk:
 
     def _is_own(self, value: Any) -> bool:
         """Whether a function, class or module is the user's, and no library's."""
-        module = (
-            value
-            if isinstance(value, types.ModuleType)
-            else sys.modules.get(str(getattr(value, "__module__", "")))
-        )
-        package = _package(value)
+        is_module = isinstance(value, types.ModuleType)
+        return self._is_own_module(str(value.__name__ if is_module else value.__module__))
+
+    def _is_own_module(self, name: str) -> bool:
+        package = name.partition(".")[0]
         if is_shipped(package) or package in sys.stdlib_module_names:
             return package == "__main__"
         if package in self._packages:
             return True
-        file = getattr(module, "__file__", None)
+        file = getattr(sys.modules.get(name), "__file__", None)
         return file is not None and is_own_file(file)
+
+
+def _reduced(value: Any) -> Any:
+    """What pickling would keep of an object: how it is made, from what, and its state; or a name.
+
+    Raises:
+        Exception: It can't be pickled, or what it keeps decides nothing, or is too large.
+    """
+    kind = type(value)
+    if isinstance(value, pickle.PickleBuffer):
+        data = value.raw()
+        if data.nbytes > MOST_BYTES:
+            raise ValueError("it is too large")
+        return hashlib.sha256(data).hexdigest()
+    if "random" in kind.__module__.split("."):
+        raise ValueError("a generator's state hangs on what was drawn before")
+    if issubclass(kind, getattr(sys.modules.get("torch"), "Tensor", ())):
+        # Its own way has addresses in it.
+        import torch
+
+        flat = value.detach().resolve_conj().resolve_neg().cpu().reshape(-1).contiguous()
+        buffer = pickle.PickleBuffer(flat.view(torch.uint8).numpy())
+        return str, (str(value.dtype), tuple(value.shape), buffer)
+    reduce = copyreg.dispatch_table.get(kind)
+    return value.__reduce_ex__(5) if reduce is None else reduce(value)
+
+
+def _is_cached(kind: type, name: str) -> bool:
+    return isinstance(inspect.getattr_static(kind, name, None), functools.cached_property)
+
+
+def _order(value: Any) -> str:
+    """A text to sort keys and members of sets by, in which are no addresses."""
+    if type(value) in (tuple, frozenset):
+        inner = [_order(each) for each in value]
+        return str(inner if type(value) is tuple else sorted(inner))
+    try:
+        return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
+    except Exception:
+        return type(value).__qualname__
 
 
 _LIBRARIES = (

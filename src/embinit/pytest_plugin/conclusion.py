@@ -34,6 +34,13 @@ class Conclusion:
         """Concludes what came out in ``state``."""
         self._options, self._state, self._training = options, state, training
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
+        """Lets no warning, which may be anybody's text, move the terminal."""
+        told = printable(text := str(warning_message.message))
+        if told != text:
+            warning_message.message = told
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collects the verdicts from the reports; a claim without a verdict is broken."""
         if self._options.is_worker:

@@ -13,6 +13,7 @@ import contextlib
 import datetime
 import json
 import math
+import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -352,7 +353,7 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> N
         "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "revision": _revision(),
     }
-    if (to / "verdicts.json").exists() and (keep or not anyway):
+    if os.path.exists(to / "verdicts.json") and (keep or not anyway):
         old = read(to / "verdicts.json")
         changes(document, old)  # refuses another tier
         if keep:

@@ -157,7 +157,7 @@ class Store:
         for directory in (self.root, self.root / "runs"):
             with os.scandir(directory) as entries:
                 for each in entries:
-                    if each.is_symlink() and each.is_dir():
+                    if each.is_symlink() and os.path.isdir(each):
                         raise InputError(
                             f"the store {self.root} can't be written: {each.path} is a link that "
                             "leads out of it; remove the link, or name another directory with "
@@ -307,7 +307,7 @@ class Store:
             InputError: A directory can't be listed.
         """
         for directory in _listed(self.root / "runs"):
-            if directory.is_dir():
+            if os.path.isdir(directory):
                 yield from map(Path, _listed(Path(directory.path)))
 
     def put(self, key: str, result: RunResult) -> None:

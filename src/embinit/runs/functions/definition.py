@@ -56,8 +56,11 @@ class Training:
 
     @functools.cached_property
     def _code(self) -> Code:
-        """Its code; it is read once, when its module is loaded as a whole."""
-        return Code.of(self.function)
+        """Its code, and its measures' names, without which a record has other numbers.
+
+        It is read once, when its module is loaded as a whole.
+        """
+        return Code.of(self.function, sorted(self.measures))
 
     @property
     def code(self) -> str:
@@ -85,6 +88,10 @@ class Training:
         """What its code does that decides numbers and is in no key; None where that is nothing."""
         declared = {"file", "program"} if self.files else set()
         told = [UNSEEN[what] for what in self._code.unseen if what not in declared]
+        told += [
+            f"names a {kind}, of which nothing but its class is in its key: make it in the function"
+            for kind in self._code.opaque
+        ]
         return f"{self.name} {'; '.join(told)}" if told else None
 
     @property
