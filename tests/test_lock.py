@@ -20,8 +20,9 @@ from builders import make_experiment, set_apart
 from embinit import Family, InputError, claim, cli, commands, experiment, training
 from embinit.claims import Claim, read
 from embinit.claims.comparisons import rank_correlation
-from embinit.claims.lock import NAME, Lock, claim_key, difference, frozen, lock_beside
+from embinit.claims.lock import NAME, Lock, lock_beside
 from embinit.claims.noise_floor import FIRST_SEED, rounded_up
+from embinit.claims.standing import claim_key, difference, frozen, standing
 from embinit.report import load_schema
 from embinit.runs import session
 from embinit.runs.functions import TRAININGS
@@ -382,9 +383,9 @@ def test_the_papers_claims_stand_as_they_are_registered(paper):
             claim = Claim.of(test)
             for each in () if claim is None else claim.experiments("micro"):
                 case = read(test, each, lock=lock)
-                standing = lock.standing(case, case.looks())
-                told = f"{case.id}: {standing.differs}; run embinit register claims --seeds 0"
-                assert standing.state in ("afterwards", "beforehand"), told
+                now = standing(case, case.looks())
+                told = f"{case.id}: {now.differs}; run embinit register claims --seeds 0"
+                assert now.state in ("afterwards", "beforehand"), told
                 left.discard(claim_key(case))
     assert left == set()
 

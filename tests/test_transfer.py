@@ -26,9 +26,10 @@ from embinit.models.layer_probes import (
 from embinit.models.losses import NOTHING
 from embinit.models.masked_language_model import MaskedLanguageModel, built_parameters
 from embinit.models.masking import mask_tokens
-from embinit.models.sizes import count_parameters, output_width, parameters_of, reinvested
+from embinit.models.sizes import count_parameters, parameters_of, reinvested
 from embinit.models.starting import Start, carry, without_output
 from embinit.models.transformer import ModelShape, StackedTransformer
+from embinit.models.widths import output_width
 from embinit.runs.optimizers import lr_factor
 from embinit.runs.plan import Cohort, plan
 from embinit.runs.scoring import Curves

@@ -15,18 +15,17 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from embinit.claims.comparisons import Comparison, Lookup, Quantity, RankCorrelation
+from embinit.claims.comparisons import Comparison, Lookup
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
-from embinit.claims.looks import Look
 from embinit.claims.noise_floor import FIRST_SEED, rounded_up
 from embinit.claims.paired_tests import Spread
 from embinit.claims.registration import SPREAD_SCHEMA, digest_of
@@ -35,9 +34,6 @@ from embinit.data.outside import read_bytes, read_json, reading
 from embinit.data.schema import check_document
 from embinit.errors import InputError, OutputError
 from embinit.specs import RunSpec, canonical
-
-if TYPE_CHECKING:
-    from embinit.claims.judging import Case
 
 NAME = "claims.lock"
 SCHEMA_VERSION = 1
@@ -85,25 +81,7 @@ SCHEMA: Mapping[str, Any] = {
 }
 """The JSON Schema of a lock."""
 
-BEFOREHAND, AFTERWARDS, CHANGED, ABSENT = "beforehand", "afterwards", "changed", "absent"
 _HEX = 16
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How a claim stands to its lock.
-
-    Attributes:
-        state: ``beforehand``: it stands as it was registered before its runs. ``afterwards``: it
-            was registered, or registered anew, when runs of it were stored. ``changed``: it differs
-            from its line. ``absent``: it has no line.
-        differs: In which way it changed, or why it counts as registered afterwards; else "".
-        when: When it was registered (ISO 8601); None without a line.
-    """
-
-    state: str
-    differs: str = ""
-    when: str | None = None
 
 
 @dataclass(frozen=True)
@@ -168,41 +146,6 @@ class Lock:
         )
         return entry
 
-    def standing(self, case: Case, looks: Sequence[Look]) -> Standing:
-        """How a claim stands to its line.
-
-        Args:
-            case: The claim.
-            looks: Its schedule of looks.
-        """
-        entry = self.document["claims"].get(claim_key(case))
-        if entry is None:
-            return Standing(ABSENT)
-        differs = difference(entry, frozen(case, looks))
-        if differs:
-            return Standing(CHANGED, differs, entry["registered"])
-        afterwards = str(entry.get("afterwards", ""))
-        return Standing(AFTERWARDS if afterwards else BEFOREHAND, afterwards, entry["registered"])
-
-    def registered(self, case: Case, looks: Sequence[Look], seen: bool) -> Mapping[str, Any]:
-        """A claim's line as it is to be written; one that still fits stays as it is.
-
-        Where its runs are there, it says so, and why it was registered so late before.
-
-        Args:
-            case: The claim.
-            looks: Its schedule of looks.
-            seen: Whether runs of it are stored already.
-        """
-        entry, now = self.document["claims"].get(claim_key(case)), frozen(case, looks)
-        differs = "" if entry is None else difference(entry, now)
-        if entry is not None and not differs:
-            return dict(entry)
-        former = "" if entry is None else entry.get("afterwards", "")
-        reasons = (former, differs or "its runs were there when it was registered")
-        afterwards = {"afterwards": "; ".join(filter(None, reasons))} if seen else {}
-        return {"registered": time.strftime("%Y-%m-%d"), **afterwards, **now}
-
     def write(self, sections: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
         """Adds entries to the file, in place of those of the same keys.
 
@@ -266,109 +209,21 @@ def lock_of(test: Callable[..., Any], experiment: Experiment) -> Lock | None:
     return None
 
 
-def claim_key(case: Case) -> str:
-    """The key of a claim's line: its id with the experiment, and the tier."""
-    return f"{case.id} on {case.experiment.tier}"
-
-
-def frozen(case: Case, looks: Sequence[Look]) -> dict[str, Any]:
-    """What of a claim must stand beforehand.
-
-    The code of a training function is no part of it: what is registered is what is stated, and runs
-    of another code are other runs.
-
-    Args:
-        case: The claim.
-        looks: Its schedule of looks.
-    """
-    claim, tier = case.claim, case.experiment.tier
-    entry: dict[str, Any] = {
-        "family": claim.family.name,
-        "claims": claim.family.size_on(tier),
-        "alpha": claim.family.alpha,
-        "looks": [look.seeds for look in looks],
-        "states": [_stated(case, comparison) for comparison in case.comparisons],
-    }
-    return entry if claim.expects is None else {**entry, "expects": str(claim.expects)}
-
-
-def difference(registered: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """How a claim differs from its line, in words; "" where it doesn't."""
-    told = []
-    before, after = registered.get("states", []), now["states"]
-    if [each["says"] for each in before] != [each["says"] for each in after]:
-        told.append(f"it states {_says(after)}, registered was {_says(before)}")
-    else:
-        for old, new in zip(before, after, strict=True):
-            for name in ("margin", "measure", "spread"):
-                if old.get(name) != new.get(name):
-                    told.append(
-                        f"{new['says']}: {name} {_value(new.get(name))}, "
-                        f"registered was {_value(old.get(name))}"
-                    )
-            if old.get("arms") != new.get("arms"):
-                told.append(f"{new['says']}: its arms have other settings")
-    for name, words in (
-        ("family", "its family is {}"),
-        ("claims", "its family's size is {}"),
-        ("alpha", "its family's level is {}"),
-        ("looks", "it is looked at with {} seeds"),
-        ("expects", "it expects {}"),
-    ):
-        if registered.get(name) != now.get(name):
-            told.append(
-                f"{words.format(_value(now.get(name)))}, registered was "
-                f"{_value(registered.get(name))}"
-            )
-    return "; ".join(dict.fromkeys(told))
-
-
-def _says(states: Iterable[Mapping[str, Any]]) -> str:
-    return " and ".join(f"'{each['says']}'" for each in states)
-
-
-def _value(value: object) -> str:
-    if isinstance(value, list):
-        return ", then ".join(map(str, value))
-    return "none" if value is None else str(value)
-
-
-def _stated(case: Case, comparison: Comparison) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "says": str(comparison),
-        "measure": comparison.left.measure.name,
-        "margin": comparison.left.margin,
-        "arms": _digest([_arms(comparison.left), _arms(comparison.right)]),
-    }
-    # A spread of the lock's own always fits it; one of a paper's registration may have moved.
-    if case.claim.family.registration is not None and comparison.spread is not None:
-        entry["spread"] = [comparison.spread.sd, comparison.spread.seeds]
-    return entry
-
-
-def _arms(quantity: Quantity) -> list[object]:
-    if isinstance(quantity, RankCorrelation):
-        return [[_arms(arm), _arms(base)] for arm, base in quantity.pairs]
-    terms = [
-        [term.weight, _without_code(term.run(0)), term.offset, term.measure.name]
-        for term in quantity.terms
-    ]
-    return [*terms, quantity.shift]
-
-
-def _without_code(run: RunSpec) -> str:
+def without_code(run: RunSpec) -> str:
+    """A run's spec as canonical text, without its seed and the digest of its code."""
     recipe = None if run.training is None else run.training.without_code()
     return canonical(replace(run, training=recipe, seed=0))
 
 
-def _digest(content: object) -> str:
+def digest_of_content(content: object) -> str:
+    """A digest of plain data, as a lock has it."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:_HEX]
 
 
 def noise_floor_key(experiment: FunctionExperiment) -> str:
     """The key of an experiment's noise floor: its name, its tier, and a digest of the baseline."""
-    spec = _without_code(experiment.run(experiment.baseline, 0))
-    digest = _digest([spec, experiment.metric.name])
+    spec = without_code(experiment.run(experiment.baseline, 0))
+    digest = digest_of_content([spec, experiment.metric.name])
     return f"{experiment.name} on {experiment.tier} {digest}"
 
 

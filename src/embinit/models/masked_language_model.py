@@ -26,8 +26,8 @@ from embinit.models.layers import (
     stacked_norm,
 )
 from embinit.models.losses import OutputLayer
-from embinit.models.sizes import Parameters, output_width
 from embinit.models.transformer import ModelShape, StackedTransformer
+from embinit.models.widths import Parameters, output_width
 from embinit.randomness import stream
 from embinit.specs import ModelSpec
 from embinit.tables.inits import NORMAL_SIGMA

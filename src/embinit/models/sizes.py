@@ -8,25 +8,14 @@ attention or norm is built without values, and its parameters are counted.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 from embinit.errors import InputError
-from embinit.specs import LEARNED, DataSpec, ModelSpec, RunSpec
+from embinit.models.widths import Parameters, learned_positions, output_width
+from embinit.specs import ModelSpec, RunSpec
 
 _OF_A_NORM = {"layer": 2, "rms": 1}
 _FINAL_NORMS = {"post": 0, "pre": 1}
 _ATTENTION = ("plain", "rotary")
-
-
-class Parameters(NamedTuple):
-    """How many parameters one model has while it is pre-trained, and when it is fine-tuned.
-
-    Fine-tuning has neither the output table nor the layers that lead to it; a task's own output
-    layer, the same in all arms of a width, is counted in neither.
-    """
-
-    pretraining: int
-    finetuning: int
 
 
 def count_parameters(model: ModelSpec, words: int, length: int) -> Parameters:
@@ -71,27 +60,6 @@ def _masked_head(model: ModelSpec, words: int) -> int:
 
 def _linear(inputs: int, outputs: int, bias: bool = True) -> int:
     return (inputs + bias) * outputs
-
-
-def output_width(model: ModelSpec) -> int | None:
-    """E_out of a decoupled model, None of a coupled one; InputError if that is given a width."""
-    if not model.coupled:
-        return model.dim if model.output_width is None else model.output_width
-    if model.output_width is not None:
-        raise InputError(
-            f"a coupled model's output table is its input table, {model.table_width} wide: "
-            "leave output_width out"
-        )
-    return None
-
-
-def learned_positions(spec: RunSpec, data: DataSpec) -> int:
-    """How many positions each side's table has if they are trained; 0 where they are fixed.
-
-    Learned positions are carried from task to task, so every task needs a table of the same
-    length.
-    """
-    return data.max_length + 1 if spec.positions.kind == LEARNED else 0
 
 
 def words_of(run: RunSpec) -> int:

@@ -13,8 +13,8 @@ from embinit.data.preparation import PreparedData
 from embinit.data.tasks.base import Side
 from embinit.errors import InputError
 from embinit.models.embedding import Embedding
-from embinit.models.sizes import learned_positions
 from embinit.models.transformer import ModelShape, StackedTransformer
+from embinit.models.widths import learned_positions
 from embinit.randomness import stream
 from embinit.specs import RunSpec
 from embinit.tables import positions

@@ -10,7 +10,7 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.foresight import Sight, sights
 from embinit.claims.functions import FunctionExperiment
 from embinit.claims.judging import Case
-from embinit.claims.lock import claim_key
+from embinit.claims.standing import is_registered
 from embinit.errors import counted
 
 MOST_UNITS = 8
@@ -74,7 +74,7 @@ def doubts(cases: Sequence[Case], watched: Container[str]) -> list[str]:
     kinds: list[tuple[str, list[Case]]] = [
         (
             "not registered, and so decided by what was fixed when it ran: embinit register first",
-            [case for case in claims if not _is_registered(case)],
+            [case for case in claims if not is_registered(case)],
         ),
         (
             "without a margin, so that it can't have NO EFFECT: experiment(…, margin=…)",
@@ -95,10 +95,6 @@ def doubts(cases: Sequence[Case], watched: Container[str]) -> list[str]:
 def _has_no_margin(experiment: Experiment) -> bool:
     """Whether a user's experiment was given no margin; papers fix theirs, at 0 too."""
     return isinstance(experiment, FunctionExperiment) and experiment.margin == 0
-
-
-def _is_registered(case: Case) -> bool:
-    return case.lock is not None and claim_key(case) in case.lock.document["claims"]
 
 
 def _is_share_of_percent(comparison: Comparison) -> bool:

@@ -21,7 +21,6 @@ from embinit.claims.functions import FunctionExperiment
 from embinit.claims.judging import Case, read
 from embinit.claims.lock import (
     Lock,
-    claim_key,
     code_of,
     measured_noise_floor,
     noise_floor_key,
@@ -29,6 +28,7 @@ from embinit.claims.lock import (
 )
 from embinit.claims.paired_tests import Spread
 from embinit.claims.registration import Registration, digest_of, measure_spread, registered_runs
+from embinit.claims.standing import claim_key, registered
 from embinit.errors import InputError, counted, printable
 from embinit.report.verdicts import named
 from embinit.runs.session import Session
@@ -198,7 +198,7 @@ class Registering:
         if isinstance(experiment, FunctionExperiment) and math.isnan(experiment.margin):
             pytest.skip(case.unmeasured or f"the noise floor of {experiment.name} isn't measured")
         seen = any(session.key(run) in session.store for run in case.runs())
-        entry = lock.registered(case, case.looks(self._most_seeds), seen)
+        entry = registered(case, case.looks(self._most_seeds), seen)
         _tell_lock(item, lock, "claims", claim_key(case), dict(entry))
 
     def collect(self, report: pytest.TestReport) -> bool:

@@ -21,7 +21,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from embinit.claims.lock import CHANGED
+from embinit.claims.standing import CHANGED
 from embinit.data.files import finish_writing, held, write_together
 from embinit.data.outside import read_json, reading
 from embinit.data.schema import check_document

@@ -10,9 +10,9 @@ from embinit.claims.audit import Audit, Check, finding_of
 from embinit.claims.comparisons import Decision, Lookup
 from embinit.claims.foresight import sight_of
 from embinit.claims.judging import Judgement
-from embinit.claims.lock import ABSENT, AFTERWARDS, BEFOREHAND, CHANGED
 from embinit.claims.paired_tests import Verdict, holm
 from embinit.claims.sampling_noise import sampling_noise
+from embinit.claims.standing import ABSENT, AFTERWARDS, BEFOREHAND, CHANGED, standing
 from embinit.papers import paper as find_paper
 from embinit.report.numbers import finite
 from embinit.specs import RunSpec
@@ -32,9 +32,8 @@ def claim_entry(
     case = judgement.case
     claim, experiment, registration = case.claim, case.experiment, {}
     if case.lock is not None and case.lock.exists:
-        standing = case.lock.standing(case, judgement.looks)
         named = {"lock": case.lock.name, "digest": case.lock.digest}
-        registration = {"registration": {**named, **asdict(standing)}}
+        registration = {"registration": {**named, **asdict(standing(case, judgement.looks))}}
     reasons = "; ".join(dict.fromkeys(d.reason for d in judgement.decisions if d.reason))
     return {
         "id": f"{claim.id}[{experiment.name}]",

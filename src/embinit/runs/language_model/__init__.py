@@ -19,8 +19,8 @@ from embinit.models.causal_language_model import (
     require_usable,
 )
 from embinit.models.memory import WidestBatch, runs_that_fit
-from embinit.models.sizes import learned_positions
 from embinit.models.starting import Start, table_measures
+from embinit.models.widths import learned_positions
 from embinit.runs.language_model.training import LanguageModelTraining
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance

@@ -33,9 +33,10 @@ from embinit.models.layer_probes import (
 )
 from embinit.models.masked_language_model import MaskedModelShape
 from embinit.models.memory import WidestBatch, runs_that_fit
-from embinit.models.sizes import learned_positions, output_width, parameters_of, words_of
+from embinit.models.sizes import parameters_of, words_of
 from embinit.models.starting import Start, table_measures, without_output
 from embinit.models.transformer import StackedTransformer
+from embinit.models.widths import learned_positions, output_width
 from embinit.runs.kinds import kind_of
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance

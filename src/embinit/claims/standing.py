@@ -1,0 +1,170 @@
+"""How a claim stands to its lock: as it was registered beforehand, afterwards, or otherwise."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from embinit.claims.comparisons import Comparison, Quantity, RankCorrelation
+from embinit.claims.judging import Case
+from embinit.claims.lock import digest_of_content, without_code
+from embinit.claims.looks import Look
+
+BEFOREHAND, AFTERWARDS, CHANGED, ABSENT = "beforehand", "afterwards", "changed", "absent"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a claim stands to its lock.
+
+    Attributes:
+        state: ``beforehand``: it stands as it was registered before its runs. ``afterwards``: it
+            was registered, or registered anew, when runs of it were stored. ``changed``: it differs
+            from its line. ``absent``: it has no line.
+        differs: In which way it changed, or why it counts as registered afterwards; else "".
+        when: When it was registered (ISO 8601); None without a line.
+    """
+
+    state: str
+    differs: str = ""
+    when: str | None = None
+
+
+def standing(case: Case, looks: Sequence[Look]) -> Standing:
+    """How a claim stands to its line.
+
+    Args:
+        case: The claim.
+        looks: Its schedule of looks.
+    """
+    entry = _line(case)
+    if entry is None:
+        return Standing(ABSENT)
+    differs = difference(entry, frozen(case, looks))
+    if differs:
+        return Standing(CHANGED, differs, entry["registered"])
+    afterwards = str(entry.get("afterwards", ""))
+    return Standing(AFTERWARDS if afterwards else BEFOREHAND, afterwards, entry["registered"])
+
+
+def registered(case: Case, looks: Sequence[Look], seen: bool) -> Mapping[str, Any]:
+    """A claim's line as it is to be written; one that still fits stays as it is.
+
+    Where its runs are there, it says so, and why it was registered so late before.
+
+    Args:
+        case: The claim.
+        looks: Its schedule of looks.
+        seen: Whether runs of it are stored already.
+    """
+    entry, now = _line(case), frozen(case, looks)
+    differs = "" if entry is None else difference(entry, now)
+    if entry is not None and not differs:
+        return dict(entry)
+    former = "" if entry is None else entry.get("afterwards", "")
+    reasons = (former, differs or "its runs were there when it was registered")
+    afterwards = {"afterwards": "; ".join(filter(None, reasons))} if seen else {}
+    return {"registered": time.strftime("%Y-%m-%d"), **afterwards, **now}
+
+
+def is_registered(case: Case) -> bool:
+    """Whether a claim has a line in its lock."""
+    return _line(case) is not None
+
+
+def _line(case: Case) -> Mapping[str, Any] | None:
+    lines = {} if case.lock is None else case.lock.document["claims"]
+    line: Mapping[str, Any] | None = lines.get(claim_key(case))
+    return line
+
+
+def claim_key(case: Case) -> str:
+    """The key of a claim's line: its id with the experiment, and the tier."""
+    return f"{case.id} on {case.experiment.tier}"
+
+
+def frozen(case: Case, looks: Sequence[Look]) -> dict[str, Any]:
+    """What of a claim must stand beforehand.
+
+    The code of a training function is no part of it: what is registered is what is stated, and runs
+    of another code are other runs.
+
+    Args:
+        case: The claim.
+        looks: Its schedule of looks.
+    """
+    claim, tier = case.claim, case.experiment.tier
+    entry: dict[str, Any] = {
+        "family": claim.family.name,
+        "claims": claim.family.size_on(tier),
+        "alpha": claim.family.alpha,
+        "looks": [look.seeds for look in looks],
+        "states": [_stated(case, comparison) for comparison in case.comparisons],
+    }
+    return entry if claim.expects is None else {**entry, "expects": str(claim.expects)}
+
+
+def difference(registered: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """How a claim differs from its line, in words; "" where it doesn't."""
+    told = []
+    before, after = registered.get("states", []), now["states"]
+    if [each["says"] for each in before] != [each["says"] for each in after]:
+        told.append(f"it states {_says(after)}, registered was {_says(before)}")
+    else:
+        for old, new in zip(before, after, strict=True):
+            for name in ("margin", "measure", "spread"):
+                if old.get(name) != new.get(name):
+                    told.append(
+                        f"{new['says']}: {name} {_value(new.get(name))}, "
+                        f"registered was {_value(old.get(name))}"
+                    )
+            if old.get("arms") != new.get("arms"):
+                told.append(f"{new['says']}: its arms have other settings")
+    for name, words in (
+        ("family", "its family is {}"),
+        ("claims", "its family's size is {}"),
+        ("alpha", "its family's level is {}"),
+        ("looks", "it is looked at with {} seeds"),
+        ("expects", "it expects {}"),
+    ):
+        if registered.get(name) != now.get(name):
+            told.append(
+                f"{words.format(_value(now.get(name)))}, registered was "
+                f"{_value(registered.get(name))}"
+            )
+    return "; ".join(dict.fromkeys(told))
+
+
+def _says(states: Iterable[Mapping[str, Any]]) -> str:
+    return " and ".join(f"'{each['says']}'" for each in states)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list):
+        return ", then ".join(map(str, value))
+    return "none" if value is None else str(value)
+
+
+def _stated(case: Case, comparison: Comparison) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "says": str(comparison),
+        "measure": comparison.left.measure.name,
+        "margin": comparison.left.margin,
+        "arms": digest_of_content([_arms(comparison.left), _arms(comparison.right)]),
+    }
+    # A spread of the lock's own always fits it; one of a paper's registration may have moved.
+    if case.claim.family.registration is not None and comparison.spread is not None:
+        entry["spread"] = [comparison.spread.sd, comparison.spread.seeds]
+    return entry
+
+
+def _arms(quantity: Quantity) -> list[object]:
+    if isinstance(quantity, RankCorrelation):
+        return [[_arms(arm), _arms(base)] for arm, base in quantity.pairs]
+    terms = [
+        [term.weight, without_code(term.run(0)), term.offset, term.measure.name]
+        for term in quantity.terms
+    ]
+    return [*terms, quantity.shift]
