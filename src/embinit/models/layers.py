@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embinit.registry import Registry
+from embinit.registry import Named, Registry
 from embinit.specs import ModelSpec
 
 Dropout = Callable[[Tensor], Tensor]
@@ -30,9 +30,7 @@ ACTIVATIONS.register("gelu", F.gelu)
 ACTIVATIONS.register("gelu_tanh", functools.partial(F.gelu, approximate="tanh"))
 ACTIVATIONS.register("silu", F.silu)
 
-PRECISIONS: Registry[torch.dtype] = Registry("precision", "embinit.precisions")
-PRECISIONS.register("float32", torch.float32)
-PRECISIONS.register("bfloat16", torch.bfloat16)
+PRECISIONS = Named("precision", {"float32": torch.float32, "bfloat16": torch.bfloat16})
 
 
 class SeedDropout:
