@@ -381,15 +381,15 @@ def test_a_document_of_an_older_embinit_is_read(tmp_path) -> None:
 
 def test_every_model_option_has_words() -> None:
     """An option with named values says each of them as the field does, not as the field's name."""
-    registries = {
+    named = {
         "activation": ACTIVATIONS,
         "norm": NORMS,
         "norm_position": NORM_POSITIONS,
         "attention": ATTENTION,
     }
     for each in dataclasses.fields(ModelSpec):
-        values = {str: registries.get(each.name), bool: (True, False)}.get(type(each.default), ())
-        assert values is not None, f"{each.name}: name its registry here"
+        values = {str: named.get(each.name), bool: (True, False)}.get(type(each.default), ())
+        assert values is not None, f"{each.name}: name its values here"
         for value in values:
             assert (f"model.{each.name}", value) in SAID, (each.name, value)
 

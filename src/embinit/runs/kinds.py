@@ -469,9 +469,7 @@ def _codes_of_model(model: ModelSpec) -> Iterator[str]:
     from embinit.models.layers import ACTIVATIONS, NORM_POSITIONS, NORMS
 
     yield ATTENTION.code(model.attention)
-    yield NORMS.code(model.norm)
-    yield NORM_POSITIONS.code(model.norm_position)
-    yield ACTIVATIONS.code(model.activation)
+    _ = NORMS[model.norm], NORM_POSITIONS[model.norm_position], ACTIVATIONS[model.activation]
 
 
 def _model(run: RunSpec) -> ModelSpec:
