@@ -461,7 +461,7 @@ from embinit.runs.kinds import KINDS
 from embinit.tables import positions
 from embinit.tables.inits import INITS
 
-for known in (INITS, TASKS, KINDS, positions.KINDS, positions.MULTIPLIERS):
+for known in (INITS, TASKS, KINDS, positions.KINDS):
     assert len(list(known)) > 1
     assert {known.code(name) for name in known} == {""}
 """

@@ -28,11 +28,10 @@ from embinit.data.sources import Coverage
 from embinit.errors import InputError
 from embinit.models.attention import ATTENTION
 from embinit.models.layers import ACTIVATIONS, NORM_POSITIONS, NORMS
-from embinit.papers import PAPERS, Paper, Tier
+from embinit.papers import PAPERS, Figure, Paper, Tier
 from embinit.report import baseline, load_schema, past, render, write_report
 from embinit.report.arms import SAID, Run, gather, learning_curves
-from embinit.report.charts import Axis, forest, histograms
-from embinit.report.mechanism import draw
+from embinit.report.charts import Axis, forest
 from embinit.report.numbers import (
     decimals,
     duration,
@@ -51,8 +50,10 @@ from embinit.runs.results import RunResult
 from embinit.specs import FunctionSpec, ModelSpec, Recipe, RunSpec
 from embinit.tables.diagnostics import TableStatistics
 from embinit_papers import chung2021
+from embinit_papers.kim2024.beside import Runs
 from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
-from embinit_papers.kim2024.mechanism import figures
+from embinit_papers.kim2024.figures import figures, histograms, scatter, slides
+from embinit_papers.kim2024.mechanism import doses, mechanisms, relations
 
 HOSTILE = (
     """</style></script><script>alert(1)</script><img src=x onerror="a">&amp;'"{{7*7}}{% x %}"""
@@ -381,15 +382,15 @@ def test_a_document_of_an_older_embinit_is_read(tmp_path) -> None:
 
 def test_every_model_option_has_words() -> None:
     """An option with named values says each of them as the field does, not as the field's name."""
-    registries = {
+    named = {
         "activation": ACTIVATIONS,
         "norm": NORMS,
         "norm_position": NORM_POSITIONS,
         "attention": ATTENTION,
     }
     for each in dataclasses.fields(ModelSpec):
-        values = {str: registries.get(each.name), bool: (True, False)}.get(type(each.default), ())
-        assert values is not None, f"{each.name}: name its registry here"
+        values = {str: named.get(each.name), bool: (True, False)}.get(type(each.default), ())
+        assert values is not None, f"{each.name}: name its values here"
         for value in values:
             assert (f"model.{each.name}", value) in SAID, (each.name, value)
 
@@ -875,26 +876,32 @@ def test_each_arms_spec_is_there_once_and_linked() -> None:
     assert "\nseed = " not in page.text
 
 
-def shown(runs: dict[str, Run], tier: str = "micro") -> Any:
-    """What the paper has to show of its mechanism."""
-    return figures(tier, [run.result for run in runs.values()])
+def results_of(runs: dict[str, Run]) -> Runs:
+    """The runs' results, as the paper finds them."""
+    return Runs(run.result for run in runs.values())
+
+
+def drawn(runs: dict[str, Run]) -> list[Figure]:
+    """The figures that the paper draws itself."""
+    return figures("micro", [run.result for run in runs.values()])
 
 
 def test_the_mechanism_is_shown_for_each_source() -> None:
     """Tables as the positions meet them: times the square root of their width."""
     _, runs = make_full()
     document = make_document([make_claim("plain")])
-    [one] = shown(runs).mechanisms
+    [one] = mechanisms("micro", results_of(runs))
     assert (one.source, one.task) == ("micro-glove", "micro-translation")
     assert [row.label for row in one.widths] == ["Xavier", "GloVe"]
     assert one.widths[0].sigma == pytest.approx(0.388 * math.sqrt(300))
     assert (one.widths[0].positions, one.widths[0].share) == (0.65, 0.25)
     assert [label for label, _, _ in one.histograms] == ["Xavier", "GloVe", "Positions"]
     assert [times for _, _, times in one.histograms] == [math.sqrt(300)] * 2 + [1.0]
-    [drawn] = draw([shown(runs)]).mechanisms
-    assert (drawn.source, drawn.widths) == ("micro-glove", one.widths)
-    assert [series.label for series in drawn.histograms.series] == ["Xavier", "GloVe", "Positions"]
+    plot = histograms(one.histograms)
+    assert plot is not None
+    assert [series.label for series in plot.series] == ["Xavier", "GloVe", "Positions"]
     text = check(render(document, runs)).text
+    assert "What the model reads at the start: micro-glove on micro-translation" in text
     assert "75.0 % words, 25.0 % positions" in text
     # Runs of another setting or tier, a source's base alone, and those stored before histograms
     # were, don't stand for a source.
@@ -905,28 +912,28 @@ def test_the_mechanism_is_shown_for_each_source() -> None:
         for key, run in runs.items()
     }
     base = {key: run for key, run in runs.items() if run.label == "Xavier"}
-    for other in (shown(elsewhere), shown(base), shown(runs, "sample")):
-        assert other.mechanisms == ()
+    for others, tier in ((elsewhere, "micro"), (base, "micro"), (runs, "sample")):
+        assert mechanisms(tier, results_of(others)) == []
     empty = {"encoder": replace(TABLE, histogram=())}
     older = {key: changed(run, tables=empty, positions=empty) for key, run in runs.items()}
-    assert draw([shown(older)]).mechanisms == ()
-    assert not draw([shown(elsewhere)])
-    assert "Mechanism" not in check(render(document, elsewhere)).text
+    assert not any("reads at the start" in figure.title for figure in drawn(older))
+    assert drawn(elsewhere) == []
+    assert "reads at the start" not in check(render(document, elsewhere)).text
 
 
 def test_what_width_costs_is_drawn_beside_xavier() -> None:
     """Sigma over Xavier's, and the margins that are lost to it; controls take no part."""
     _, runs = make_full()
-    assert draw([shown({})]).doses is None
+    assert scatter(doses("micro", results_of({}))) is None
     for key, run in runs.items():
         if run.label == "Xavier":
             runs[key] = changed(run, measures={**run.result.measures, "sigma": 0.0388})
-    [dose] = shown(runs).doses
+    [dose] = doses("micro", results_of(runs))
     assert (dose.label, dose.task) == ("GloVe", "micro-translation")
     assert dose.width == pytest.approx(10)
     # GloVe has 20 BLEU, Xavier 31.
     assert dose.lost == pytest.approx(11 / TRANSLATION.margin)
-    found = draw([shown(runs)]).doses
+    found = scatter([dose])
     assert found is not None
     [point] = found.points
     assert (point.label, found.kinds[point.kind]) == ("GloVe", "micro-translation")
@@ -941,7 +948,7 @@ def test_what_width_costs_is_drawn_beside_xavier() -> None:
         in check(render(make_document([make_claim("plain")]), runs)).text
     )
     control = by_key(make_run("Xavier", "xavier", 1000, 1e3))
-    assert shown(runs | control).doses == (dose,)
+    assert doses("micro", results_of(runs | control)) == [dose]
 
 
 def test_each_task_has_a_dose_of_its_own_and_they_are_drawn_together() -> None:
@@ -957,15 +964,16 @@ def test_each_task_has_a_dose_of_its_own_and_they_are_drawn_together() -> None:
         for init, measures in values.items():
             made = make_run(f"{one.name}-{init}", init, 0, 50.0)
             runs[made.key] = changed(made, spec=one.run(init, 0), measures=measures)
-    found = {dose.task: (dose.width, dose.lost) for dose in shown(runs).doses}
+    every_dose = doses("micro", results_of(runs))
+    found = {dose.task: (dose.width, dose.lost) for dose in every_dose}
     assert len(found) == len(every) > 1
     assert list(found.values()) == [
         (pytest.approx(place), pytest.approx(place)) for place in range(1, len(every) + 1)
     ]
-    drawn = draw([shown(runs)]).doses
-    assert drawn is not None
-    assert len(drawn.points) == len(every)
-    assert set(drawn.kinds) == set(found)
+    plot = scatter(every_dose)
+    assert plot is not None
+    assert len(plot.points) == len(every)
+    assert set(plot.kinds) == set(found)
 
 
 def probe(kind: str, multiplier: str, accuracy: float, seed: int = 0) -> Run:
@@ -984,9 +992,9 @@ def test_relations_stand_before_and_after_positions() -> None:
         probe("sinusoidal", "one", 6.0, seed=1),
         probe("none", "sqrt(D)", 80.0),
     )
-    [one] = draw([shown(runs)]).relations
+    [one] = relations("micro", results_of(runs))
     assert (one.task, one.source) == (RELATIONS.data.task, RELATIONS.source)
-    [row] = one.slides.rows
+    [row] = slides(one.rows).rows
     assert (row.label, row.said) == ("GloVe", "80.0 → 5.0 %")
     assert row.before > row.after
 
@@ -1142,7 +1150,8 @@ def test_a_paper_of_somebody_elses_shows_what_it_has(monkeypatch: pytest.MonkeyP
 
     def told(tier: str, results: Any) -> Any:
         asked.append(tier)
-        return figures(tier, results)
+        own = Figure(f"drawn {HOSTILE}", "<p>as it is</p>", f"told {HOSTILE}")
+        return [*figures(tier, results), own]
 
     theirs = Paper(
         key="mine2030",
@@ -1156,7 +1165,12 @@ def test_a_paper_of_somebody_elses_shows_what_it_has(monkeypatch: pytest.MonkeyP
     PAPERS.register("mine2030", theirs)
     _, runs = make_full()
     claim = make_claim("x", paper="mine2030", family="mine2030/part")
-    text = check(render(make_document([claim]), runs)).text
+    html = render(make_document([claim]), runs)
+    assert "<p>as it is</p>" in html
+    text = check(html).text
+    assert "Mine (2030): its figures" in text
+    assert f"drawn {HOSTILE}" in text
+    assert f"told {HOSTILE}" in text
     assert "Tests Mine (2030), On Tables (kept here under mine2030)." in " ".join(text.split())
     assert "The micro tier is a toy." in text
     assert "75.0 % words, 25.0 % positions" in text
@@ -1290,8 +1304,9 @@ def test_claims_stand_by_family_and_relations_leave_controls_out() -> None:
         probe("sinusoidal", "one", 4.0),
         probe("sinusoidal", "one", 50.0, seed=1000),
     )
-    [one] = draw([shown(runs)]).relations
-    assert one.slides.rows[0].said == "80.0 → 4.0 %"
+    [figure] = drawn(runs)
+    assert figure.title.startswith("Word relations before and after positions")
+    assert "80.0 → 4.0 %" in figure.html
 
 
 def test_sessions_are_read_oldest_first_whichever_file_has_them(tmp_path: Path) -> None:

@@ -2,9 +2,8 @@
 
 A package adds an object by calling ``REGISTRY.register`` when it is imported, or by naming the
 object in its own metadata under the registry's entry-point group. An entry point is loaded the
-first time that its name is looked up. The groups are ``embinit.inits``, ``embinit.sources``,
-``embinit.tasks``, ``embinit.positions``, ``embinit.multipliers``, ``embinit.optimizers``,
-``embinit.stacked_optimizers``, ``embinit.evaluations`` and ``embinit.commands``.
+first time that its name is looked up. What no package adds to is a ``Named``: a dict with the same
+error for another name.
 """
 
 from __future__ import annotations
@@ -15,13 +14,30 @@ import functools
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
-from typing import Generic, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
 from embinit.code import Code, is_shipped
 from embinit.distributions import distributions_of, versions_of
 from embinit.errors import InputError, lacking_models
 
 T = TypeVar("T")
+
+
+class Named(dict[str, T]):
+    """Objects by name that no package adds to, with a registry's error for another name.
+
+    Args:
+        noun: What an object is, for errors.
+        entries: The objects by name.
+    """
+
+    def __init__(self, noun: str, entries: Mapping[str, T]) -> None:
+        super().__init__(entries)
+        self._noun = noun
+
+    def __missing__(self, name: str) -> NoReturn:
+        """Refuses a name that nothing has; the error has the nearest one."""
+        raise _unknown(self._noun, name, self)
 
 
 class Registry(Generic[T]):
@@ -99,9 +115,7 @@ class Registry(Generic[T]):
         try:
             return self._entries[name]
         except KeyError:
-            raise InputError(
-                f"unknown {self._noun} {name!r}: {nearest(name, self)}known are {', '.join(self)}"
-            ) from None
+            raise _unknown(self._noun, name, self) from None
 
     def __iter__(self) -> Iterator[str]:
         """The names in alphabetical order, those of entry points included."""
@@ -162,6 +176,13 @@ def _code(root: object) -> str:
     code = Code.of(root)
     named = (each for package in code.libraries for each in distributions_of(package))
     return " ".join([code.digest, *versions_of(named)])
+
+
+def _unknown(noun: str, name: str, known: Iterable[str]) -> InputError:
+    names = sorted(known)
+    return InputError(
+        f"unknown {noun} {name!r}: {nearest(name, names)}known are {', '.join(names)}"
+    )
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -7,13 +7,11 @@ the paper) before it adds the positions.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 from embinit.claims.comparisons import dose_and_response
 from embinit.claims.experiments import Experiment
-from embinit.papers import DosePoint, Figures, Mechanism, Relations, Width
 from embinit.runs.measures import MEASURES
-from embinit.runs.results import RunResult
 from embinit_papers.kim2024 import scaled, with_sinusoidal_positions
 from embinit_papers.kim2024.beside import Runs
 from embinit_papers.kim2024.experiments import SOURCES, experiments, probes
@@ -22,15 +20,77 @@ SHOWN = ("xavier", "pretrained", "pretrained_xavier")
 """The arms of the mechanism. Shuffled ones are left out: a shuffle keeps the distribution."""
 
 
-def figures(tier: str, results: Sequence[RunResult]) -> Figures:
-    """The mechanism on a tier, as far as its arms were run."""
-    runs = Runs(results)
-    mechanisms = (_mechanism(source, tier, runs) for source in SOURCES)
-    return Figures(
-        tuple(known for known in mechanisms if known is not None),
-        tuple(_doses(tier, runs)),
-        tuple(_relations(tier, runs)),
-    )
+@dataclass(frozen=True)
+class Width:
+    """How wide an arm's table and its positions are where the two are added.
+
+    Attributes:
+        label: The arm's name.
+        sigma: The table's standard deviation, after it was multiplied.
+        positions: The positions' standard deviation.
+        share: The positions' share of the sum's variance, 0 to 1.
+    """
+
+    label: str
+    sigma: float
+    positions: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """How wide one source's tables are on one task.
+
+    Attributes:
+        source: The source's name.
+        task: The task's name.
+        histograms: For each table its label, its counts by magnitude (the bins of
+            ``tables.diagnostics.HISTOGRAM``), and its multiplier.
+        widths: The tables' widths where the positions are added.
+    """
+
+    source: str
+    task: str
+    histograms: tuple[tuple[str, tuple[int, ...], float], ...]
+    widths: tuple[Width, ...]
+
+
+@dataclass(frozen=True)
+class DosePoint:
+    """How much wider a table is than its base's, and what that costs.
+
+    Attributes:
+        label: The arm's name.
+        task: The task.
+        width: The arm's sigma over the base's sigma.
+        lost: How far the arm's score falls below the base's, in margins of the task.
+    """
+
+    label: str
+    task: str
+    width: float
+    lost: float
+
+
+@dataclass(frozen=True)
+class Relations:
+    """How many word relations are answered right before and after positions are added.
+
+    Attributes:
+        task: The task.
+        source: The source's name.
+        rows: For each table its label, the percentage before, and the percentage after.
+    """
+
+    task: str
+    source: str
+    rows: tuple[tuple[str, float, float], ...]
+
+
+def mechanisms(tier: str, runs: Runs) -> list[Mechanism]:
+    """The tables of each source whose arms were run on a tier."""
+    every = (_mechanism(source, tier, runs) for source in SOURCES)
+    return [known for known in every if known is not None]
 
 
 def _mechanism(source: str, tier: str, runs: Runs) -> Mechanism | None:
@@ -57,22 +117,22 @@ def _mechanism(source: str, tier: str, runs: Runs) -> Mechanism | None:
     return Mechanism(experiment.source, experiment.data.task, tuple(series), tuple(widths))
 
 
-def _doses(tier: str, runs: Runs) -> list[DosePoint]:
+def doses(tier: str, runs: Runs) -> list[DosePoint]:
     """The width of pre-trained tables and the score lost: the claim on dose and response."""
     points = []
     for experiment in experiments(tier):
         arm, base = experiment["pretrained"], experiment["xavier"]
         seeds = (result.spec.seed for result in runs.of(experiment, "pretrained"))
-        doses = [dose for seed in seeds if (dose := dose_and_response(arm, base, seed, runs))]
-        if doses:
-            width, lost = (math.fsum(column) / len(doses) for column in zip(*doses, strict=True))
+        known = [dose for seed in seeds if (dose := dose_and_response(arm, base, seed, runs))]
+        if known:
+            width, lost = (math.fsum(column) / len(known) for column in zip(*known, strict=True))
             points.append(DosePoint(arm.label, experiment.data.task, width, lost))
     return points
 
 
-def _relations(tier: str, runs: Runs) -> list[Relations]:
+def relations(tier: str, runs: Runs) -> list[Relations]:
     """How many word relations were right before and after positions were added, over seeds."""
-    relations = []
+    answered = []
     for experiment in probes(tier):
         rows: list[tuple[str, float, float]] = []
         for times in ("one", "sqrt(D)"):
@@ -84,10 +144,8 @@ def _relations(tier: str, runs: Runs) -> list[Relations]:
                     label = f"{experiment.label(init)}{' × √D' if times == 'sqrt(D)' else ''}"
                     rows.append((label, before, after))
         if rows:
-            relations.append(
-                Relations(experiment.data.task, experiment.source, tuple(sorted(rows)))
-            )
-    return relations
+            answered.append(Relations(experiment.data.task, experiment.source, tuple(sorted(rows))))
+    return answered
 
 
 def _mean_score(experiment: Experiment, init: str, runs: Runs) -> float | None:

@@ -17,7 +17,7 @@ from embinit_papers.kim2024.experiments import (
     pretrainings,
     probes,
 )
-from embinit_papers.kim2024.mechanism import figures
+from embinit_papers.kim2024.figures import figures
 from embinit_papers.kim2024.printed import numbers, printed, printed_deviations
 
 

@@ -18,21 +18,23 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embinit.registry import Registry
+from embinit.registry import Named
 from embinit.specs import ModelSpec
 
 Dropout = Callable[[Tensor], Tensor]
 """Takes (R, ...) to the same shape: ``SeedDropout`` in training, ``no_dropout`` in evaluation."""
 
-ACTIVATIONS: Registry[Callable[[Tensor], Tensor]] = Registry("activation", "embinit.activations")
-ACTIVATIONS.register("relu", torch.relu)
-ACTIVATIONS.register("gelu", F.gelu)
-ACTIVATIONS.register("gelu_tanh", functools.partial(F.gelu, approximate="tanh"))
-ACTIVATIONS.register("silu", F.silu)
+ACTIVATIONS: Named[Callable[[Tensor], Tensor]] = Named(
+    "activation",
+    {
+        "relu": torch.relu,
+        "gelu": F.gelu,
+        "gelu_tanh": functools.partial(F.gelu, approximate="tanh"),
+        "silu": F.silu,
+    },
+)
 
-PRECISIONS: Registry[torch.dtype] = Registry("precision", "embinit.precisions")
-PRECISIONS.register("float32", torch.float32)
-PRECISIONS.register("bfloat16", torch.bfloat16)
+PRECISIONS = Named("precision", {"float32": torch.float32, "bfloat16": torch.bfloat16})
 
 
 class SeedDropout:
@@ -155,9 +157,9 @@ class StackedRMSNorm(nn.Module):
 RMS_EPSILON = 1e-6
 """Is added to the mean square, as in T5 and Llama."""
 
-NORMS: Registry[Callable[[int, int], nn.Module]] = Registry("norm", "embinit.norms")
-NORMS.register("layer", StackedLayerNorm)
-NORMS.register("rms", StackedRMSNorm)
+NORMS: Named[Callable[[int, int], nn.Module]] = Named(
+    "norm", {"layer": StackedLayerNorm, "rms": StackedRMSNorm}
+)
 
 
 def stacked_norm(spec: ModelSpec, runs: int, width: int) -> nn.Module:
@@ -209,9 +211,7 @@ class PreNorm(PostNorm):
         return stacked_norm(spec, runs, spec.dim)
 
 
-NORM_POSITIONS: Registry[type[PostNorm]] = Registry("norm position", "embinit.norm_positions")
-NORM_POSITIONS.register("post", PostNorm)
-NORM_POSITIONS.register("pre", PreNorm)
+NORM_POSITIONS = Named("norm position", {"post": PostNorm, "pre": PreNorm})
 
 
 def residual(spec: ModelSpec, runs: int) -> PostNorm:

@@ -80,85 +80,19 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class Width:
-    """How wide an arm's table and its positions are where the two are added.
+class Figure:
+    """A figure that a paper draws itself, of what was measured here.
 
     Attributes:
-        label: The arm's name.
-        sigma: The table's standard deviation, after it was multiplied.
-        positions: The positions' standard deviation.
-        share: The positions' share of the sum's variance, 0 to 1.
+        title: Its title.
+        html: The drawing as HTML: SVG, with a legend or a table if it needs one. The page takes it
+            as it is, so all text in it must be escaped (``report.templates`` does so).
+        caption: What it shows, in words.
     """
 
-    label: str
-    sigma: float
-    positions: float
-    share: float
-
-
-@dataclass(frozen=True)
-class Mechanism:
-    """How wide one source's tables are on one task.
-
-    Attributes:
-        source: The source's name.
-        task: The task's name.
-        histograms: For each table its label, its counts by magnitude (the bins of
-            ``tables.diagnostics.HISTOGRAM``), and its multiplier.
-        widths: The tables' widths where the positions are added.
-    """
-
-    source: str
-    task: str
-    histograms: tuple[tuple[str, tuple[int, ...], float], ...]
-    widths: tuple[Width, ...]
-
-
-@dataclass(frozen=True)
-class DosePoint:
-    """How much wider a table is than its base's, and what that costs.
-
-    Attributes:
-        label: The arm's name.
-        task: The task.
-        width: The arm's sigma over the base's sigma.
-        lost: How far the arm's score falls below the base's, in margins of the task.
-    """
-
-    label: str
-    task: str
-    width: float
-    lost: float
-
-
-@dataclass(frozen=True)
-class Relations:
-    """How many word relations are answered right before and after positions are added.
-
-    Attributes:
-        task: The task.
-        source: The source's name.
-        rows: For each table its label, the percentage before, and the percentage after.
-    """
-
-    task: str
-    source: str
-    rows: tuple[tuple[str, float, float], ...]
-
-
-@dataclass(frozen=True)
-class Figures:
-    """The figures of a paper's mechanism.
-
-    Attributes:
-        mechanisms: How wide the tables are, source by source.
-        doses: What the width of a table costs, arm by arm.
-        relations: What positions do to word relations.
-    """
-
-    mechanisms: tuple[Mechanism, ...] = ()
-    doses: tuple[DosePoint, ...] = ()
-    relations: tuple[Relations, ...] = ()
+    title: str
+    html: str
+    caption: str
 
 
 @dataclass(frozen=True)
@@ -196,7 +130,7 @@ class Paper:
         printed: What it prints for a comparison.
         beside: Its tables on a tier, with what was measured here beside them.
         methods: How its models are made on a tier, paragraph by paragraph.
-        figures: What it shows of its mechanism on a tier.
+        figures: Figures of its own on a tier.
         noise: What its margins on a tier rest on.
         floors: The noise floors that were measured for its margins.
     """
@@ -210,7 +144,7 @@ class Paper:
     printed: Callable[[Comparison], Sequence[Printed]] = _nothing
     beside: Callable[[str, Sequence[RunResult]], Sequence[Beside]] = _nothing
     methods: Callable[[str], Sequence[str]] = _nothing
-    figures: Callable[[str, Sequence[RunResult]], Figures] = lambda tier, results: Figures()
+    figures: Callable[[str, Sequence[RunResult]], Sequence[Figure]] = _nothing
     noise: Callable[[str], Sequence[NoiseWanted]] = _nothing
     floors: Callable[[], Sequence[Floor]] = _nothing
 

@@ -5,8 +5,6 @@
   shaded.
 - Learning curves show arms over epochs: the mean over seeds, and a band from the least value to
   the greatest.
-- Histograms show how large a table's values are, on a log axis.
-- Slides show a score before and after a treatment.
 - A history shows one effect over past sessions.
 
 All coordinates are in SVG user units, and finite whatever the data hold.
@@ -21,7 +19,6 @@ from typing import Any
 
 from embinit.claims.paired_tests import Relation, Verdict
 from embinit.report.numbers import MINUS, finite, number, plain
-from embinit.tables.statistics import HISTOGRAM
 
 WIDTH = 400.0
 RADIUS = 4.0
@@ -180,59 +177,6 @@ class Curves:
 
 
 @dataclass(frozen=True)
-class Histograms:
-    """Histograms on a common log axis.
-
-    Attributes:
-        height: The plot's height.
-        floor: Where the axis stands, from above.
-        ticks: The axis' ticks.
-        series: The histograms as curves.
-    """
-
-    height: float
-    floor: float
-    ticks: tuple[Tick, ...]
-    series: tuple[Series, ...]
-
-
-@dataclass(frozen=True)
-class Slide:
-    """One row of a plot of scores before and after a treatment.
-
-    Attributes:
-        label: The row's label.
-        at: The row's y coordinate.
-        before: The x coordinate of the score before.
-        after: The x coordinate of the score after.
-        said: Both scores as text.
-    """
-
-    label: str
-    at: float
-    before: float
-    after: float
-    said: str
-
-
-@dataclass(frozen=True)
-class Slides:
-    """Scores before and after a treatment, on a common axis of percent.
-
-    Attributes:
-        height: The plot's height.
-        floor: Where the axis stands, from above.
-        ticks: The axis' ticks.
-        rows: One slide for each pair of scores.
-    """
-
-    height: float
-    floor: float
-    ticks: tuple[Tick, ...]
-    rows: tuple[Slide, ...]
-
-
-@dataclass(frozen=True)
 class Past:
     """One session's effect.
 
@@ -268,175 +212,6 @@ class History:
     width: float
     zero: float
     points: tuple[Past, ...]
-
-
-def histograms(series: Sequence[tuple[str, Sequence[int], float]]) -> Histograms | None:
-    """Draws histograms of tables' absolute values.
-
-    Values times a multiplier have the same histogram, shifted on a log axis.
-
-    Args:
-        series: For each table its label, its counts in the bins of ``HISTOGRAM``, and what it is
-            multiplied by.
-
-    Returns:
-        The plot, or None where no table has a value other than 0.
-    """
-    low, _, a_decade = HISTOGRAM
-    drawn = []
-    for label, counts, multiplier in series:
-        total = sum(counts)
-        points = [
-            (low + (index + 0.5) / a_decade + math.log10(multiplier), amount / total)
-            for index, amount in enumerate(counts)
-            if total
-        ]
-        # Under a hundredth of the highest bin a line is hardly seen; it would only widen the plot.
-        # The first bin has the zeros, which have no place on a log axis.
-        highest = max((share for _, share in points[1:]), default=0.0)
-        seen = [index for index, (_, share) in enumerate(points) if index and share > highest / 100]
-        if seen:
-            drawn.append((label, points[max(1, seen[0] - 1) : seen[-1] + 2]))
-    if not drawn:
-        return None
-    floor = 150.0
-    exponents = [exponent for _, points in drawn for exponent, _ in points]
-    horizontal = Axis(math.floor(min(exponents)), math.ceil(max(exponents)), 26.0, WIDTH - 26)
-    vertical = Axis(0.0, max(share for _, points in drawn for _, share in points), floor, 10.0)
-    powers = range(math.floor(min(exponents)), math.ceil(max(exponents)) + 1)
-    return Histograms(
-        height=floor + 37,
-        floor=floor,
-        ticks=tuple(Tick(horizontal.at(power), plain(10.0**power)) for power in powers),
-        series=tuple(
-            _series(label, [(x, y, 0.0, y) for x, y in points], horizontal, vertical)
-            for label, points in drawn
-        ),
-    )
-
-
-@dataclass(frozen=True)
-class Point:
-    """A labelled point.
-
-    Attributes:
-        x: Its x coordinate.
-        y: Its y coordinate.
-        label: Its label.
-        anchor: The label's SVG text-anchor.
-        kind: The number of its style.
-    """
-
-    x: float
-    y: float
-    label: str
-    anchor: str
-    kind: int
-
-
-@dataclass(frozen=True)
-class Scatter:
-    """Points over a log axis.
-
-    Attributes:
-        height: The plot's height.
-        floor: Where the x axis stands, from above.
-        left: Where the y axis stands, from the left.
-        zero: The y coordinate of 0.
-        horizontal: The x axis' ticks.
-        vertical: The y axis' ticks.
-        points: The points.
-        kinds: The names of their kinds.
-    """
-
-    height: float
-    floor: float
-    left: float
-    zero: float
-    horizontal: tuple[Tick, ...]
-    vertical: tuple[Tick, ...]
-    points: tuple[Point, ...]
-    kinds: tuple[str, ...]
-
-
-def scatter(
-    points: Sequence[tuple[str, int, float, float]], kinds: Sequence[str]
-) -> Scatter | None:
-    """Draws points with x on a log axis.
-
-    Args:
-        points: For each point its label, the index of its kind, x (above 0) and y. Points that the
-            axes can't place are left out.
-        kinds: The kinds' names.
-
-    Returns:
-        The plot, or None without any points.
-    """
-    known = [point for point in points if point[2] > 1 / LARGEST and len(drawable(point[2:])) == 2]
-    if not known:
-        return None
-    floor, left = 216.0, 50.0
-    logs = [math.log10(x) for _, _, x, _ in known]
-    horizontal = Axis(*padded([0.0, *logs], 0.12), left, WIDTH - SIDE)
-    vertical = Axis(*padded([0.0, *(y for *_, y in known)], 0.08), floor, 10.0)
-    steps = [
-        unit * 10.0**power
-        for power in range(math.floor(horizontal.low), math.ceil(horizontal.high) + 1)
-        for unit in (1, 3)
-    ]
-    return Scatter(
-        height=floor + 37,
-        floor=floor,
-        left=left,
-        zero=vertical.at(0.0),
-        horizontal=tuple(
-            Tick(horizontal.at(math.log10(step)), plain(step))
-            for step in steps
-            if horizontal.low <= math.log10(step) <= horizontal.high
-        ),
-        vertical=vertical.ticks(5),
-        points=tuple(
-            Point(
-                horizontal.at(log),
-                vertical.at(y),
-                label,
-                "end" if horizontal.at(log) > WIDTH * 0.6 else "start",
-                kind,
-            )
-            for log, (label, kind, _, y) in zip(logs, known, strict=True)
-        ),
-        kinds=tuple(kinds),
-    )
-
-
-def slides(rows: Sequence[tuple[str, float, float]]) -> Slides | None:
-    """Draws scores before and after a treatment.
-
-    Args:
-        rows: For each row its label, the percentage before and the percentage after.
-
-    Returns:
-        The plot, or None without rows.
-    """
-    if not rows:
-        return None
-    axis = Axis(0.0, 100.0, SIDE, WIDTH - SIDE)
-    floor = 34.0 * len(rows) + 8
-    return Slides(
-        height=floor + 37,
-        floor=floor,
-        ticks=axis.ticks(5),
-        rows=tuple(
-            Slide(
-                label,
-                34.0 * index + 26,
-                axis.at(before),
-                axis.at(after),
-                f"{number(before, 1)} → {number(after, 1)} %",
-            )
-            for index, (label, before, after) in enumerate(rows)
-        ),
-    )
 
 
 def history(
@@ -575,7 +350,7 @@ def curves(
         by=by,
         horizontal=horizontal.ticks(6, whole=True),
         vertical=vertical.ticks(4),
-        series=tuple(_series(label, part, horizontal, vertical) for label, part in summaries),
+        series=tuple(series_of(label, part, horizontal, vertical) for label, part in summaries),
     )
 
 
@@ -658,12 +433,21 @@ def _over_seeds(
     return summary
 
 
-def _series(
+def series_of(
     label: str,
     summary: Sequence[tuple[float, float, float, float]],
     horizontal: Axis,
     vertical: Axis,
 ) -> Series:
+    """A curve and its band.
+
+    Args:
+        label: The arm's name.
+        summary: For each point x, y, and the least and the greatest y.
+        horizontal: The x axis.
+        vertical: The y axis.
+    """
+
     def path(points: Iterable[tuple[float, float]], places: int) -> str:
         return " ".join(
             f"{round(horizontal.at(x), places):g} {round(vertical.at(y), places):g}"

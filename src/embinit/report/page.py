@@ -29,7 +29,7 @@ from embinit.claims.definitions import family_rank
 from embinit.claims.paired_tests import VERDICTS, Relation, Verdict
 from embinit.data.files import finish_writing, held, write_together
 from embinit.errors import InputError, OutputError, printable
-from embinit.papers import Beside, papers_of
+from embinit.papers import Beside, Figure, papers_of
 from embinit.papers import paper as find_paper
 from embinit.report import baseline, numbers, past
 from embinit.report.arms import (
@@ -43,7 +43,6 @@ from embinit.report.arms import (
     task_rows,
 )
 from embinit.report.charts import Curves, Forest, History, curves, forest
-from embinit.report.mechanism import Drawn, draw
 from embinit.report.templates import environment_of_pages
 from embinit.report.verdicts import WORDS_OF_STATE, deciding, deciding_p, leaning, wanted
 from embinit.runs.kinds import kind_of
@@ -336,7 +335,6 @@ class Page:
     margins: Sequence[str]
     controls: Sequence[Card]
     arms: Sequence[Arm]
-    mechanism: Drawn
     calibration: Mapping[str, Any]
     sections: Sequence[Section]
     seeds: str
@@ -401,11 +399,6 @@ def _page(
         margins=_margins(claims),
         controls=controls,
         arms=list({arm.anchor: arm for card in cards for arm in card.arms}.values()),
-        mechanism=draw(
-            paper.figures(session["tier"], results)
-            for paper in known
-            if session["tier"] in paper.tiers
-        ),
         calibration=_calibration(),
         sections=_sections(document, used),
         seeds=_seeds_of_looks(claims),
@@ -490,12 +483,14 @@ class Section:
         short: Its authors and year.
         methods: How its models are made, paragraph by paragraph.
         tables: Its tables beside ours, each with its curves if it is a figure.
+        figures: Figures of its own.
     """
 
     paper: str
     short: str
     methods: tuple[str, ...]
     tables: tuple[tuple[Beside, Curves | None], ...]
+    figures: tuple[Figure, ...]
 
     @property
     def anchor(self) -> str:
@@ -504,7 +499,7 @@ class Section:
 
 
 def _sections(document: Mapping[str, Any], used: Sequence[Run]) -> list[Section]:
-    """The sections of all papers that have tables on this tier."""
+    """The sections of all papers that have tables or figures on this tier."""
     tier = document["session"]["tier"]
     results = [run.result for run in used]
     sections = []
@@ -515,8 +510,10 @@ def _sections(document: Mapping[str, Any], used: Sequence[Run]) -> list[Section]
             (table, curves(table.measure, table.curves, table.by) if table.curves else None)
             for table in paper.beside(tier, results)
         )
-        if tables:
-            sections.append(Section(paper.key, paper.short, tuple(paper.methods(tier)), tables))
+        figures = tuple(paper.figures(tier, results))
+        if tables or figures:
+            told = tuple(paper.methods(tier))
+            sections.append(Section(paper.key, paper.short, told, tables, figures))
     return sections
 
 

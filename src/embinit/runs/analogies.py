@@ -7,8 +7,6 @@ the positions. Its seed draws the position that each word stands at (the paper's
 - ``analogies``: 3CosAdd over the questions of Mikolov et al. (2013), among the source's words.
 - ``micro-neighbours``: the share of words whose nearest neighbour is a synonym. The made language
   has no analogies, but it has classes of synonyms.
-
-Other packages add an evaluation under the entry-point group ``embinit.evaluations``.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from embinit.data.preparation import source
 from embinit.data.sources.text import WordVectors
 from embinit.errors import InputError
 from embinit.randomness import stream
-from embinit.registry import Registry
+from embinit.registry import Named
 from embinit.runs.results import RunResult, provenance
 from embinit.specs import RunSpec
 from embinit.tables import positions
@@ -60,9 +58,6 @@ class Evaluation:
     words: Callable[[str, Path | None], tuple[str, ...]]
     score: Callable[[Float[Tensor, "N D"], tuple[str, ...], Path | None], float]
     fingerprint: Callable[[Path | None], str]
-
-
-EVALUATIONS: Registry[Evaluation] = Registry("evaluation", "embinit.evaluations")
 
 
 def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
@@ -151,23 +146,22 @@ def _questions(data_dir: Path | None) -> Path:
     return find(data_dir, QUESTIONS, what="the word analogies")
 
 
-EVALUATIONS.register(
-    "analogies",
-    Evaluation(
-        words=_text_words,
-        score=lambda table, words, data_dir: (
-            analogy_accuracy(table, words, read_questions(_questions(data_dir))).accuracy
+EVALUATIONS = Named(
+    "evaluation",
+    {
+        "analogies": Evaluation(
+            words=_text_words,
+            score=lambda table, words, data_dir: (
+                analogy_accuracy(table, words, read_questions(_questions(data_dir))).accuracy
+            ),
+            fingerprint=lambda data_dir: digest(_questions(data_dir)),
         ),
-        fingerprint=lambda data_dir: digest(_questions(data_dir)),
-    ),
-)
-EVALUATIONS.register(
-    "micro-neighbours",
-    Evaluation(
-        words=lambda name, data_dir: tuple(synonym_groups()),
-        score=lambda table, words, data_dir: neighbour_purity(
-            table, torch.tensor([synonym_groups()[word] for word in words])
+        "micro-neighbours": Evaluation(
+            words=lambda name, data_dir: tuple(synonym_groups()),
+            score=lambda table, words, data_dir: neighbour_purity(
+                table, torch.tensor([synonym_groups()[word] for word in words])
+            ),
+            fingerprint=lambda data_dir: "microcosm",
         ),
-        fingerprint=lambda data_dir: "microcosm",
-    ),
+    },
 )

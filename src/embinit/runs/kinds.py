@@ -184,14 +184,17 @@ class TrainingKind(BaseKind):
         return start.fingerprint(run, data_dir)
 
     def check(self, run: RunSpec, data_dir: Path | None) -> None:
+        from embinit.runs.optimizers import OPTIMIZERS
         from embinit.tables import start
 
-        _ = run.recipe(TrainingSpec).falls  # there is such a schedule
+        recipe = run.recipe(TrainingSpec)
+        _ = recipe.falls, OPTIMIZERS[recipe.optimizer]  # there are such
         start.check(run, data_dir)
 
     def check_key(self, run: RunSpec) -> Hashable:
-        schedule = run.recipe(TrainingSpec).schedule
-        return (run.data, run.table.source, _model(run).table_width, schedule)
+        recipe = run.recipe(TrainingSpec)
+        names = (recipe.schedule, recipe.optimizer)
+        return (run.data, run.table.source, _model(run).table_width, names)
 
     def cost(self, run: RunSpec) -> float:
         return _width(_model(run)) * run.recipe(TrainingSpec).epochs * _examples(run.data)
@@ -199,9 +202,6 @@ class TrainingKind(BaseKind):
     def epochs(self, run: RunSpec) -> int | None:
         recipe = run.recipe(TrainingSpec)
         return None if recipe.falls else recipe.epochs
-
-    def codes(self, run: RunSpec) -> Iterable[str]:
-        return _codes_of_optimizers([run.recipe(TrainingSpec)])
 
     def describe(self, run: RunSpec) -> Description:
         return Description(model_words(run), _tuning_words(run.recipe(TrainingSpec)))
@@ -248,9 +248,6 @@ class TransferKind(BaseKind):
         from embinit.models.sizes import parameters_of
 
         return parameters_of(run)._asdict()
-
-    def codes(self, run: RunSpec) -> Iterable[str]:
-        return _codes_of_optimizers(task.training for task in run.recipe(TransferSpec).tasks)
 
     def describe(self, run: RunSpec) -> Description:
         recipe = run.recipe(TransferSpec)
@@ -437,7 +434,7 @@ def versions_behind(run: RunSpec) -> tuple[str, ...]:
 def own_code(run: RunSpec) -> str:
     """A digest of the code that makes a run and is not embinit's own; "" where all of it is.
 
-    It covers the kind of run, the init, the source, the positions, the optimizer and the tasks. So
+    It covers the kind of run, the init, the source, the positions, the attention and the tasks. So
     a run has another key once one of them is changed.
 
     Raises:
@@ -452,28 +449,16 @@ def own_code(run: RunSpec) -> str:
     return "/".join(filter(None, codes))
 
 
-def _codes_of_optimizers(recipes: Iterable[TrainingSpec]) -> Iterator[str]:
-    for recipe in recipes:
-        if recipe.optimizer != "adam":
-            from embinit.runs.optimizers import OPTIMIZERS
-
-            yield OPTIMIZERS.code(recipe.optimizer, lambda entry: entry.make)
-
-
 def _codes_of_tables(run: RunSpec) -> Iterator[str]:
     from embinit.data.sources import SOURCES
     from embinit.data.tasks import TASKS
     from embinit.tables.inits import INITS
     from embinit.tables.positions import KINDS as POSITIONS
-    from embinit.tables.positions import MULTIPLIERS
 
     yield INITS.code(run.table.init, lambda init: (init.make, init.needs_source))
     if run.table.source is not None:
         yield SOURCES.code(run.table.source)
     yield POSITIONS.code(run.positions.kind)
-    for multiplier in (run.positions.multiplier, run.positions.pe_scale):
-        if multiplier in MULTIPLIERS:  # sigma_p/sigma_x is an evaluation's own
-            yield MULTIPLIERS.code(multiplier)
     for data in kind_of(run).reads(run):
         if data.task in TASKS:
             yield TASKS.code(data.task)
@@ -484,9 +469,7 @@ def _codes_of_model(model: ModelSpec) -> Iterator[str]:
     from embinit.models.layers import ACTIVATIONS, NORM_POSITIONS, NORMS
 
     yield ATTENTION.code(model.attention)
-    yield NORMS.code(model.norm)
-    yield NORM_POSITIONS.code(model.norm_position)
-    yield ACTIVATIONS.code(model.activation)
+    _ = NORMS[model.norm], NORM_POSITIONS[model.norm_position], ACTIVATIONS[model.activation]
 
 
 def _model(run: RunSpec) -> ModelSpec:

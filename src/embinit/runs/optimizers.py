@@ -21,7 +21,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from embinit.errors import InputError
-from embinit.registry import Registry
+from embinit.registry import Named
 from embinit.specs import LanguageModelSpec, PretrainingSpec, TrainingSpec
 
 Settings = TrainingSpec | PretrainingSpec | LanguageModelSpec
@@ -158,11 +158,15 @@ def _adafactor(
     return Adafactor(groups)
 
 
-OPTIMIZERS: Registry[StackedOptimizer] = Registry("optimizer", "embinit.stacked_optimizers")
-OPTIMIZERS.register("adam", StackedOptimizer(_adam, "Adam", by_run=False, recorded=True))
-OPTIMIZERS.register("sgd", StackedOptimizer(_sgd, "SGD with momentum"))
-OPTIMIZERS.register("adamw", StackedOptimizer(_adamw, "AdamW"))
-OPTIMIZERS.register("adafactor", StackedOptimizer(_adafactor, "Adafactor"))
+OPTIMIZERS = Named(
+    "optimizer",
+    {
+        "adam": StackedOptimizer(_adam, "Adam", by_run=False, recorded=True),
+        "sgd": StackedOptimizer(_sgd, "SGD with momentum"),
+        "adamw": StackedOptimizer(_adamw, "AdamW"),
+        "adafactor": StackedOptimizer(_adafactor, "Adafactor"),
+    },
+)
 
 
 def lr_factor(step: int, steps: int, warm_up: float) -> float:

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from embinit.errors import InputError
-from embinit.registry import Registry
+from embinit.registry import Named, Registry
 from embinit.specs import LEARNED
 
 PositionKind = Callable[[int, int, torch.Generator | None, Tensor | None], Tensor]
@@ -190,6 +190,6 @@ KINDS.register(LEARNED, _learned)
 KINDS.register("apart", _apart)
 KINDS.register("faint", lambda length, dim, *_: faint(length, dim))
 
-MULTIPLIERS: Registry[Callable[[int], float]] = Registry("multiplier", "embinit.multipliers")
-MULTIPLIERS.register("sqrt(D)", lambda dim: math.sqrt(dim))
-MULTIPLIERS.register("one", lambda dim: 1.0)
+MULTIPLIERS: Named[Callable[[int], float]] = Named(
+    "multiplier", {"sqrt(D)": math.sqrt, "one": lambda dim: 1.0}
+)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import nn
 
-from embinit.registry import Registry
+from embinit.registry import Named
 
 WARM_UP = 0.1
 UNROLLED = 20
@@ -21,11 +21,6 @@ ADAFACTOR_FLOOR = 1e-3
 
 Step = Callable[[], None]
 """Updates the parameters by their gradients, and clears the gradients."""
-
-OPTIMIZERS: Registry[Callable[[nn.Module, float, int], Step]] = Registry(
-    "optimizer", "embinit.optimizers"
-)
-"""By name: (model, rate, steps) gives the function to call after each backward pass."""
 
 
 def _adafactor(model: nn.Module, rate: float, steps: int) -> Step:
@@ -105,7 +100,13 @@ def _decayed_and_not(parameters: Iterable[nn.Parameter]) -> list[dict[str, objec
     ]
 
 
-OPTIMIZERS.register("adafactor", _adafactor)
-OPTIMIZERS.register("adafactor-but-for-the-table", _adafactor_but_for_the_table)
-OPTIMIZERS.register("adagrad", _adagrad)
-OPTIMIZERS.register("adamw", _adamw)
+OPTIMIZERS: Named[Callable[[nn.Module, float, int], Step]] = Named(
+    "optimizer",
+    {
+        "adafactor": _adafactor,
+        "adafactor-but-for-the-table": _adafactor_but_for_the_table,
+        "adagrad": _adagrad,
+        "adamw": _adamw,
+    },
+)
+"""By name: (model, rate, steps) gives the function to call after each backward pass."""

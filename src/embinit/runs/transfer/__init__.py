@@ -38,6 +38,7 @@ from embinit.models.starting import Start, table_measures, without_output
 from embinit.models.transformer import StackedTransformer
 from embinit.models.widths import learned_positions, output_width
 from embinit.runs.kinds import kind_of
+from embinit.runs.optimizers import OPTIMIZERS
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance
 from embinit.runs.stacked import Progress, evaluation_batch, graph_cache, in_parts, part_of
@@ -70,7 +71,7 @@ def check(run: RunSpec, data_dir: Path | None) -> None:
             f"{run.data.task} is not text to pre-train on; tasks of the kind 'text' are"
         )
     for task in run.recipe(TransferSpec).tasks:
-        _ = task.training.falls  # there is such a schedule
+        _ = task.training.falls, OPTIMIZERS[task.training.optimizer]  # there are such
         if task.times < 1:
             raise InputError(f"{task.role} is fine-tuned {task.times} times; name 1 or more")
     start.check(run, data_dir)
