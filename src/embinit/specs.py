@@ -141,7 +141,7 @@ class Recipe:
 
     @property
     def precision(self) -> str:
-        """The precision of matrix products (see ``models.transformer.PRECISIONS``)."""
+        """The precision of matrix products (see ``models.layers.PRECISIONS``)."""
         return "float32"
 
     @property

@@ -28,6 +28,7 @@ from embinit.report.charts import (
     series_of,
 )
 from embinit.report.numbers import number, plain
+from embinit.report.templates import environment_of_pages
 from embinit.runs.results import RunResult
 from embinit.tables.statistics import HISTOGRAM
 from embinit_papers.kim2024.beside import Runs
@@ -288,6 +289,4 @@ def figures(tier: str, results: Sequence[RunResult]) -> list[Figure]:
 
 @cache
 def _macros() -> Any:
-    from embinit.report.templates import environment_of_pages
-
     return environment_of_pages(__package__).get_template("figures.html.j2").module
