@@ -20,12 +20,9 @@ from embinit.specs import (
     Cut,
     DataSpec,
     FunctionSpec,
-    LanguageModelSpec,
     ModelSpec,
-    PositionSpec,
     Recipe,
     RunSpec,
-    TableSpec,
     TrainingSpec,
 )
 from embinit.tables.diagnostics import TableStatistics
@@ -48,42 +45,6 @@ def make_function_run() -> RunSpec:
     """A run of a user's function."""
     recipe = FunctionSpec("mine.trained", "c0de", '{"arm": "a"}', ("words.txt",))
     return dataclasses.replace(make_experiment().run("xavier", 3), model=None, training=recipe)
-
-
-def made_text(task: str, tokenizer: str, sentences: int) -> DataSpec:
-    """Text of the made language, for language models."""
-    cut = Cut(sentences, 300, 1)
-    return DataSpec(task, (tokenizer, tokenizer), cut, min_freq=1, max_length=32)
-
-
-MORE_TEXT = made_text("micro-more-text", "whitespace", 1000)
-DECODER = ModelSpec(
-    32,
-    2,
-    2,
-    64,
-    0.0,
-    attention="rotary",
-    activation="silu",
-    norm_position="pre",
-    norm="rms",
-    gated=True,
-    bias=False,
-    coupled=True,
-)
-"""A small decoder with today's parts."""
-
-
-def make_text_run() -> RunSpec:
-    """A run that trains a language model."""
-    return RunSpec(
-        made_text("micro-text", "whitespace/2", 4000),
-        DECODER,
-        LanguageModelSpec(batch_size=32, epochs=2, lr=5e-3),
-        TableSpec("normal", None),
-        PositionSpec("none", "one"),
-        3,
-    )
 
 
 OWN_KINDS = [name for name in KINDS if str(KINDS.module(name)).startswith("embinit.")]

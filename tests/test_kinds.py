@@ -11,7 +11,7 @@ from typing import ClassVar
 import pytest
 
 import embinit
-from builders import OWN_KINDS, make_experiment, make_function_run, make_text_run, set_apart
+from builders import OWN_KINDS, make_experiment, make_function_run, set_apart
 from embinit.claims import Family, Verdict, claim, judge
 from embinit.errors import InputError
 from embinit.runs.kinds import KINDS, Description, kind_of
@@ -45,7 +45,7 @@ def test_a_kinds_recipe_leads_back_to_it(name):
         pretrainings("micro")[0],
         probes("micro")[0],
     )
-    runs = (make_function_run(), make_text_run(), *(one.run("pretrained", 0) for one in examples))
+    runs = (make_function_run(), *(one.run("pretrained", 0) for one in examples))
     [run] = [run for run in runs if run.kind == name]
     assert kind_of(run) is kind
     assert run.training is None if kind.recipe is None else type(run.training) is kind.recipe
@@ -56,8 +56,7 @@ def test_a_kind_says_what_its_runs_take(name):
     """A cost above nothing, a place in a cohort, words for people, counts by phase."""
     examples = (make_experiment(), chung2021.experiments("micro")[0])
     others = (pretrainings("micro")[0], probes("micro")[0])
-    runs = [one.run("pretrained", 0) for one in (*examples, *others)]
-    runs += [make_function_run(), make_text_run()]
+    runs = [one.run("pretrained", 0) for one in (*examples, *others)] + [make_function_run()]
     [run] = [run for run in runs if run.kind == name]
     kind = KINDS[name]
     assert kind.cost(run) > 0

@@ -16,7 +16,6 @@ from builders import (
     make_function_run,
     make_result,
     make_table,
-    make_text_run,
     parts_of,
     values_of,
 )
@@ -36,7 +35,6 @@ RUNS = {
         pretrainings("micro")[0].run("pretrained", 3),
         probes("micro")[0].run("pretrained", 3),
         make_function_run(),
-        make_text_run(),
     )
 }
 

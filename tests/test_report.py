@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import OWN_KINDS, make_text_run, set_apart
+from builders import OWN_KINDS, set_apart
 from embinit.claims.paired_tests import Relation
 from embinit.data.sources import Coverage
 from embinit.errors import InputError
@@ -1109,7 +1109,6 @@ def test_what_was_trained_lists_every_kind_of_run(monkeypatch: pytest.MonkeyPatc
         chung2021.experiments("micro")[0].run(chung2021.USUAL, 0),
         replace(usual, model=None, training=Recall()),
         replace(usual, model=None, training=FunctionSpec("mine.trained", "c0de", '{"arm": "a"}')),
-        make_text_run(),
     ]
     assert {spec.kind for spec in specs} == {*OWN_KINDS, "recall"}
     # Each kind has two runs, of which the first stands for both.

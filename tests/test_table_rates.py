@@ -16,15 +16,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import DECODER, MORE_TEXT
 from embinit.errors import InputError
 from embinit.models import layers
 from embinit.models.starting import Start, position_table
 from embinit.runs import training
-from embinit.runs.language_model.training import LanguageModelTraining
 from embinit.runs.plan import Cohort, plan
 from embinit.runs.training import CohortTraining
-from embinit.specs import Cut, LanguageModelSpec, PositionSpec, RunSpec, TableSpec
+from embinit.specs import Cut, RunSpec
 from embinit.tables.positions import multiplier, sinusoidal
 from embinit.tables.start import check
 from embinit_papers.kim2024.experiments import experiments
@@ -175,48 +173,6 @@ def test_a_run_has_the_same_bits_beside_any_other_rate(data):
 @functools.cache
 def curves_alone(run: RunSpec):
     return training.train(Cohort((run,)))[0].curves
-
-
-def language_models(*rates: float) -> list[RunSpec]:
-    """Runs whose learning rate changes from step to step."""
-    recipe = LanguageModelSpec(batch_size=16, epochs=1, lr=3e-3, warm_up=0.3)
-    data = replace(MORE_TEXT, cut=Cut(64, 20, 1))
-    model = replace(DECODER, coupled=False)
-    return [
-        RunSpec(
-            data,
-            model,
-            recipe,
-            TableSpec("normal", None, rate=rate),
-            PositionSpec("none", "one"),
-            5000,
-        )
-        for rate in rates
-    ]
-
-
-def test_a_tables_rate_follows_one_that_changes():
-    """The first step of Adam is the rate itself, so it shows."""
-    from embinit.data.preparation import prepare
-    from embinit.models.causal_language_model import CausalTransformer
-
-    runs = language_models(1.0, 4.0)
-    begun = Start(runs, prepare(runs[0].data, None), None)
-    trainer = LanguageModelTraining(
-        begun, begun.model(CausalTransformer), runs[0].recipe(LanguageModelSpec), "cpu"
-    )
-    table = trainer.model.stack.encoder_embedding.table
-    before, steps = table.detach().clone(), []
-
-    def after_step(number: int) -> None:
-        steps.append((table.detach() - before).abs().amax(dim=(1, 2)))
-        LanguageModelTraining.before_step(trainer, number)
-
-    trainer.before_step = after_step
-    trainer.train_epoch(0)
-    first = steps[1]
-    rate = runs[0].training.lr / (0.3 * trainer.buckets.steps)
-    assert first.tolist() == pytest.approx([rate, 4 * rate], rel=1e-3)
 
 
 def test_a_rate_and_a_scale_of_positions_came_later():

@@ -307,37 +307,6 @@ class TransferSpec(Recipe):
 
 
 @dataclass(frozen=True)
-class LanguageModelSpec(Recipe):
-    """How a decoder is trained to predict each next word, by Adam.
-
-    Attributes:
-        batch_size: How many sentences a batch has.
-        epochs: How many epochs it is trained for.
-        lr: The highest learning rate.
-        warm_up: The share of the steps over which the rate rises; then it falls to zero.
-        clip: The norm to which a step's gradient is clipped; None for no clipping.
-        betas: Adam's betas.
-        eps: Adam's epsilon.
-        precision: The precision of matrix products.
-        mechanism: Whether the mechanism is measured too: each layer's gradient norm at the first
-            step, how much of each state is the embedding, before training and after, and the
-            largest spike of the training loss.
-    """
-
-    batch_size: int
-    epochs: int
-    lr: float
-    warm_up: float = 0.1
-    clip: float | None = 1.0
-    betas: tuple[float, float] = (0.9, 0.98)
-    eps: float = 1e-9
-    precision: str = "float32"
-    mechanism: bool = _later(False)
-
-    kind: ClassVar[str] = "language-model"
-
-
-@dataclass(frozen=True)
 class FunctionSpec(Recipe):
     """How a user's function is called (see ``runs.functions``).
 

@@ -12,9 +12,9 @@ from embinit.errors import InputError
 from embinit.runs.plan import plan
 from embinit_studies import extending
 from embinit_studies.extending.beside import beside, methods
+from embinit_studies.extending.extension_runs import ExtensionSpec
 from embinit_studies.extending.paper import PAPER
 from embtables.extension.methods import METHODS
-from embtables.extension_runs import ExtensionSpec
 
 TIERS = sorted(extending.SETTINGS)
 

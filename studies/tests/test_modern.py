@@ -15,14 +15,15 @@ from embinit.claims.noise_floor import rounded_up
 from embinit.data.preparation import prepare
 from embinit.errors import InputError
 from embinit.models import layers
-from embinit.models.causal_language_model import CausalTransformer
 from embinit.models.starting import Start
 from embinit.papers import PAPERS
-from embinit.runs.language_model.training import LanguageModelTraining
 from embinit.runs.plan import plan
-from embinit.specs import Cut, LanguageModelSpec, RunSpec
+from embinit.specs import Cut, RunSpec
 from embinit.tables.start import start_tables
 from embinit_papers.kim2024.experiments import experiments as kims
+from embinit_studies.language_model import LanguageModelSpec
+from embinit_studies.language_model.model import CausalTransformer
+from embinit_studies.language_model.training import LanguageModelTraining
 from embinit_studies.modern import ARCHITECTURES, OLD, SETTINGS, Decoder, analysis, experiments, on
 from embinit_studies.modern.beside import MEASURES, arms_of, beside, methods
 from embinit_studies.modern.paper import PAPER, noise

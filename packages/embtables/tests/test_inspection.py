@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from embinit import cli as embinit_cli
 from embinit.data.stored_tensors import MemoryTensor, read_safetensors
 from embinit.errors import InputError
 from embtables import checkpoints
@@ -706,3 +707,11 @@ def test_a_padded_table_as_it_is_drawn_has_no_token_like_padding(tmp_path):
     directory = model_directory("qwen2", tmp_path)
     tokenizer(WORDS[:285]).save_pretrained(directory)
     assert names(inspect(directory)) == {"rows-without-token"}
+
+
+def test_the_commands_are_embinits_too(capsys):
+    """Where the package is installed; the option tells that the parser is the package's."""
+    for command in ("inspect", "extend", "compare"):
+        with pytest.raises(SystemExit):
+            embinit_cli.main([command, "--help"])
+        assert f"usage: embinit {command}" in capsys.readouterr().out

@@ -19,7 +19,6 @@ from embinit.specs import (
     EVALUATION,
     DataSpec,
     FunctionSpec,
-    LanguageModelSpec,
     ModelSpec,
     Recipe,
     RunSpec,
@@ -197,7 +196,7 @@ class TrainingKind(BaseKind):
         return (run.data, run.table.source, _model(run).table_width, names)
 
     def cost(self, run: RunSpec) -> float:
-        return _width(_model(run)) * run.recipe(TrainingSpec).epochs * _examples(run.data)
+        return cost_of_layers(_model(run)) * run.recipe(TrainingSpec).epochs * examples_of(run.data)
 
     def epochs(self, run: RunSpec) -> int | None:
         recipe = run.recipe(TrainingSpec)
@@ -236,11 +235,13 @@ class TransferKind(BaseKind):
 
     def cost(self, run: RunSpec) -> float:
         recipe, model = run.recipe(TransferSpec), _model(run)
-        masking, width = recipe.pretraining, _width(model)
+        masking, width = recipe.pretraining, cost_of_layers(model)
         outputs = model.table_width if model.coupled else model.output_width or model.dim
         guessing = masking.share * outputs * (run.data.most_words or WHOLE_SPLIT)
-        of_text = (width + guessing) * masking.epochs * _examples(run.data)
-        tuning = (task.times * task.training.epochs * _examples(task.data) for task in recipe.tasks)
+        of_text = (width + guessing) * masking.epochs * examples_of(run.data)
+        tuning = (
+            task.times * task.training.epochs * examples_of(task.data) for task in recipe.tasks
+        )
         # On a core of 2026 a run of micro takes 7 s where this alone would tell 1.3.
         return 5 * (of_text + width * sum(tuning))
 
@@ -259,7 +260,7 @@ class TransferKind(BaseKind):
         )
         return Description(
             model_words(run),
-            f"masked words, {_times(masking.epochs)}, batches of {masking.batch_size}, "
+            f"masked words, {epoch_words(masking.epochs)}, batches of {masking.batch_size}, "
             f"rate {masking.lr:g}, then {tuned}",
         )
 
@@ -305,41 +306,6 @@ class TablePretrainingKind(BaseKind):
         from embinit.runs.table_pretraining import runs
 
         return [runs.pretrain(run) for run in cohort.runs]
-
-
-class LanguageModelKind(BaseKind):
-    """Trains a decoder to predict each next word from its table."""
-
-    recipe = LanguageModelSpec
-
-    def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
-        from embinit.tables import start
-
-        return start.fingerprint(run, data_dir)
-
-    def check(self, run: RunSpec, data_dir: Path | None) -> None:
-        from embinit.runs import language_model
-
-        language_model.check(run, data_dir)
-
-    def cost(self, run: RunSpec) -> float:
-        return cost_of_text(run, run.data, run.recipe(LanguageModelSpec))
-
-    def parameters(self, run: RunSpec) -> Mapping[str, int]:
-        from embinit.runs import language_model
-
-        return {"training": language_model.parameters_of(run)}
-
-    def describe(self, run: RunSpec) -> Description:
-        recipe = run.recipe(LanguageModelSpec)
-        return Description(model_words(run), f"next words, {text_words(recipe)}")
-
-    def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
-        from embinit.runs import language_model
-
-        return language_model.train(
-            cohort, workplace.data_dir, workplace.device, workplace.progress, workplace.sharers
-        )
 
 
 class EvaluationKind(BaseKind):
@@ -412,7 +378,6 @@ KINDS: Registry[Kind] = Registry("kind of run", "embinit.kinds")
 KINDS.register(TrainingSpec.kind, TrainingKind())
 KINDS.register(TransferSpec.kind, TransferKind())
 KINDS.register(TablePretrainingSpec.kind, TablePretrainingKind())
-KINDS.register(LanguageModelSpec.kind, LanguageModelKind())
 KINDS.register(EVALUATION, EvaluationKind())
 KINDS.register(FunctionSpec.kind, FunctionKind())
 
@@ -477,11 +442,13 @@ def _model(run: RunSpec) -> ModelSpec:
     return run.model
 
 
-def _width(model: ModelSpec) -> float:
+def cost_of_layers(model: ModelSpec) -> float:
+    """The rough cost of a model's layers for each token."""
     return float(model.layers * model.dim * (4 * model.dim + 2 * model.feed_forward))
 
 
-def _examples(data: DataSpec) -> int:
+def examples_of(data: DataSpec) -> int:
+    """About how many training examples there are."""
     return data.cut.train or WHOLE_SPLIT
 
 
@@ -493,7 +460,7 @@ def model_words(run: RunSpec) -> str:
 
 
 def _tuning_words(recipe: TrainingSpec) -> str:
-    told = f"{_times(recipe.epochs)}, batches of {recipe.batch_size}, rate {recipe.lr:g}"
+    told = f"{epoch_words(recipe.epochs)}, batches of {recipe.batch_size}, rate {recipe.lr:g}"
     if recipe.falls:
         told += " that falls to zero"
     if recipe.optimizer == "adam":
@@ -503,21 +470,6 @@ def _tuning_words(recipe: TrainingSpec) -> str:
     return f"{told}, {OPTIMIZERS[recipe.optimizer].words}"
 
 
-def text_words(recipe: LanguageModelSpec) -> str:
-    """The training of a language model in words."""
-    clip = "" if recipe.clip is None else f", gradients clipped at {recipe.clip:g}"
-    return (
-        f"{_times(recipe.epochs)}, batches of {recipe.batch_size}, rate {recipe.lr:g} that rises "
-        f"over {recipe.warm_up:.0%} of the steps and falls to zero{clip}"
-    )
-
-
-def cost_of_text(run: RunSpec, data: DataSpec, recipe: LanguageModelSpec) -> float:
-    """The rough cost of training a language model on a text."""
-    model = _model(run)
-    outputs = model.table_width * (data.most_words or WHOLE_SPLIT)
-    return (_width(model) + outputs) * recipe.epochs * _examples(data)
-
-
-def _times(epochs: int) -> str:
+def epoch_words(epochs: int) -> str:
+    """A number of epochs in words."""
     return f"{epochs} epoch{'' if epochs == 1 else 's'}"

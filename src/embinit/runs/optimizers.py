@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from jaxtyping import Float
@@ -22,10 +22,31 @@ from torch import Tensor, nn
 
 from embinit.errors import InputError
 from embinit.registry import Named
-from embinit.specs import LanguageModelSpec, PretrainingSpec, TrainingSpec
 
-Settings = TrainingSpec | PretrainingSpec | LanguageModelSpec
-"""What has the constants of Adam."""
+
+class Settings(Protocol):
+    """How long and how fast a stacked model is trained: a recipe that has the constants of Adam."""
+
+    @property
+    def batch_size(self) -> int:
+        """How many examples a batch has."""
+
+    @property
+    def epochs(self) -> int:
+        """How many epochs the model is trained for."""
+
+    @property
+    def lr(self) -> float:
+        """The learning rate, or the highest one."""
+
+    @property
+    def betas(self) -> tuple[float, float]:
+        """Adam's betas."""
+
+    @property
+    def eps(self) -> float:
+        """Adam's epsilon."""
+
 
 Group = Mapping[str, Any]
 """Parameters that share a rate: ``params``, and ``lr``, a number or a tensor."""

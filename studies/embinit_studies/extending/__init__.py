@@ -2,7 +2,7 @@
 
 A small decoder (RMSNorm, rotary positions, SwiGLU) is trained on text in which one word in eight is
 cut into pieces. Then those words become tokens, or the text changes to a related language: each
-method of ``tables.extension.methods`` makes the new rows, and the model is trained on. The claims'
+method of ``embtables.extension.methods`` makes the new rows, and the model is trained on. The claims'
 directions are those of the literature and of users' complaints; each claim names its source.
 
 - ``micro``: text of the made language, and of the related one that shares half of its classes.
@@ -26,13 +26,13 @@ from embinit.runs.measures import measure
 from embinit.specs import (
     Cut,
     DataSpec,
-    LanguageModelSpec,
     ModelSpec,
     PositionSpec,
     RunSpec,
     TableSpec,
 )
-from embtables.extension_runs import ExtensionSpec
+from embinit_studies.extending.extension_runs import ExtensionSpec
+from embinit_studies.language_model import LanguageModelSpec
 
 USUAL = "noise"
 """The arm that others are held against: rows from N(0, 0.02)."""

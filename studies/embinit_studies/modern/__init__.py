@@ -33,8 +33,9 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
 from embinit.registry import require
 from embinit.runs.measures import measure
-from embinit.specs import Cut, DataSpec, LanguageModelSpec, ModelSpec, PositionSpec
+from embinit.specs import Cut, DataSpec, ModelSpec, PositionSpec
 from embinit_papers.settings import pick
+from embinit_studies.language_model import LanguageModelSpec
 from embinit_studies.repairs import REPAIRS, factorial_contrast, repaired
 
 PAPERS = ModelSpec(64, 4, 2, 128, 0.0)

@@ -39,7 +39,6 @@ from embinit.data.preparation import prepare
 from embinit.data.tasks.microcosm import MicrocosmTask, judge
 from embinit.data.vocabulary import Vocabulary
 from embinit.models.starting import multiplier, position_table
-from embinit.models.sums import read_off, relations_kept
 from embinit.randomness import stream
 from embinit.report.charts import Axis
 from embinit.runs.session import Session
@@ -54,6 +53,7 @@ from embinit_studies.starts import (
     StartExperiment,
     experiments,
 )
+from embinit_studies.starts.sums import read_off, relations_kept
 from embtables.best import Scores, compare_with_best
 
 HERE = Path(__file__).parent

@@ -73,55 +73,6 @@ def _unlabelled(examples: Sequence[Example]) -> Iterator[Example]:
 
 
 @dataclass(frozen=True)
-class OneLanguage:
-    """The text of several tasks in one language, for language models.
-
-    Attributes:
-        name: The name in specs.
-        parts: The tasks whose text is used; those of validation's pairs first.
-        side: The side of the tasks that has the language.
-        kind: The kind of task.
-        classes: The number of labels, which is 0.
-        reports_test: Whether test accuracy is reported.
-    """
-
-    name: str
-    parts: tuple[str, ...]
-    side: Side
-    kind: TaskKind = "text"
-    classes: int = 0
-    reports_test: bool = False
-
-    @property
-    def languages(self) -> Mapping[Side, str]:
-        """The language, which both sides have."""
-        return dict.fromkeys(LANGUAGES, LANGUAGES[self.side])
-
-    def fingerprint(self, data_dir: Path | None) -> str:
-        """The fingerprints of all tasks."""
-        return "/".join(TASKS[name].fingerprint(data_dir) for name in self.parts)
-
-    def load(self, data_dir: Path | None, cut: Cut) -> Splits:
-        """Loads a sample of the training text, and the first task's validation and test text.
-
-        Raises:
-            InputError: The text of a task is missing or broken.
-        """
-        whole = Cut(None, cut.validation, cut.test)
-        loaded = [TASKS[name].load(data_dir, whole) for name in self.parts]
-        train = [each for splits in loaded for each in self._of_side(splits.train)]
-        held_out = (self._of_side(split) for split in (loaded[0].validation, loaded[0].test))
-        return Splits(sample(train, cut.train), *held_out)
-
-    def _of_side(self, examples: Sequence[Example]) -> list[Example]:
-        if self.side == "encoder":
-            texts = [part for each in examples for part in (each.text, each.pair) if part]
-        else:
-            texts = [each.target for each in examples if each.target]
-        return [Example(text, target="") for text in texts]
-
-
-@dataclass(frozen=True)
 class Paragraphs:
     """Paragraphs in two languages, which are no translations of each other; only for training.
 
@@ -198,8 +149,5 @@ for _task in (
         "en-de-text", ("multi30k-en-de", "iwslt2017-en-de", "sst2", "mnli"), "multi30k-en-de"
     ),
     CombinedText("wikipedia-en-de", ("wikipedia",), pairs="iwslt2017-en-de"),
-    OneLanguage("en-text", ("multi30k-en-de", "mnli"), "encoder"),
-    OneLanguage("en-talks", ("iwslt2017-en-de",), "encoder"),
-    OneLanguage("de-text", ("multi30k-en-de", "iwslt2017-en-de"), "decoder"),
 ):
     TASKS.register(_task.name, _task)

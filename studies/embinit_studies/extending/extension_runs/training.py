@@ -27,15 +27,8 @@ from embinit.data.preparation import PreparedData, Split, data_fingerprint, prep
 from embinit.data.tokenizers import piece_letters, pieces_of
 from embinit.data.vocabulary import Vocabulary
 from embinit.errors import InputError
-from embinit.models.causal_language_model import (
-    CausalLanguageModel,
-    CausalTransformer,
-    require_usable,
-)
 from embinit.models.starting import Start
 from embinit.randomness import stream
-from embinit.runs.language_model import require_text, train_parts
-from embinit.runs.language_model.training import LanguageModelTraining
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance
 from embinit.runs.stacked import Progress
@@ -44,10 +37,17 @@ from embinit.tables import start
 from embinit.tables.diagnostics import table_statistics
 from embinit.tables.inits import NORMAL_SIGMA
 from embinit.tables.statistics import TableStatistics
+from embinit_studies.extending.extension_runs import ExtensionSpec
+from embinit_studies.extending.extension_runs.vectors import word_vectors
+from embinit_studies.language_model.model import (
+    CausalLanguageModel,
+    CausalTransformer,
+    require_usable,
+)
+from embinit_studies.language_model.runs import require_text, train_parts
+from embinit_studies.language_model.training import LanguageModelTraining
 from embtables.extension.mathematics import procrustes
 from embtables.extension.methods import METHODS, Materials, Space
-from embtables.extension_runs import ExtensionSpec
-from embtables.extension_runs.vectors import word_vectors
 
 ZERO = "zero"
 """The method that makes no rows: they stay zero."""

@@ -11,17 +11,17 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from embinit.data.preparation import Split
-from embinit.models.causal_language_model import CausalLanguageModel, read_and_predicted
 from embinit.models.graphs import own_stream
 from embinit.models.layers import Dropout, no_dropout
 from embinit.models.losses import NOTHING, cross_entropy
 from embinit.models.starting import Start
-from embinit.models.stream import embedding_shares
 from embinit.models.transformer import StackedTransformer
 from embinit.runs.optimizers import lr_factor
 from embinit.runs.scoring import cut
 from embinit.runs.stacked import Losses, Progress, StackedTrainer
-from embinit.specs import LanguageModelSpec
+from embinit_studies.language_model import LanguageModelSpec
+from embinit_studies.language_model.model import CausalLanguageModel, read_and_predicted
+from embinit_studies.language_model.stream import embedding_shares
 
 Prepare = Callable[[CausalLanguageModel], None]
 """Changes a model before it is trained."""

@@ -8,8 +8,8 @@ import torch
 from scipy import stats
 
 from embinit.errors import InputError
-from embinit.models.sums import read_off, relations_kept
 from embinit.tables.positions import sinusoidal
+from embinit_studies.starts.sums import read_off, relations_kept
 
 
 def generator(seed=0):

@@ -8,16 +8,14 @@ from typing import Any
 
 import pytest
 import torch
+from language_models import BASE, MODELS, numbers, plain, text
 
 from builders import make_result, set_apart
-from embinit import cli as embinit_cli
 from embinit.data.tokenizers import pieces_of
 from embinit.data.vocabulary import EOS, PAD
 from embinit.errors import InputError
-from embinit.models.causal_language_model import CausalTransformer
 from embinit.models.starting import Start
 from embinit.runs.kinds import kind_of, own_code
-from embinit.runs.language_model.training import LanguageModelTraining
 from embinit.runs.plan import Cohort, plan
 from embinit.runs.store import Store
 from embinit.specs import (
@@ -25,12 +23,14 @@ from embinit.specs import (
     RunSpec,
     TableSpec,
 )
+from embinit_studies.extending.extension_runs import ExtensionKind, ExtensionSpec
+from embinit_studies.extending.extension_runs import training as extension
+from embinit_studies.extending.extension_runs import vectors as closed_form
+from embinit_studies.extending.extension_runs.vectors import cooccurrences, word_vectors
+from embinit_studies.language_model import LanguageModelKind
+from embinit_studies.language_model.model import CausalTransformer
+from embinit_studies.language_model.training import LanguageModelTraining
 from embtables.extension.methods import METHODS
-from embtables.extension_runs import ExtensionKind, ExtensionSpec
-from embtables.extension_runs import training as extension
-from embtables.extension_runs import vectors as closed_form
-from embtables.extension_runs.vectors import cooccurrences, word_vectors
-from language_models import BASE, MODELS, numbers, text
 
 
 def extended(method: str, seed: int = 5000, model: str = "today", **recipe: Any) -> RunSpec:
@@ -197,12 +197,18 @@ def test_runs_are_described():
     assert extended("zero", output_method="mean").training.label == "zero, mean"
 
 
-def test_the_kind_comes_by_its_name_and_its_runs_have_no_code_in_their_keys():
-    """As runs of embinit's own kinds: RESULTS_VERSION stands for the code of both packages."""
-    run = extended("focus", output_method="wechsel")
-    assert isinstance(kind_of(run), ExtensionKind)
+@pytest.mark.parametrize(
+    ("name", "kind", "run"),
+    [
+        ("language-model", LanguageModelKind, plain("today")),
+        ("extension", ExtensionKind, extended("focus", output_method="wechsel")),
+    ],
+)
+def test_a_kind_comes_by_its_name_and_its_runs_have_no_code_in_their_keys(name, kind, run):
+    """As runs of embinit's own kinds: ``RESULTS_VERSION`` stands for the code of the studies."""
+    assert run.kind == name
+    assert isinstance(kind_of(run), kind)
     assert own_code(run) == ""
-    assert run.kind == "extension"
 
 
 def test_a_method_of_somebody_else_is_in_the_key(monkeypatch):
@@ -212,18 +218,10 @@ def test_a_method_of_somebody_else_is_in_the_key(monkeypatch):
     assert own_code(extended("mine"))
 
 
-def test_a_record_of_an_extension_is_read_back(tmp_path):
+@pytest.mark.parametrize("run", [plain("today", mechanism=True), extended("mean")])
+def test_a_record_is_read_back(tmp_path, run):
     """Its recipe is that of the kind that the entry point brings."""
-    run = extended("mean")
     Store(tmp_path).put("ab12", make_result(run, validation_loss=2.0))
     found = Store(tmp_path).get("ab12")
     assert found is not None
     assert found.spec == run
-
-
-def test_the_commands_are_embinits_too(capsys):
-    """Where the package is installed; the option tells that the parser is the package's."""
-    for command in ("inspect", "extend", "compare"):
-        with pytest.raises(SystemExit):
-            embinit_cli.main([command, "--help"])
-        assert f"usage: embinit {command}" in capsys.readouterr().out

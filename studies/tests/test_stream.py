@@ -11,28 +11,29 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from language_models import TODAY, text
 
-from builders import DECODER, MORE_TEXT
 from embinit.data.preparation import prepare
-from embinit.models.causal_language_model import CausalTransformer
 from embinit.models.starting import Start
-from embinit.models.stream import embedding_shares
-from embinit.runs.language_model import train
-from embinit.runs.language_model.training import (
+from embinit.runs.plan import Cohort
+from embinit.specs import Cut, ModelSpec, PositionSpec, RunSpec, TableSpec
+from embinit_studies.language_model import LanguageModelSpec
+from embinit_studies.language_model.model import CausalTransformer
+from embinit_studies.language_model.runs import train
+from embinit_studies.language_model.stream import embedding_shares
+from embinit_studies.language_model.training import (
     SPIKE_WINDOW,
     LanguageModelTraining,
     largest_spike,
 )
-from embinit.runs.plan import Cohort
-from embinit.specs import Cut, LanguageModelSpec, PositionSpec, RunSpec, TableSpec
 
 
 def runs(*sigmas: float, mechanism: bool = True, **model) -> tuple[RunSpec, ...]:
     """Small decoders whose tables are of these widths."""
     return tuple(
         RunSpec(
-            replace(MORE_TEXT, cut=Cut(48, 20, 1)),
-            replace(DECODER, coupled=False, **model),
+            replace(text("micro-more-text"), cut=Cut(48, 20, 1)),
+            replace(ModelSpec(32, 2, 2, 64, 0.0, **TODAY), coupled=False, **model),
             LanguageModelSpec(batch_size=16, epochs=1, lr=3e-3, mechanism=mechanism),
             TableSpec("normal", None, sigma=sigma),
             PositionSpec("none", "one"),

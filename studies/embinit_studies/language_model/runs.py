@@ -13,21 +13,22 @@ from pathlib import Path
 from embinit.data.preparation import prepare
 from embinit.data.tasks import TASKS
 from embinit.errors import InputError
-from embinit.models.causal_language_model import (
+from embinit.models.memory import WidestBatch, runs_that_fit
+from embinit.models.starting import Start, table_measures
+from embinit.models.widths import learned_positions
+from embinit.runs.plan import Cohort
+from embinit.runs.results import RunResult, provenance
+from embinit.runs.stacked import Progress, graph_cache, in_parts
+from embinit.specs import DataSpec, RunSpec
+from embinit.tables import start
+from embinit.tables.diagnostics import table_statistics
+from embinit_studies.language_model import LanguageModelSpec
+from embinit_studies.language_model.model import (
     CausalModelShape,
     CausalTransformer,
     require_usable,
 )
-from embinit.models.memory import WidestBatch, runs_that_fit
-from embinit.models.starting import Start, table_measures
-from embinit.models.widths import learned_positions
-from embinit.runs.language_model.training import LanguageModelTraining
-from embinit.runs.plan import Cohort
-from embinit.runs.results import RunResult, provenance
-from embinit.runs.stacked import Progress, graph_cache, in_parts
-from embinit.specs import DataSpec, LanguageModelSpec, RunSpec
-from embinit.tables import start
-from embinit.tables.diagnostics import table_statistics
+from embinit_studies.language_model.training import LanguageModelTraining
 
 
 def check(run: RunSpec, data_dir: Path | None) -> None:

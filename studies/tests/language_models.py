@@ -9,12 +9,12 @@ from embinit.runs.results import RunResult
 from embinit.specs import (
     Cut,
     DataSpec,
-    LanguageModelSpec,
     ModelSpec,
     PositionSpec,
     RunSpec,
     TableSpec,
 )
+from embinit_studies.language_model import LanguageModelSpec
 
 TODAY: dict[str, Any] = {
     "norm": "rms",
@@ -37,10 +37,12 @@ BASE = LanguageModelSpec(16, 2, 5e-3)
 
 
 def text(task: str, tokenizer: str = "whitespace", train: int = 75) -> DataSpec:
+    """A little text of the made language."""
     return DataSpec(task, (tokenizer, tokenizer), Cut(train, 37, 1), 1, 32)
 
 
 def plain(model: str, seed: int = 5000, **recipe: Any) -> RunSpec:
+    """A run that trains a language model; ``recipe`` is what it is trained by."""
     positions = PositionSpec("learned" if model == "older" else "none", "one")
     return RunSpec(
         text("micro-text"),
@@ -53,4 +55,5 @@ def plain(model: str, seed: int = 5000, **recipe: Any) -> RunSpec:
 
 
 def numbers(result: RunResult) -> tuple[Any, ...]:
+    """All that a result says of its run."""
     return result.measures, result.curves, result.tables, result.failure

@@ -11,14 +11,14 @@ from torch.nn import functional as F
 
 from embinit.data.vocabulary import BOS, EOS, PAD
 from embinit.errors import InputError
-from embinit.models.causal_language_model import (
+from embinit.models.losses import NOTHING, cross_entropy
+from embinit.specs import ModelSpec
+from embinit_studies.language_model.model import (
     CausalLanguageModel,
     CausalModelShape,
     CausalTransformer,
     read_and_predicted,
 )
-from embinit.models.losses import NOTHING, cross_entropy
-from embinit.specs import ModelSpec
 
 WORDS, LENGTH, DIM, HEADS, LAYERS, INNER, RUNS = 23, 11, 16, 4, 2, 24, 3
 

@@ -7,21 +7,21 @@ from dataclasses import replace
 
 import pytest
 import torch
+from language_models import MODELS, numbers, plain
 
 from embinit.data.microcosm import FUNCTION_WORDS, lexicon
 from embinit.data.preparation import prepare
 from embinit.data.tokenizers import tokenizer
-from embinit.models.causal_language_model import CausalTransformer
 from embinit.models.starting import Start
-from embinit.runs import language_model
 from embinit.runs.kinds import kind_of
-from embinit.runs.language_model.training import LanguageModelTraining, area, gradient_norms
 from embinit.runs.plan import Cohort
 from embinit.specs import (
-    LanguageModelSpec,
     TableSpec,
 )
-from language_models import MODELS, numbers, plain
+from embinit_studies.language_model import LanguageModelSpec
+from embinit_studies.language_model import runs as language_model
+from embinit_studies.language_model.model import CausalTransformer
+from embinit_studies.language_model.training import LanguageModelTraining, area, gradient_norms
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -94,3 +94,27 @@ def test_runs_are_described_and_counted():
     run = replace(plain("today"), data=replace(plain("today").data, most_words=100))
     assert "next words" in kind_of(run).describe(run).training
     assert kind_of(run).parameters(run)["training"] > 100 * 20
+
+
+def test_a_tables_rate_follows_one_that_changes():
+    """The first step of Adam is the rate itself, so it shows."""
+    runs = [
+        replace(plain("untied", epochs=1, warm_up=0.3), table=TableSpec("normal", None, rate=rate))
+        for rate in (1.0, 4.0)
+    ]
+    begun = Start(runs, prepare(runs[0].data, None), None)
+    trainer = LanguageModelTraining(
+        begun, begun.model(CausalTransformer), runs[0].recipe(LanguageModelSpec), "cpu"
+    )
+    table = trainer.model.stack.encoder_embedding.table
+    before, steps = table.detach().clone(), []
+
+    def after_step(number: int) -> None:
+        steps.append((table.detach() - before).abs().amax(dim=(1, 2)))
+        LanguageModelTraining.before_step(trainer, number)
+
+    trainer.before_step = after_step
+    trainer.train_epoch(0)
+    first = steps[1]
+    rate = runs[0].training.lr / (0.3 * trainer.buckets.steps)
+    assert first.tolist() == pytest.approx([rate, 4 * rate], rel=1e-3)

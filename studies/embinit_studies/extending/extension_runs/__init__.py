@@ -12,11 +12,10 @@ from embinit.runs.kinds import (
     BaseKind,
     Description,
     Workplace,
-    cost_of_text,
     model_words,
-    text_words,
 )
-from embinit.specs import DataSpec, LanguageModelSpec, Recipe, RunSpec
+from embinit.specs import DataSpec, Recipe, RunSpec
+from embinit_studies.language_model import LanguageModelSpec, cost_of_text, text_words
 
 if TYPE_CHECKING:
     from embinit.runs.plan import Cohort
@@ -72,17 +71,17 @@ class ExtensionKind(BaseKind):
     distributions = ("numpy", "scipy", "torch")
 
     def reads(self, run: RunSpec) -> Sequence[DataSpec]:
-        from embtables.extension_runs import training
+        from embinit_studies.extending.extension_runs import training
 
         return (run.data, *training.other_texts(run))
 
     def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
-        from embtables.extension_runs import training
+        from embinit_studies.extending.extension_runs import training
 
         return training.fingerprint(run, data_dir)
 
     def check(self, run: RunSpec, data_dir: Path | None) -> None:
-        from embtables.extension_runs import training
+        from embinit_studies.extending.extension_runs import training
 
         training.check(run, data_dir)
 
@@ -110,7 +109,7 @@ class ExtensionKind(BaseKind):
         )
 
     def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
-        from embtables.extension_runs import training
+        from embinit_studies.extending.extension_runs import training
 
         return training.train(
             cohort, workplace.data_dir, workplace.device, workplace.progress, workplace.sharers
