@@ -2,8 +2,8 @@
 
 A small decoder (RMSNorm, rotary positions, SwiGLU) is trained on text in which one word in eight is
 cut into pieces. Then those words become tokens, or the text changes to a related language: each
-method of ``embtables.extension.methods`` makes the new rows, and the model is trained on. The claims'
-directions are those of the literature and of users' complaints; each claim names its source.
+method of ``embtables.extension.methods`` makes the new rows, and the model is trained on. The
+claims' directions are those of the literature and of users' complaints; each names its source.
 
 - ``micro``: text of the made language, and of the related one that shares half of its classes.
 - ``sample``: English text of the data directory (Multi30k and MNLI, then IWSLT2017), and German.
