@@ -13,7 +13,7 @@ from embinit import cli
 from embinit.claims.looks import Look, schedule
 from embinit.claims.next_looks import NextLook
 from embinit.claims.paired_tests import Spread, smallest_effect
-from embinit.pytest_plugin import session as session_of_claims
+from embinit.pytest_plugin import look_order
 from embinit.report import load_schema
 from embinit.report.past import DamagedHistoryWarning
 from embinit.runs import progress, session
@@ -568,7 +568,7 @@ test_more = stated("more")
 def test_the_order_of_looks_is_that_of_what_is_stored(judged, pytester, monkeypatch):
     """After each look it is another one; the worthiest claim may be looked at twice in a row."""
     monkeypatch.setattr(
-        session_of_claims,
+        look_order,
         "by_worth",
         lambda looks: sorted(looks, key=lambda look: look.case.id, reverse=True),
     )
@@ -596,7 +596,7 @@ def test_progress_is_told_what_later_looks_are_expected_to_take(judged, monkeypa
 @pytest.mark.parametrize("wrong", ["raises", "is lost"])
 def test_one_claims_next_look_ends_no_others(judged, monkeypatch, wrong):
     """Its error is its own; and runs that a store loses are not waited for."""
-    next_look = session_of_claims.next_look
+    next_look = look_order.next_look
 
     def next_but_for_one(case, *arguments):
         if "more" in case.id:
@@ -604,7 +604,7 @@ def test_one_claims_next_look_ends_no_others(judged, monkeypatch, wrong):
         return next_look(case, *arguments)
 
     if wrong == "raises":
-        monkeypatch.setattr(session_of_claims, "next_look", next_but_for_one)
+        monkeypatch.setattr(look_order, "next_look", next_but_for_one)
     else:
         monkeypatch.setattr(NextLook, "is_next", lambda self, session: True)
     claims = judged(OPEN_CLAIMS)
@@ -638,7 +638,7 @@ test_whole = stated("whole")
 def test_a_look_whose_runs_fail_is_not_taken_for_ever(judged, monkeypatch):
     """The others have their looks, though it is worth more."""
     monkeypatch.setattr(
-        session_of_claims, "by_worth", lambda looks: sorted(looks, key=lambda look: look.case.id)
+        look_order, "by_worth", lambda looks: sorted(looks, key=lambda look: look.case.id)
     )
     claims = judged(FAILING)
     assert claims["broken"]["verdict"] == "NOT RUN"
