@@ -287,6 +287,22 @@ def test_a_fall_fails_where_that_is_asked_for(session, pytester, capsys):
         assert "4 margins from where it was" in summary
 
 
+def test_a_fall_fails_too_where_it_leaves_the_claim_undecided(session, pytester, capsys):
+    """UNDECIDED is no lost finding, but a difference that is gone has moved all the same."""
+    _, whole = session()
+    (pytester.path / "blessed.json").write_text(json.dumps(whole))
+    for claim in whole["claims"][1:]:  # the first stays decided, as it was
+        claim["verdict"] = "UNDECIDED"
+        for comparison in claim["comparisons"]:
+            comparison |= {"difference": 0.5, "interval": [-1.0, 2.0], "verdict": "UNDECIDED"}
+    (pytester.path / "now.json").write_text(json.dumps(whole))
+    told = ["check", "now.json", "--baseline", "blessed.json"]
+    assert cli.main(told) == Status.IN_ORDER
+    assert cli.main([*told, "--fail-on", "moved=7"]) == Status.NOT_IN_ORDER
+    assert cli.main([*told, "--fail-on", "moved=9"]) == Status.IN_ORDER
+    assert "was SUPPORTED and is UNDECIDED" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("given", ["lost", "moved=x", "moved=-1", "moved=nan", ""])
 def test_what_is_nothing_to_fail_on_is_one_line(session, pytester, given):
     _, whole = session()

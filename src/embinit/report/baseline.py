@@ -231,18 +231,20 @@ def _absent(old: Document, latest: Document) -> list[Change]:
 def _changes(old: Document, new: Document) -> list[Change]:
     was, is_now = old["verdict"], new["verdict"]
     numbers = (_numbers(old), _numbers(new))
+    moved = [
+        (said, _margins(before, after))
+        for before, after in zip(old["comparisons"], new["comparisons"], strict=False)
+        if before["arms"] == after["arms"] and (said := _moved(before, after))
+    ]
     if is_now != was:
         lost = was == "SUPPORTED" and is_now in LOST
         if is_now == "NO EFFECT" and _same_within_the_margin(old, new):
             lost = False
         if new["control"]:
             lost = is_now == "NOT RUN"
-        return [Change(new["id"], lost, f"was {was} and is {is_now}", *numbers)]
-    return [
-        Change(new["id"], False, said, *numbers, _margins(before, after))
-        for before, after in zip(old["comparisons"], new["comparisons"], strict=False)
-        if before["arms"] == after["arms"] and (said := _moved(before, after))
-    ]
+        size = max((margins for _, margins in moved), default=0.0)
+        return [Change(new["id"], lost, f"was {was} and is {is_now}", *numbers, size)]
+    return [Change(new["id"], False, said, *numbers, margins) for said, margins in moved]
 
 
 def _margins(before: Document, after: Document) -> float:
