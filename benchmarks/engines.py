@@ -48,19 +48,19 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embinit.claims.experiments import Experiment
-from embinit.data.batching import Buckets, in_order
-from embinit.data.preparation import PreparedData, Split, prepare
-from embinit.data.vocabulary import BOS, EOS, PAD, UNK
+from embinit.lab.data.batching import Buckets, in_order
+from embinit.lab.data.preparation import PreparedData, Split, prepare
+from embinit.lab.data.vocabulary import BOS, EOS, PAD, UNK
 from embinit.randomness import stream
 from embinit.runs.machine import keep_freed_memory
 from embinit.runs.plan import Cohort
 from embinit.runs.results import versions
-from embinit.runs.scoring import bleu_of
-from embinit.runs.stacked import EVALUATION_BATCH
-from embinit.runs.training import CohortTraining
+from embinit.lab.training.scoring import bleu_of
+from embinit.lab.training.stacked import EVALUATION_BATCH
+from embinit.lab.training.cohorts import CohortTraining
 from embinit.specs import Cut
-from embinit.tables import positions
-from embinit.tables.inits import INITS
+from embinit.lab.tables import positions
+from embinit.lab.tables.inits import INITS
 from embinit_papers.kim2024.experiments import experiments
 
 SEEDS = 3

@@ -39,7 +39,7 @@ from typing import Any
 import pytest
 
 import embinit.pytest_plugin.session  # noqa: F401, loaded once, for all that is forked from here
-from embinit.data.files import finish_writing
+from embinit.files.writing import finish_writing
 from embinit.errors import InputError, Status
 from embinit.report import baseline, page, past
 from embinit.runs.store import Store

@@ -35,7 +35,7 @@ from embinit.specs import (
     TableSpec,
     TrainingSpec,
 )
-from embinit.tables.diagnostics import TableStatistics
+from embinit.lab.tables.diagnostics import TableStatistics
 
 BLESSED = Path(__file__).parents[1] / "reports/reference/micro/verdicts.json"
 EPOCHS = 17

@@ -40,16 +40,16 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
-from embinit.data.tasks import TASKS
-from embinit.models.embedding import Embedding
-from embinit.models.graphs import Replayed, cuda_graphs
-from embinit.models.layers import PRECISIONS, SeedDropout
-from embinit.models.losses import cross_entropy
-from embinit.models.memory import WidestBatch, estimated_bytes
-from embinit.models.transformer import ModelShape, StackedTransformer
+from embinit.lab.data.tasks import TASKS
+from embinit.lab.models.embedding import Embedding
+from embinit.lab.models.graphs import Replayed, cuda_graphs
+from embinit.lab.models.layers import PRECISIONS, SeedDropout
+from embinit.lab.models.losses import cross_entropy
+from embinit.lab.models.memory import WidestBatch, estimated_bytes
+from embinit.lab.models.transformer import ModelShape, StackedTransformer
 from embinit.runs.results import device_name, versions
 from embinit.specs import ModelSpec
-from embinit.tables import positions
+from embinit.lab.tables import positions
 from embinit_papers.kim2024.experiments import experiments
 from embinit_papers.kim2024.printed import numbers
 

@@ -5,10 +5,10 @@ Run it by ``python examples/tables.py``.
 
 import torch
 
-from embinit.data.sources import SOURCES
-from embinit.tables.diagnostics import nearest_neighbours, pe_share, table_statistics
-from embinit.tables.inits import INITS, xavier_sigma
-from embinit.tables.positions import sinusoidal
+from embinit.lab.data.sources import SOURCES
+from embinit.lab.tables.diagnostics import nearest_neighbours, pe_share, table_statistics
+from embinit.lab.tables.inits import INITS, xavier_sigma
+from embinit.lab.tables.positions import sinusoidal
 
 
 def main():

@@ -4,7 +4,7 @@ Run it by ``pytest examples/test_own_init.py``.
 """
 
 from embinit.claims import Family, Verdict, claim
-from embinit.tables.inits import INITS, Init, pretrained
+from embinit.lab.tables.inits import INITS, Init, pretrained
 from embinit_papers.kim2024 import table1
 
 

@@ -9,13 +9,13 @@ from typing import ClassVar
 import torch
 
 from embinit.claims import Experiment, Family, claim
-from embinit.data.sources import SOURCES
+from embinit.lab.data.sources import SOURCES
 from embinit.randomness import stream
 from embinit.runs.kinds import KINDS, Description
 from embinit.runs.measures import MEASURES, Measure
 from embinit.runs.results import RunResult, provenance
 from embinit.specs import Cut, DataSpec, Recipe
-from embinit.tables.inits import INITS
+from embinit.lab.tables.inits import INITS
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from embinit.claims import Family, claim
-from embinit.data.sources import SOURCES, Vectors
+from embinit.lab.data.sources import SOURCES, Vectors
 from embinit_papers.kim2024 import table1
 
 

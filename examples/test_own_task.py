@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from embinit.claims import Experiment, Family, claim
-from embinit.data.tasks import TASKS, Example, Splits
+from embinit.lab.data.tasks import TASKS, Example, Splits
 from embinit.runs.measures import MEASURES, Measure
 from embinit.specs import Cut, DataSpec, ModelSpec, TrainingSpec
 

@@ -25,7 +25,7 @@ from embinit.specs import (
     RunSpec,
     TrainingSpec,
 )
-from embinit.tables.diagnostics import TableStatistics
+from embinit.lab.tables.diagnostics import TableStatistics
 
 
 def set_apart(

@@ -26,9 +26,9 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embinit.data import cache
-from embinit.data.sources import open_source
-from embinit.data.tasks import TASKS
+from embinit.lab.data import cache
+from embinit.lab.data.sources import open_source
+from embinit.lab.data.tasks import TASKS
 from embinit.errors import InputError
 from embinit.report import baseline, past
 from embinit.runs.store import Store

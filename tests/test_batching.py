@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embinit.data.batching import Buckets, in_order
+from embinit.lab.data.batching import Buckets, in_order
 
 LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=200)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from embinit.data.preparation import prepare
+from embinit.lab.data.preparation import prepare
 from test_model import copy_attention, copy_linear
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"

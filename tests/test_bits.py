@@ -18,7 +18,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embinit.runs import training, transfer
+from embinit.lab.training import cohorts as training
+from embinit.lab.transfer import cohorts as transfer
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult
 from embinit.runs.session import Session

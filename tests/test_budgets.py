@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from embinit.claims.budgets import TOLERANCE, unequal
-from embinit.models.sizes import parameters_of
+from embinit.lab.models.sizes import parameters_of
 from embinit_papers.chung2021 import (
     SETTINGS,
     USUAL,

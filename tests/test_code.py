@@ -13,10 +13,10 @@ import pytest
 
 from builders import make_experiment, set_apart
 from embinit.code import UNSEEN, Code
-from embinit.data.tasks import TASKS
+from embinit.lab.data.tasks import TASKS
 from embinit.runs.kinds import own_code
 from embinit.runs.session import key_of
-from embinit.tables.inits import INITS, Init
+from embinit.lab.tables.inits import INITS, Init
 from embinit_papers.kim2024.experiments import experiments
 
 
@@ -456,10 +456,10 @@ def test_what_embinit_ships_has_no_code_in_its_keys():
     """``RESULTS_VERSION`` stands for it; so stored runs of its inits and tasks keep their keys."""
     # In a process of its own, since other tests register what isn't embinit's.
     code = """
-from embinit.data.tasks import TASKS
+from embinit.lab.data.tasks import TASKS
 from embinit.runs.kinds import KINDS
-from embinit.tables import positions
-from embinit.tables.inits import INITS
+from embinit.lab.tables import positions
+from embinit.lab.tables.inits import INITS
 
 for known in (INITS, TASKS, KINDS, positions.KINDS):
     assert len(list(known)) > 1

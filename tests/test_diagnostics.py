@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from embinit.errors import InputError
-from embinit.tables import diagnostics
-from embinit.tables.diagnostics import (
+from embinit.lab.tables import diagnostics
+from embinit.lab.tables.diagnostics import (
     HISTOGRAM,
     AnalogyScore,
     Question,
@@ -31,8 +31,8 @@ from embinit.tables.diagnostics import (
     read_questions,
     table_statistics,
 )
-from embinit.tables.inits import pretrained_xavier
-from embinit.tables.positions import sinusoidal
+from embinit.lab.tables.inits import pretrained_xavier
+from embinit.lab.tables.positions import sinusoidal
 
 modest = settings(max_examples=30)
 seeds = st.integers(0, 2**31)

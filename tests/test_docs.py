@@ -32,7 +32,7 @@ DEFINITION = re.compile(r"^\[([^\]]+)\]: (\S+)$", flags=re.MULTILINE)
 
 RUN_BLOCKS = """
 import json, os, sys, tempfile, traceback
-import embinit_papers.kim2024, embinit.runs.training
+import embinit_papers.kim2024, embinit.lab.training.cohorts
 from embinit.claims import Claim, read
 
 def run(code):

@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embinit.cli import main
-from embinit.data import files
-from embinit.data.schema import mismatch
+from embinit.lab.data import files
+from embinit.files.schema import mismatch
 from embinit.errors import InputError, OutputError, Status, printable
 from embinit.report import baseline, load_schema, past, render, write_report
 

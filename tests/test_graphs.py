@@ -14,11 +14,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embinit.models.graphs import Replayed, own_stream
-from embinit.runs import training, transfer
+from embinit.lab.models.graphs import Replayed, own_stream
+from embinit.lab.training import cohorts as training
+from embinit.lab.transfer import cohorts as transfer
 from embinit.runs.plan import Cohort
-from embinit.runs.stacked import graph_cache
-from embinit.runs.training import CohortTraining, _graph_key, train
+from embinit.lab.training.stacked import graph_cache
+from embinit.lab.training.cohorts import CohortTraining, _graph_key, train
 from embinit.specs import Cut
 from embinit_papers.kim2024.experiments import experiments
 from test_training import cohort

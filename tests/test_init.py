@@ -13,7 +13,7 @@ from scipy import stats
 from torch import Tensor
 
 from embinit.errors import InputError
-from embinit.tables.inits import (
+from embinit.lab.tables.inits import (
     INITS,
     Init,
     complete,

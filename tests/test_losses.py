@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from embinit.models.layers import StackedLinear
-from embinit.models.losses import NOTHING, cross_entropy
+from embinit.lab.models.layers import StackedLinear
+from embinit.lab.models.losses import NOTHING, cross_entropy
 
 DIM = 4
 

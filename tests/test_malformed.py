@@ -17,10 +17,10 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from embinit.data import outside
-from embinit.data.files import digest, open_lines
-from embinit.data.sources import named_source, open_source
-from embinit.data.tasks import TASKS
+from embinit.lab.data import outside
+from embinit.files.writing import digest, open_lines
+from embinit.lab.data.sources import named_source, open_source
+from embinit.lab.data.tasks import TASKS
 from embinit.errors import InputError
 from embinit.specs import Cut
 
@@ -128,7 +128,7 @@ def test_lzma_that_is_broken_inside(tmp_path):
 @pytest.mark.parametrize("ending", ["gz", "zip"])
 def test_a_line_without_end_is_not_held(tmp_path, ending, monkeypatch):
     """A small archive of one line of gigabytes."""
-    monkeypatch.setattr("embinit.data.files.MOST_LINE_BYTES", 1 << 16)
+    monkeypatch.setattr("embinit.files.writing.MOST_LINE_BYTES", 1 << 16)
     content = b"a" * (1 << 24)
     packed = gzip.compress(content, mtime=0) if ending == "gz" else archive("v.txt", content)
     path = text(tmp_path, packed, f"v.{ending}")

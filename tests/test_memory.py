@@ -8,18 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embinit.errors import InputError
-from embinit.models import memory
-from embinit.models.memory import (
+from embinit.lab.models import memory
+from embinit.lab.models.memory import (
     WidestBatch,
     estimated_bytes,
     free_bytes,
     ran_out,
     runs_that_fit,
 )
-from embinit.models.transformer import ModelShape
-from embinit.runs import machine, training
+from embinit.lab.models.transformer import ModelShape
+from embinit.runs import machine
+from embinit.lab.training import cohorts as training
 from embinit.runs.plan import Cohort
-from embinit.runs.training import CohortTraining, train
+from embinit.lab.training.cohorts import CohortTraining, train
 from embinit.specs import ModelSpec
 from test_training import cohort
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embinit.data.microcosm import (
+from embinit.lab.data.microcosm import (
     CLASSES,
     OPINIONS,
     Judgement,
@@ -32,9 +32,9 @@ from embinit.data.microcosm import (
     synonym_groups,
     unlabelled,
 )
-from embinit.data.tasks import microcosm
-from embinit.data.tasks.base import TASKS, Splits
-from embinit.data.tasks.microcosm import CONTRADICTION, ENTAILMENT, NEUTRAL, PLAIN_OPINIONS
+from embinit.lab.data.tasks import microcosm
+from embinit.lab.data.tasks.base import TASKS, Splits
+from embinit.lab.data.tasks.microcosm import CONTRADICTION, ENTAILMENT, NEUTRAL, PLAIN_OPINIONS
 from embinit.errors import InputError
 from embinit.specs import Cut
 
@@ -62,8 +62,8 @@ def reworded(sentence: object, synonym: int) -> object:
 def test_text_is_the_same_in_another_process() -> None:
     """Only fixed seeds and checksums draw the text, so hash randomisation can't change it."""
     program = (
-        "from embinit.data.tasks.base import TASKS; import embinit.data.tasks.microcosm;"
-        "from embinit.data.microcosm import unlabelled;"
+        "from embinit.lab.data.tasks.base import TASKS; import embinit.lab.data.tasks.microcosm;"
+        "from embinit.lab.data.microcosm import unlabelled;"
         f"print([TASKS[name].fingerprint(None) for name in {NAMES}], unlabelled(3))"
     )
     here = f"{[TASKS[name].fingerprint(None) for name in NAMES]} {unlabelled(3)}\n"

@@ -13,11 +13,12 @@ import pytest
 import torch
 
 from embinit.errors import InputError
-from embinit.runs import optimizers, training
+from embinit.lab.training import optimizers
+from embinit.lab.training import cohorts as training
 from embinit.runs.kinds import kind_of, own_code
-from embinit.runs.optimizers import OPTIMIZERS, Adafactor
+from embinit.lab.training.optimizers import OPTIMIZERS, Adafactor
 from embinit.runs.plan import Cohort, plan
-from embinit.runs.training import CohortTraining
+from embinit.lab.training.cohorts import CohortTraining
 from embinit.specs import RunSpec
 from test_table_rates import SIGMA, base, drifts, trained, widened, without_epsilons
 

@@ -15,8 +15,8 @@ import embinit
 from builders import make_experiment, make_result, make_table, set_apart
 from embinit import papers
 from embinit.claims import Family, claim, judge
-from embinit.data.preparation import prepare
-from embinit.data.sources import SOURCES as SOURCE_TABLES
+from embinit.lab.data.preparation import prepare
+from embinit.lab.data.sources import SOURCES as SOURCE_TABLES
 from embinit.errors import InputError
 from embinit.papers import (
     PAPERS,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embinit.errors import InputError
-from embinit.tables.positions import (
+from embinit.lab.tables.positions import (
     APART,
     KINDS,
     apart,

@@ -16,13 +16,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embinit.data.microcosm import synonym_groups, unlabelled
-from embinit.data.sources.base import SOURCES
-from embinit.data.tasks.base import TASKS
+from embinit.lab.data.microcosm import synonym_groups, unlabelled
+from embinit.lab.data.sources.base import SOURCES
+from embinit.lab.data.tasks.base import TASKS
 from embinit.errors import InputError
-from embinit.runs.table_pretraining import Corpus, TrainedTable, load_table, save_table
-from embinit.runs.table_pretraining.encoder import relative_buckets
-from embinit.runs.table_pretraining.glove import (
+from embinit.lab.table_pretraining import Corpus, TrainedTable, load_table, save_table
+from embinit.lab.table_pretraining.encoder import relative_buckets
+from embinit.lab.table_pretraining.glove import (
     ALPHA,
     X_MAX,
     GloveParameters,
@@ -30,16 +30,16 @@ from embinit.runs.table_pretraining.glove import (
     loss,
     train_glove,
 )
-from embinit.runs.table_pretraining.masked_language_model import (
+from embinit.lab.table_pretraining.masked_language_model import (
     MASK_PROBABILITY,
     UNMASKED,
     MaskedLanguageModel,
     mask_tokens,
     train_masked_language_model,
 )
-from embinit.runs.table_pretraining.optimizers import OPTIMIZERS
-from embinit.runs.table_pretraining.runs import check, fingerprint, pretrain
-from embinit.runs.table_pretraining.skip_gram import (
+from embinit.lab.table_pretraining.optimizers import OPTIMIZERS
+from embinit.lab.table_pretraining.runs import check, fingerprint, pretrain
+from embinit.lab.table_pretraining.skip_gram import (
     NEGATIVE,
     expected_loss,
     kept_share,
@@ -48,12 +48,12 @@ from embinit.runs.table_pretraining.skip_gram import (
     train_word2vec,
     windowed_pairs,
 )
-from embinit.runs.table_pretraining.span_corruption import (
+from embinit.lab.table_pretraining.span_corruption import (
     SpanCorruptionModel,
     cut_spans,
     train_span_corruption,
 )
-from embinit.runs.table_pretraining.two_way_language_model import (
+from embinit.lab.table_pretraining.two_way_language_model import (
     BEGIN,
     BOUNDARY,
     END,
@@ -68,7 +68,7 @@ from embinit.runs.table_pretraining.two_way_language_model import (
     train_two_way_language_model,
 )
 from embinit.specs import Cut
-from embinit.tables.diagnostics import neighbour_purity
+from embinit.lab.tables.diagnostics import neighbour_purity
 from embinit_papers.kim2024.experiments import pretrainings
 
 SOURCE_NAMES = (
@@ -123,7 +123,7 @@ def test_glove_loss_equals_a_naive_double_loop(size: int, dim: int, seed: int) -
 
 def test_glove_steps_follow_the_gradient_of_its_loss() -> None:
     """From AdaGrad's squares of 1, a first step on a pair is -rate x half the loss's gradient."""
-    from embinit.runs.table_pretraining.glove import RATE, _step, weights
+    from embinit.lab.table_pretraining.glove import RATE, _step, weights
 
     generator = torch.Generator().manual_seed(0)
     start = GloveParameters.start(2, 3, generator)
@@ -219,8 +219,8 @@ def test_skip_gram_learns_more_than_frequencies(train) -> None:
 def test_skip_gram_does_not_depend_on_the_hash_seed() -> None:
     """Python's own hash of a word changes from process to process; the tables don't."""
     make = (
-        "import sys; from embinit.data.microcosm import unlabelled\n"
-        "from embinit.runs.table_pretraining import Corpus, train_fasttext, train_word2vec\n"
+        "import sys; from embinit.lab.data.microcosm import unlabelled\n"
+        "from embinit.lab.table_pretraining import Corpus, train_fasttext, train_word2vec\n"
         "for train in (train_word2vec, train_fasttext):\n"
         "    table = train(Corpus.read(unlabelled(60)), dim=8, epochs=1)\n"
         "    sys.stdout.buffer.write(table.values.numpy().tobytes())\n"
@@ -307,7 +307,7 @@ def test_each_direction_knows_only_what_it_has_read() -> None:
 
 def test_gradients_reach_every_weight_of_the_two_way_model() -> None:
     """Characters, each convolution, both highways, projection, both readers and the output."""
-    from embinit.runs.table_pretraining.two_way_language_model import _loss
+    from embinit.lab.table_pretraining.two_way_language_model import _loss
 
     torch.manual_seed(0)
     corpus = Corpus.read(unlabelled(20))

@@ -19,7 +19,7 @@ from builders import (
     parts_of,
     values_of,
 )
-from embinit.data.sources import Coverage
+from embinit.lab.data.sources import Coverage
 from embinit.errors import InputError
 from embinit.runs.kinds import KINDS
 from embinit.runs.results import RunResult

@@ -24,10 +24,10 @@ from hypothesis import strategies as st
 
 from builders import OWN_KINDS, set_apart
 from embinit.claims.paired_tests import Relation
-from embinit.data.sources import Coverage
+from embinit.lab.data.sources import Coverage
 from embinit.errors import InputError
-from embinit.models.attention import ATTENTION
-from embinit.models.layers import ACTIVATIONS, NORM_POSITIONS, NORMS
+from embinit.lab.models.attention import ATTENTION
+from embinit.lab.models.layers import ACTIVATIONS, NORM_POSITIONS, NORMS
 from embinit.papers import PAPERS, Figure, Paper, Tier
 from embinit.report import baseline, load_schema, past, render, write_report
 from embinit.report.arms import SAID, Run, gather, learning_curves
@@ -48,7 +48,7 @@ from embinit.runs.kinds import KINDS, Description, EvaluationKind, kind_of
 from embinit.runs.measures import MEASURES, at_epoch, over_epochs
 from embinit.runs.results import RunResult
 from embinit.specs import FunctionSpec, ModelSpec, Recipe, RunSpec
-from embinit.tables.diagnostics import TableStatistics
+from embinit.lab.tables.diagnostics import TableStatistics
 from embinit_papers import chung2021
 from embinit_papers.kim2024.beside import Runs
 from embinit_papers.kim2024.experiments import experiments, pretrainings, probes

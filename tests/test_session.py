@@ -16,14 +16,14 @@ from pathlib import Path
 import pytest
 
 from builders import set_apart
-from embinit.data.sources import SOURCES
+from embinit.lab.data.sources import SOURCES
 from embinit.errors import InputError
 from embinit.runs import session as sessions
 from embinit.runs.plan import plan
 from embinit.runs.session import Session
 from embinit.runs.store import DamagedRecordWarning, Store
 from embinit.specs import Cut, RunSpec
-from embinit.tables import start
+from embinit.lab.tables import start
 from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
 
 CLAIMS = """
@@ -345,7 +345,7 @@ def test_a_stored_run_says_nothing_of_the_others_data(tmp_path, monkeypatch):
     def gone(run, data_dir):
         raise InputError("the data is gone")
 
-    monkeypatch.setattr("embinit.tables.start.check", gone)
+    monkeypatch.setattr("embinit.lab.tables.start.check", gone)
     again = Session(store, None, "cpu")
     assert again.problem(runs[0]) is None
     assert again.problem(runs[1]) == "the data is gone"

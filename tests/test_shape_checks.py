@@ -6,11 +6,11 @@ import pytest
 import torch
 from jaxtyping import TypeCheckError
 
-from embinit.data.sources import Vectors
-from embinit.runs.table_pretraining.encoder import padding_mask
-from embinit.tables.diagnostics import encoder_input
-from embinit.tables.inits import Init
-from embinit.tables.positions import KINDS, table
+from embinit.lab.data.sources import Vectors
+from embinit.lab.table_pretraining.encoder import padding_mask
+from embinit.lab.tables.diagnostics import encoder_input
+from embinit.lab.tables.inits import Init
+from embinit.lab.tables.positions import KINDS, table
 
 
 def test_arguments_that_do_not_fit_each_other_are_refused() -> None:

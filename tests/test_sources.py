@@ -18,13 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import set_apart
-from embinit.data import files
-from embinit.data.sources import SOURCES, ByLanguage, open_source, use_source
-from embinit.data.sources.arrays import ArrayVectors
-from embinit.data.sources.fasttext import FastTextBinary
-from embinit.data.sources.huggingface import HuggingFaceTable
-from embinit.data.sources.text import TextVectors
-from embinit.data.sources.word2vec import Word2VecBinary
+from embinit.lab.data import files
+from embinit.lab.data.sources import SOURCES, ByLanguage, open_source, use_source
+from embinit.lab.data.sources.arrays import ArrayVectors
+from embinit.lab.data.sources.fasttext import FastTextBinary
+from embinit.lab.data.sources.huggingface import HuggingFaceTable
+from embinit.lab.data.sources.text import TextVectors
+from embinit.lab.data.sources.word2vec import Word2VecBinary
 from embinit.errors import InputError
 
 DATA = os.environ.get("EMBINIT_DATA")
@@ -420,7 +420,7 @@ def test_a_side_is_looked_up_in_its_own_language(data_dir, monkeypatch):
     """The encoder's words are English, the decoder's German."""
     from types import SimpleNamespace
 
-    from embinit.tables import start
+    from embinit.lab.tables import start
 
     words = SimpleNamespace(words=("die",))
     task = SimpleNamespace(languages={"encoder": "en", "decoder": "de"})

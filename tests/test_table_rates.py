@@ -17,14 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embinit.errors import InputError
-from embinit.models import layers
-from embinit.models.starting import Start, position_table
-from embinit.runs import training
+from embinit.lab.models import layers
+from embinit.lab.models.starting import Start, position_table
+from embinit.lab.training import cohorts as training
 from embinit.runs.plan import Cohort, plan
-from embinit.runs.training import CohortTraining
+from embinit.lab.training.cohorts import CohortTraining
 from embinit.specs import Cut, RunSpec
-from embinit.tables.positions import multiplier, sinusoidal
-from embinit.tables.start import check
+from embinit.lab.tables.positions import multiplier, sinusoidal
+from embinit.lab.tables.start import check
 from embinit_papers.kim2024.experiments import experiments
 
 REPAIRS = ("scale", "ratio", "step")

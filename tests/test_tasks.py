@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embinit.data.microcosm import share
-from embinit.data.preparation import prepare
-from embinit.data.tasks import TASKS, Example, rows
-from embinit.data.tasks.sentences import HeldOutSentences, sentences
-from embinit.data.tokenizers import tokenizer
-from embinit.data.vocabulary import EOS, MASK, MASK_WORD, SEP, SPECIAL_WORDS, UNK, Vocabulary
+from embinit.lab.data.microcosm import share
+from embinit.lab.data.preparation import prepare
+from embinit.lab.data.tasks import TASKS, Example, rows
+from embinit.lab.data.tasks.sentences import HeldOutSentences, sentences
+from embinit.lab.data.tokenizers import tokenizer
+from embinit.lab.data.vocabulary import EOS, MASK, MASK_WORD, SEP, SPECIAL_WORDS, UNK, Vocabulary
 from embinit.errors import InputError
 from embinit.specs import Cut, DataSpec
 

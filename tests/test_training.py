@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
-from embinit.models import starting
-from embinit.runs import training
+from embinit.lab.models import starting
+from embinit.lab.training import cohorts as training
 from embinit.runs.kinds import kind_of
-from embinit.runs.optimizers import OPTIMIZERS
+from embinit.lab.training.optimizers import OPTIMIZERS
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult
 from embinit.runs.session import Session
 from embinit.runs.store import Store
-from embinit.runs.training import CohortTraining, train
+from embinit.lab.training.cohorts import CohortTraining, train
 from embinit.specs import Cut, RunSpec
-from embinit.tables.inits import INITS
+from embinit.lab.tables.inits import INITS
 from embinit_papers.kim2024.experiments import experiments
 
 

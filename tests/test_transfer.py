@@ -12,32 +12,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from embinit.data.cache import Writer
-from embinit.data.preparation import data_fingerprint, prepare, write
-from embinit.data.vocabulary import EOS, MASK, PAD, SEP
+from embinit.lab.data.cache import Writer
+from embinit.lab.data.preparation import data_fingerprint, prepare, write
+from embinit.lab.data.vocabulary import EOS, MASK, PAD, SEP
 from embinit.errors import InputError
-from embinit.models.graphs import Replayed
-from embinit.models.layer_probes import (
+from embinit.lab.models.graphs import Replayed
+from embinit.lab.models.layer_probes import (
     last_and_drop,
     probe_accuracy,
     retrieval_accuracy,
     sentence_vectors,
 )
-from embinit.models.losses import NOTHING
-from embinit.models.masked_language_model import MaskedLanguageModel, built_parameters
-from embinit.models.masking import mask_tokens
-from embinit.models.sizes import count_parameters, parameters_of, reinvested
-from embinit.models.starting import Start, carry, without_output
-from embinit.models.transformer import ModelShape, StackedTransformer
-from embinit.models.widths import output_width
-from embinit.runs.optimizers import lr_factor
+from embinit.lab.models.losses import NOTHING
+from embinit.lab.models.masked_language_model import MaskedLanguageModel, built_parameters
+from embinit.lab.models.masking import mask_tokens
+from embinit.lab.models.sizes import count_parameters, parameters_of, reinvested
+from embinit.lab.models.starting import Start, carry, without_output
+from embinit.lab.models.transformer import ModelShape, StackedTransformer
+from embinit.lab.models.widths import output_width
+from embinit.lab.training.optimizers import lr_factor
 from embinit.runs.plan import Cohort, plan
-from embinit.runs.scoring import Curves
+from embinit.lab.training.scoring import Curves
 from embinit.runs.session import Session
 from embinit.runs.store import Store
-from embinit.runs.training import CohortTraining
-from embinit.runs.transfer import check, fingerprint, train
-from embinit.runs.transfer.pretraining import Pretraining
+from embinit.lab.training.cohorts import CohortTraining
+from embinit.lab.transfer.cohorts import check, fingerprint, train
+from embinit.lab.transfer.pretraining import Pretraining
 from embinit.specs import (
     Cut,
     DataSpec,
@@ -549,7 +549,7 @@ def test_every_task_goes_on_from_the_pre_trained_encoder(monkeypatch):
             given.append(self.model.encoder_embedding.table.detach().clone())
 
     monkeypatch.setattr(Pretraining, "run", run)
-    monkeypatch.setattr("embinit.runs.transfer.CohortTraining", Spied)
+    monkeypatch.setattr("embinit.lab.transfer.cohorts.CohortTraining", Spied)
     first = TRANSFER.tasks[0]
     two = replace(TRANSFER, tasks=(first, replace(first, role="again")))
     [result] = train(Cohort((run_of(0, training=two),)))
@@ -720,7 +720,7 @@ def test_times_are_the_same_however_many_are_stacked(monkeypatch):
         [alone] = train(Cohort((run,)))
         assert (one.measures, one.curves) == (alone.measures, alone.curves)
     for most in (4, 1):
-        monkeypatch.setattr("embinit.runs.transfer.at_once", lambda *given, most=most: most)
+        monkeypatch.setattr("embinit.lab.transfer.cohorts.at_once", lambda *given, most=most: most)
         for one, other in zip(stacked, train(cohort), strict=True):
             assert (one.measures, one.curves) == (other.measures, other.curves)
 

@@ -90,7 +90,7 @@ def test_a_name_of_two_packages_is_refused(things):
     with pytest.raises(InputError, match="thing 'a' of json is also named by module re"):
         known["a"]
     own = things(("b", "json:JSONDecoder"))
-    own._keep("b", json.JSONEncoder, "embinit.data.sources.text")
+    own._keep("b", json.JSONEncoder, "embinit.lab.data.sources.text")
     with pytest.raises(InputError, match="thing 'b' of embinit is also named by module json"):
         own["b"]
     own.replace("b", json.JSONEncoder)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from embinit.runs.measures import MEASURES, Measure
     from embinit.runs.session import Session
     from embinit.runs.store import Store
-    from embinit.tables.recipes import INITS, Init
+    from embinit.lab.tables.recipes import INITS, Init
 
 __version__ = "0.1.0"
 
@@ -44,8 +44,8 @@ _HOMES = {
     "Claim": "claims",
     "Experiment": "claims",
     "Family": "claims",
-    "INITS": "tables.recipes",
-    "Init": "tables.recipes",
+    "INITS": "lab.tables.recipes",
+    "Init": "lab.tables.recipes",
     "InputError": "errors",
     "Judgement": "claims",
     "KINDS": "runs.kinds",

@@ -31,7 +31,7 @@ from embinit.commands import (
     run_pytest,
     with_target,
 )
-from embinit.data.outside import finite
+from embinit.files.reading import finite
 from embinit.errors import (
     InputError,
     OutputError,
@@ -459,9 +459,9 @@ def _add_prepare(commands: Any) -> None:
 
 
 def _prepare(parsed: argparse.Namespace) -> int:
-    from embinit.data.cache import Writer
-    from embinit.data.preparation import write
-    from embinit.data.sources import named_source, use_source
+    from embinit.lab.data.cache import Writer
+    from embinit.lab.data.preparation import write
+    from embinit.lab.data.sources import named_source, use_source
     from embinit.papers import with_tier
     from embinit.runs.kinds import kind_of
     from embinit.specs import DataSpec

@@ -375,7 +375,7 @@ def write_file(path: Path, content: str) -> None:
     Raises:
         OutputError: It can't be written.
     """
-    from embinit.data.files import write_atomically
+    from embinit.files.writing import write_atomically
 
     try:
         write_atomically(path, content)

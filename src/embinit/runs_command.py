@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embinit.data.outside import finite
+from embinit.files.reading import finite
 from embinit.errors import InputError, printable
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embinit.data.vocabulary import BOS, EOS, PAD
+from embinit.lab.data.vocabulary import BOS, EOS, PAD
 from embinit.errors import InputError
-from embinit.models.losses import NOTHING, cross_entropy
+from embinit.lab.models.losses import NOTHING, cross_entropy
 from embinit.specs import ModelSpec
 from embinit_studies.language_model.model import (
     CausalLanguageModel,

@@ -16,7 +16,7 @@ from builders import make_result
 from embinit.errors import InputError
 from embinit.papers import PAPERS
 from embinit.runs.plan import plan
-from embinit.tables.positions import sinusoidal
+from embinit.lab.tables.positions import sinusoidal
 from embinit_papers.kim2024.experiments import experiments as kims
 from embinit_papers.kim2024.printed import largest_share, learnt, printed_deviations
 from embinit_papers.settings import sigma_at

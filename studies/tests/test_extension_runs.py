@@ -11,10 +11,10 @@ import torch
 from language_models import BASE, MODELS, numbers, plain, text
 
 from builders import make_result, set_apart
-from embinit.data.tokenizers import pieces_of
-from embinit.data.vocabulary import EOS, PAD
+from embinit.lab.data.tokenizers import pieces_of
+from embinit.lab.data.vocabulary import EOS, PAD
 from embinit.errors import InputError
-from embinit.models.starting import Start
+from embinit.lab.models.starting import Start
 from embinit.runs.kinds import kind_of, own_code
 from embinit.runs.plan import Cohort, plan
 from embinit.runs.store import Store

@@ -9,10 +9,10 @@ import pytest
 import torch
 from language_models import MODELS, numbers, plain
 
-from embinit.data.microcosm import FUNCTION_WORDS, lexicon
-from embinit.data.preparation import prepare
-from embinit.data.tokenizers import tokenizer
-from embinit.models.starting import Start
+from embinit.lab.data.microcosm import FUNCTION_WORDS, lexicon
+from embinit.lab.data.preparation import prepare
+from embinit.lab.data.tokenizers import tokenizer
+from embinit.lab.models.starting import Start
 from embinit.runs.kinds import kind_of
 from embinit.runs.plan import Cohort
 from embinit.specs import (

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from builders import make_result
 from embinit.claims.noise_floor import rounded_up
-from embinit.data.preparation import prepare
+from embinit.lab.data.preparation import prepare
 from embinit.errors import InputError
-from embinit.models import layers
-from embinit.models.starting import Start
+from embinit.lab.models import layers
+from embinit.lab.models.starting import Start
 from embinit.papers import PAPERS
 from embinit.runs.plan import plan
 from embinit.specs import Cut, RunSpec
-from embinit.tables.start import start_tables
+from embinit.lab.tables.start import start_tables
 from embinit_papers.kim2024.experiments import experiments as kims
 from embinit_studies.language_model import LanguageModelSpec
 from embinit_studies.language_model.model import CausalTransformer

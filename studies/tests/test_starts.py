@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import make_result
-from embinit.data.preparation import prepare
+from embinit.lab.data.preparation import prepare
 from embinit.errors import InputError
 from embinit.papers import PAPERS
 from embinit.runs.plan import plan
-from embinit.tables import positions
-from embinit.tables.start import start_tables
+from embinit.lab.tables import positions
+from embinit.lab.tables.start import start_tables
 from embinit_papers.kim2024.experiments import experiments as kims
 from embinit_papers.settings import sigma_at
 from embinit_studies import starts

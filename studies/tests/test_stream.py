@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from language_models import TODAY, text
 
-from embinit.data.preparation import prepare
-from embinit.models.starting import Start
+from embinit.lab.data.preparation import prepare
+from embinit.lab.models.starting import Start
 from embinit.runs.plan import Cohort
 from embinit.specs import Cut, ModelSpec, PositionSpec, RunSpec, TableSpec
 from embinit_studies.language_model import LanguageModelSpec

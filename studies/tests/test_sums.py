@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 
 from embinit.errors import InputError
-from embinit.tables.positions import sinusoidal
+from embinit.lab.tables.positions import sinusoidal
 from embinit_studies.starts.sums import read_off, relations_kept
 
 

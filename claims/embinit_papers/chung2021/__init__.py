@@ -31,7 +31,7 @@ from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
 from embinit.errors import InputError
-from embinit.models import sizes
+from embinit.lab.models import sizes
 from embinit.papers import Printed
 from embinit.runs.measures import MEASURES, Measure, task_accuracy, task_transfer
 from embinit.specs import (

@@ -11,7 +11,7 @@ from embinit.papers import Beside, by_arm, mean_and_spread
 from embinit.runs.measures import Measure, task_accuracy, task_transfer
 from embinit.runs.results import RunResult
 from embinit.specs import ModelSpec, RunSpec, TransferSpec
-from embinit.tables.recipes import INITS
+from embinit.lab.tables.recipes import INITS
 from embinit_papers.chung2021 import SETTINGS, USUAL, Setting
 
 Arm = list[RunResult]

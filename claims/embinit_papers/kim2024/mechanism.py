@@ -106,7 +106,7 @@ def _mechanism(source: str, tier: str, runs: Runs) -> Mechanism | None:
     series, widths = [], []
     for arm in arms:
         table, positions = arm.tables["encoder"], arm.positions["encoder"]
-        from embinit.tables.positions import multiplier
+        from embinit.lab.tables.positions import multiplier
 
         times = multiplier(arm.spec.positions.multiplier, table.dim)
         label, share = experiment.label(arm.spec.table.init), MEASURES["pe_share"].of(arm)

@@ -18,7 +18,7 @@ from embinit.claims.audit import (
     printed,
     root,
 )
-from embinit.tables.recipes import INITS
+from embinit.lab.tables.recipes import INITS
 from embinit_papers.kim2024 import TASKS, of_paper
 from embinit_papers.kim2024.experiments import LABELS, SOURCES
 from embinit_papers.kim2024.printed import numbers
@@ -222,7 +222,7 @@ def test_the_position_encodings_are_those_of_equation_2(paper):
 
 def _best_length(paper, kind):
     torch = _with_torch()
-    from embinit.tables.positions import table
+    from embinit.lab.tables.positions import table
 
     row = paper["table_6"]["rows"]["position_encoding"]
     places = table(kind, 6000, 300).double()
@@ -319,8 +319,8 @@ def test_positions_that_change_nothing_are_small(paper):
 def test_parameter_counts_are_the_models(paper):
     """Feed-forward 512 and an untied output: the paper leaves both out."""
     _with_torch()
-    from embinit.data.tasks import TASKS as DATA_SETS
-    from embinit.models.transformer import ModelShape
+    from embinit.lab.data.tasks import TASKS as DATA_SETS
+    from embinit.lab.models.transformer import ModelShape
 
     checks = []
     for source, task, size in cells(paper["table_5"]):

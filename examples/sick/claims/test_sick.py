@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from made import sick_text
 
 from embinit import MEASURES, Experiment, Family, InputError, Verdict, a_a, claim
-from embinit.data.tasks import TASKS, Example, Splits
+from embinit.lab.data.tasks import TASKS, Example, Splits
 from embinit.specs import Cut, DataSpec, ModelSpec, TrainingSpec
 
 LABELS = {"ENTAILMENT": 0, "NEUTRAL": 1, "CONTRADICTION": 2}

@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from embinit.data.stored_tensors import MemoryTensor
+from embinit.lab.data.stored_tensors import MemoryTensor
 from embinit.errors import InputError
-from embinit.tables.inits import xavier_sigma
+from embinit.lab.tables.inits import xavier_sigma
 from embtables import extension as extension_module
 from embtables.cli import main
 from embtables.extension import METHODS, Extension, Helpers, extend, mathematics

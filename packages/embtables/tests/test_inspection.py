@@ -20,7 +20,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from embinit import cli as embinit_cli
-from embinit.data.stored_tensors import MemoryTensor, read_safetensors
+from embinit.lab.data.stored_tensors import MemoryTensor, read_safetensors
 from embinit.errors import InputError
 from embtables import checkpoints
 from embtables.cli import main

@@ -12,9 +12,9 @@ from tokenizers import Tokenizer, decoders, models
 from torch import nn
 
 import embtables
-from embinit.data.sources import SOURCES
+from embinit.lab.data.sources import SOURCES
 from embinit.errors import InputError
-from embinit.tables.inits import INITS, xavier_sigma
+from embinit.lab.tables.inits import INITS, xavier_sigma
 from embtables.put import put_into, spelled
 from tiny_models import ARCHITECTURES, DIM, ROWS, TIED, configurations, tokenizer
 

@@ -14,7 +14,7 @@ from embinit.errors import InputError
 from embinit.runs import measures
 from embinit.runs.measures import Measure
 from embinit.specs import DataSpec, ModelSpec, PositionSpec, Recipe, RunSpec, TableSpec
-from embinit.tables.recipes import INITS
+from embinit.lab.tables.recipes import INITS
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,9 @@ from embinit.claims.functions import FunctionExperiment
 from embinit.claims.noise_floor import FIRST_SEED, rounded_up
 from embinit.claims.paired_tests import Spread
 from embinit.claims.registration import SPREAD_SCHEMA, digest_of
-from embinit.data.files import write_atomically
-from embinit.data.outside import read_bytes, read_json, reading
-from embinit.data.schema import check_document
+from embinit.files.writing import write_atomically
+from embinit.files.reading import read_bytes, read_json, reading
+from embinit.files.schema import check_document
 from embinit.errors import InputError, OutputError
 from embinit.specs import RunSpec, canonical
 

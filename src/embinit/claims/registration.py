@@ -29,9 +29,9 @@ import numpy as np
 from embinit.claims.comparisons import Comparison, Lookup, Quantity, RankCorrelation
 from embinit.claims.noise_floor import FIRST_SEED
 from embinit.claims.paired_tests import Spread
-from embinit.data.files import write_atomically
-from embinit.data.outside import parse_json, read_json
-from embinit.data.schema import check_document
+from embinit.files.writing import write_atomically
+from embinit.files.reading import parse_json, read_json
+from embinit.files.schema import check_document
 from embinit.errors import InputError, OutputError
 from embinit.specs import RunSpec, canonical
 

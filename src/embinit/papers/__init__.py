@@ -25,7 +25,7 @@ from embinit.registry import Registry, nearest
 from embinit.runs.measures import Measure, measure
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
-from embinit.tables.recipes import INITS
+from embinit.lab.tables.recipes import INITS
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case
 from embinit.claims.lock import lock_beside
 from embinit.claims.statements import Statement
-from embinit.data.files import write_atomically
-from embinit.data.outside import read_bytes
+from embinit.files.writing import write_atomically
+from embinit.files.reading import read_bytes
 from embinit.errors import InputError, printable
 from embinit.papers import is_tier, paper, unknown_tier
 from embinit.pytest_plugin import MARK, NAMED, UNUSABLE, outlook
@@ -94,7 +94,7 @@ class Collection:
         """The experiment as wide as the vectors that an option names for its source."""
         if experiment.model is None or experiment.source not in dict(self._options.sources()):
             return experiment
-        from embinit.data.sources import SOURCES, use_source
+        from embinit.lab.data.sources import SOURCES, use_source
 
         for name, path in self._options.sources():
             use_source(name, path)
@@ -261,7 +261,7 @@ class Collection:
         given = [name for name, _ in self._options.sources()]
         if not given or not self._state.cases:
             return
-        from embinit.data.sources import is_named_here
+        from embinit.lab.data.sources import is_named_here
 
         read = {
             source

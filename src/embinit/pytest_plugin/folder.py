@@ -16,7 +16,7 @@ import pytest
 
 from embinit.claims.definitions import Claim, Family, Misstated
 from embinit.claims.statements import Statement, line_of
-from embinit.data.outside import read_bytes
+from embinit.files.reading import read_bytes
 from embinit.errors import InputError
 from embinit.pytest_plugin.unloadable import Unloadable, decorated
 

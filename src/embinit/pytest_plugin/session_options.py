@@ -127,7 +127,7 @@ class SessionOptions:
         """The pairs of name and path that --embinit-source gives."""
         if not self.option("source"):
             return []
-        from embinit.data.sources import named_source
+        from embinit.lab.data.sources import named_source
 
         return [named_source(given) for given in self.option("source")]
 

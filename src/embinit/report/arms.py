@@ -14,14 +14,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from embinit.data.coverage import Coverage
+from embinit.lab.data.coverage import Coverage
 from embinit.report.charts import Curves, curves
 from embinit.report.numbers import MISSING, count
 from embinit.runs.kinds import kind_of
 from embinit.runs.measures import MEASURES
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
-from embinit.tables.statistics import TableStatistics
+from embinit.lab.tables.statistics import TableStatistics
 
 MOST_ARMS = 6
 """The most arms that a plot of curves can show: more lines can't be told apart."""

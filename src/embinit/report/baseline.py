@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from embinit.claims.standing import CHANGED
-from embinit.data.files import finish_writing, held, write_together
-from embinit.data.outside import read_json, reading
-from embinit.data.schema import check_document
+from embinit.files.writing import finish_writing, held, write_together
+from embinit.files.reading import read_json, reading
+from embinit.files.schema import check_document
 from embinit.errors import InputError, OutputError, printable
 
 LOST = ("REFUTED", "NO EFFECT", "NOT RUN")

@@ -27,7 +27,7 @@ from markupsafe import Markup
 
 from embinit.claims.definitions import family_rank
 from embinit.claims.paired_tests import VERDICTS, Relation, Verdict
-from embinit.data.files import finish_writing, held, write_together
+from embinit.files.writing import finish_writing, held, write_together
 from embinit.errors import InputError, OutputError, printable
 from embinit.papers import Beside, Figure, papers_of
 from embinit.papers import paper as find_paper

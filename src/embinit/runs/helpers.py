@@ -24,7 +24,7 @@ from embinit.runs.modules import Home, load_modules
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
-    from embinit.data.tasks import Task
+    from embinit.lab.data.tasks import Task
     from embinit.runs.plan import Cohort
 
 CODE = """

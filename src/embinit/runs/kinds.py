@@ -178,13 +178,13 @@ class TrainingKind(BaseKind):
     distributions = ("numpy", "sacrebleu", "torch")
 
     def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
-        from embinit.tables import start
+        from embinit.lab.tables import start
 
         return start.fingerprint(run, data_dir)
 
     def check(self, run: RunSpec, data_dir: Path | None) -> None:
-        from embinit.runs.optimizers import OPTIMIZERS
-        from embinit.tables import start
+        from embinit.lab.training.optimizers import OPTIMIZERS
+        from embinit.lab.tables import start
 
         recipe = run.recipe(TrainingSpec)
         _ = recipe.falls, OPTIMIZERS[recipe.optimizer]  # there are such
@@ -206,7 +206,7 @@ class TrainingKind(BaseKind):
         return Description(model_words(run), _tuning_words(run.recipe(TrainingSpec)))
 
     def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
-        from embinit.runs import training
+        from embinit.lab.training import cohorts as training
 
         return training.train(
             cohort, workplace.data_dir, workplace.device, workplace.progress, workplace.sharers
@@ -224,12 +224,12 @@ class TransferKind(BaseKind):
         return tuple(dict.fromkeys((run.data, *labelled)))
 
     def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
-        from embinit.runs import transfer
+        from embinit.lab.transfer import cohorts as transfer
 
         return transfer.fingerprint(run, data_dir)
 
     def check(self, run: RunSpec, data_dir: Path | None) -> None:
-        from embinit.runs import transfer
+        from embinit.lab.transfer import cohorts as transfer
 
         transfer.check(run, data_dir)
 
@@ -246,7 +246,7 @@ class TransferKind(BaseKind):
         return 5 * (of_text + width * sum(tuning))
 
     def parameters(self, run: RunSpec) -> Mapping[str, int]:
-        from embinit.models.sizes import parameters_of
+        from embinit.lab.models.sizes import parameters_of
 
         return parameters_of(run)._asdict()
 
@@ -265,7 +265,7 @@ class TransferKind(BaseKind):
         )
 
     def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
-        from embinit.runs import transfer
+        from embinit.lab.transfer import cohorts as transfer
 
         return transfer.train(
             cohort, workplace.data_dir, workplace.device, workplace.progress, workplace.sharers
@@ -279,12 +279,12 @@ class TablePretrainingKind(BaseKind):
     random_tables = True
 
     def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
-        from embinit.runs.table_pretraining import runs
+        from embinit.lab.table_pretraining import runs
 
         return runs.fingerprint(run, data_dir)
 
     def check(self, run: RunSpec, data_dir: Path | None) -> None:
-        from embinit.runs.table_pretraining import runs
+        from embinit.lab.table_pretraining import runs
 
         runs.check(run, data_dir)
 
@@ -303,7 +303,7 @@ class TablePretrainingKind(BaseKind):
         )
 
     def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
-        from embinit.runs.table_pretraining import runs
+        from embinit.lab.table_pretraining import runs
 
         return [runs.pretrain(run) for run in cohort.runs]
 
@@ -315,12 +315,12 @@ class EvaluationKind(BaseKind):
     random_scores = False
 
     def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
-        from embinit.runs import analogies
+        from embinit.lab.evaluation import analogies
 
         return analogies.fingerprint(run, data_dir)
 
     def check(self, run: RunSpec, data_dir: Path | None) -> None:
-        from embinit.runs import analogies
+        from embinit.lab.evaluation import analogies
 
         analogies.check(run, data_dir)
 
@@ -331,7 +331,7 @@ class EvaluationKind(BaseKind):
         return Description("the table alone", "nothing is trained")
 
     def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
-        from embinit.runs import analogies
+        from embinit.lab.evaluation import analogies
 
         return [analogies.evaluate(run, workplace.data_dir) for run in cohort.runs]
 
@@ -415,10 +415,10 @@ def own_code(run: RunSpec) -> str:
 
 
 def _codes_of_tables(run: RunSpec) -> Iterator[str]:
-    from embinit.data.sources import SOURCES
-    from embinit.data.tasks import TASKS
-    from embinit.tables.inits import INITS
-    from embinit.tables.positions import KINDS as POSITIONS
+    from embinit.lab.data.sources import SOURCES
+    from embinit.lab.data.tasks import TASKS
+    from embinit.lab.tables.inits import INITS
+    from embinit.lab.tables.positions import KINDS as POSITIONS
 
     yield INITS.code(run.table.init, lambda init: (init.make, init.needs_source))
     if run.table.source is not None:
@@ -430,8 +430,8 @@ def _codes_of_tables(run: RunSpec) -> Iterator[str]:
 
 
 def _codes_of_model(model: ModelSpec) -> Iterator[str]:
-    from embinit.models.attention import ATTENTION
-    from embinit.models.layers import ACTIVATIONS, NORM_POSITIONS, NORMS
+    from embinit.lab.models.attention import ATTENTION
+    from embinit.lab.models.layers import ACTIVATIONS, NORM_POSITIONS, NORMS
 
     yield ATTENTION.code(model.attention)
     _ = NORMS[model.norm], NORM_POSITIONS[model.norm_position], ACTIVATIONS[model.activation]
@@ -465,7 +465,7 @@ def _tuning_words(recipe: TrainingSpec) -> str:
         told += " that falls to zero"
     if recipe.optimizer == "adam":
         return told
-    from embinit.runs.optimizers import OPTIMIZERS
+    from embinit.lab.training.optimizers import OPTIMIZERS
 
     return f"{told}, {OPTIMIZERS[recipe.optimizer].words}"
 

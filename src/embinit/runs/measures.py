@@ -19,7 +19,7 @@ from typing import Literal
 
 from embinit.errors import InputError
 from embinit.registry import Registry
-from embinit.runs.paired_examples import PairedTest, bootstrap, mcnemar
+from embinit.lab.paired_examples import PairedTest, bootstrap, mcnemar
 from embinit.runs.results import RunResult
 
 LARGEST_LOSS = math.log(sys.float_info.max)

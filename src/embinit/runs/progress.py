@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from embinit.data.files import write_atomically
-from embinit.data.outside import parse_json, read_bytes
+from embinit.files.writing import write_atomically
+from embinit.files.reading import parse_json, read_bytes
 from embinit.errors import counted
 from embinit.runs import machine
 from embinit.runs.plan import Cohort

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from embinit.data.files import write_atomically
+from embinit.files.writing import write_atomically
 from embinit.errors import InputError
 from embinit.runs.machine import cores, limit_threads
 from embinit.runs.modules import Home, load_modules
@@ -153,7 +153,7 @@ def work(
     try:
         load_modules(modules)
         for name, path in sources:
-            from embinit.data.sources import use_source
+            from embinit.lab.data.sources import use_source
 
             use_source(name, path)
         if [key_of(run, data_dir) for run in cohort.runs] != list(keys):

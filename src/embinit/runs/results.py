@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 from cattrs import Converter
 from cattrs.errors import CattrsError
 
-from embinit.data.coverage import Coverage
+from embinit.lab.data.coverage import Coverage
 from embinit.errors import InputError
 from embinit.specs import RunSpec
-from embinit.tables.statistics import TableStatistics
+from embinit.lab.tables.statistics import TableStatistics
 
 RECORDED_PACKAGES = ("embinit", "torch", "numpy", "scipy", "sacrebleu", "spacy", "transformers")
 AGAIN = "again"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embinit.code import is_own_file
-from embinit.data.files import write_atomically
+from embinit.files.writing import write_atomically
 from embinit.errors import InputError, lacking_models
 from embinit.runs.helpers import Helper, Job
 from embinit.runs.kinds import KINDS, Workplace, kind_of, own_code
@@ -37,7 +37,7 @@ from embinit.runs.store import Store, UnreadableRecordError, run_key
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
-    from embinit.data.tasks import Task
+    from embinit.lab.data.tasks import Task
 
 WAIT_SECONDS = 0.2
 
@@ -74,12 +74,12 @@ class Session:
         self.store, self.data_dir, self.device, self.sources = store, data_dir, device, sources
         self.may_train, self.tasks = may_train, tasks
         if sources:
-            from embinit.data.sources import use_source
+            from embinit.lab.data.sources import use_source
 
             for name, path in sources:
                 use_source(name, path)
         if tasks:
-            from embinit.data.tasks import TASKS
+            from embinit.lab.data.tasks import TASKS
 
             for task in tasks:
                 TASKS.replace(task.name, task)

@@ -26,8 +26,8 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from embinit.data.files import write_atomically
-from embinit.data.outside import MOST_JSON_BYTES, NoRegularFileError, parse_json, read_bytes
+from embinit.files.writing import write_atomically
+from embinit.files.reading import MOST_JSON_BYTES, NoRegularFileError, parse_json, read_bytes
 from embinit.errors import InputError, OutputError, printable
 from embinit.runs.kinds import KINDS, versions_behind
 from embinit.runs.results import RunName, RunResult, moment

@@ -61,7 +61,7 @@ class LanguageModelKind(BaseKind):
     recipe = LanguageModelSpec
 
     def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
-        from embinit.tables import start
+        from embinit.lab.tables import start
 
         return start.fingerprint(run, data_dir)
 

@@ -18,15 +18,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from embinit.data.vocabulary import BOS, PAD
+from embinit.lab.data.vocabulary import BOS, PAD
 from embinit.errors import InputError
-from embinit.models.attention import block_diagonal
-from embinit.models.layers import PRECISIONS, Dropout, count, no_dropout
-from embinit.models.losses import NOTHING, OutputLayer
-from embinit.models.transformer import ModelShape, StackedTransformer
+from embinit.lab.models.attention import block_diagonal
+from embinit.lab.models.layers import PRECISIONS, Dropout, count, no_dropout
+from embinit.lab.models.losses import NOTHING, OutputLayer
+from embinit.lab.models.transformer import ModelShape, StackedTransformer
 from embinit.randomness import stream
 from embinit.specs import ModelSpec
-from embinit.tables.inits import NORMAL_SIGMA
+from embinit.lab.tables.inits import NORMAL_SIGMA
 
 
 class CausalTransformer(StackedTransformer):

@@ -10,18 +10,18 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from embinit.data.preparation import prepare
-from embinit.data.tasks import TASKS
+from embinit.lab.data.preparation import prepare
+from embinit.lab.data.tasks import TASKS
 from embinit.errors import InputError
-from embinit.models.memory import WidestBatch, runs_that_fit
-from embinit.models.starting import Start, table_measures
-from embinit.models.widths import learned_positions
+from embinit.lab.models.memory import WidestBatch, runs_that_fit
+from embinit.lab.models.starting import Start, table_measures
+from embinit.lab.models.widths import learned_positions
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance
-from embinit.runs.stacked import Progress, graph_cache, in_parts
+from embinit.lab.training.stacked import Progress, graph_cache, in_parts
 from embinit.specs import DataSpec, RunSpec
-from embinit.tables import start
-from embinit.tables.diagnostics import table_statistics
+from embinit.lab.tables import start
+from embinit.lab.tables.diagnostics import table_statistics
 from embinit_studies.language_model import LanguageModelSpec
 from embinit_studies.language_model.model import (
     CausalModelShape,

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from embinit.data.tasks.base import TASKS, Example, Side, Splits, TaskKind
-from embinit.data.tasks.rows import sample
-from embinit.data.tasks.text import LANGUAGES
+from embinit.lab.data.tasks.base import TASKS, Example, Side, Splits, TaskKind
+from embinit.lab.data.tasks.rows import sample
+from embinit.lab.data.tasks.text import LANGUAGES
 from embinit.specs import Cut
 
 

@@ -10,15 +10,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from embinit.data.preparation import Split
-from embinit.models.graphs import own_stream
-from embinit.models.layers import Dropout, no_dropout
-from embinit.models.losses import NOTHING, cross_entropy
-from embinit.models.starting import Start
-from embinit.models.transformer import StackedTransformer
-from embinit.runs.optimizers import lr_factor
-from embinit.runs.scoring import cut
-from embinit.runs.stacked import Losses, Progress, StackedTrainer
+from embinit.lab.data.preparation import Split
+from embinit.lab.models.graphs import own_stream
+from embinit.lab.models.layers import Dropout, no_dropout
+from embinit.lab.models.losses import NOTHING, cross_entropy
+from embinit.lab.models.starting import Start
+from embinit.lab.models.transformer import StackedTransformer
+from embinit.lab.training.optimizers import lr_factor
+from embinit.lab.training.scoring import cut
+from embinit.lab.training.stacked import Losses, Progress, StackedTrainer
 from embinit_studies.language_model import LanguageModelSpec
 from embinit_studies.language_model.model import CausalLanguageModel, read_and_predicted
 from embinit_studies.language_model.stream import embedding_shares

@@ -34,17 +34,17 @@ from torch.nn import functional as F
 
 from embinit.claims.comparisons import Quantity
 from embinit.claims.noise_floor import FIRST_SEED
-from embinit.data.microcosm import antonym_group, lexicon, synonym_groups
-from embinit.data.preparation import prepare
-from embinit.data.tasks.microcosm import MicrocosmTask, judge
-from embinit.data.vocabulary import Vocabulary
-from embinit.models.starting import multiplier, position_table
+from embinit.lab.data.microcosm import antonym_group, lexicon, synonym_groups
+from embinit.lab.data.preparation import prepare
+from embinit.lab.data.tasks.microcosm import MicrocosmTask, judge
+from embinit.lab.data.vocabulary import Vocabulary
+from embinit.lab.models.starting import multiplier, position_table
 from embinit.randomness import stream
 from embinit.report.charts import Axis
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.specs import RunSpec
-from embinit.tables.start import start_tables
+from embinit.lab.tables.start import start_tables
 from embinit_studies.arms import compute_line, compute_of, mean_of, runs_of, told_of, train
 from embinit_studies.pages import Values, best_bold, estimate, spread, svg, table, text, write_parts
 from embinit_studies.starts import (

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from embinit.errors import InputError
-from embinit.models.layer_probes import probe_accuracy
+from embinit.lab.models.layer_probes import probe_accuracy
 
 
 def relations_kept(

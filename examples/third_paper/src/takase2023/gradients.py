@@ -3,9 +3,9 @@
 import torch
 
 from embinit import training
-from embinit.data.preparation import prepare
-from embinit.models.losses import cross_entropy
-from embinit.models.starting import Start
+from embinit.lab.data.preparation import prepare
+from embinit.lab.models.losses import cross_entropy
+from embinit.lab.models.starting import Start
 from embinit.randomness import stream
 from takase2023.models import experiment
 

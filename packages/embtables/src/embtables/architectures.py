@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from embinit.data.stored_tensors import StoredTensor
+from embinit.lab.data.stored_tensors import StoredTensor
 from embinit.errors import InputError
 
 INPUT_TABLES = (

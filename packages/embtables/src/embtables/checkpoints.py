@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from embinit.data.checkpoints import WEIGHTS, read_json, read_tensors, shard_files
-from embinit.data.files import hub_reachable
-from embinit.data.outside import regular
-from embinit.data.stored_tensors import StoredTensor
+from embinit.lab.data.checkpoints import WEIGHTS, read_json, read_tensors, shard_files
+from embinit.files.writing import hub_reachable
+from embinit.files.reading import regular
+from embinit.lab.data.stored_tensors import StoredTensor
 from embinit.errors import InputError
 
 TENSOR_ENDINGS = (".safetensors", ".bin", ".pt", ".pth")

@@ -16,10 +16,10 @@ from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
 
-from embinit.data.files import digest
-from embinit.data.outside import regular
-from embinit.data.tasks.base import Example, Side, Splits, TaskKind
-from embinit.data.tasks.rows import sample, text_lines
+from embinit.files.writing import digest
+from embinit.files.reading import regular
+from embinit.lab.data.tasks.base import Example, Side, Splits, TaskKind
+from embinit.lab.data.tasks.rows import sample, text_lines
 from embinit.errors import InputError
 from embinit.specs import Cut
 

@@ -11,7 +11,7 @@ from typing import IO
 import torch
 from torch import Tensor
 
-from embinit.data.stored_tensors import DTYPES, StoredTensor
+from embinit.lab.data.stored_tensors import DTYPES, StoredTensor
 from embinit.errors import InputError
 
 BLOCK_VALUES = 2**20

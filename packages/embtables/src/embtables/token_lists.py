@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from embinit.data.checkpoints import read_json
-from embinit.data.outside import reading, regular
+from embinit.lab.data.checkpoints import read_json
+from embinit.files.reading import reading, regular
 from embinit.errors import InputError
 
 SPECIAL = (
@@ -132,7 +132,7 @@ def _cut(location: str, lines: list[str]) -> Iterator[list[int]]:
             fast.no_padding()
             yield from (fast.encode(line, add_special_tokens=False).ids for line in lines)
             return
-    from embinit.data.tokenizers import HuggingFace
+    from embinit.lab.data.tokenizers import HuggingFace
 
     model = HuggingFace(location).model
     yield from (model.encode(line, add_special_tokens=False, verbose=False) for line in lines)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embinit.code import UNSEEN, Code
-from embinit.data.files import digest
+from embinit.files.writing import digest
 from embinit.distributions import canonical_name, distributions_of, public_version, versions_of
 from embinit.errors import InputError
 from embinit.registry import Registry, nearest

@@ -23,20 +23,20 @@ import torch
 from jaxtyping import Float, Int32
 from torch import Tensor
 
-from embinit.data.preparation import PreparedData, Split, data_fingerprint, prepare
-from embinit.data.tokenizers import piece_letters, pieces_of
-from embinit.data.vocabulary import Vocabulary
+from embinit.lab.data.preparation import PreparedData, Split, data_fingerprint, prepare
+from embinit.lab.data.tokenizers import piece_letters, pieces_of
+from embinit.lab.data.vocabulary import Vocabulary
 from embinit.errors import InputError
-from embinit.models.starting import Start
+from embinit.lab.models.starting import Start
 from embinit.randomness import stream
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult, provenance
-from embinit.runs.stacked import Progress
+from embinit.lab.training.stacked import Progress
 from embinit.specs import DataSpec, RunSpec
-from embinit.tables import start
-from embinit.tables.diagnostics import table_statistics
-from embinit.tables.inits import NORMAL_SIGMA
-from embinit.tables.statistics import TableStatistics
+from embinit.lab.tables import start
+from embinit.lab.tables.diagnostics import table_statistics
+from embinit.lab.tables.inits import NORMAL_SIGMA
+from embinit.lab.tables.statistics import TableStatistics
 from embinit_studies.extending.extension_runs import ExtensionSpec
 from embinit_studies.extending.extension_runs.vectors import word_vectors
 from embinit_studies.language_model.model import (

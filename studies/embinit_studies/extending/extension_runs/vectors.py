@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from embinit.data.vocabulary import EOS, PAD
+from embinit.lab.data.vocabulary import EOS, PAD
 
 WINDOW = 4
 SMOOTHING = 0.75

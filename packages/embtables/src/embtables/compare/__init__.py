@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from embinit.data.cache import Writer
-from embinit.data.preparation import prepare, write
-from embinit.data.tasks import TASKS
+from embinit.lab.data.cache import Writer
+from embinit.lab.data.preparation import prepare, write
+from embinit.lab.data.tasks import TASKS
 from embinit.errors import InputError
 from embinit.runs.machine import training_devices
 from embinit.runs.measures import MEASURES
@@ -25,7 +25,7 @@ from embinit.runs.results import RunResult
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.specs import DataSpec
-from embinit.tables.start import start_tables
+from embinit.lab.tables.start import start_tables
 from embtables.best import Race
 from embtables.compare.result import ComparedStart as ComparedStart
 from embtables.compare.result import Comparison as Comparison

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from embinit.data.preparation import PreparedData
+from embinit.lab.data.preparation import PreparedData
 from embinit.errors import printable
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult

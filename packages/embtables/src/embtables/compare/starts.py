@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from embinit.data.sources import SOURCES, open_source
-from embinit.data.sources.base import SourceEntry
+from embinit.lab.data.sources import SOURCES, open_source
+from embinit.lab.data.sources.base import SourceEntry
 from embinit.errors import InputError
 from embinit.specs import (
     Cut,
@@ -24,7 +24,7 @@ from embinit.specs import (
     TableSpec,
     TrainingSpec,
 )
-from embinit.tables.recipes import INITS
+from embinit.lab.tables.recipes import INITS
 from embtables.checkpoints import is_hub_id, local_directory
 from embtables.given import GivenTask
 
@@ -217,7 +217,7 @@ def starts_of(
         InputError: An init or a kind of attention is unknown, an init needs vectors, or fewer than
             two starts come of it.
     """
-    from embinit.models.attention import ATTENTION
+    from embinit.lab.models.attention import ATTENTION
 
     if isinstance(settings.attention, str):
         raise InputError(f"attention is {settings.attention!r}; give kinds, such as ('plain',)")

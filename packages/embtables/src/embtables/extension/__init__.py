@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from embinit.data.stored_tensors import StoredTensor, is_float
+from embinit.lab.data.stored_tensors import StoredTensor, is_float
 from embinit.errors import InputError
 from embinit.randomness import stream
 from embtables.architectures import Layout, layout, text_config

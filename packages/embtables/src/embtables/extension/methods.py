@@ -18,7 +18,7 @@ from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.registry import Registry
-from embinit.tables.inits import standardise, xavier_sigma
+from embinit.lab.tables.inits import standardise, xavier_sigma
 from embtables.extension import mathematics
 from embtables.extension.mathematics import rows
 

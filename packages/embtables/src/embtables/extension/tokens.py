@@ -15,8 +15,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from embinit.data.sources.opening import open_source
-from embinit.data.sources.text import WordVectors
+from embinit.lab.data.sources.opening import open_source
+from embinit.lab.data.sources.text import WordVectors
 from embinit.errors import InputError
 from embtables.checkpoints import existing
 from embtables.extension import mathematics
@@ -79,7 +79,7 @@ def load_tokenizer(directory: Path) -> Any:
     Raises:
         InputError: There is none that transformers can load.
     """
-    from embinit.data.tokenizers import HuggingFace
+    from embinit.lab.data.tokenizers import HuggingFace
 
     if not directory.is_dir():
         raise InputError(f"{directory} is no directory; name one that holds a tokenizer")

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from embinit.data.outside import reading
-from embinit.data.sources.fasttext import is_fasttext
-from embinit.data.sources.opening import open_source
-from embinit.data.sources.text import WordVectors
-from embinit.data.stored_tensors import MemoryTensor, StoredTensor, is_float
+from embinit.files.reading import reading
+from embinit.lab.data.sources.fasttext import is_fasttext
+from embinit.lab.data.sources.opening import open_source
+from embinit.lab.data.sources.text import WordVectors
+from embinit.lab.data.stored_tensors import MemoryTensor, StoredTensor, is_float
 from embinit.errors import InputError
 from embtables.architectures import Layout, layout
 from embtables.checkpoints import TENSOR_ENDINGS, existing, is_hub_id, open_checkpoint

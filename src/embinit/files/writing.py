@@ -1,0 +1,309 @@
+"""Reading and writing files: look-up, digests, archives read line by line, atomic writes.
+
+Whatever is wrong with a file that the user named is an InputError with the file and the line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import functools
+import gzip
+import hashlib
+import io
+import json
+import os
+import socket
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, TypeVar
+from urllib.parse import urlsplit
+
+from embinit.files.reading import (
+    MOST_LINE_BYTES,
+    NoRegularFileError,
+    parse_json,
+    plain_name,
+    read_bytes,
+    reading,
+    regular,
+)
+from embinit.errors import InputError
+
+CHUNK = 1 << 20
+PROGRESS_SECONDS = 5.0
+
+T = TypeVar("T")
+
+
+def find(data_dir: Path | None, *candidates: str, what: str) -> Path:
+    """The first of ``candidates`` that exists under the data directory.
+
+    Args:
+        data_dir: The data directory; None if none was named.
+        *candidates: Paths below it, the usual one first.
+        what: What the file holds, for the error's message.
+
+    Raises:
+        InputError: There is no data directory, or none of the candidates is in it.
+    """
+    if data_dir is None:
+        raise InputError(
+            f"{what} needs a data directory: name it with --embinit-data-dir or EMBINIT_DATA and "
+            f"put {candidates[0]} there"
+        )
+    for candidate in candidates:
+        if (data_dir / candidate).exists():
+            return data_dir / candidate
+    raise InputError(
+        f"{what} is missing: put {' or '.join(candidates)} into {data_dir}, or name another "
+        "directory with --embinit-data-dir or EMBINIT_DATA"
+    )
+
+
+def digest(path: Path) -> str:
+    """The hex SHA-256 of a file's content.
+
+    It is kept for the process while the file's size and time of change stay the same.
+
+    Raises:
+        InputError: The file is missing, can't be read, or is a pipe or a directory.
+    """
+    status = regular(path).stat()
+    return _digest(path, status.st_size, status.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=64)
+def _digest(path: Path, size: int, modified: int) -> str:
+    with reading(path, "give it to this user to read"), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def open_lines(path: Path) -> Iterator[bytes]:
+    """Reads the lines of a plain, .gz or .zip file, without their ends, in constant memory.
+
+    Raises:
+        InputError: The archive is broken, or a line is longer than ``MOST_LINE_BYTES``. The message
+            has the line up to which it could be read.
+    """
+    number = 0
+    with _open(path, lambda: f":{number + 1}") as stream:
+        while line := stream.readline(MOST_LINE_BYTES + 1):
+            number += 1
+            if len(line) > MOST_LINE_BYTES:
+                raise InputError(
+                    f"{path}:{number}: the line is longer than {MOST_LINE_BYTES:,} bytes; "
+                    "the file has lost its line ends, or is no text: fetch it again"
+                )
+            yield line.rstrip(b"\r\n")
+
+
+def open_chunks(path: Path) -> Iterator[bytes]:
+    """Reads a plain, .gz or .zip file in chunks of at most ``CHUNK`` bytes.
+
+    Raises:
+        InputError: The archive is broken. The message has the byte up to which it could be read.
+    """
+    offset = 0
+    with _open(path, lambda: f", byte {offset}") as stream:
+        while chunk := stream.read(CHUNK):
+            offset += len(chunk)
+            yield chunk
+
+
+def with_progress(path: Path, items: Iterable[T], noun: str) -> Iterator[T]:
+    """Passes ``items`` on, and prints a line on the terminal every few seconds.
+
+    Args:
+        path: The file that is read.
+        items: What is read from it.
+        noun: What an item is, in the plural.
+    """
+    last = time.monotonic()
+    for number, item in enumerate(items, 1):
+        if number % 10_000 == 0 and time.monotonic() - last > PROGRESS_SECONDS:
+            last = time.monotonic()
+            if sys.stderr.isatty():
+                print(f"embinit: {path.name}: {number:,} {noun} read", file=sys.stderr)
+        yield item
+
+
+@contextlib.contextmanager
+def _open(path: Path, position: Callable[[], str]) -> Iterator[IO[bytes]]:
+    """The unpacked content. An error while it is read is an InputError with the position."""
+    regular(path)
+    with contextlib.ExitStack() as stack, reading(path, "fetch it again", position):
+        if path.suffix == ".gz":
+            # One buffer around both kinds of archives: their own look for a line's end in Python.
+            yield _buffered(stack.enter_context(gzip.open(path, "rb")))
+        elif path.suffix == ".zip":
+            archive = stack.enter_context(zipfile.ZipFile(path))
+            names = [name for name in archive.namelist() if not name.endswith("/")]
+            if len(names) != 1:
+                raise InputError(f"{path} must hold one file, not {len(names)}; unpack it")
+            member = archive.getinfo(names[0])
+            if member.flag_bits & 1:
+                raise InputError(f"{path}:1: the archive asks for a password; unpack it")
+            yield _buffered(stack.enter_context(archive.open(member)))
+        else:
+            yield stack.enter_context(path.open("rb"))
+
+
+def _buffered(stream: Any) -> IO[bytes]:
+    return io.BufferedReader(stream, CHUNK)
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Writes a temporary file and renames it to ``path``: no half-written file is ever seen.
+
+    Content and name both reach the disk before it returns, so a loss of power loses neither.
+
+    Raises:
+        OSError: The file could not be written. ``path`` is as it was before.
+    """
+    temporary = _write_aside(path, content)
+    try:
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _sync_directory(path.parent)
+
+
+STALE_SECONDS = 3600
+"""Nobody writes a file for so long: a temporary file that is older was left behind."""
+
+JOURNAL = ".embinit-renames.json"
+
+
+def write_together(directory: Path, contents: Mapping[str, str | bytes]) -> None:
+    """Writes several files of a directory, all or none.
+
+    All are written under other names first, then a journal of the renames, then they are renamed.
+    Before the journal is there, nothing has changed. Afterwards ``finish_writing`` completes what
+    was interrupted, as every reader and writer of such a directory does first.
+
+    Args:
+        directory: The directory, which must exist.
+        contents: What each file shall hold, by its name.
+
+    Raises:
+        OSError: The files could not be written. All are as they were before.
+    """
+    finish_writing(directory)
+    _sweep(directory, contents)
+    temporary: dict[str, str] = {}
+    try:
+        for name, content in contents.items():
+            temporary[name] = Path(_write_aside(directory / name, content)).name
+        for name in contents:
+            if (directory / name).is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+        write_atomically(directory / JOURNAL, json.dumps(temporary))
+    except BaseException:
+        for name in temporary.values():
+            with contextlib.suppress(OSError):
+                os.unlink(directory / name)
+        raise
+    finish_writing(directory)
+
+
+def _sweep(directory: Path, names: Iterable[str]) -> None:
+    """Removes what a writer left behind that was killed before its journal."""
+    with contextlib.suppress(OSError):
+        for stale in (each for name in names for each in directory.glob(f".{name}.*")):
+            if time.time() - stale.stat().st_mtime > STALE_SECONDS:
+                stale.unlink()
+
+
+def finish_writing(directory: Path) -> None:
+    """Completes the renames of a ``write_together`` that was killed. Else it does nothing.
+
+    On read-only media, and while another process completes them, they are left to that. A journal
+    that can't be read now is left for a later reader; what is no journal is removed.
+    """
+    journal = directory / JOURNAL
+    try:
+        renames = parse_json(read_bytes(journal))
+        pairs = [(str(name), str(temporary)) for name, temporary in renames.items()]
+    except (NoRegularFileError, ValueError, AttributeError, RecursionError):
+        pairs = []
+    except OSError:
+        return
+    with contextlib.suppress(OSError):
+        for name, temporary in pairs:
+            # A journal may be anybody's: it moves what write_together made, and nothing else.
+            made = temporary.startswith(f".{name}.") and plain_name(name) and plain_name(temporary)
+            if made and (directory / temporary).exists():
+                with contextlib.suppress(FileNotFoundError):
+                    os.replace(directory / temporary, directory / name)
+        _sync_directory(directory)
+        journal.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def held(directory: Path) -> Iterator[None]:
+    """Keeps other processes out of a directory that they hold too, and leaves no file there.
+
+    Where the file system has no locks, it is held by nobody: each file is still written whole.
+    """
+    handle = None
+    try:
+        with contextlib.suppress(OSError):
+            handle = os.open(directory, os.O_RDONLY)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _write_aside(path: Path, content: str | bytes) -> str:
+    """Writes a temporary file beside ``path``, down to the disk, and returns its path."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            # Only its owner may read a temporary file. The renamed file is for others as well.
+            os.fchmod(handle, 0o644)
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    return temporary
+
+
+def _sync_directory(directory: Path) -> None:
+    """Makes a rename outlast a loss of power. Some file systems can't, and rename at once."""
+    with contextlib.suppress(OSError):
+        handle = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@functools.cache
+def hub_reachable() -> bool:
+    """Whether the Hugging Face Hub's name resolves, or a proxy is set.
+
+    The Hub's own client tries each file for half a minute before it gives up, so this is asked
+    first, once a process.
+    """
+    if os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy"):
+        return True
+    from huggingface_hub.constants import ENDPOINT
+
+    try:
+        socket.getaddrinfo(urlsplit(ENDPOINT).hostname, 443)
+    except OSError:
+        return False
+    return True

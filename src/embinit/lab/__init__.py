@@ -1,0 +1,1 @@
+"""The lab: text, tables, models and the training that the papers' findings are tried with."""

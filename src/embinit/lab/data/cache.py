@@ -1,0 +1,251 @@
+"""A cache of prepared data: text as ids, and vectors as looked up.
+
+``embinit prepare`` makes a directory of prepared files. Named as the data directory, it stands for
+the text and the vectors that it was made from. Runs have the same keys, and a machine without
+network, text, vectors or tokenizers trains from it with torch, numpy and safetensors. Files are
+named by their content, so preparing again writes only what is new, and damage is noticed.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+from torch import Tensor
+
+from embinit.files.writing import write_atomically
+from embinit.files.reading import parse_json, plain_name, read_json, reading, regular
+from embinit.files.schema import check_document
+from embinit.lab.data.sources import Source, Vectors
+from embinit.errors import InputError
+from embinit.specs import DataSpec, canonical
+
+INDEX = "prepared.json"
+VERSION = 1
+PREPARE_AGAIN = "run embinit prepare again"
+
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "object", "additionalProperties": _TEXT}
+_SOURCE = {
+    "type": "object",
+    "required": ["fingerprint", "dim", "tokenizer", "languages"],
+    "properties": {
+        "fingerprint": _TEXT,
+        "dim": {"type": "integer", "minimum": 1},
+        "tokenizer": _TEXT,
+        "languages": {"type": "array", "items": _TEXT},
+    },
+}
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["version", "tasks", "sources", "data", "vectors"],
+    "properties": {
+        "tasks": _TEXTS,
+        "sources": {"type": "object", "additionalProperties": _SOURCE},
+        "data": _TEXTS,
+        "vectors": _TEXTS,
+    },
+}
+"""The JSON Schema of the index."""
+
+
+@dataclass(frozen=True)
+class CachedSource:
+    """The vectors of a source for the vocabularies that were prepared (``sources.Source``).
+
+    Attributes:
+        name: The source's name in specs.
+        dim: D, the width of a vector.
+        tokenizer: The name of the source's tokenizer.
+        languages: The languages that the source covers.
+        source_fingerprint: The fingerprint of the source that the vectors were read from.
+        directory: Where the vectors lie.
+    """
+
+    name: str
+    dim: int
+    tokenizer: str
+    languages: frozenset[str]
+    source_fingerprint: str
+    directory: Directory
+
+    def fingerprint(self) -> str:
+        """The fingerprint of the source that the vectors were read from."""
+        return self.source_fingerprint
+
+    def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
+        """The vectors of ``words``.
+
+        Raises:
+            InputError: These words, in this order, are no vocabulary that was prepared.
+        """
+        key = vectors_key(self, words, language)
+        tensors, _ = self.directory.load("vectors", key, f"vectors of {self.name!r}")
+        with reading(f"{self.directory.root}, vectors of {self.name!r}", PREPARE_AGAIN):
+            vectors = Vectors(tensors["values"].float(), tensors["found"].bool())
+            if vectors.values.shape != (len(words), self.dim) or vectors.found.ndim != 1:
+                raise ValueError(f"{tuple(vectors.values.shape)} vectors")
+        return vectors
+
+
+@dataclass(frozen=True)
+class Directory:
+    """A directory of prepared files and its index."""
+
+    root: Path
+    index: Mapping[str, Any]
+
+    def text_fingerprint(self, task: str) -> str | None:
+        """The fingerprint of a task's text; None if the text was not prepared."""
+        fingerprint: str | None = self.index["tasks"].get(task)
+        return fingerprint
+
+    def source(self, name: str) -> CachedSource | None:
+        """The source ``name``; None if it was not prepared."""
+        entry = self.index["sources"].get(name)
+        if entry is None:
+            return None
+        return CachedSource(
+            name,
+            entry["dim"],
+            entry["tokenizer"],
+            frozenset(entry["languages"]),
+            entry["fingerprint"],
+            self,
+        )
+
+    def load(self, kind: str, key: str, noun: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Reads one file.
+
+        Args:
+            kind: ``data`` or ``vectors``.
+            key: ``text_key`` or ``vectors_key``.
+            noun: What the file holds, for the error's message.
+
+        Returns:
+            The tensors by name, and the facts that were written beside them.
+
+        Raises:
+            InputError: The index has no such file, or the file is missing or damaged.
+        """
+        name = self.index[kind].get(key)
+        if name is None:
+            raise InputError(
+                f"{self.root} has no such {noun}; {PREPARE_AGAIN} with this tier and sources"
+            )
+        path = self.root / name
+        with reading(path, PREPARE_AGAIN):
+            content = regular(path, PREPARE_AGAIN).read_bytes()
+        if hashlib.sha256(content).hexdigest() != path.stem:
+            raise InputError(
+                f"{path} is damaged: its content is not what its name says; {PREPARE_AGAIN}"
+            )
+        with reading(path, PREPARE_AGAIN):
+            with safetensors.safe_open(path, "pt") as file:
+                facts = parse_json((file.metadata() or {}).get("facts", "{}"))
+            return safetensors.torch.load(content), facts
+
+
+class Writer:
+    """Adds to a directory of prepared files. Files that are there already are kept."""
+
+    def __init__(self, root: Path) -> None:
+        """Opens the directory, which is made if there is none.
+
+        Raises:
+            InputError: The directory can't be made.
+        """
+        self.root = root
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"{root} can't be made ({error.strerror}); name another --to"
+            ) from None
+        directory = open_directory(root)
+        empty: dict[str, Any] = {name: {} for name in ("tasks", "sources", "data", "vectors")}
+        self.index = {**empty, **(directory.index if directory else {}), "version": VERSION}
+
+    def has(self, kind: str, key: str) -> bool:
+        """Whether the file with that key is there already."""
+        name = self.index[kind].get(key)
+        return name is not None and (self.root / name).exists()
+
+    def add(self, kind: str, key: str, tensors: Mapping[str, Tensor], facts: Any = None) -> None:
+        """Writes one file, then the index that names it.
+
+        Args:
+            kind: ``data`` or ``vectors``.
+            key: ``text_key`` or ``vectors_key``.
+            tensors: The tensors by name, of any shape.
+            facts: Anything that JSON holds, to store beside the tensors.
+
+        Raises:
+            InputError: The disk is full, or the directory can't be written to.
+        """
+        metadata = {"facts": json.dumps(facts or {}, ensure_ascii=False)}
+        contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
+        content = safetensors.torch.save(contiguous, metadata=metadata)
+        name = f"{hashlib.sha256(content).hexdigest()}.safetensors"
+        try:
+            write_atomically(self.root / name, content)
+            self.index[kind][key] = name
+            self.write_index()
+        except OSError as error:
+            raise InputError(
+                f"{self.root / name} could not be written ({error.strerror}); what was prepared "
+                "before is safe: make room, or name another --to"
+            ) from None
+
+    def write_index(self) -> None:
+        """Writes the index."""
+        write_atomically(self.root / INDEX, json.dumps(self.index, indent=1, sort_keys=True))
+        open_directory.cache_clear()
+
+
+@functools.lru_cache(maxsize=8)
+def open_directory(data_dir: Path | None) -> Directory | None:
+    """Opens the prepared files of a data directory.
+
+    Returns:
+        The prepared files; None if the data directory holds none.
+
+    Raises:
+        InputError: The index can't be read, or is of another version.
+    """
+    if data_dir is None or not (data_dir / INDEX).exists():
+        return None
+    path = data_dir / INDEX
+    index = read_json(path, PREPARE_AGAIN)
+    if not isinstance(index, dict) or index.get("version") != VERSION:
+        raise InputError(f"{path} is of another version than {VERSION}; {PREPARE_AGAIN}")
+    check_document(path, index, SCHEMA, "index of prepared files", PREPARE_AGAIN)
+    for kind in ("data", "vectors"):
+        for name in index[kind].values():
+            if not plain_name(name):
+                raise InputError(f"{path} names {name[:60]!r}, no file beside it; {PREPARE_AGAIN}")
+    return Directory(data_dir, index)
+
+
+def vectors_key(source: Source, words: Sequence[str], language: str | None) -> str:
+    """The key of a source's vectors for one vocabulary: ``words``, in their order."""
+    content = [source.name, source.fingerprint(), language, list(words)]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def text_key(spec: DataSpec, fingerprint: str) -> str:
+    """The key of a task's text as cut, tokenised and counted by ``spec``.
+
+    Args:
+        spec: The data's settings.
+        fingerprint: The digest of the text itself.
+    """
+    plain = canonical({"data": spec})
+    return hashlib.sha256(f"{fingerprint}/{plain}".encode()).hexdigest()

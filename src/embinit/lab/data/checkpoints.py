@@ -1,0 +1,55 @@
+"""The files of a model's weights: tensors by name, whole or in shards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from embinit.lab.data import outside
+from embinit.files.reading import plain_name, regular
+from embinit.lab.data.stored_tensors import StoredTensor, read_safetensors, read_torch
+from embinit.errors import InputError
+
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+"""The files of a model's weights, the preferred one first. Shards have an index beside them."""
+
+
+def read_tensors(path: Path) -> dict[str, StoredTensor]:
+    """The tensors of a file by name.
+
+    Raises:
+        InputError: The file is missing or broken, or of another format.
+    """
+    regular(path, "name a model's directory or a file")
+    if path.suffix == ".safetensors":
+        return read_safetensors(path)
+    if path.suffix == ".gguf":
+        raise InputError(f"{path} is a quantised GGUF file; name the checkpoint it was made from")
+    return read_torch(path)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """An object in a JSON file.
+
+    Raises:
+        InputError: The file is no JSON, or holds something else.
+    """
+    content = outside.read_json(path)
+    if not isinstance(content, dict):
+        raise InputError(f"{path} holds no JSON object; fetch it again")
+    return content
+
+
+def shard_files(path: Path) -> dict[str, str]:
+    """The file of each tensor, of an index of shards.
+
+    Raises:
+        InputError: The file is no index, or names a file elsewhere.
+    """
+    files = read_json(path).get("weight_map")
+    if not isinstance(files, dict) or not files or not all(map(plain_name, files.values())):
+        raise InputError(
+            f"{path} names no file of the model's own directory for each tensor (weight_map); "
+            "fetch the model again"
+        )
+    return files

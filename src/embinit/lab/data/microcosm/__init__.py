@@ -1,0 +1,85 @@
+"""A small made language, so that the mechanism of pre-trained embeddings can act in CPU minutes.
+
+Why it has the properties it has:
+
+- *Classes of near-synonyms*, Zipf-distributed within a class (Zipf 1949): most words are rare in
+  a small training set, but what holds for a rare word can be learned from its frequent synonyms.
+- *Selectional preferences* (Resnik 1996), drawn from a sparse Dirichlet: a verb class prefers a few
+  noun classes on either side, a noun class a few adjective classes. So words of one class share
+  their neighbours, and a class can be learned from unlabelled text (Firth 1957).
+- *Polarity of adjectives*, seen in conjunctions: 'and' joins adjectives of one polarity, 'but'
+  opposite ones (Hatzivassiloglou and McKeown 1997).
+- *Two word orders*: the source language puts the verb last, adjectives before the noun and the
+  negation before what it negates; the target language puts the verb second and adjectives and
+  negation behind. So positions are needed for more than counting words.
+- *A related language*: the source with other words for half of its classes. A model of both can
+  learn the meaning of the other half from the half that they share.
+
+Nothing is downloaded and nothing depends on inits. Everything follows from ``SEED``; the text is
+the same on every machine. Each sentence belongs to one ``Share`` by its checksum, so training,
+validation, test and unlabelled text can't overlap.
+"""
+
+from embinit.lab.data.microcosm.grammar import (
+    Action,
+    Judgement,
+    NounPhrase,
+    Opinion,
+    Report,
+    Sentence,
+    holds_good,
+    in_related,
+    in_source,
+    in_target,
+)
+from embinit.lab.data.microcosm.lexicon import (
+    CLASSES,
+    FUNCTION_WORDS,
+    Word,
+    antonym_group,
+    favourable,
+    generator,
+    lexicon,
+    synonym_groups,
+)
+from embinit.lab.data.microcosm.writer import (
+    OPINIONS,
+    OpinionWeights,
+    Share,
+    Writer,
+    share,
+    unlabelled,
+)
+
+SOURCE_LANGUAGE, TARGET_LANGUAGE = "micro-source", "micro-target"
+RELATED_LANGUAGE = "micro-related"
+
+__all__ = [
+    "CLASSES",
+    "FUNCTION_WORDS",
+    "OPINIONS",
+    "RELATED_LANGUAGE",
+    "SOURCE_LANGUAGE",
+    "TARGET_LANGUAGE",
+    "Action",
+    "Judgement",
+    "NounPhrase",
+    "Opinion",
+    "OpinionWeights",
+    "Report",
+    "Sentence",
+    "Share",
+    "Word",
+    "Writer",
+    "antonym_group",
+    "favourable",
+    "generator",
+    "holds_good",
+    "in_related",
+    "in_source",
+    "in_target",
+    "lexicon",
+    "share",
+    "synonym_groups",
+    "unlabelled",
+]

@@ -1,0 +1,241 @@
+"""Draws sentences of the made language, and assigns them to the tasks or the unlabelled text.
+
+The frequency of each construction is decided here, once for labelled and unlabelled text. A task of
+opinions may weigh their kinds otherwise.
+"""
+
+from __future__ import annotations
+
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import accumulate, islice
+from typing import Literal
+
+import numpy as np
+
+from embinit.lab.data.microcosm.grammar import (
+    Action,
+    Judgement,
+    NounPhrase,
+    Opinion,
+    Report,
+    Sentence,
+    in_source,
+)
+from embinit.lab.data.microcosm.lexicon import (
+    CLASSES,
+    Part,
+    Word,
+    antonym_group,
+    generator,
+    preferences,
+)
+from embinit.errors import InputError
+
+Share = Literal["test", "validation", "train", "unlabelled"]
+_SHARES: tuple[Share, ...] = ("test", "validation", "train") + 5 * ("unlabelled",)
+
+
+DRAWN_AT_ONCE = 1024
+Weights = tuple[float, ...]
+
+
+@cache
+def _zipf(size: int) -> Weights:
+    return _cumulative(tuple(1 / rank for rank in range(1, size + 1)))
+
+
+def _cumulative(weights: Iterable[float]) -> Weights:
+    return tuple(accumulate(weights))
+
+
+@cache
+def _preferred() -> dict[str, tuple[Weights, ...]]:
+    """The preferences between classes, each row cumulative, by name."""
+    rows: dict[str, tuple[Weights, ...]] = {
+        name: tuple(_cumulative(row) for row in getattr(preferences(), name))
+        for name in ("subject", "object", "speaker", "adjective", "adverb")
+    }
+    # Adjectives of even classes are favourable.
+    for name, start in (("unfavourable", 1), ("favourable", 0)):
+        rows[name] = tuple(
+            _cumulative(weight if group % 2 == start else 0.0 for group, weight in enumerate(row))
+            for row in preferences().adjective
+        )
+    return rows
+
+
+@cache
+def _word(part: Part, group: int, synonym: int) -> Word:
+    return Word(part, group, synonym)
+
+
+OpinionWeights = tuple[float, float, float, float]
+"""How often an opinion says an adjective, denies one, does both, or says two."""
+
+OPINIONS: OpinionWeights = (9.0, 3.0, 6.0, 2.0)
+"""The weights in unlabelled text."""
+
+
+@cache
+def _opinions(weights: OpinionWeights) -> Weights:
+    if len(weights) != 4 or min(weights) < 0 or not sum(weights):
+        raise InputError(f"weights of opinions are four numbers of 0 or more, not {weights}")
+    return _cumulative(weights)
+
+
+_SENTENCES = _cumulative((6.0, 3.0, 1.0))
+
+
+def _uniform(rng: np.random.Generator) -> Iterator[float]:
+    """The numbers that ``rng.random()`` gives one by one, drawn many at once for speed."""
+    while True:
+        yield from rng.random(DRAWN_AT_ONCE).tolist()
+
+
+class Writer:
+    """Draws sentences from one random stream.
+
+    Only uniform numbers are drawn; classes and synonyms follow by inversion. The bits of a uniform
+    number are stable over numpy's versions, those of its samplers need not be.
+
+    Args:
+        rng: The random stream.
+    """
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._random = _uniform(rng).__next__
+
+    def chance(self, probability: float) -> bool:
+        """Draws True with this probability."""
+        return self._random() < probability
+
+    def below(self, size: int) -> int:
+        """Draws a uniform whole number from 0 to ``size`` - 1."""
+        return int(self._random() * size)
+
+    def pick(self, cumulative: Weights) -> int:
+        """Draws an index by the cumulative weights of all."""
+        index = bisect_right(cumulative, self._random() * cumulative[-1])
+        return min(index, len(cumulative) - 1)
+
+    def word(self, part: Part, group: int) -> Word:
+        """Draws a word of a class, Zipf-distributed over its synonyms."""
+        return _word(part, group, self.pick(_zipf(CLASSES[part][1])))
+
+    def noun_phrase(self, group: int, adjective: float = 0.0, owner: float = 0.0) -> NounPhrase:
+        """Draws a noun phrase.
+
+        Args:
+            group: The class of the noun.
+            adjective: The probability of an adjective.
+            owner: The probability of an owner.
+        """
+        noun = self.word("noun", group)
+        definite = self.chance(0.6)
+        described = self.chance(adjective)
+        return NounPhrase(
+            noun=noun,
+            definite=definite,
+            adjective=self.adjective(group) if described else None,
+            owner=self.noun_phrase(self.below(CLASSES["noun"][0])) if self.chance(owner) else None,
+        )
+
+    def adjective(self, noun_group: int, polarity: bool | None = None) -> Word:
+        """Draws an adjective that a noun class prefers.
+
+        Args:
+            noun_group: The class of the noun.
+            polarity: Whether it is favourable; None means either.
+        """
+        name = {None: "adjective", True: "favourable", False: "unfavourable"}[polarity]
+        return self.word("adjective", self.pick(_preferred()[name][noun_group]))
+
+    def action(
+        self,
+        adjective: float = 0.35,
+        adverb: float = 0.3,
+        owner: float = 0.15,
+        verbs: int = CLASSES["verb"][0],
+    ) -> Action:
+        """Draws an action. One in five is negated.
+
+        Args:
+            adjective: The probability of an adjective, for each noun.
+            adverb: The probability of an adverb.
+            owner: The probability that the object has an owner.
+            verbs: The number of verb classes to draw from, the first ones.
+        """
+        group = self.below(verbs)
+        prefers = _preferred()
+        subject = self.noun_phrase(self.pick(prefers["subject"][group]), adjective)
+        verb = self.word("verb", group)
+        object_ = self.noun_phrase(self.pick(prefers["object"][group]), adjective, owner)
+        negated = self.chance(0.2)
+        manner = self.word("adverb", self.pick(prefers["adverb"][group]))
+        return Action(subject, verb, object_, negated, manner if self.chance(adverb) else None)
+
+    def opinion(self, weights: OpinionWeights = OPINIONS) -> Opinion:
+        """Draws an opinion. It is favourable in one of two, so the noun does not predict it.
+
+        An adjective is said, or one of the other polarity is denied, or both ('not A but B', 'B but
+        not A'), or two of one polarity are said ('A and B').
+
+        Args:
+            weights: How often each of these four is drawn.
+
+        Raises:
+            InputError: They are not four weights.
+        """
+        noun_group = self.below(CLASSES["noun"][0])
+        subject = self.noun_phrase(noun_group, adjective=0.15, owner=0.25)
+        adverb = self.word("adverb", self.below(CLASSES["adverb"][0])) if self.chance(0.5) else None
+        polarity = self.chance(0.5)
+        stated = Judgement(self.adjective(noun_group, polarity))
+        kind = self.pick(_opinions(weights))
+        if kind == 0:
+            return Opinion(subject, (stated,), adverb=adverb)
+        if kind == 1:
+            denied = Judgement(self.adjective(noun_group, not polarity), negated=True)
+            return Opinion(subject, (denied,), adverb=adverb)
+        if kind == 2:
+            opposite = self.word("adjective", antonym_group(stated.adjective.group))
+            pair = (Judgement(opposite, negated=True), stated)
+            return Opinion(subject, pair if self.chance(0.5) else pair[::-1], "but", adverb)
+        second = Judgement(self.adjective(noun_group, polarity))
+        return Opinion(subject, (stated, second), "and", adverb)
+
+    def sentence(self) -> Sentence:
+        """Draws a sentence: six in ten are actions, three opinions, one a report."""
+        kind = self.pick(_SENTENCES)
+        if kind == 0:
+            return self.action()
+        if kind == 1:
+            return self.opinion()
+        group = self.below(CLASSES["report"][0])
+        speaker = self.noun_phrase(self.pick(_preferred()["speaker"][group]))
+        return Report(
+            speaker, self.word("report", group), self.action(adjective=0.2, adverb=0.1, owner=0.0)
+        )
+
+
+def share(text: str) -> Share:
+    """The share of the language's text that a sentence belongs to, by its checksum."""
+    return _SHARES[zlib.crc32(text.encode()) % len(_SHARES)]
+
+
+def unlabelled(count: int) -> list[str]:
+    """Draws ``count`` sentences of the source language, none of which is in a labelled task.
+
+    The first sentences are the same for every count.
+
+    Raises:
+        InputError: ``count`` is negative.
+    """
+    if count < 0:
+        raise InputError(f"unlabelled({count}): ask for 0 sentences or more")
+    writer = Writer(generator("unlabelled"))
+    texts = (in_source(writer.sentence()) for _ in iter(int, 1))
+    return list(islice((text for text in texts if share(text) == "unlabelled"), count))

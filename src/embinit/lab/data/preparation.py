@@ -1,0 +1,401 @@
+"""Preparation: text becomes ids by split, by a vocabulary that is counted on the training split.
+
+Prepared data depends on its spec and on the data directory's content alone. It comes from the
+cache (``embinit.lab.data.cache``) where the data directory is one, else from the text.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Int, Int32
+from torch import Tensor
+
+from embinit.lab.data import cache
+from embinit.files.reading import reading
+from embinit.lab.data.sources import SOURCES, Source
+from embinit.lab.data.tasks import TASKS, Example, Task
+from embinit.lab.data.tasks.base import Side
+from embinit.lab.data.tokenizers import Tokenizer, tokenizer
+from embinit.lab.data.vocabulary import BOS, EOS, MASK_WORD, PAD, SEP, SPECIAL_WORDS, Vocabulary
+from embinit.errors import InputError
+from embinit.specs import DataSpec
+
+SIDES: tuple[Side, ...] = ("encoder", "decoder")
+
+# A word no tokenizer gives, since it holds a space.
+_SEPARATOR = "<sep> "
+
+
+@dataclass(frozen=True)
+class Split:
+    """B examples as ids.
+
+    Attributes:
+        inputs: What the encoder reads, up to EOS, padded behind.
+        lengths: The length of each input, in words.
+        targets: Translations from BOS to EOS, padded behind; None without translations.
+        target_lengths: The length of each target, in words; 0 without translations.
+        labels: The class of each example; None without classes.
+        references: The translations as the metric reads them.
+    """
+
+    inputs: Int32[Tensor, "B T"]
+    lengths: Int[Tensor, "B"]
+    targets: Int32[Tensor, "B target"] | None
+    target_lengths: Int[Tensor, "B"]
+    labels: Int[Tensor, "B"] | None
+    references: tuple[str, ...]
+
+    def __len__(self) -> int:
+        """B, the number of examples."""
+        return len(self.inputs)
+
+    def to(self, device: str) -> Split:
+        """Copies ids and labels to a device. Lengths stay, since batches are cut on the CPU."""
+
+        def moved(ids: Tensor | None) -> Tensor | None:
+            return None if ids is None else ids.to(device)
+
+        return replace(
+            self,
+            inputs=self.inputs.to(device),
+            targets=moved(self.targets),
+            labels=moved(self.labels),
+        )
+
+
+@dataclass(frozen=True)
+class PreparedData:
+    """A task's splits as ids, with the vocabulary of each side.
+
+    Attributes:
+        spec: The settings that the data was prepared by.
+        task: The task.
+        vocabularies: The words of each side that has a table.
+        train: The training split, without examples that are too long.
+        validation: The validation split; long sides are cut.
+        test: The test split; long sides are cut.
+    """
+
+    spec: DataSpec
+    task: Task
+    vocabularies: dict[Side, Vocabulary]
+    train: Split
+    validation: Split
+    test: Split
+
+    def to(self, device: str) -> PreparedData:
+        """Copies the splits to a device (``Split.to``)."""
+        return replace(
+            self,
+            train=self.train.to(device),
+            validation=self.validation.to(device),
+            test=self.test.to(device),
+        )
+
+
+def data_fingerprint(spec: DataSpec, data_dir: Path | None) -> str:
+    """The digest of the task's text, and of the text that its vocabulary is counted on.
+
+    Args:
+        spec: The data's settings.
+        data_dir: The data directory; None if none was named.
+
+    Raises:
+        InputError: The text is missing, or the task is unknown.
+    """
+    return _with_vocabulary(spec, text_fingerprint(spec.task, data_dir), data_dir)
+
+
+def _with_vocabulary(spec: DataSpec, fingerprint: str, data_dir: Path | None) -> str:
+    """Adds to a text's fingerprint that of the text that the vocabulary is counted on."""
+    if spec.vocabulary is None:
+        return fingerprint
+    return f"{fingerprint}/{data_fingerprint(spec.vocabulary, data_dir)}"
+
+
+def text_fingerprint(task: str, data_dir: Path | None) -> str:
+    """The digest of a task's text, from the cache or from the text's files.
+
+    Raises:
+        InputError: The text is missing, or the task is unknown.
+    """
+    directory = cache.open_directory(data_dir)
+    cached = directory.text_fingerprint(task) if directory else None
+    return cached or TASKS[task].fingerprint(data_dir)
+
+
+def source(name: str, data_dir: Path | None) -> Source:
+    """The source of a name, from the cache or from its files, opened once a process.
+
+    Raises:
+        InputError: The name is unknown, or the source's files are missing.
+    """
+    return _opened(name, data_dir, _Same(SOURCES.registered(name)))
+
+
+class _Same:
+    """What a name stands for, which can change: equal to itself alone."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self._value is other._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
+
+
+@functools.lru_cache(maxsize=32)
+def _opened(name: str, data_dir: Path | None, opener: _Same) -> Source:
+    directory = cache.open_directory(data_dir)
+    cached = directory.source(name) if directory else None
+    return cached or SOURCES[name](data_dir)
+
+
+def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:
+    """Loads, tokenises, counts and encodes a task's text. The result is kept for the process.
+
+    Text that has changed since is read again: its runs have other keys.
+
+    Args:
+        spec: The data's settings.
+        data_dir: The data directory; None if none was named.
+
+    Raises:
+        InputError: The text is missing or broken, or no training example is short enough.
+    """
+    read = data_fingerprint(spec, data_dir)
+    return _prepared(spec, data_dir, read, _Same(TASKS.registered(spec.task)))
+
+
+@functools.lru_cache(maxsize=16)
+def _prepared(spec: DataSpec, data_dir: Path | None, read: str, kept: _Same) -> PreparedData:
+    task, directory = TASKS[spec.task], cache.open_directory(data_dir)
+    cached = directory.text_fingerprint(spec.task) if directory else None
+    if directory and cached:
+        key = cache.text_key(spec, _with_vocabulary(spec, cached, data_dir))
+        content = directory.load("data", key, f"{spec.task} text")
+        with reading(f"{directory.root}, {spec.task} text", cache.PREPARE_AGAIN):
+            return _from_file(spec, *content)
+    splits = task.load(data_dir, spec.cut)
+    sides: tuple[Side, ...] = ("encoder",) if task.kind == "classification" else SIDES
+    tokenizers = {
+        side: tokenizer(_located(name, data_dir), task.languages[side])
+        for side, name in zip(sides, spec.tokenizers, strict=True)
+    }
+    train, validation, test = (
+        _Words.of(examples, tokenizers)
+        for examples in (splits.train, splits.validation, splits.test)
+    )
+    train = train.no_longer_than(spec.max_length)
+    if not train.encoder:
+        raise InputError(
+            f"no training example of {spec.task} has at most {spec.max_length} tokens a side; "
+            "raise max_length"
+        )
+    for noun, words in (("validation", validation), ("test", test)):
+        if not words.encoder and task.kind != "text":
+            raise InputError(
+                f"{spec.task} has no {noun} example; its file holds blank lines or a header alone: "
+                "fetch it again, or keep more of it (cut)"
+            )
+    if task.kind == "text":
+        train, validation, test = train.pooled(), validation.pooled(), test.side_by_side()
+    vocabularies = _vocabularies(spec, train, data_dir)
+    return PreparedData(
+        spec,
+        task,
+        vocabularies,
+        train.encode(vocabularies, spec.max_length),
+        validation.encode(vocabularies, spec.max_length),
+        test.encode(vocabularies, spec.max_length),
+    )
+
+
+def _vocabularies(spec: DataSpec, train: _Words, data_dir: Path | None) -> dict[Side, Vocabulary]:
+    """Each side's vocabulary, counted on the training text. Text for pre-training has a mask."""
+    if spec.vocabulary is not None:
+        return prepare(spec.vocabulary, data_dir).vocabularies
+    kind = TASKS[spec.task].kind
+    special = (*SPECIAL_WORDS, MASK_WORD) if kind == "text" else SPECIAL_WORDS
+    sides: tuple[Side, ...] = SIDES if kind == "translation" else ("encoder",)
+    return {
+        side: Vocabulary.build(train.side(side), spec.min_freq, spec.most_words, special)
+        for side in sides
+    }
+
+
+def write(spec: DataSpec, sources: Sequence[str], data_dir: Path | None, to: cache.Writer) -> None:
+    """Writes a task's text, and the vectors that sources have for its vocabularies, to a cache.
+
+    Files that are there already are not written again.
+
+    Args:
+        spec: The data's settings.
+        sources: Names of sources.
+        data_dir: The data directory to read from; None if none was named.
+        to: The cache to write to.
+
+    Raises:
+        InputError: Text or vectors are missing or broken, or the cache can't be written to.
+    """
+    key, data = cache.text_key(spec, data_fingerprint(spec, data_dir)), prepare(spec, data_dir)
+    to.index["tasks"][spec.task] = text_fingerprint(spec.task, data_dir)
+    if not to.has("data", key):
+        to.add("data", key, *_to_file(data))
+    for name in sources:
+        opened = source(name, data_dir)
+        to.index["sources"][name] = {
+            "fingerprint": opened.fingerprint(),
+            "dim": opened.dim,
+            "tokenizer": opened.tokenizer,
+            "languages": sorted(opened.languages),
+        }
+        for side, vocabulary in data.vocabularies.items():
+            language = data.task.languages[side]
+            key = cache.vectors_key(opened, vocabulary.words, language)
+            if language in opened.languages and not to.has("vectors", key):
+                vectors = opened.lookup(vocabulary.words, language)
+                to.add("vectors", key, {"values": vectors.values, "found": vectors.found.byte()})
+    to.write_index()
+
+
+_TENSORS = ("inputs", "lengths", "targets", "target_lengths", "labels")
+_SPLITS = ("train", "validation", "test")
+
+
+def _to_file(data: PreparedData) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors of the splits, and the words and references beside them."""
+    splits = {name: getattr(data, name) for name in _SPLITS}
+    tensors = {
+        f"{name}.{field}": value
+        for name, split in splits.items()
+        for field in _TENSORS
+        if (value := getattr(split, field)) is not None
+    }
+    vocabularies = {
+        side: {"words": vocabulary.words, "counts": vocabulary.counts}
+        for side, vocabulary in data.vocabularies.items()
+    }
+    references = {name: split.references for name, split in splits.items()}
+    return tensors, {"vocabularies": vocabularies, "references": references}
+
+
+def _from_file(spec: DataSpec, tensors: dict[str, Tensor], facts: dict[str, Any]) -> PreparedData:
+    """Puts together again what ``_to_file`` took apart."""
+    vocabularies = {
+        side: Vocabulary(tuple(entry["words"]), tuple(entry["counts"]))
+        for side, entry in facts["vocabularies"].items()
+    }
+    train, validation, test = (
+        Split(
+            **{field: tensors.get(f"{name}.{field}") for field in _TENSORS},  # type: ignore[arg-type]
+            references=tuple(facts["references"][name]),
+        )
+        for name in _SPLITS
+    )
+    return PreparedData(spec, TASKS[spec.task], vocabularies, train, validation, test)
+
+
+def _located(name: str, data_dir: Path | None) -> str:
+    """The tokenizer's name on this machine. A spec names a sub-word tokenizer by its source."""
+    return source(name.removeprefix("hf:"), data_dir).tokenizer if name.startswith("hf:") else name
+
+
+@dataclass(frozen=True)
+class _Words:
+    """A split as words: per example the encoder's words, and the target's or the label."""
+
+    encoder: list[list[str]]
+    decoder: list[list[str]]
+    labels: list[int]
+
+    @classmethod
+    def of(cls, examples: Sequence[Example], tokenizers: dict[Side, Tokenizer]) -> _Words:
+        """Tokenises examples."""
+        encoder = tokenizers["encoder"].tokenize([example.text for example in examples])
+        if any(example.pair for example in examples):
+            pairs = tokenizers["encoder"].tokenize([example.pair for example in examples])
+            encoder = [
+                [*text, _SEPARATOR, *pair] if pair else text
+                for text, pair in zip(encoder, pairs, strict=True)
+            ]
+        targets = [example.target for example in examples if example.target is not None]
+        labels = [example.label for example in examples if example.label is not None]
+        decoder = tokenizers["decoder"].tokenize(targets) if targets else []
+        return cls(encoder, decoder, labels)
+
+    def side(self, side: Side) -> list[list[str]]:
+        """The sentences of a side, without the separator between two segments."""
+        sentences = self.encoder if side == "encoder" else self.decoder
+        return [[word for word in sentence if word != _SEPARATOR] for sentence in sentences]
+
+    def pooled(self) -> _Words:
+        """Texts of both languages: of each example its text with its pair, or its translation."""
+        pairs = zip(self.encoder, self.decoder, strict=True)
+        present = ([sentence for sentence in pair if sentence] for pair in pairs)
+        return self._unpaired([pair[n % len(pair)] for n, pair in enumerate(present)])
+
+    def side_by_side(self) -> _Words:
+        """The sentences that have a translation, then their translations.
+
+        Text in one language has no translations: its sentences alone.
+        """
+        pairs = [pair for pair in zip(self.encoder, self.decoder, strict=True) if pair[1]]
+        if not pairs:
+            return self._unpaired(self.encoder)
+        return self._unpaired([pair[side] for side in (0, 1) for pair in pairs])
+
+    def _unpaired(self, sentences: list[list[str]]) -> _Words:
+        return _Words(sentences, [], [])
+
+    def no_longer_than(self, most: int) -> _Words:
+        """The examples that have at most ``most`` words on each side."""
+        kept = [
+            index
+            for index, sentence in enumerate(self.encoder)
+            if len(sentence) <= most and (not self.decoder or len(self.decoder[index]) <= most)
+        ]
+        return _Words(
+            [self.encoder[index] for index in kept],
+            [self.decoder[index] for index in kept] if self.decoder else [],
+            [self.labels[index] for index in kept] if self.labels else [],
+        )
+
+    def encode(self, vocabularies: dict[Side, Vocabulary], most: int) -> Split:
+        """The ids of the words. A side that is longer than ``most`` words is cut there."""
+        inputs = [
+            [*_encode(vocabularies["encoder"], sentence[:most]), EOS] for sentence in self.encoder
+        ]
+        targets = [
+            [BOS, *vocabularies["decoder"].encode(sentence[:most]), EOS]
+            for sentence in self.decoder
+        ]
+        return Split(
+            inputs=_pad(inputs),
+            lengths=torch.tensor([len(ids) for ids in inputs]),
+            targets=_pad(targets) if targets else None,
+            target_lengths=torch.tensor([len(ids) for ids in targets] or [0] * len(inputs)),
+            labels=torch.tensor(self.labels) if self.labels else None,
+            references=tuple(" ".join(sentence) for sentence in self.decoder),
+        )
+
+
+def _encode(vocabulary: Vocabulary, words: Sequence[str]) -> list[int]:
+    ids = vocabulary.encode(words)
+    return [SEP if word == _SEPARATOR else id_ for word, id_ in zip(words, ids, strict=True)]
+
+
+def _pad(sentences: Sequence[Sequence[int]]) -> Int32[Tensor, "B T"]:
+    padded = torch.full((len(sentences), max(map(len, sentences))), PAD, dtype=torch.int32)
+    for row, sentence in zip(padded, sentences, strict=True):
+        row[: len(sentence)] = torch.tensor(sentence, dtype=torch.int32)
+    return padded

@@ -1,0 +1,170 @@
+"""The types of all sources, a source composed of one per language, and their registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from embinit.lab.data.coverage import Coverage
+from embinit.errors import InputError
+from embinit.registry import Registry
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The vectors that a source has for a vocabulary of N words.
+
+    Attributes:
+        values: The vectors, float32; zero in rows without one.
+        found: True in rows with a vector.
+    """
+
+    values: Float[Tensor, "N D"]
+    found: Bool[Tensor, "N"]
+
+    def coverage(self, counts: Sequence[int]) -> Coverage:
+        """Coverage of the training text.
+
+        Args:
+            counts: How often each of the N words occurs there; 0 for special words.
+        """
+        occurrences = torch.as_tensor(counts)
+        occurs = occurrences > 0
+        return Coverage(
+            types=int(occurs.sum()),
+            types_found=int((occurs & self.found).sum()),
+            tokens=int(occurrences.sum()),
+            tokens_found=int(occurrences[self.found].sum()),
+        )
+
+
+class Source(Protocol):
+    """Pre-trained vectors, looked up by word."""
+
+    @property
+    def name(self) -> str:
+        """The name in specs and reports."""
+
+    @property
+    def dim(self) -> int:
+        """D, the width of a vector."""
+
+    @property
+    def tokenizer(self) -> str:
+        """The tokenizer whose words this source knows (``spacy``, ``hf:<path>``)."""
+
+    @property
+    def languages(self) -> frozenset[str]:
+        """The covered languages. A task's side in another language starts from Xavier."""
+
+    def fingerprint(self) -> str:
+        """A digest that changes when the vectors change. It is part of a run's key."""
+
+    def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
+        """Looks words up.
+
+        Args:
+            words: N words.
+            language: The language of the words. A source of one language ignores it.
+
+        Returns:
+            The vectors in the order of the words.
+
+        Raises:
+            InputError: The source's files are missing or broken.
+        """
+
+
+@dataclass(frozen=True)
+class ByLanguage:
+    """A source that is composed of one source per language.
+
+    Attributes:
+        name: The name in specs.
+        parts: The source of each language.
+
+    Raises:
+        InputError: The parts differ in width or in tokenizer.
+    """
+
+    name: str
+    parts: Mapping[str, Source]
+
+    def __post_init__(self) -> None:
+        """Checks that the parts fit each other."""
+        for attribute, values in (
+            ("width", {language: part.dim for language, part in self.parts.items()}),
+            ("tokenizer", {language: part.tokenizer for language, part in self.parts.items()}),
+        ):
+            if len(set(values.values())) != 1:
+                listed = ", ".join(f"{language}: {value}" for language, value in values.items())
+                raise InputError(
+                    f"source {self.name!r} has more than one {attribute} ({listed}); "
+                    "put vectors of one there"
+                )
+
+    @property
+    def dim(self) -> int:
+        """D, the width of every part's vectors."""
+        return next(iter(self.parts.values())).dim
+
+    @property
+    def tokenizer(self) -> str:
+        """The tokenizer of every part."""
+        return next(iter(self.parts.values())).tokenizer
+
+    @property
+    def languages(self) -> frozenset[str]:
+        """The languages that have a part."""
+        return frozenset(self.parts)
+
+    def fingerprint(self) -> str:
+        """The fingerprints of the parts, each with its language."""
+        return "/".join(f"{name}:{part.fingerprint()}" for name, part in self.parts.items())
+
+    def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
+        """The vectors of ``words`` from the part for ``language``.
+
+        Raises:
+            InputError: There is no part for the language.
+        """
+        if language is None or language not in self.parts:
+            raise InputError(
+                f"source {self.name!r} has no vectors for language {language}; "
+                f"ask for one of {', '.join(self.parts)}"
+            )
+        return self.parts[language].lookup(words, language)
+
+
+SourceFactory = Callable[[Path | None], Source]
+"""Makes a source from the data directory (None: none was named)."""
+
+
+@dataclass(frozen=True)
+class SourceEntry:
+    """A registered factory of a source, whose languages are known before any file is there.
+
+    Attributes:
+        make: Makes the source from the data directory.
+        languages: The languages that the source covers.
+    """
+
+    make: SourceFactory
+    languages: frozenset[str]
+
+    def __call__(self, data_dir: Path | None) -> Source:
+        """Makes the source, from the data directory if one is named.
+
+        Raises:
+            InputError: The source's files are missing.
+        """
+        return self.make(data_dir)
+
+
+SOURCES: Registry[SourceFactory] = Registry("source", "embinit.sources")

@@ -1,0 +1,251 @@
+"""Hugging Face tables: the input embeddings of a model, from a directory or from the Hub.
+
+Only the embedding tensor is read from the weights, whatever their form:
+``model.safetensors``, its shards, or ``pytorch_model.bin`` and its shards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from embinit.lab.data.checkpoints import WEIGHTS, read_tensors, shard_files
+from embinit.files.writing import digest, hub_reachable
+from embinit.files.reading import MOST_DIM, read_json, regular
+from embinit.lab.data.sources.base import SOURCES, Source, SourceEntry, Vectors
+from embinit.lab.data.stored_tensors import is_float
+from embinit.errors import InputError
+
+ENDINGS = {
+    "bert": ("embeddings.word_embeddings.weight",),
+    "t5": ("shared.weight", "encoder.embed_tokens.weight"),
+    "mt5": ("shared.weight", "encoder.embed_tokens.weight"),
+}
+OTHER_ENDINGS = ("word_embeddings.weight", "embed_tokens.weight", "shared.weight", "wte.weight")
+WIDTHS = ("hidden_size", "d_model", "n_embd")
+
+
+@dataclass(frozen=True)
+class HuggingFaceTable:
+    """The input embedding table of a model.
+
+    Attributes:
+        name: The name in specs.
+        location: A directory, or the model's id on the Hub.
+        languages: The languages that the model covers.
+    """
+
+    name: str
+    location: str
+    languages: frozenset[str]
+
+    @property
+    def tokenizer(self) -> str:
+        """The model's own tokenizer."""
+        return f"hf:{self.location}"
+
+    @cached_property
+    def dim(self) -> int:
+        """D, from the model's configuration.
+
+        Raises:
+            InputError: There is no configuration, or it names no width.
+        """
+        path = self._path("config.json")
+        for key in WIDTHS:
+            if key in self._config:
+                width = self._config[key]
+                if type(width) is not int or not 0 < width <= MOST_DIM:
+                    raise InputError(
+                        f"{path}: {key} is {str(width)[:60]}, which is no width; "
+                        "fetch the model again"
+                    )
+                return width
+        raise InputError(
+            f"{path} names no width ({', '.join(WIDTHS)}); fetch the model again, or add it"
+        )
+
+    def check(self) -> None:
+        """Looks at the configuration and at the names of the tensors, in little time.
+
+        Raises:
+            InputError: The model is broken, or has no table.
+        """
+        self._find()
+        _ = self.dim
+
+    def fingerprint(self) -> str:
+        """The digest of the file that holds the table."""
+        return "/".join(digest(path) for path in self._files())
+
+    def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
+        """The rows of the table for ``words``, by the ids of the model's tokenizer.
+
+        Raises:
+            InputError: The model can't be read, or a row is not finite.
+        """
+        from embinit.lab.data.tokenizers import HuggingFace
+
+        ids, table = HuggingFace(self.location).ids(), self.table
+        if table.shape[1] != self.dim:
+            raise InputError(
+                f"{self.location}: the table is {table.shape[1]} wide and config.json says "
+                f"{self.dim}; put the files of one model there"
+            )
+        rows = torch.tensor([ids.get(word, -1) for word in words], dtype=torch.int64)
+        if len(rows) and int(rows.max()) >= len(table):
+            word = words[int(rows.argmax())]
+            raise InputError(
+                f"{self.location}: the table has {len(table)} rows, and the tokenizer's id of "
+                f"{word[:60]!r} is {int(rows.max())}; put the files of one model there"
+            )
+        found = rows >= 0
+        values = torch.zeros(len(words), table.shape[1])
+        values[found] = table[rows[found]].float()
+        bad = (~values.isfinite().all(dim=1)).nonzero().flatten().tolist()
+        if bad:
+            raise InputError(
+                f"{self.location}: the vector of {words[bad[0]][:60]!r} is not finite; fetch the "
+                "weights again"
+            )
+        return Vectors(values, found)
+
+    @cached_property
+    def table(self) -> Float[Tensor, "V D"]:
+        """The whole table, in the precision that it is stored in. V is the model's vocabulary.
+
+        Raises:
+            InputError: The weights can't be read, or no single tensor is an input embedding.
+        """
+        key, path = self._find()
+        return _read(path, key)
+
+    @cached_property
+    def _config(self) -> dict[str, Any]:
+        path = self._path("config.json")
+        config = read_json(path, "fetch the model again")
+        if not isinstance(config, dict) or not isinstance(config.get("model_type", ""), str):
+            raise InputError(f"{path} is no model's configuration; fetch the model again")
+        return config
+
+    def _path(self, name: str) -> Path:
+        """A file of the model. It is fetched from the Hub if the location is no directory."""
+        directory = Path(self.location)
+        if directory.is_dir():
+            if not (directory / name).exists():
+                raise InputError(f"{directory} has no {name}; put the model's files there")
+            return regular(directory / name, "put the model's file there")
+        try:
+            from huggingface_hub import hf_hub_download
+
+            local = not hub_reachable()
+            return Path(hf_hub_download(self.location, name, local_files_only=local))
+        except Exception as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise InputError(
+                f"{name} of {self.location!r} can't be fetched ({reason}); put the model's files "
+                "into the data directory (see the README) and name it with --embinit-data-dir"
+            ) from error
+
+    def _index(self) -> Mapping[str, str] | None:
+        """The file of each tensor; None if the weights are not in shards."""
+        for name in WEIGHTS:
+            path = self._present(f"{name}.index.json")
+            if path is not None:
+                return shard_files(path)
+        return None
+
+    def _present(self, name: str) -> Path | None:
+        """A file of the model; None if it has none of that name."""
+        if (directory := Path(self.location)).is_dir() and not (directory / name).exists():
+            return None
+        try:
+            return self._path(name)
+        except InputError:
+            if directory.is_dir():
+                raise  # it is there, and no file that can be read
+            return None
+
+    def _files(self) -> list[Path]:
+        single = next(filter(None, map(self._present, WEIGHTS)), None)
+        return [self._find()[1] if single is None else single]
+
+    def _find(self) -> tuple[str, Path]:
+        """The embedding tensor's name, and the file that holds it."""
+        single = next(filter(None, map(self._present, WEIGHTS)), None)
+        index = self._index() if single is None else None
+        if single is not None:
+            names: Iterable[str] = read_tensors(single)
+        elif index is not None:
+            names = index
+        else:
+            raise InputError(
+                f"{self.location} has neither of {', '.join(WEIGHTS)}; put the model's files there"
+            )
+        names = list(names)
+        endings = ENDINGS.get(self._config.get("model_type", ""), OTHER_ENDINGS)
+        for ending in endings:
+            keys = [key for key in names if key == ending or key.endswith(f".{ending}")]
+            if len(keys) == 1:
+                # A shard lies in the model's own directory, whatever else has its name.
+                return keys[0], single or self._path((index or {})[keys[0]])
+        raise InputError(
+            f"{self.location}: no single tensor is named like an input embedding "
+            f"({', '.join(endings)}); it has {', '.join(sorted(names)[:8])[:300]} …; "
+            "name a model that has one"
+        )
+
+
+def _read(path: Path, key: str) -> Tensor:
+    """The table ``key`` of a file.
+
+    Raises:
+        InputError: The file is broken, or the tensor is no table of numbers.
+    """
+    tensors = read_tensors(path)
+    if key not in tensors:
+        raise InputError(f"{path} has no tensor {key[:60]!r}, as its index says; fetch it again")
+    table = tensors[key]
+    if len(table.shape) != 2 or 0 in table.shape or not is_float(table):
+        raise InputError(
+            f"{path}, tensor {key[:60]}: it is {table.dtype} {table.shape}, and must be an (N, D) "
+            "table of floats; take the model in float32, float16 or bfloat16"
+        )
+    return table.whole()
+
+
+def _model(name: str, directory: str, hub: str, *languages: str) -> SourceEntry:
+    def make(data_dir: Path | None) -> Source:
+        if data_dir is None:
+            return HuggingFaceTable(name, hub, frozenset(languages))
+        path = data_dir / "vectors" / directory
+        if not path.is_dir():
+            raise InputError(
+                f"source {name!r} is missing: put the files of {hub} into {path}, or name another "
+                "directory with --embinit-data-dir or EMBINIT_DATA"
+            )
+        return HuggingFaceTable(name, str(path), frozenset(languages))
+
+    return SourceEntry(make, frozenset(languages))
+
+
+for _name, _directory, _hub, _languages in (
+    ("minilm", "minilm-l6", "sentence-transformers/all-MiniLM-L6-v2", ("en",)),
+    ("bert", "bert-base-uncased", "google-bert/bert-base-uncased", ("en",)),
+    (
+        "mbert",
+        "bert-base-multilingual-cased",
+        "google-bert/bert-base-multilingual-cased",
+        ("en", "de"),
+    ),
+    ("t5", "t5-small", "google-t5/t5-small", ("en",)),
+    ("mt5", "mt5-base", "google/mt5-base", ("en", "de")),
+):
+    SOURCES.register(_name, _model(_name, _directory, _hub, *_languages))

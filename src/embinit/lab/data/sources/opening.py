@@ -1,0 +1,145 @@
+"""Sources by path, and the published word vectors by where they lie in the data directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from embinit.files.writing import find
+from embinit.files.reading import reading, regular
+from embinit.lab.data.sources.arrays import ArrayVectors
+from embinit.lab.data.sources.base import SOURCES, ByLanguage, Source, SourceEntry
+from embinit.lab.data.sources.fasttext import FastTextBinary, is_fasttext
+from embinit.lab.data.sources.huggingface import HuggingFaceTable
+from embinit.lab.data.sources.text import TextVectors, WordVectors
+from embinit.lab.data.sources.word2vec import Word2VecBinary
+from embinit.errors import InputError
+
+ENGLISH = frozenset({"en"})
+
+
+def open_source(
+    name: str, path: Path, languages: frozenset[str] = ENGLISH
+) -> WordVectors | HuggingFaceTable:
+    """Opens the source at a path, by the kind of file.
+
+    A directory is a Hugging Face model. A file .bin or .bin.gz is a fastText model, if it begins as
+    one, else in word2vec's binary format. A file .npz holds arrays. Any other file holds text
+    vectors.
+
+    Args:
+        name: The name in specs.
+        path: The directory or file.
+        languages: The languages that the source covers.
+
+    Raises:
+        InputError: The path does not exist.
+    """
+    mend = "name a file of vectors, or the directory of a Hugging Face model"
+    with reading(f"source {name!r}: {path}", mend):
+        if path.is_dir():
+            return HuggingFaceTable(name, str(path), languages)
+        if not path.exists():
+            raise InputError(f"source {name!r}: {path} doesn't exist; {mend}")
+    regular(path, mend)
+    if path.suffix == ".npz":
+        return ArrayVectors(name, path, languages)
+    if path.name.endswith((".bin", ".bin.gz")):
+        return (FastTextBinary if is_fasttext(path) else Word2VecBinary)(name, path, languages)
+    return TextVectors(name, path, languages)
+
+
+def use_source(name: str, path: Path) -> None:
+    """Registers the source at ``path`` as ``name``, for this process.
+
+    A name that is known keeps its languages. The language of a new name is English.
+    """
+    if name not in SOURCES:
+        _NAMED_HERE.add(name)
+    languages = getattr(SOURCES[name], "languages", ENGLISH) if name in SOURCES else ENGLISH
+    SOURCES.replace(name, SourceEntry(lambda _: open_source(name, path, languages), languages))
+
+
+_NAMED_HERE: set[str] = set()
+
+
+def is_named_here(name: str) -> bool:
+    """Whether ``use_source`` alone gave the name, and no package knows it."""
+    return name in _NAMED_HERE or name not in SOURCES
+
+
+def named_source(given: str) -> tuple[str, Path]:
+    """Splits ``NAME=PATH`` into the name and the absolute path.
+
+    Raises:
+        InputError: ``given`` has another form, or there is no such path, or no vectors there.
+    """
+    name, _, path = given.partition("=")
+    if not name or not path:
+        raise InputError(f"--embinit-source {given}: write NAME=PATH, as in glove=glove.txt")
+    absolute = Path(path).expanduser().absolute()
+    if not absolute.exists():
+        raise InputError(
+            f"--embinit-source {given}: {absolute} doesn't exist; name a file of vectors, or the "
+            "directory of a Hugging Face model"
+        )
+    source = open_source(name, absolute)
+    try:
+        source.check()
+    except InputError as error:
+        raise InputError(f"--embinit-source {given}: {error}") from None
+    return name, absolute
+
+
+def _published(name: str, language: str, what: str, *candidates: str) -> None:
+    languages = frozenset({language})
+
+    def make(data_dir: Path | None) -> Source:
+        return open_source(name, find(data_dir, *candidates, what=what), languages)
+
+    SOURCES.register(name, SourceEntry(make, languages))
+
+
+_published(
+    "glove",
+    "en",
+    "GloVe (840B, 300d)",
+    *(f"vectors/glove.840B.300d{ending}" for ending in (".zip", ".txt", ".txt.gz")),
+    "vectors/glove.840B.300d.subset.txt.gz",
+)
+_published(
+    "glove-de",
+    "de",
+    "German GloVe (deepset's vectors.txt)",
+    *(f"vectors/glove-de{ending}" for ending in (".zip", ".txt", ".txt.gz")),
+)
+_published(
+    "word2vec",
+    "en",
+    "word2vec (Google News, 300d)",
+    "vectors/GoogleNews-vectors-negative300.bin.gz",
+    "vectors/GoogleNews-vectors-negative300.bin",
+    *(f"vectors/word2vec{ending}" for ending in (".txt", ".txt.gz", ".bin", ".bin.gz")),
+)
+_published(
+    "fasttext",
+    "en",
+    "fastText (crawl, 300d)",
+    *(f"vectors/crawl-300d-2M.{ending}" for ending in ("vec.zip", "vec")),
+    *(f"vectors/cc.en.300.{ending}" for ending in ("vec.gz", "vec", "bin")),
+    *(f"vectors/fasttext.{ending}" for ending in ("vec.gz", "vec", "bin")),
+)
+_published(
+    "elmo",
+    "en",
+    "ELMo's word layer (512d, exported as the docs on data say)",
+    *(f"vectors/elmo.{ending}" for ending in ("npz", "vec", "vec.gz", "txt", "txt.gz", "bin")),
+)
+
+
+def _glove_de_en(data_dir: Path | None) -> Source:
+    """The paper's source for translation (section 3.2): each side has its language's GloVe."""
+    parts = {"de": SOURCES["glove-de"](data_dir), "en": SOURCES["glove"](data_dir)}
+    return ByLanguage("glove-de-en", parts)
+
+
+SOURCES.register("glove-de-en", SourceEntry(_glove_de_en, frozenset({"de", "en"})))

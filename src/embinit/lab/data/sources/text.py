@@ -1,0 +1,253 @@
+"""Text vectors: one word a line with its numbers, as GloVe, word2vec and fastText are published.
+
+GloVe's files have no header and their words may hold spaces, so the numbers are split off from the
+right (GloVe 840B has such words). The files of word2vec and fastText begin with a line ``N D``. A
+file is read in one streaming pass of constant memory; only wanted words' numbers are parsed.
+"""
+
+from __future__ import annotations
+
+import abc
+import ast
+import itertools
+import re
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from embinit.files.writing import digest, open_lines, with_progress
+from embinit.files.reading import MOST_DIM
+from embinit.lab.data.sources.base import Vectors
+from embinit.errors import InputError
+
+FIRST_LINES = 20
+_NUMERIC = b"0123456789 .eE+-"
+# A word may hold spaces, but a number after one belongs to a vector: the row is too wide, or two
+# files were joined without a line's end between them. GloVe 840B has no such word.
+_TOO_WIDE = re.compile(rb" [-+]?\.?\d")
+_HEADER = re.compile(rb"(\d{1,18}) (\d{1,18}) *")
+_BOM = b"\xef\xbb\xbf"
+_NOT_IN_NUMBERS = b"_\t\n\v\f\r"
+_LITERAL = re.compile(rb"b(['\"]).*\1")
+
+
+@dataclass(frozen=True)
+class WordVectors(abc.ABC):
+    """Vectors of words in a file (N words of width D), in any format.
+
+    Attributes:
+        name: The name in specs.
+        path: The file.
+        languages: The languages that the file covers.
+        tokenizer: The tokenizer whose words the file has.
+    """
+
+    name: str
+    path: Path
+    languages: frozenset[str] = frozenset({"en"})
+    tokenizer: str = "spacy"
+
+    @property
+    @abc.abstractmethod
+    def dim(self) -> int:
+        """D, the width of a vector."""
+
+    @abc.abstractmethod
+    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Float[Tensor, "D"] | None]]:
+        """Yields every word in the file's order, in UTF-8, with its numbers if it is wanted.
+
+        Raises:
+            InputError: A line is broken, whether its word is wanted or not. The message has its
+                position. What isn't wanted is looked at but not computed, so that 1.2.3 or 1e400
+                may pass there.
+        """
+
+    def fingerprint(self) -> str:
+        """The digest of the file."""
+        return digest(self.path)
+
+    def check(self) -> None:
+        """Looks at the file's beginning, in little time.
+
+        Raises:
+            InputError: It is broken. What follows is read when words are looked up.
+        """
+        next(self._read(()), None)
+
+    def words(self, most: int) -> tuple[str, ...]:
+        """The words of the file's first ``most`` entries, each once.
+
+        Raises:
+            InputError: The file is broken.
+        """
+        first = itertools.islice(self._read(()), most)
+        return tuple(dict.fromkeys(word.decode() for word, _ in first))
+
+    def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
+        """The vectors of ``words``. Of a word that the file has twice, the first counts.
+
+        Raises:
+            InputError: The file is broken, at a wanted word or elsewhere. The message has the
+                position.
+        """
+        wanted = {word.encode(): row for row, word in enumerate(words)}
+        entries = self._read(wanted)
+        first = list(itertools.islice(entries, 1))  # a broken header shows before memory is taken
+        values = torch.zeros(len(words), self.dim)
+        found = torch.zeros(len(words), dtype=torch.bool)
+        for word, numbers in itertools.chain(first, entries):
+            if numbers is not None and not found[row := wanted[word]]:
+                values[row] = numbers
+                found[row] = True
+        return Vectors(values, found)
+
+    def _word(self, raw: bytes, position: str) -> str:
+        try:
+            return raw.decode()
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{self.path}{position}: the word is not UTF-8 ({error.reason}); "
+                "save the file as UTF-8"
+            ) from None
+
+
+class TextVectors(WordVectors):
+    """Vectors in a text file (.txt or .vec, alone or in .gz or .zip)."""
+
+    @cached_property
+    def dim(self) -> int:
+        """D, from the header, else the least number of fields in the first lines.
+
+        Spaces in a word add fields to a line; nothing takes one away.
+
+        Raises:
+            InputError: The file is empty, or a line has no numbers.
+        """
+        fields = [line.count(b" ") for _, line in self._first]
+        if not fields:
+            raise InputError(f"{self.path} is empty; fetch the vectors again")
+        if self._header is not None:
+            dim = self._header[1]
+            if dim == 0:
+                raise InputError(
+                    f"{self.path}:1: the header says that a vector has no numbers; fetch it again"
+                )
+            if fields[0] < dim:  # asked before anything of that width is held in memory
+                raise self._too_short(self._first[0][0], fields[0], dim)
+        else:
+            dim = min(fields)
+        if dim == 0:
+            number = self._first[fields.index(0)][0]
+            raise InputError(
+                f"{self.path}:{number}: no numbers; a line is a word and its numbers with a space "
+                "between each two: write it so, or fetch the file again"
+            )
+        if dim > MOST_DIM:
+            raise InputError(
+                f"{self.path}:1: {dim} numbers a word are more than the {MOST_DIM} that are read; "
+                "the file has lost its line ends, or holds no vectors: fetch it again"
+            )
+        return dim
+
+    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Float[Tensor, "D"] | None]]:
+        """See the base class. A line that is too short or too wide is an InputError too."""
+        dim, header, literal = self.dim, self._header, self._literal
+        count = 0
+        for number, line in with_progress(self.path, self._lines(), "lines"):
+            fields = line.rsplit(b" ", dim)
+            if len(fields) <= dim:
+                raise self._too_short(number, len(fields) - 1, dim)
+            if (b" " in fields[0]) if header else _TOO_WIDE.search(fields[0]):
+                raise InputError(
+                    f"{self.path}:{number}: more than the {dim} numbers that are due; "
+                    "the file is not of one width, or was joined of two: fetch it again"
+                )
+            if b"  " in line:
+                raise InputError(
+                    f"{self.path}:{number}: two spaces where one is due, or a number is missing; "
+                    "mend or leave out the line"
+                )
+            word = self._unquoted(fields[0], number) if literal else fields[0]
+            self._word(word, f":{number}")
+            count += 1
+            if word in wanted:
+                yield word, self._numbers(fields, number)
+            else:
+                if line[len(fields[0]) :].translate(None, _NUMERIC):
+                    self._numbers(fields, number)
+                yield word, None
+        if header is not None and count != header[0]:
+            raise InputError(
+                f"{self.path}:1: the header says {header[0]} words, {count} follow; "
+                "the file is cut short or put together of several: fetch it again"
+            )
+
+    @cached_property
+    def _header(self) -> tuple[int, int] | None:
+        """N and D, if the file begins with two integers."""
+        first = next(open_lines(self.path), b"").removeprefix(_BOM)
+        match = _HEADER.fullmatch(first)
+        return (int(match[1]), int(match[2])) if match else None
+
+    @cached_property
+    def _first(self) -> list[tuple[int, bytes]]:
+        return list(itertools.islice(self._lines(), FIRST_LINES))
+
+    @cached_property
+    def _literal(self) -> bool:
+        """Whether words are written as Python's bytes literals, as in some files of deepset."""
+        return all(_LITERAL.fullmatch(line.rsplit(b" ", self.dim)[0]) for _, line in self._first)
+
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        """Numbered lines, without the header, and without a byte order mark before the first."""
+        skipped = 1 if self._header else 0
+        for number, line in enumerate(open_lines(self.path), 1):
+            if number == 1:
+                line = line.removeprefix(_BOM)
+            if number > skipped:
+                yield number, line.rstrip(b" ")
+
+    def _too_short(self, number: int, numbers: int, due: int) -> InputError:
+        return InputError(
+            f"{self.path}:{number}: {numbers} numbers where {due} are due; "
+            "the file is cut short or not of one width: fetch it again"
+        )
+
+    def _unquoted(self, raw: bytes, number: int) -> bytes:
+        r"""The word of a literal such as b'stra\xc3\x9fe'; a word without quotes is itself."""
+        if not raw.startswith((b"b'", b'b"')):
+            return raw
+        if _LITERAL.fullmatch(raw) and b"\\" not in raw:
+            return raw[2:-1]
+        try:
+            word = ast.literal_eval(self._word(raw, f":{number}"))
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            word = None
+        if not isinstance(word, bytes):
+            raise InputError(
+                f"{self.path}:{number}: {raw.decode()[:60]} is no bytes literal, as the file's "
+                "other words are; mend or leave out the line"
+            )
+        return word
+
+    def _numbers(self, fields: list[bytes], number: int) -> Float[Tensor, "D"]:
+        entry = f"{self.path}:{number}: word {self._word(fields[0], f':{number}')[:60]!r}"
+        try:
+            # NumPy reads numbers as Python does, which takes 1_0 for 10 and passes over a tab.
+            if len((tail := b" ".join(fields[1:])).translate(None, _NOT_IN_NUMBERS)) < len(tail):
+                raise ValueError
+            with np.errstate(over="ignore"):
+                row = np.array(fields[1:], dtype=np.float32)
+        except ValueError:
+            raise InputError(
+                f"{entry} has something that is no number; mend or leave out the line"
+            ) from None
+        if not np.isfinite(row).all():
+            raise InputError(f"{entry} has a NaN or an infinity; mend or leave out the line")
+        return torch.from_numpy(row)

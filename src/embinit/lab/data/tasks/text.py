@@ -1,0 +1,153 @@
+"""Unlabelled text in English and German to pre-train on, with translations to retrieve.
+
+``en-de-text`` is composed of other tasks' text: both sides of Multi30k and IWSLT2017, the phrases
+of SST-2, the premises and hypotheses of MNLI. ``wikipedia-en-de`` has paragraphs of both
+Wikipedias, through ``datasets`` or from ``wikipedia/train.{en,de}.gz``, a paragraph a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+
+from embinit.files.writing import digest, find
+from embinit.lab.data.tasks.base import TASKS, Example, Side, Splits, Task, TaskKind
+from embinit.lab.data.tasks.rows import Hub, hub_rows, sample, text_lines
+from embinit.specs import Cut
+
+LANGUAGES: Mapping[Side, str] = {"encoder": "en", "decoder": "de"}
+
+
+@dataclass(frozen=True)
+class CombinedText:
+    """The training text of several tasks as one.
+
+    The text of a labelled task is English alone; that of a translation is in both languages.
+
+    Attributes:
+        name: The name in specs.
+        parts: The tasks whose training text is used.
+        pairs: The task whose validation and test splits are used.
+        kind: The kind of task.
+        classes: The number of labels, which is 0.
+        reports_test: Whether test accuracy is reported.
+        languages: The language of each side.
+    """
+
+    name: str
+    parts: tuple[str, ...]
+    pairs: str
+    kind: TaskKind = "text"
+    classes: int = 0
+    reports_test: bool = False
+    languages: Mapping[Side, str] = field(default_factory=lambda: LANGUAGES)
+
+    def _tasks(self) -> list[Task]:
+        return [TASKS[name] for name in dict.fromkeys((*self.parts, self.pairs))]
+
+    def fingerprint(self, data_dir: Path | None) -> str:
+        """The fingerprints of all tasks."""
+        return "/".join(task.fingerprint(data_dir) for task in self._tasks())
+
+    def load(self, data_dir: Path | None, cut: Cut) -> Splits:
+        """Loads a sample of all training text, and validation and test of ``pairs``.
+
+        Raises:
+            InputError: The text of a task is missing or broken.
+        """
+        whole = Cut()
+        train = chain.from_iterable(
+            _unlabelled(TASKS[name].load(data_dir, whole).train) for name in self.parts
+        )
+        pairs = TASKS[self.pairs].load(data_dir, Cut(1, cut.validation, cut.test))
+        return Splits(sample(list(train), cut.train), pairs.validation, pairs.test)
+
+
+def _unlabelled(examples: Sequence[Example]) -> Iterator[Example]:
+    for example in examples:
+        yield Example(example.text, target=example.target or "")
+        if example.pair:
+            yield Example(example.pair, target="")
+
+
+@dataclass(frozen=True)
+class Paragraphs:
+    """Paragraphs in two languages, which are no translations of each other; only for training.
+
+    Attributes:
+        name: The name in specs, and of the folder of the files.
+        title: The name in messages.
+        hubs: The data set on the Hub of each side.
+        most: Most paragraphs of a language.
+        kind: The kind of task.
+        classes: The number of labels, which is 0.
+        reports_test: Whether test accuracy is reported.
+        languages: The language of each side.
+    """
+
+    name: str
+    title: str
+    hubs: Mapping[Side, Hub]
+    most: int
+    kind: TaskKind = "text"
+    classes: int = 0
+    reports_test: bool = False
+    languages: Mapping[Side, str] = field(default_factory=lambda: LANGUAGES)
+
+    def fingerprint(self, data_dir: Path | None) -> str:
+        """The digests of the files, or the data sets' names on the Hub."""
+        if data_dir is None:
+            return "/".join(str(hub) for hub in self.hubs.values())
+        return "/".join(digest(self._file(data_dir, side)) for side in self.hubs)
+
+    def load(self, data_dir: Path | None, cut: Cut) -> Splits:
+        """Loads a sample of the first ``most`` paragraphs of each language.
+
+        Raises:
+            InputError: A file is missing or broken.
+        """
+        examples = [
+            example
+            for side in self.hubs
+            for paragraph in islice(self._paragraphs(data_dir, side), self.most)
+            for example in [_in(side, paragraph)]
+        ]
+        return Splits(sample(examples, cut.train), (), ())
+
+    def _file(self, data_dir: Path, side: Side) -> Path:
+        names = [f"{self.name}/train.{self.languages[side]}{end}" for end in (".gz", "")]
+        return find(data_dir, *names, what=f"{self.title} ({self.languages[side]})")
+
+    def _paragraphs(self, data_dir: Path | None, side: Side) -> Iterator[str]:
+        if data_dir is None:
+            texts = (str(row["text"]) for row in hub_rows(self.hubs[side], "train"))
+        else:
+            texts = (line for _, line in text_lines(self._file(data_dir, side)))
+        return (line for text in texts for line in text.splitlines() if line.strip())
+
+
+def _in(side: Side, text: str) -> Example:
+    return Example(text, target="") if side == "encoder" else Example("", target=text)
+
+
+TASKS.register(
+    "wikipedia",
+    Paragraphs(
+        "wikipedia",
+        "Wikipedia",
+        {
+            "encoder": Hub("wikimedia/wikipedia", "20231101.en"),
+            "decoder": Hub("wikimedia/wikipedia", "20231101.de"),
+        },
+        most=2_000_000,
+    ),
+)
+for _task in (
+    CombinedText(
+        "en-de-text", ("multi30k-en-de", "iwslt2017-en-de", "sst2", "mnli"), "multi30k-en-de"
+    ),
+    CombinedText("wikipedia-en-de", ("wikipedia",), pairs="iwslt2017-en-de"),
+):
+    TASKS.register(_task.name, _task)

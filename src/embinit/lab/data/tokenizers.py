@@ -1,0 +1,159 @@
+"""Tokenizers by name: white space for made text, spaCy for words, a model's own for sub-words.
+
+The paper (section 4) tokenises text with spaCy for word vectors, and with the model's tokenizer
+for sub-word tables. spaCy's rules need no trained pipeline, so a blank language is enough.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from embinit.files.writing import hub_reachable
+from embinit.files.reading import reading, regular
+from embinit.errors import InputError
+
+
+class Tokenizer(Protocol):
+    """Cuts text into the words that a source knows."""
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
+        """The words of each text."""
+
+
+class Whitespace:
+    """Splits text at white space."""
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
+        """The words of each text."""
+        return [text.split() for text in texts]
+
+
+class SpaCy:
+    """spaCy's rules for a language, lower-cased unless ``cased``."""
+
+    def __init__(self, language: str, cased: bool) -> None:
+        with warnings.catch_warnings():
+            # spaCy's command line, imported with it, trips over newer releases of click.
+            warnings.simplefilter("ignore")
+            import spacy
+
+            self._cut: Any = spacy.blank(language).tokenizer
+        self._cased = cased
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
+        """The words of each text, without those that are only spaces."""
+        return [
+            [token.text if self._cased else token.lower_ for token in cut if not token.is_space]
+            for cut in self._cut.pipe(texts)
+        ]
+
+
+class HuggingFace:
+    """A model's own sub-words, without its special tokens.
+
+    Raises:
+        InputError: The model's tokenizer can't be loaded.
+    """
+
+    def __init__(self, location: str) -> None:
+        self._location = location
+        mend = "name a directory that holds one, or install embinit[text]"
+        with reading(f"the tokenizer {location!r}", mend):
+            from transformers import AutoTokenizer
+
+            local = Path(location).is_dir() or not hub_reachable()
+            if Path(location).is_dir():
+                for path in Path(location).iterdir():
+                    if path.exists() and not path.is_dir():
+                        regular(path)  # a pipe would be waited for
+            # Without the last word a model that brings code asks on the terminal whether to run it.
+            self.model: Any = AutoTokenizer.from_pretrained(
+                location, local_files_only=local, trust_remote_code=False
+            )
+
+    def ids(self) -> dict[str, int]:
+        """The id of each word of the model's vocabulary.
+
+        Raises:
+            InputError: The vocabulary is missing, so that only the special words are there.
+        """
+        mend = "put the model's vocabulary (vocab.txt, tokenizer.json, spiece.model) there"
+        with reading(f"the tokenizer {self._location!r}", mend):
+            ids = {str(word): int(id_) for word, id_ in self.model.get_vocab().items()}
+            special = set(self.model.all_special_tokens)
+        if not ids.keys() - special:
+            raise InputError(f"the tokenizer {self._location!r} knows no words; {mend}")
+        return ids
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
+        """The sub-words of each text."""
+        with reading(f"the tokenizer {self._location!r}", "fetch the model again"):
+            return [self.model.tokenize(text) for text in texts]
+
+
+class InPieces:
+    """Another tokenizer's words, one in eight of which is cut into pieces.
+
+    Which words are cut is decided by their checksum, so that it is the same in every text. Each
+    piece but a word's last ends in ``@@``.
+    """
+
+    SHARE, CUT, SHORTEST = 8, 3, 4
+
+    def __init__(self, whole: Tokenizer, letters: int) -> None:
+        self._whole, self._letters = whole, letters
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
+        """The words of each text, and the pieces of those that are cut."""
+        return [
+            [piece for word in words for piece in self._cut(word)]
+            for words in self._whole.tokenize(texts)
+        ]
+
+    def _cut(self, word: str) -> list[str]:
+        if len(word) < self.SHORTEST or zlib.crc32(word.encode()) % self.SHARE != self.CUT:
+            return [word]
+        return pieces_of(word, self._letters)
+
+
+def pieces_of(word: str, letters: int) -> list[str]:
+    """A word's pieces of so many letters, the last of which may be shorter."""
+    cut = [word[low : low + letters] for low in range(0, len(word), letters)]
+    return [*(f"{piece}@@" for piece in cut[:-1]), cut[-1]]
+
+
+def piece_letters(name: str) -> int | None:
+    """The letters of a piece of the tokenizer ``name``; None where it cuts no words."""
+    _, _, letters = name.partition("/")
+    return int(letters) if letters.isdecimal() and int(letters) > 0 else None
+
+
+@functools.lru_cache(maxsize=8)
+def tokenizer(name: str, language: str) -> Tokenizer:
+    """The tokenizer of a name, opened once a process.
+
+    Args:
+        name: ``whitespace``, ``spacy``, ``spacy-cased`` or ``hf:<directory or Hub id>``. After one
+            of the first three ``/2`` cuts one word in eight into pieces of two letters.
+        language: The language of the text, for spaCy.
+
+    Raises:
+        InputError: The name is unknown, or the model's tokenizer can't be loaded.
+    """
+    letters = piece_letters(name)
+    if letters is not None and not name.startswith("hf:"):
+        return InPieces(tokenizer(name.partition("/")[0], language), letters)
+    if name == "whitespace":
+        return Whitespace()
+    if name in ("spacy", "spacy-cased"):
+        return SpaCy(language, cased=name == "spacy-cased")
+    if name.startswith("hf:"):
+        return HuggingFace(name.removeprefix("hf:"))
+    raise InputError(
+        f"unknown tokenizer {name!r}: known are whitespace, spacy, spacy-cased and hf:<directory>"
+    )

@@ -1,0 +1,167 @@
+"""Intrinsic evaluation of a table as the encoder reads it: word analogies; nothing is trained.
+
+Table 4 of the paper asks word analogies of GloVe after scaling and adding positions. A run of this
+kind has no model and no training in its spec. Its arms are inits, its settings the multiplier and
+the positions. Its seed draws the position that each word stands at (the paper's footnote 6).
+
+- ``analogies``: 3CosAdd over the questions of Mikolov et al. (2013), among the source's words.
+- ``micro-neighbours``: the share of words whose nearest neighbour is a synonym. The made language
+  has no analogies, but it has classes of synonyms.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from embinit.files.writing import digest, find
+from embinit.lab.data.microcosm import synonym_groups
+from embinit.lab.data.preparation import source
+from embinit.lab.data.sources.text import WordVectors
+from embinit.errors import InputError
+from embinit.randomness import stream
+from embinit.registry import Named
+from embinit.runs.results import RunResult, provenance
+from embinit.specs import RunSpec
+from embinit.lab.tables import positions
+from embinit.lab.tables.diagnostics import (
+    analogy_accuracy,
+    encoder_input,
+    neighbour_purity,
+    pe_share,
+    random_positions,
+    read_questions,
+    table_statistics,
+)
+from embinit.lab.tables.inits import INITS, xavier_sigma
+
+MOST_WORDS = 50_000
+QUESTIONS = "analogies/questions-words.txt"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """An intrinsic evaluation of tables.
+
+    Attributes:
+        words: Gives the N words to look up, from the source's name and the data directory.
+        score: Gives a score from 0 to 1, from the table, its words and the data directory.
+        fingerprint: Gives a digest of the files that ``score`` reads, from the data directory.
+    """
+
+    words: Callable[[str, Path | None], tuple[str, ...]]
+    score: Callable[[Float[Tensor, "N D"], tuple[str, ...], Path | None], float]
+    fingerprint: Callable[[Path | None], str]
+
+
+def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
+    """Digests of the questions and the source's vectors, which the run reads besides its spec.
+
+    Raises:
+        InputError: A file is missing, the evaluation is unknown, or the run has no source.
+    """
+    questions = EVALUATIONS[run.data.task].fingerprint(data_dir)
+    return f"{questions}/{source(_source_of(run), data_dir).fingerprint()}"
+
+
+def check(run: RunSpec, data_dir: Path | None) -> None:
+    """Reads words and vectors, so that bad input is named before anything is run.
+
+    Raises:
+        InputError: Words or vectors are missing or broken.
+    """
+    _table(run.data.task, _source_of(run), data_dir)
+
+
+def evaluate(run: RunSpec, data_dir: Path | None) -> RunResult:
+    """Makes the run's table, turns it into the encoder's input, and scores that.
+
+    Returns:
+        The measures ``accuracy`` (%), ``sigma`` (the table's) and ``pe_share`` (0 to 1), with the
+        table's statistics.
+
+    Raises:
+        InputError: Words or vectors are missing or broken, or a name in the spec is unknown.
+    """
+    evaluation, name = EVALUATIONS[run.data.task], _source_of(run)
+    words, vectors = _table(run.data.task, name, data_dir)
+    special = torch.zeros(len(words), dtype=torch.bool)
+    generator = stream(run.seed, "embedding/encoder")
+    init = INITS[run.table.init]
+    table = init((len(words), vectors.shape[1]), special, generator, vectors)
+    if run.table.sigma is not None:
+        table = init.at_sigma(table, special, run.table.sigma)
+    dim = table.shape[1]
+    position_stream = stream(run.seed, "positions")
+    length = run.data.max_length
+    pe = positions.table(run.positions.kind, length, dim, position_stream, table)
+    if run.positions.pe_scale == positions.OF_PROBES:
+        pe = pe * (table_statistics(vectors, special).sigma / xavier_sigma(len(words), dim))
+    else:
+        pe = pe * positions.multiplier(run.positions.pe_scale, dim)
+    multiplier = positions.multiplier(run.positions.multiplier, dim)
+    pe_rows = random_positions(pe, len(words), position_stream)
+    read = encoder_input(table, multiplier, pe_rows)
+    return RunResult(
+        spec=run,
+        measures={
+            "accuracy": 100 * evaluation.score(read, words, data_dir),
+            "sigma": table_statistics(table, special).sigma,
+            "pe_share": pe_share(table * multiplier, pe, special),
+        },
+        tables={"encoder": table_statistics(table, special)},
+        provenance=provenance("cpu", 0.0),
+    )
+
+
+def _source_of(run: RunSpec) -> str:
+    if run.table.source is None:
+        raise InputError(
+            f"{run.data.task} evaluates pre-trained tables; {run.table.init} has no source"
+        )
+    return run.table.source
+
+
+@functools.lru_cache(maxsize=4)
+def _table(task: str, name: str, data_dir: Path | None) -> tuple[tuple[str, ...], Tensor]:
+    words = EVALUATIONS[task].words(name, data_dir)
+    return words, source(name, data_dir).lookup(words).values
+
+
+def _text_words(name: str, data_dir: Path | None) -> tuple[str, ...]:
+    """The most frequent words of a file of vectors, which come first."""
+    vectors = source(name, data_dir)
+    if not isinstance(vectors, WordVectors):
+        raise InputError(f"analogies need a file of word vectors, which source {name!r} is not")
+    return vectors.words(MOST_WORDS)
+
+
+def _questions(data_dir: Path | None) -> Path:
+    return find(data_dir, QUESTIONS, what="the word analogies")
+
+
+EVALUATIONS = Named(
+    "evaluation",
+    {
+        "analogies": Evaluation(
+            words=_text_words,
+            score=lambda table, words, data_dir: (
+                analogy_accuracy(table, words, read_questions(_questions(data_dir))).accuracy
+            ),
+            fingerprint=lambda data_dir: digest(_questions(data_dir)),
+        ),
+        "micro-neighbours": Evaluation(
+            words=lambda name, data_dir: tuple(synonym_groups()),
+            score=lambda table, words, data_dir: neighbour_purity(
+                table, torch.tensor([synonym_groups()[word] for word in words])
+            ),
+            fingerprint=lambda data_dir: "microcosm",
+        ),
+    },
+)

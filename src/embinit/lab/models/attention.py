@@ -1,0 +1,232 @@
+"""Stacked multi-head attention, and what it knows of positions: nothing, distances or angles.
+
+The run axis is folded into the batch, so that one call of torch's scaled dot-product attention
+serves all runs. Where ``batch`` counts packs of sentences, B, T and the rest are those of packs.
+Shapes: R runs, B sentences, T words, H heads, D width, E = D / H; BT = B * T rows
+and RB = R * B sentences of all runs.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from embinit.errors import InputError
+from embinit.lab.models.layers import StackedLinear
+from embinit.registry import Registry
+from embinit.specs import ModelSpec
+
+KeysAndValues = tuple[Float[Tensor, "RB H _ E"], Float[Tensor, "RB H _ E"]]
+"""A layer's keys and values of the words so far, whose number grows while decoding."""
+
+MOST_KEYS = 28
+"""The most words that stand together in one product on a CPU, if they are of several sentences.
+
+A product of short sentences costs mostly its call. Several sentences that stand in one pack, each
+kept from the others by the mask, need a call less each, and more multiplications than that saves
+beyond this length.
+"""
+
+REACH = 16
+"""The largest distance that relative positions tell apart; longer ones count as this."""
+
+
+def angles(start: int, length: int, width: int, device: torch.device) -> Float[Tensor, "T halfE"]:
+    """The angle of each position from ``start`` on, at the frequency of each pair of elements."""
+    rate = 10_000 ** (-torch.arange(0, width, 2, device=device) / width)
+    return torch.arange(start, start + length, device=device).unsqueeze(1) * rate
+
+
+def rotated(x: Float[Tensor, "... T E"], start: int = 0) -> Float[Tensor, "... T E"]:
+    """Rotary positions (Su et al. 2021): pairs of ``x`` are turned by angles of their position.
+
+    Element i is paired with i + E/2, as in most implementations.
+
+    Args:
+        x: Queries or keys.
+        start: The position of the first word.
+
+    Raises:
+        InputError: E is odd.
+    """
+    length, width = x.shape[-2:]
+    if width % 2:
+        raise InputError(
+            f"rotary positions need an even width per head, not {width}; "
+            "use other heads, or plain attention"
+        )
+    angle = angles(start, length, width, x.device)
+    first, second = x.chunk(2, dim=-1)
+    sine, cosine = angle.sin(), angle.cos()
+    return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
+
+
+def pack_size(batch: int, longest: int) -> int:
+    """How many sentences of ``longest`` words stand in one pack: a divisor of ``batch``."""
+    most = min(batch, max(1, MOST_KEYS // longest))
+    return next(size for size in range(most, 0, -1) if batch % size == 0)
+
+
+def block_diagonal(
+    masks: Float[Tensor, "S B Q T"], size: int
+) -> Float[Tensor, "S packs sizeQ sizeT"]:
+    """The mask of packs of ``size`` sentences, from what each sentence's words may see."""
+    copies, batch, queries, keys = masks.shape
+    shape = (copies, batch // size, size, queries, size, keys)
+    blocked = torch.full(shape, -torch.inf, device=masks.device)
+    blocks = masks.view(copies, -1, size, queries, keys)
+    blocked.diagonal(dim1=2, dim2=4).copy_(blocks.movedim(2, -1))
+    return blocked.view(copies, -1, size * queries, size * keys)
+
+
+class Attention(nn.Module):
+    """Multi-head scaled dot-product attention, which knows nothing of positions."""
+
+    def __init__(self, spec: ModelSpec, runs: int, precision: str) -> None:
+        super().__init__()
+        self.runs, self.heads, self.dim = runs, spec.heads, spec.dim
+        self.projection = StackedLinear(
+            runs, spec.dim, 3 * spec.dim, precision, parts=3, bias=spec.bias
+        )
+        self.output = StackedLinear(runs, spec.dim, spec.dim, precision, bias=spec.bias)
+
+    def query(
+        self, x: Float[Tensor, "R BT D"], batch: int, start: int = 0
+    ) -> Float[Tensor, "RB H T E"]:
+        """Queries of ``x``, whose first words stand at position ``start``."""
+        return self.positioned(self._split(self.projection(x, slice(0, self.dim)), batch), start)
+
+    def keys_and_values(
+        self, x: Float[Tensor, "R BT D"], batch: int, start: int = 0
+    ) -> KeysAndValues:
+        """Keys and values of ``x``, whose first words stand at position ``start``."""
+        key, value = self.projection(x, slice(self.dim, None)).chunk(2, dim=-1)
+        return self.positioned(self._split(key, batch), start), self._split(value, batch)
+
+    def self_attention(
+        self,
+        x: Float[Tensor, "R BT D"],
+        batch: int,
+        mask: Float[Tensor, "RB 1 _ T"] | None = None,
+        causal: bool = False,
+    ) -> Float[Tensor, "R BT D"]:
+        """Each word attends to the words of its sentence that ``mask`` or order allow."""
+        query, key, value = (self._split(part, batch) for part in self.projection(x).chunk(3, -1))
+        bias = self.bias(batch, key.shape[2])
+        if bias is not None and causal:
+            later = torch.ones(bias.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
+            bias, causal = bias.masked_fill(later, -torch.inf), False
+        if bias is not None:
+            mask = bias if mask is None else bias + mask
+        return self.attend(self.positioned(query), self.positioned(key), value, mask, causal)
+
+    def step(
+        self, x: Float[Tensor, "R B D"], past: KeysAndValues | None, batch: int
+    ) -> tuple[Float[Tensor, "R B D"], KeysAndValues]:
+        """One new word of each sentence attends to itself and to the words before it.
+
+        Returns:
+            Attention's output, and ``past`` with the new word's keys and values.
+        """
+        start = 0 if past is None else past[0].shape[2]
+        query = self.query(x, batch, start)
+        key, value = self.keys_and_values(x, batch, start)
+        if past is not None:
+            key, value = torch.cat((past[0], key), dim=2), torch.cat((past[1], value), dim=2)
+        bias = self.bias(batch, start + 1, start)
+        return self.attend(query, key, value, bias), (key, value)
+
+    def attend(
+        self,
+        query: Float[Tensor, "RB H Q E"],
+        key: Float[Tensor, "RB H T E"],
+        value: Float[Tensor, "RB H T E"],
+        mask: Float[Tensor, "RB _ _ T"] | None = None,
+        causal: bool = False,
+    ) -> Float[Tensor, "R BQ D"]:
+        """Attention's output; ``mask`` is added to the scores."""
+        heads = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal)
+        merged: Tensor = self.output(heads.transpose(1, 2).reshape(self.runs, -1, self.dim))
+        return merged
+
+    def bias(self, batch: int, keys: int, start: int = 0) -> Float[Tensor, "RB H Q T"] | None:
+        """What is added to the scores of the words from ``start`` on; None for nothing."""
+        return None
+
+    def positioned(self, x: Float[Tensor, "RB H T E"], start: int = 0) -> Float[Tensor, "RB H T E"]:
+        """Queries or keys with their positions, the first of which is ``start``."""
+        return x
+
+    def _split(self, x: Float[Tensor, "R BT D"], batch: int) -> Float[Tensor, "RB H T E"]:
+        return x.reshape(self.runs * batch, -1, self.heads, self.dim // self.heads).transpose(1, 2)
+
+
+class RelativeAttention(Attention):
+    """A learned bias for each run, head and distance is added to the scores (Raffel et al. 2020).
+
+    Unlike T5's, distances are not bucketed, and each layer has its own.
+    """
+
+    def __init__(self, spec: ModelSpec, runs: int, precision: str) -> None:
+        super().__init__(spec, runs, precision)
+        self.distances = nn.Parameter(torch.zeros(runs, spec.heads, 2 * REACH + 1))
+
+    def bias(self, batch: int, keys: int, start: int = 0) -> Float[Tensor, "RB H Q T"]:
+        """The distances' biases between the words from ``start`` on and all words."""
+        position = torch.arange(keys, device=self.distances.device)
+        distance = (position - position[start:, None]).clamp(-REACH, REACH) + REACH
+        return self.distances[:, :, distance].repeat_interleave(batch, dim=0)
+
+
+class RotaryAttention(Attention):
+    """Queries and keys are turned by their positions (see ``rotated``)."""
+
+    def positioned(self, x: Float[Tensor, "RB H T E"], start: int = 0) -> Float[Tensor, "RB H T E"]:
+        """Queries or keys, turned."""
+        return rotated(x, start)
+
+
+class UntiedAttention(Attention):
+    """Words and positions have queries and keys of their own (TUPE; Ke et al. 2021).
+
+    A score is the words' plus the positions', over √2, so that it varies as much as one of words
+    alone. The positions are sinusoids. TUPE's are trained, and its layers share one set of scores.
+    """
+
+    def __init__(self, spec: ModelSpec, runs: int, precision: str) -> None:
+        super().__init__(spec, runs, precision)
+        self.places = StackedLinear(runs, spec.dim, 2 * spec.dim, "float32", parts=2, bias=False)
+
+    def bias(self, batch: int, keys: int, start: int = 0) -> Float[Tensor, "RB H Q T"]:
+        """The scores of the positions from ``start`` on with all positions.
+
+        Each run has products of its own: those of few rows have other bits in a batch than alone.
+        """
+        weights = self.places.weight
+        angle = angles(0, keys, self.dim, weights.device)
+        sinusoids = torch.cat((angle.sin(), angle.cos()), dim=-1)[:, : self.dim].to(weights)
+        scores = [self._of_positions(sinusoids, weight, start) for weight in weights]
+        return torch.stack(scores).repeat_interleave(batch, dim=0)
+
+    def _of_positions(
+        self, sinusoids: Float[Tensor, "T D"], weight: Float[Tensor, "D twoD"], start: int
+    ) -> Float[Tensor, "H Q T"]:
+        split = (sinusoids @ weight).view(len(sinusoids), 2, self.heads, -1)
+        query, key = split.permute(1, 2, 0, 3)
+        scores: Tensor = query[:, start:] @ key.mT / math.sqrt(2 * key.shape[-1])
+        return scores
+
+    def positioned(self, x: Float[Tensor, "RB H T E"], start: int = 0) -> Float[Tensor, "RB H T E"]:
+        """Queries or keys of words, over the fourth root of 2, so that scores are over √2."""
+        return x * math.sqrt(math.sqrt(0.5))
+
+
+ATTENTION: Registry[type[Attention]] = Registry("attention", "embinit.attention")
+ATTENTION.register("plain", Attention)
+ATTENTION.register("relative", RelativeAttention)
+ATTENTION.register("rotary", RotaryAttention)
+ATTENTION.register("untied", UntiedAttention)

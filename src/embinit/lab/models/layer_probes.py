@@ -1,0 +1,98 @@
+"""What each layer of a frozen encoder tells: linear probes, and translations found by cosine.
+
+A sentence is the mean of a layer's states over its words; layer 0 is what the first layer reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from embinit.lab.data.batching import in_order
+from embinit.lab.data.preparation import Split
+from embinit.errors import InputError
+from embinit.lab.models.transformer import StackedTransformer, mean_over_words
+
+RIDGE = 1.0
+"""The penalty of a probe on standardised features, small beside hundreds of examples."""
+
+
+@torch.inference_mode()
+def sentence_vectors(
+    model: StackedTransformer, split: Split, batch: int
+) -> Float[Tensor, "states R n D"]:
+    """Each state's vector of each sentence; ``batch`` sentences at once."""
+    model.eval()
+    layers, runs, dim = len(model.encoder_layers) + 1, model.runs, model.shape.spec.dim
+    device = split.inputs.device
+    vectors = torch.empty(layers, runs, len(split), dim, device=device)
+    for chosen in in_order(split.lengths, batch):
+        ids = split.inputs[chosen, : int(split.lengths[chosen].max())][None]
+        for layer, state in enumerate(model.states(ids)):
+            vectors[layer, :, chosen] = mean_over_words(state, ids)
+    return vectors
+
+
+def probe_accuracy(
+    train: Float[Tensor, "... n D"],
+    labels: Int[Tensor, " n"],
+    test: Float[Tensor, "... m D"],
+    answers: Int[Tensor, " m"],
+    classes: int,
+) -> Float[Tensor, ...]:
+    """Accuracy in percent of a linear probe, which nothing random takes part in.
+
+    Ridge regression on one-hot labels, features standardised and an intercept, the largest output
+    being the answer (as scikit-learn's RidgeClassifier).
+
+    Args:
+        train: What it learns from.
+        labels: The classes of ``train``.
+        test: What it is asked.
+        answers: The classes of ``test``.
+        classes: How many there are.
+
+    Raises:
+        InputError: Fewer than two classes occur among ``labels``.
+    """
+    if len(labels.unique()) < 2:
+        raise InputError("a probe needs at least two classes among its training examples")
+    train, test = train.double(), test.double()
+    mean, sigma = train.mean(dim=-2, keepdim=True), train.std(dim=-2, keepdim=True)
+    # A feature that never varies tells nothing.
+    sigma = sigma.where(sigma > 0, 1.0)
+    train, test = (train - mean) / sigma, (test - mean) / sigma
+    wanted = F.one_hot(labels, classes).to(train)
+    offset = wanted.mean(dim=0)
+    gram = train.mT @ train + RIDGE * torch.eye(train.shape[-1], dtype=train.dtype).to(train)
+    weights = torch.linalg.solve(gram, train.mT @ (wanted - offset))
+    chosen = (test @ weights + offset).argmax(dim=-1)
+    accuracy: Tensor = 100 * (chosen == answers).double().mean(dim=-1)
+    return accuracy
+
+
+def retrieval_accuracy(vectors: Float[Tensor, "... pairs D"]) -> Float[Tensor, ...]:
+    """Percent of sentences whose translation is the nearest.
+
+    The first half of the sentences is in one language, the others are their translations; nearest
+    is the greatest cosine after each language's mean is taken off, both ways averaged.
+    """
+    first, second = (
+        F.normalize(language - language.mean(dim=-2, keepdim=True), dim=-1)
+        for language in vectors.double().chunk(2, dim=-2)
+    )
+    cosines = first @ second.mT
+    right = torch.arange(cosines.shape[-1], device=vectors.device)
+    there, back = (
+        (similar.argmax(dim=-1) == right).double().mean(dim=-1) for similar in (cosines, cosines.mT)
+    )
+    return 100 * (there + back) / 2
+
+
+def last_and_drop(by_layer: Sequence[float]) -> tuple[float, float]:
+    """The last layer's value, and how far it lies below the best layer's."""
+    return by_layer[-1], max(by_layer) - by_layer[-1]

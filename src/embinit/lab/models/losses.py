@@ -1,0 +1,99 @@
+"""Cross-entropy of a stacked output layer, a few runs' logits at a time.
+
+Over a large vocabulary the logits of a cohort are its largest tensor by far, and their gradient is
+as large again. Here both exist for a few runs at once: the gradients by what comes in and by the
+layer's weights are taken while the logits are there, as the loss is a sum that nothing else reads.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.autograd import Function
+
+from embinit.lab.models.layers import StackedLinear, products
+
+NOTHING = -100
+"""A label that the loss leaves out."""
+
+MOST_BYTES = {"cpu": 2**22, "cuda": 2**30}
+"""Most bytes of logits held at once (one run's always fit): a core's cache, 1 GiB of a GPU."""
+
+
+class OutputLayer(NamedTuple):
+    """An output layer's weights and bias, wherever they lie."""
+
+    weight: Float[Tensor, "R D N"]
+    bias: Float[Tensor, "R 1 N"]
+    dtype: torch.dtype
+
+
+def cross_entropy(
+    hidden: Float[Tensor, "R M D"],
+    layer: StackedLinear | OutputLayer,
+    labels: Int[Tensor, "S M"],
+    most_bytes: int | None = None,
+) -> tuple[Float[Tensor, " R"], Int[Tensor, " S"]]:
+    """Each run's summed loss, and over how many labels.
+
+    Args:
+        hidden: What the output layer reads, M rows of it.
+        layer: Makes N logits of each row.
+        labels: Which logit is to be the largest; S is 1 (the same for all runs) or R. A label
+            NOTHING is left out.
+        most_bytes: How much logits may take at once.
+    """
+    runs, count, _ = hidden.shape
+    of_one = 4 * count * layer.weight.shape[-1]
+    most_bytes = MOST_BYTES[hidden.device.type] if most_bytes is None else most_bytes
+    at_once = max(1, min(runs, most_bytes // of_one))
+    losses: Tensor = _StackedCrossEntropy.apply(  # type: ignore[no-untyped-call]
+        hidden, layer.weight, layer.bias, labels.expand(runs, count), layer.dtype, at_once
+    )
+    return losses, (labels != NOTHING).sum(dim=1)
+
+
+class _StackedCrossEntropy(Function):
+    """The loss of ``at_once`` runs after one another, gradients taken on the way."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        labels: Tensor,
+        dtype: torch.dtype,
+        at_once: int,
+    ) -> Tensor:
+        learns = any(ctx.needs_input_grad[:3])
+        gradients = [torch.empty_like(one) for one in (hidden, weight, bias)] if learns else []
+        losses = torch.empty(len(hidden), dtype=hidden.dtype, device=hidden.device)
+        for low in range(0, len(hidden), at_once):
+            part = slice(low, low + at_once)
+            # Where precision is float64 (in tests) it stays so; bfloat16 is for products alone.
+            narrow = dtype if dtype != torch.float32 else hidden.dtype
+            x, w = hidden[part].to(narrow), weight[part].to(narrow)
+            logits = products(x, w).to(hidden.dtype).add_(bias[part])
+            real = (labels[part] != NOTHING).unsqueeze(-1)
+            index = labels[part].unsqueeze(-1).masked_fill(~real, 0)
+            weights = real.to(logits.dtype)
+            logs = logits.log_softmax(dim=-1)
+            losses[part] = -logs.gather(-1, index).masked_fill_(~real, 0.0).sum(dim=(1, 2))
+            if learns:
+                by_logit = logs.exp_().mul_(weights).scatter_add_(-1, index, -weights)
+                gradients[2][part] = by_logit.sum(dim=1, keepdim=True)
+                by_logit = by_logit.to(narrow)
+                gradients[0][part] = products(by_logit, w.transpose(1, 2))
+                gradients[1][part] = products(x.transpose(1, 2), by_logit)
+        ctx.save_for_backward(*gradients)
+        return losses
+
+    @staticmethod
+    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
+        scale = outer[0].view(-1, 1, 1)
+        # The saved gradients are read once: scaled where they lie.
+        return *(gradient.mul_(scale) for gradient in ctx.saved_tensors), None, None, None

@@ -1,0 +1,89 @@
+"""How much memory a cohort takes in training, and how many of its runs fit at once.
+
+An estimate from shapes alone, so that a cohort is cut before it fails; what it leaves out (the
+libraries' own, fragments) is what ``SPARE`` is for. ``benchmarks/steps.py growth`` sets it beside
+what was used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from embinit.lab.models.losses import MOST_BYTES
+from embinit.lab.models.transformer import ModelShape
+
+COPIES = 5
+"""Of each parameter: itself, its gradient, Adam's two moments, the best epoch's."""
+
+SPARE = 0.8
+"""The share of the free memory that a cohort may be estimated to take."""
+
+
+@dataclass(frozen=True)
+class WidestBatch:
+    """The largest batch that a model is trained on, in sentences and words.
+
+    Attributes:
+        sentences: How many.
+        source: Words of a sentence.
+        target: Words of its translation; 0 where the model does not translate.
+        answers: Predicted words or classes of a sentence, where the model does not translate.
+    """
+
+    sentences: int
+    source: int
+    target: int = 0
+    answers: int = 1
+
+
+def estimated_bytes(shape: ModelShape, runs: int, batch: WidestBatch, device: str = "cpu") -> int:
+    """What training ``runs`` stacked runs takes.
+
+    For each word a layer keeps what its backward pass reads: so many widths D of the model and F
+    of the feed-forward, counted off ``transformer``'s layers, all of it float32.
+    """
+    dim, inner = shape.spec.dim, 2 * shape.spec.feed_forward
+    encoder = 3 * dim + shape.spec.layers * (14 * dim + inner)
+    decoder = 4 * dim + shape.spec.layers * (22 * dim + inner) if shape.translates else 0
+    kept = batch.sentences * (batch.source * encoder + batch.target * decoder)
+    outputs = batch.sentences * (batch.target if shape.translates else batch.answers)
+    logits = 4 * outputs * shape.logits
+    most_logits = max(MOST_BYTES[torch.device(device).type], logits)
+    return 4 * runs * (COPIES * shape.parameters + kept) + 2 * min(runs * logits, most_logits)
+
+
+def free_bytes(device: str, sharers: int = 1) -> int | None:
+    """What is free on a GPU, or of the machine's memory for one of ``sharers`` processes.
+
+    None where the system doesn't tell.
+    """
+    if torch.device(device).type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        return int(free)
+    try:
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+    except OSError:
+        return None  # macOS
+    # What files are cached in would be given up, so it counts as free here.
+    [available] = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
+    return int(available) * 1024 // sharers
+
+
+def runs_that_fit(
+    shape: ModelShape, runs: int, batch: WidestBatch, device: str, sharers: int = 1
+) -> int:
+    """How many of ``runs`` runs may train at once, at least one."""
+    free = free_bytes(device, sharers)
+    if free is None:
+        return runs
+    sizes = (estimated_bytes(shape, number, batch, device) for number in range(1, runs + 1))
+    return max(1, sum(size <= SPARE * free for size in sizes))
+
+
+def ran_out(error: BaseException) -> bool:
+    """Whether an error says that memory was not enough, on a GPU or on a CPU."""
+    known = isinstance(error, torch.OutOfMemoryError | MemoryError)
+    return known or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))

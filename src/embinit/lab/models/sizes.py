@@ -1,0 +1,102 @@
+"""How many parameters an encoder has, from its spec alone.
+
+Claims compare models of one budget, so parameters are counted where claims are collected. What
+embinit ships is counted by arithmetic, which loads no torch. A model with another package's
+attention or norm is built without values, and its parameters are counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from embinit.errors import InputError
+from embinit.lab.models.widths import Parameters, learned_positions, output_width
+from embinit.specs import ModelSpec, RunSpec
+
+_OF_A_NORM = {"layer": 2, "rms": 1}
+_FINAL_NORMS = {"post": 0, "pre": 1}
+_ATTENTION = ("plain", "rotary")
+
+
+def count_parameters(model: ModelSpec, words: int, length: int) -> Parameters:
+    """The counts for a vocabulary of ``words`` words.
+
+    ``length`` is how many learned positions there are; 0 where positions are fixed.
+    """
+    known = (
+        model.attention in _ATTENTION
+        and model.norm in _OF_A_NORM
+        and model.norm_position in _FINAL_NORMS
+    )
+    if not known or model.dim % model.heads:
+        from embinit.lab.models.masked_language_model import built_parameters
+
+        return built_parameters(model, words, length)
+    encoder = _encoder(model, words, length)
+    return Parameters(encoder + _masked_head(model, words), encoder)
+
+
+def _encoder(model: ModelSpec, words: int, length: int) -> int:
+    """Parameters of the table, the positions and all layers."""
+    norm, width, bias = _OF_A_NORM[model.norm], model.table_width, model.bias
+    embedding = (words + length) * width + model.norm_after_sum * norm * width
+    if width != model.dim:
+        embedding += _linear(width, model.dim)
+    attention = _linear(model.dim, 3 * model.dim, bias) + _linear(model.dim, model.dim, bias)
+    feed_forward = _linear(model.dim, (1 + model.gated) * model.feed_forward, bias)
+    feed_forward += _linear(model.feed_forward, model.dim, bias)
+    layer = attention + feed_forward + 2 * norm * model.dim
+    final = _FINAL_NORMS[model.norm_position] * norm * model.dim
+    return embedding + model.layers * layer + final
+
+
+def _masked_head(model: ModelSpec, words: int) -> int:
+    """Parameters of what guesses hidden words: a layer, its norm, a bias, and an own table."""
+    separate = output_width(model)
+    width = model.table_width if separate is None else separate
+    head = _linear(model.dim, width) + _OF_A_NORM[model.norm] * width + words
+    return head if separate is None else head + words * width
+
+
+def _linear(inputs: int, outputs: int, bias: bool = True) -> int:
+    return (inputs + bias) * outputs
+
+
+def words_of(run: RunSpec) -> int:
+    """How many rows the run's tables have, special words included, known before any text."""
+    if run.data.most_words is None:
+        raise InputError(f"the spec of {run.data.task} must fix its vocabulary by most_words")
+    return run.data.most_words
+
+
+def parameters_of(run: RunSpec) -> Parameters:
+    """How many parameters the run's model has at pre-training and at fine-tuning."""
+    assert run.model is not None
+    return count_parameters(run.model, words_of(run), learned_positions(run, run.data))
+
+
+def reinvested(model: ModelSpec, words: int, length: int, input_width: int) -> ModelSpec:
+    """A decoupled model with a narrower input table and what that frees in layers.
+
+    As many whole layers as fit, and what is left over in all layers' feed-forward widths: at
+    fine-tuning it has as many parameters as ``model`` to within one step of that width, which is
+    2 D + 1 in each layer. InputError where not even one layer is freed.
+    """
+    narrow = replace(model, input_width=input_width, coupled=False)
+    budget = count_parameters(model, words, length).finetuning
+
+    def cost(layers: int, feed_forward: int) -> int:
+        sized = replace(narrow, layers=layers, feed_forward=feed_forward)
+        return count_parameters(sized, words, length).finetuning
+
+    of_layer = cost(model.layers + 1, model.feed_forward) - cost(model.layers, model.feed_forward)
+    freed = budget - cost(model.layers, model.feed_forward)
+    layers = model.layers + freed // of_layer
+    if layers <= model.layers:
+        raise InputError(
+            f"an input table {input_width} wide frees {freed:,} parameters, and a layer has "
+            f"{of_layer:,}: choose a narrower table, or smaller layers"
+        )
+    step = layers * (2 * model.dim + 1)
+    wider = round((budget - cost(layers, model.feed_forward)) / step)
+    return replace(narrow, layers=layers, feed_forward=model.feed_forward + wider)

@@ -1,0 +1,151 @@
+"""What a cohort's runs start from: tables, positions, weights, and the stacked model they make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from embinit.lab.data.preparation import PreparedData
+from embinit.lab.data.tasks.base import Side
+from embinit.errors import InputError
+from embinit.lab.models.embedding import Embedding
+from embinit.lab.models.transformer import ModelShape, StackedTransformer
+from embinit.lab.models.widths import learned_positions
+from embinit.randomness import stream
+from embinit.specs import RunSpec
+from embinit.lab.tables import positions
+from embinit.lab.tables.diagnostics import pe_share, table_statistics
+from embinit.lab.tables.inits import ordinary_rows
+from embinit.lab.tables.start import Table, start_tables
+
+
+class Start:
+    """The starting state of a cohort's runs over their data, which they share.
+
+    ``tables`` are each run's by side, ``positions`` each side's encodings (R, L, E) of all runs,
+    ``seeds`` the seeds that the runs have, and ``seed_of_run`` (R,) which of them is whose.
+    """
+
+    def __init__(self, specs: Sequence[RunSpec], data: PreparedData, data_dir: Path | None) -> None:
+        self.specs, self.data = tuple(specs), data
+        self.tables = [start_tables(spec, data, data_dir) for spec in self.specs]
+        self.positions = {side: self._position_tables(side) for side in data.vocabularies}
+        self.seeds = sorted({spec.seed for spec in self.specs})
+        self.seed_of_run = torch.tensor([self.seeds.index(spec.seed) for spec in self.specs])
+
+    @property
+    def shape(self) -> ModelShape:
+        """Of one run's model."""
+        return model_shape(self.specs[0], self.data)
+
+    def model(self, made_as: type[StackedTransformer] = StackedTransformer) -> StackedTransformer:
+        """The stacked model with every run's tables, positions and weights in place.
+
+        Args:
+            made_as: The model's class.
+        """
+        shape = self.shape
+        decoder = self._embedding("decoder") if shape.translates else None
+        model = made_as(shape, self._embedding("encoder"), decoder)
+        for run, spec in enumerate(self.specs):
+            model.initialise(run, stream(spec.seed, "weights"))
+        return model
+
+    def _position_tables(self, side: Side) -> Float[Tensor, "R L E"]:
+        """Each run's positional encodings; L covers the longest sentence of any split."""
+        splits = (self.data.train, self.data.validation, self.data.test)
+        longest = max(
+            int((split.lengths if side == "encoder" else split.target_lengths).max())
+            for split in splits
+        )
+        length = learned_positions(self.specs[0], self.data.spec) or longest + 1
+        return torch.stack(
+            [
+                position_table(spec, length, tables[side])
+                for spec, tables in zip(self.specs, self.tables, strict=True)
+            ]
+        )
+
+    def _embedding(self, side: Side) -> Embedding:
+        return self.shape.embedding(
+            tables=torch.stack([tables[side].values for tables in self.tables]),
+            multipliers=torch.tensor([multiplier(spec) for spec in self.specs]),
+            positions=self.positions[side],
+            trained=torch.tensor([spec.table.trained for spec in self.specs]),
+        )
+
+
+def carry(model: StackedTransformer, carried: Mapping[str, Tensor]) -> None:
+    """Let ``model`` go on from a pre-trained model's parameters and buffers.
+
+    Args:
+        model: Keeps its own output layer.
+        carried: All the rest by name, as ``state_dict`` has it.
+
+    Raises:
+        RuntimeError: The names are not exactly those of the model without its output layer.
+    """
+    own = {f"output.{name}" for name in model.output.state_dict()}
+    wanted = model.state_dict().keys() - own
+    if carried.keys() != wanted:
+        raise RuntimeError(
+            "a carried model must have every tensor but the output layer's: "
+            f"missing {sorted(wanted - carried.keys())}, "
+            f"unexpected {sorted(carried.keys() - wanted)}"
+        )
+    model.load_state_dict(dict(carried), strict=False)
+
+
+def without_output(model: StackedTransformer) -> dict[str, Tensor]:
+    """What ``carry`` takes over to another task, whose output layer is its own."""
+    own = {f"output.{name}" for name in model.output.state_dict()}
+    return {name: value for name, value in model.state_dict().items() if name not in own}
+
+
+def model_shape(spec: RunSpec, data: PreparedData) -> ModelShape:
+    """The shape of the run's model over its data's vocabularies."""
+    assert spec.model is not None
+    sizes = {side: len(vocabulary.words) for side, vocabulary in data.vocabularies.items()}
+    decoder_vocabulary = sizes.get("decoder", 0)
+    return ModelShape(
+        spec.model,
+        encoder_vocabulary=sizes["encoder"],
+        decoder_vocabulary=decoder_vocabulary,
+        outputs=decoder_vocabulary or data.task.classes,
+        precision=spec.precision,
+        learned_positions=learned_positions(spec, data.spec),
+        learned_multiplier=spec.positions.learned_multiplier,
+    )
+
+
+def position_table(spec: RunSpec, length: int, table: Table) -> Float[Tensor, "L E"]:
+    """A run's positional encodings for one side, whose table is ``table``."""
+    assert spec.model is not None
+    width, pe_scale = spec.model.table_width, spec.positions.pe_scale
+    if pe_scale == positions.OF_PROBES:
+        raise InputError(f"PE × {pe_scale} is for probes; a model takes a number, such as 8")
+    generator = stream(spec.seed, "positions")
+    rows = ordinary_rows(table.values, table.special)
+    made = positions.table(spec.positions.kind, length, width, generator, rows)
+    return made * positions.multiplier(pe_scale, width)
+
+
+def multiplier(spec: RunSpec) -> float:
+    """What the run's tables are multiplied by before the positions are added."""
+    assert spec.model is not None
+    return positions.multiplier(spec.positions.multiplier, spec.model.table_width)
+
+
+def table_measures(
+    spec: RunSpec, table: Table, position_rows: Float[Tensor, "L E"]
+) -> dict[str, float]:
+    """The starting table's width, and the PE's share of the variance of the encoder's input."""
+    values = table.values * multiplier(spec)
+    return {
+        "sigma": table_statistics(table.values, table.special).sigma,
+        "pe_share": pe_share(values, position_rows, table.special),
+    }

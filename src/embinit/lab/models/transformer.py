@@ -1,0 +1,365 @@
+"""The vanilla transformer (Vaswani et al. 2017) with a leading run axis on every parameter.
+
+One set of stacked parameters holds R models of the same shape, so that the arms and seeds of an
+experiment train at once (see ``layers``).
+
+Conventions, after the paper's A.1 and A.2 and Vaswani et al. section 5.4, unless the spec says
+otherwise: the table is multiplied by the run's multiplier, then the positions are added; no
+LayerNorm after the sum; LayerNorm after each residual (post-norm); ReLU; dropout on the embedding
+sum and on each sub-layer's output; the output projection is not tied. The classifier averages the
+encoder's output over the words.
+
+Shapes: R runs, S batches of ids (1 where all runs read the same, else R), B sentences, T words,
+D width, H heads, E width of a head; BT = B * T rows, RB = R * B sentences of all runs.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from embinit.lab.data.vocabulary import PAD
+from embinit.errors import InputError
+from embinit.lab.models.attention import (
+    ATTENTION,
+    Attention,
+    KeysAndValues,
+    block_diagonal,
+    pack_size,
+)
+from embinit.lab.models.embedding import Embedding
+from embinit.lab.models.layers import (
+    Dropout,
+    FeedForward,
+    StackedLinear,
+    count,
+    draw_xavier,
+    final_norm,
+    no_dropout,
+    residual,
+)
+from embinit.specs import ModelSpec
+
+
+@dataclass(frozen=True)
+class ModelShape:
+    """Everything that fixes the tensors of a stacked model, and so its number of parameters.
+
+    Attributes:
+        spec: The model's widths and options.
+        encoder_vocabulary: How many words the encoder's table has.
+        decoder_vocabulary: How many words the decoder's has; 0 without a decoder.
+        outputs: The decoder's vocabulary size for translation, the number of classes for
+            classification, 0 for an encoder alone.
+        precision: In which precision matrix products are.
+        learned_positions: How many positions each side has, if they are trained; else 0.
+        learned_multiplier: Whether a number is trained that multiplies each table.
+    """
+
+    spec: ModelSpec
+    encoder_vocabulary: int
+    decoder_vocabulary: int = 0
+    outputs: int = 0
+    precision: str = "float32"
+    learned_positions: int = 0
+    learned_multiplier: bool = False
+
+    @property
+    def translates(self) -> bool:
+        """Encoder-decoder (True) or encoder-classifier."""
+        return self.decoder_vocabulary > 0
+
+    @property
+    def logits(self) -> int:
+        """How many logits there are for each predicted word or class."""
+        return self.outputs
+
+    @property
+    def parameters(self) -> int:
+        """How many parameters one model of this shape has (Table 5), its tables included."""
+        return count(StackedTransformer.empty(self))
+
+    def embedding(self, **tensors: Any) -> Embedding:
+        """One side's embedding layer; ``tensors`` are as ``Embedding`` takes them."""
+        return Embedding(
+            spec=self.spec,
+            learned_positions=self.learned_positions > 0,
+            learned_multiplier=self.learned_multiplier,
+            precision=self.precision,
+            **tensors,
+        )
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The encoded source: keys and values for each decoder layer, and the mask of its words.
+
+    ``batch`` is how many sentences it has, or packs of sentences. ``earlier`` is the mask of the
+    target's earlier words in such packs; None where order alone is the mask.
+    """
+
+    keys_and_values: tuple[KeysAndValues, ...]
+    mask: Float[Tensor, "RB 1 _ T"]
+    batch: int
+    earlier: Float[Tensor, "RB 1 U U"] | None = None
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention and feed-forward, each with its residual connection."""
+
+    def __init__(self, shape: ModelShape, runs: int) -> None:
+        super().__init__()
+        spec, precision = shape.spec, shape.precision
+        self.attention = ATTENTION[spec.attention](spec, runs, precision)
+        self.attention_residual = residual(spec, runs)
+        self.feed_forward = FeedForward(spec, runs, precision)
+        self.feed_forward_residual = residual(spec, runs)
+
+    def forward(
+        self,
+        x: Float[Tensor, "R BT D"],
+        batch: int,
+        mask: Float[Tensor, "_ 1 _ _"],
+        dropout: Dropout,
+    ) -> Float[Tensor, "R BT D"]:
+        """All words of ``batch`` sentences or packs, each seeing those that ``mask`` allows."""
+        read = self.attention_residual.read(x)
+        attended = self.attention.self_attention(read, batch, mask)
+        x = self.attention_residual.add(x, dropout(attended))
+        fed = self.feed_forward(self.feed_forward_residual.read(x))
+        return self.feed_forward_residual.add(x, dropout(fed))
+
+
+class DecoderLayer(nn.Module):
+    """Causal self-attention, attention to the encoder and feed-forward, each with a residual."""
+
+    def __init__(self, shape: ModelShape, runs: int) -> None:
+        super().__init__()
+        spec, precision = shape.spec, shape.precision
+        self.attention = ATTENTION[spec.attention](spec, runs, precision)
+        self.attention_residual = residual(spec, runs)
+        self.memory_attention = Attention(spec, runs, precision)
+        self.memory_residual = residual(spec, runs)
+        self.feed_forward = FeedForward(spec, runs, precision)
+        self.feed_forward_residual = residual(spec, runs)
+
+    def forward(
+        self, x: Float[Tensor, "R BT D"], memory: Memory, layer: int, dropout: Dropout
+    ) -> Float[Tensor, "R BT D"]:
+        """All words of the target at once, each seeing those before it."""
+        read = self.attention_residual.read(x)
+        earlier = memory.earlier
+        attended = self.attention.self_attention(
+            read, memory.batch, earlier, causal=earlier is None
+        )
+        return self._rest(x, attended, memory, layer, dropout)
+
+    def step(
+        self, x: Float[Tensor, "R B D"], past: KeysAndValues | None, memory: Memory, layer: int
+    ) -> tuple[Float[Tensor, "R B D"], KeysAndValues]:
+        """One new word of each sentence; also returns ``past`` with its keys and values."""
+        read = self.attention_residual.read(x)
+        attended, pair = self.attention.step(read, past, memory.batch)
+        return self._rest(x, attended, memory, layer, no_dropout), pair
+
+    def _rest(
+        self,
+        x: Float[Tensor, "R BT D"],
+        attended: Float[Tensor, "R BT D"],
+        memory: Memory,
+        layer: int,
+        dropout: Dropout,
+    ) -> Float[Tensor, "R BT D"]:
+        x = self.attention_residual.add(x, dropout(attended))
+        query = self.memory_attention.query(self.memory_residual.read(x), memory.batch)
+        key, value = memory.keys_and_values[layer]
+        attended = self.memory_attention.attend(query, key, value, memory.mask)
+        x = self.memory_residual.add(x, dropout(attended))
+        fed = self.feed_forward(self.feed_forward_residual.read(x))
+        return self.feed_forward_residual.add(x, dropout(fed))
+
+
+def mean_over_words(
+    x: Float[Tensor, "R BT D"], ids: Int[Tensor, "S B T"]
+) -> Float[Tensor, "R B D"]:
+    """The mean of ``x`` over the words of ``ids``, padding left out."""
+    _, batch, length = ids.shape
+    real = (ids != PAD).float().unsqueeze(-1)
+    total = (x.view(len(x), batch, length, -1) * real).sum(dim=2)
+    return total / real.sum(dim=2)
+
+
+class StackedTransformer(nn.Module):
+    """R encoder-decoders, encoder-classifiers or encoders of one shape."""
+
+    def __init__(
+        self, shape: ModelShape, encoder: Embedding, decoder: Embedding | None = None
+    ) -> None:
+        super().__init__()
+        spec = shape.spec
+        if spec.dim % spec.heads:
+            raise InputError(
+                f"the width D={spec.dim} is not a multiple of {spec.heads} heads; "
+                "choose a number of heads that divides it"
+            )
+        if shape.translates != (decoder is not None):
+            raise InputError("an encoder-decoder needs a decoder's embedding, a classifier none")
+        self.shape, self.runs = shape, encoder.table.shape[0]
+        self.encoder_embedding, self.decoder_embedding = encoder, decoder
+        layers = range(spec.layers)
+        self.encoder_layers = nn.ModuleList(EncoderLayer(shape, self.runs) for _ in layers)
+        self.decoder_layers = nn.ModuleList(
+            DecoderLayer(shape, self.runs) for _ in layers if shape.translates
+        )
+        self.encoder_norm = final_norm(spec, self.runs)
+        self.decoder_norm = final_norm(spec, self.runs) if shape.translates else nn.Identity()
+        self.output = StackedLinear(self.runs, spec.dim, shape.outputs, shape.precision)
+
+    @classmethod
+    def empty(cls, shape: ModelShape) -> StackedTransformer:
+        """One run's model whose tensors have shapes and no values, for counting."""
+        width, length = shape.spec.table_width, max(1, shape.learned_positions)
+
+        def embedding(vocabulary: int) -> Embedding:
+            return shape.embedding(
+                tables=torch.empty(1, vocabulary, width),
+                multipliers=torch.empty(1),
+                positions=torch.empty(1, length, width),
+                trained=torch.ones(1, dtype=torch.bool, device="cpu"),
+            )
+
+        with torch.device("meta"):
+            decoder = embedding(shape.decoder_vocabulary) if shape.translates else None
+            return cls(shape, embedding(shape.encoder_vocabulary), decoder)
+
+    def encode(
+        self, ids: Int[Tensor, "S B T"], dropout: Dropout = no_dropout
+    ) -> tuple[Float[Tensor, "R BT D"], Float[Tensor, "RB 1 1 T"]]:
+        """The encoder's output, and the mask of its words."""
+        [x] = deque(self.states(ids, dropout), maxlen=1)
+        return x, self._mask(ids)
+
+    def states(
+        self, ids: Int[Tensor, "S B T"], dropout: Dropout = no_dropout
+    ) -> Iterator[Float[Tensor, "R BT D"]]:
+        """The embeddings of ``ids``, then the encoder's states after each layer.
+
+        The last is the encoder's output, so it is after the final norm where there is one.
+        """
+        _, batch, length = ids.shape
+        size = self._pack_size(ids, length)
+        mask, packs = self._mask(ids, size, length), batch // size
+        x = self.encoder_embedding(ids, dropout)
+        yield x
+        *layers, last = self.encoder_layers
+        for layer in layers:
+            x = layer(x, packs, mask, dropout)
+            yield x
+        yield self.encoder_norm(last(x, packs, mask, dropout))
+
+    def _pack_size(self, ids: Int[Tensor, "S B T"], longest: int) -> int:
+        """How many sentences attention handles at once; positions in it need each alone."""
+        alone = ids.is_cuda or self.shape.spec.attention != "plain"
+        return 1 if alone else pack_size(ids.shape[1], longest)
+
+    def _mask(
+        self, ids: Int[Tensor, "S B T"], size: int = 1, queries: int = 1
+    ) -> Float[Tensor, "_ 1 _ _"]:
+        """What is added to scores of packs of ``size`` sentences: minus infinity for padding."""
+        blocked = torch.zeros(ids.shape, device=ids.device).masked_fill_(ids == PAD, -torch.inf)
+        mask = blocked.unsqueeze(2)
+        if size > 1:
+            mask = block_diagonal(mask.expand(-1, -1, queries, -1), size)
+        return self._of_runs(mask)
+
+    def _of_runs(self, mask: Float[Tensor, "S _ Q T"]) -> Float[Tensor, "_ 1 Q T"]:
+        """Each run's mask, from one for all runs or one each."""
+        return mask.expand(self.runs, -1, -1, -1).flatten(0, 1).unsqueeze(1)
+
+    def mean_pool(
+        self, ids: Int[Tensor, "S B T"], dropout: Dropout = no_dropout
+    ) -> Float[Tensor, "R B D"]:
+        """The mean of the encoder's output over the words, which a classifier's logits read."""
+        return mean_over_words(self.encode(ids, dropout)[0], ids)
+
+    def encode_memory(
+        self, ids: Int[Tensor, "S B T"], dropout: Dropout = no_dropout, words: int = 1
+    ) -> Memory:
+        """Encode the source once for all steps of the decoder, or for ``words`` words at once."""
+        [x] = deque(self.states(ids, dropout), maxlen=1)
+        _, batch, length = ids.shape
+        size = self._pack_size(ids, max(length, words)) if words > 1 else 1
+        pairs = (
+            layer.memory_attention.keys_and_values(x, batch // size)
+            for layer in self._decoder_layers()
+        )
+        earlier = None
+        if size > 1:
+            later = torch.full((words, words), -torch.inf, device=ids.device).triu(1)
+            earlier = self._of_runs(block_diagonal(later.expand(1, batch, -1, -1), size))
+        return Memory(tuple(pairs), self._mask(ids, size, words), batch // size, earlier)
+
+    def decode(
+        self,
+        source: Int[Tensor, "S B T"],
+        target: Int[Tensor, "S B U"],
+        dropout: Dropout = no_dropout,
+    ) -> Float[Tensor, "R BU D"]:
+        """What the output layer reads at each word of ``target``.
+
+        Padding follows the words, so order alone keeps every real word from seeing it.
+        """
+        memory = self.encode_memory(source, dropout, target.shape[-1])
+        x: Tensor = self._decoder_embedding()(target, dropout)
+        for number, layer in enumerate(self._decoder_layers()):
+            x = layer(x, memory, number, dropout)
+        read: Tensor = self.decoder_norm(x)
+        return read
+
+    def step(
+        self,
+        ids: Int[Tensor, "R B"],
+        position: int,
+        past: list[KeysAndValues | None],
+        memory: Memory,
+    ) -> tuple[Float[Tensor, "R B N"], list[KeysAndValues | None]]:
+        """Logits after one more word of each sentence, and ``past`` with that word."""
+        x = self._decoder_embedding()(ids.unsqueeze(-1), no_dropout, start=position)
+        grown: list[KeysAndValues | None] = []
+        for number, layer in enumerate(self._decoder_layers()):
+            x, pair = layer.step(x, past[number], memory, number)
+            grown.append(pair)
+        return self.output(self.decoder_norm(x)), grown
+
+    def empty_past(self) -> list[KeysAndValues | None]:
+        """What ``step`` starts from: no words yet in any layer."""
+        return [None] * len(self.decoder_layers)
+
+    def _decoder_layers(self) -> Iterator[DecoderLayer]:
+        for layer in self.decoder_layers:
+            assert isinstance(layer, DecoderLayer)
+            yield layer
+
+    def _decoder_embedding(self) -> Embedding:
+        assert self.decoder_embedding is not None
+        return self.decoder_embedding
+
+    def initialise(self, run: int, generator: torch.Generator) -> None:
+        """Draw run ``run``'s weights: every matrix Xavier-uniform, biases 0, gains 1 (A.2).
+
+        The order of the draws is the order of the modules, those of the embeddings last, and no
+        table takes part: so a seed's weights are the same whatever the embeddings start from, and
+        the layers' the same whatever the tables' widths.
+        """
+        sides = (self.encoder_embedding, self.decoder_embedding)
+        of_embeddings = [module for side in sides if side is not None for module in side.modules()]
+        rest = [module for module in self.modules() if module not in of_embeddings]
+        for module in (*rest, *of_embeddings):
+            if isinstance(module, StackedLinear):
+                draw_xavier(module, run, generator)

@@ -1,0 +1,159 @@
+"""GloVe: weighted least squares on log co-occurrence (Pennington, Socher and Manning 2014).
+
+Their section 3 gives the objective (equation 8) and the weighting (equation 9), section 4.2 the
+training: AdaGrad with rate 0.05, a window of 10 words in which a pair ``d`` words apart counts 1/d,
+alpha = 3/4, and the sum of word and context vectors as the result. The start, U(-0.5, 0.5)/D, and
+AdaGrad's squares starting at 1 are those of the authors' program. Log counts are the only scale in
+the objective, so they decide the sigma of the vectors.
+
+``X_MAX`` is 100 in the paper, for corpora of a billion words and more, and 10 in the program's
+demonstration on a small corpus. This corpus is smaller still, and takes 10.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from embinit.lab.data.sources.assets import TrainedTable
+from embinit.lab.table_pretraining.corpus import Corpus, TrainingLog
+
+WINDOW = 10
+X_MAX = 10.0
+ALPHA = 0.75
+RATE = 0.05
+
+
+@dataclass(frozen=True)
+class GloveParameters:
+    """Word and context vectors and their biases."""
+
+    words: Float[Tensor, "N D"]
+    contexts: Float[Tensor, "N D"]
+    word_biases: Float[Tensor, "N"]
+    context_biases: Float[Tensor, "N"]
+
+    @classmethod
+    def start(cls, size: int, dim: int, generator: torch.Generator) -> GloveParameters:
+        """Draws all entries from U(-0.5, 0.5)/D, for N = ``size`` words and D = ``dim``."""
+
+        def draw(*shape: int) -> Tensor:
+            return (torch.rand(*shape, generator=generator) - 0.5) / dim
+
+        return cls(draw(size, dim), draw(size, dim), draw(size), draw(size))
+
+    def errors(
+        self,
+        rows: Int64[Tensor, "pairs"],
+        columns: Int64[Tensor, "pairs"],
+        logs: Float[Tensor, "pairs"],
+    ) -> Float[Tensor, "pairs"]:
+        """The error of each pair, w . w~ + b + b~ - log X.
+
+        Args:
+            rows: The pairs' words.
+            columns: Their contexts.
+            logs: The logarithms of their counts.
+        """
+        scores = (self.words[rows] * self.contexts[columns]).sum(1)
+        return scores + self.word_biases[rows] + self.context_biases[columns] - logs
+
+
+def cooccurrences(corpus: Corpus, window: int = WINDOW) -> Float[Tensor, "N N"]:
+    """Counts co-occurrences: a pair of words d apart in a sentence counts 1/d, up to ``window``.
+
+    Returns:
+        X, symmetric, float64.
+    """
+    size = len(corpus.words)
+    counts = torch.zeros(size, size, dtype=torch.float64)
+    for distance in range(1, min(window, corpus.ids.shape[1] - 1) + 1):
+        counts += pairs_apart(corpus, distance) / distance
+    return counts + counts.T
+
+
+def pairs_apart(corpus: Corpus, distance: int) -> Int64[Tensor, "N N"]:
+    """How often each word stands ``distance`` words before each other one in a sentence."""
+    size = len(corpus.words)
+    left, right = corpus.ids[:, :-distance], corpus.ids[:, distance:]
+    inside = right != corpus.padding
+    cells = left[inside] * size + right[inside]
+    return torch.bincount(cells, minlength=size * size).view(size, size)
+
+
+def weights(counts: Float[Tensor, "pairs"], x_max: float = X_MAX) -> Float[Tensor, "pairs"]:
+    """The weight f(X) of equation 9: (X/x_max)^alpha, at most 1."""
+    return (counts / x_max).clamp(max=1.0) ** ALPHA
+
+
+def loss(parameters: GloveParameters, counts: Float[Tensor, "N N"]) -> Float[Tensor, ""]:
+    """The loss of equation 8, summed over the pairs that occur."""
+    rows, columns = counts.nonzero(as_tuple=True)
+    occurring = counts[rows, columns]
+    errors = parameters.errors(rows, columns, occurring.log().float())
+    return (weights(occurring).float() * errors**2).sum()
+
+
+def train_glove(
+    corpus: Corpus, dim: int = 64, epochs: int = 50, batch: int = 256, seed: int = 0
+) -> TrainedTable:
+    """Trains on all pairs of a corpus. The result is w + w~.
+
+    The pairs of a batch are updated at once, each as if it were alone.
+
+    Args:
+        corpus: The text.
+        dim: D, the table's width.
+        epochs: Passes over all pairs.
+        batch: Pairs in a batch.
+        seed: Decides the start and the order of pairs.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    counts = cooccurrences(corpus)
+    rows, columns = counts.nonzero(as_tuple=True)
+    occurring = counts[rows, columns]
+    pairs = (rows, columns, occurring.log().float(), weights(occurring).float())
+    parameters = GloveParameters.start(len(corpus.words), dim, generator)
+    squares = GloveParameters(*(torch.ones_like(tensor) for tensor in vars(parameters).values()))
+    log = TrainingLog("glove (passes)", epochs)
+    for epoch in range(epochs):
+        total = torch.zeros(())
+        order = torch.randperm(len(occurring), generator=generator)
+        for first in range(0, len(order), batch):
+            chosen = order[first : first + batch]
+            total += _step(parameters, squares, *(column[chosen] for column in pairs))
+        log.record(epoch + 1, total / len(occurring))
+    record = {
+        "objective": "GloVe",
+        "steps": str(epochs * len(occurring)),
+        "sentences": str(len(corpus.ids)),
+        "seed": str(seed),
+        "x_max": str(X_MAX),
+    }
+    return TrainedTable(corpus.words, parameters.words + parameters.contexts, record)
+
+
+def _step(
+    parameters: GloveParameters,
+    squares: GloveParameters,
+    rows: Int64[Tensor, "pairs"],
+    columns: Int64[Tensor, "pairs"],
+    logs: Float[Tensor, "pairs"],
+    weight: Float[Tensor, "pairs"],
+) -> Float[Tensor, ""]:
+    """Makes one AdaGrad update for each pair, in place. Returns the batch's loss before it."""
+    errors = parameters.errors(rows, columns, logs)
+    slope = weight * errors
+    gradients = (
+        (parameters.words, squares.words, rows, slope[:, None] * parameters.contexts[columns]),
+        (parameters.contexts, squares.contexts, columns, slope[:, None] * parameters.words[rows]),
+        (parameters.word_biases, squares.word_biases, rows, slope),
+        (parameters.context_biases, squares.context_biases, columns, slope),
+    )
+    for value, square, index, gradient in gradients:
+        value.index_add_(0, index, gradient / square[index].sqrt(), alpha=-RATE)
+        square.index_add_(0, index, gradient**2)
+    return (slope * errors).sum()

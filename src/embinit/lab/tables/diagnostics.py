@@ -1,0 +1,300 @@
+"""Diagnostics: measures of a table that need no training.
+
+After *On Initializing Transformers with Pre-trained Embeddings* (arXiv 2407.12514): range, mean
+and sigma of tables (Tables 2, 6 and 8), the positions' share of the encoder's input (Finding 2),
+and word analogies (Table 4; Mikolov et al. 2013). Ours is the purity of nearest neighbours.
+
+A table is (N, D). ``special`` is true in the rows that are left out; None means that there are
+none. Cosines are taken in blocks of rows, so that memory does not grow with N squared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from embinit.errors import InputError
+from embinit.lab.tables.inits import ordinary_rows
+from embinit.lab.tables.statistics import HISTOGRAM as HISTOGRAM
+from embinit.lab.tables.statistics import PERCENTILES, TableStatistics
+
+BLOCK_VALUES = 2**24
+"""Most values in a block of cosines (64 MiB of float32)."""
+
+
+def table_statistics(
+    table: Float[Tensor, "N D"], special: Bool[Tensor, "N"] | None = None
+) -> TableStatistics:
+    """Measures a table.
+
+    Statistics of a table that holds a NaN are NaN and not an error, since the table of a diverged
+    run is measured too.
+
+    Raises:
+        InputError: The table has no values outside its special rows.
+    """
+    values = ordinary_rows(table.detach(), special).double()
+    if values.numel() == 0:
+        raise InputError(
+            f"a table of shape {tuple(table.shape)} has no values outside its special rows"
+        )
+    ranks = torch.tensor(PERCENTILES, dtype=torch.float64, device=values.device) / 100
+    norms = torch.quantile(values.norm(dim=1), ranks)
+    return TableStatistics(
+        minimum=values.min().item(),
+        maximum=values.max().item(),
+        mean=values.mean().item(),
+        sigma=values.std().item() if values.numel() > 1 else 0.0,
+        row_norm_percentiles=tuple(norms.tolist()),
+        rows=values.shape[0],
+        dim=values.shape[1],
+        histogram=_histogram(values),
+    )
+
+
+def _histogram(values: Float[Tensor, "N D"]) -> tuple[int, ...]:
+    """Counts the values by magnitude in the bins of ``HISTOGRAM``."""
+    low, high, bins_per_decade = HISTOGRAM
+    bins = (high - low) * bins_per_decade
+    # Zero's logarithm is minus infinity, which the clamp puts into the first bin.
+    scaled = (values.abs().log10() - low) * bins_per_decade
+    index = scaled.nan_to_num(0.0).clamp(0, bins - 1).long()
+    return tuple(torch.bincount(index.flatten(), minlength=bins).tolist())
+
+
+def pe_share(
+    table: Float[Tensor, "N D"],
+    pe: Float[Tensor, "L D"],
+    special: Bool[Tensor, "N"] | None = None,
+) -> float:
+    """The PE's share of the variance of table + PE, where the two are independent.
+
+    Args:
+        table: The table as it meets the PE, that is after its multiplier.
+        pe: Positions. L should be the length of the sentences, since the PE's variance depends on
+            it.
+        special: True in the rows that are left out.
+
+    Returns:
+        A share from 0 to 1; 0 where neither varies.
+    """
+    pe_variance = table_statistics(pe).sigma ** 2
+    table_variance = table_statistics(table, special).sigma ** 2
+    return pe_variance / (pe_variance + table_variance) if pe_variance else 0.0
+
+
+def encoder_input(
+    table: Float[Tensor, "N D"], multiplier: float, pe_rows: Float[Tensor, "N D"]
+) -> Float[Tensor, "N D"]:
+    """The vectors that a transformer reads: the table times a multiplier, plus positions.
+
+    Args:
+        table: The words' vectors.
+        multiplier: A factor for the table.
+        pe_rows: The PE of each word's position.
+    """
+    return table.float() * multiplier + pe_rows.float()
+
+
+def random_positions(
+    pe: Float[Tensor, "L D"], n: int, generator: torch.Generator
+) -> Float[Tensor, "{n} D"]:
+    """Draws a row of PE for each of ``n`` words, uniformly (the paper's footnote 6)."""
+    return pe[torch.randint(len(pe), (n,), generator=generator)]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A word analogy: ``a`` is to ``b`` as ``c`` is to ``answer``."""
+
+    section: str
+    a: str
+    b: str
+    c: str
+    answer: str
+
+    @property
+    def words(self) -> tuple[str, str, str, str]:
+        """The four words in the file's order."""
+        return self.a, self.b, self.c, self.answer
+
+
+@dataclass(frozen=True)
+class AnalogyScore:
+    """The result of word analogies.
+
+    Attributes:
+        correct: Questions with the right answer.
+        applicable: Questions all of whose words are in the table.
+        total: All questions.
+    """
+
+    correct: int
+    applicable: int
+    total: int
+
+    @property
+    def accuracy(self) -> float:
+        """Right answers over applicable questions, 0 to 1."""
+        return self.correct / self.applicable
+
+
+def read_questions(path: Path) -> list[Question]:
+    """Reads analogies in the format of Mikolov et al.'s questions-words.txt.
+
+    A line is ``: section`` or four words. Empty lines don't count.
+
+    Raises:
+        InputError: There is no such file, a line is of neither form, or a question stands before
+            any section. The message has the line's number.
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; give the path of a questions-words.txt")
+    questions: list[Question] = []
+    section = ""
+    for number, raw in enumerate(path.read_bytes().splitlines(), start=1):
+        location = f"{path}:{number}"
+        try:
+            line = raw.decode("utf-8-sig").strip()
+        except UnicodeDecodeError as error:
+            raise InputError(f"{location}: not UTF-8 ({error.reason}); convert the file") from None
+        words = line.split()
+        if line.startswith(":"):
+            section = line[1:].strip()
+            if not section:
+                raise InputError(f"{location}: a section without a name; write ': name'")
+        elif words and not section:
+            raise InputError(f"{location}: a question before any section; put ': name' above it")
+        elif len(words) == 4:
+            questions.append(Question(section, *words))
+        elif words:
+            raise InputError(f"{location}: {len(words)} words, a question has 4; mend the line")
+    return questions
+
+
+def applicable(questions: Sequence[Question], words: Sequence[str]) -> list[Question]:
+    """The questions all of whose words are among ``words``. Case counts."""
+    known = set(words)
+    return [question for question in questions if known.issuperset(question.words)]
+
+
+def analogy_accuracy(
+    table: Float[Tensor, "N D"],
+    words: Sequence[str],
+    questions: Sequence[Question],
+    lowercase: bool = False,
+) -> AnalogyScore:
+    """Answers analogies by 3CosAdd (Mikolov et al. 2013).
+
+    The answer is the word, other than the question's three, whose unit row is nearest to b - a + c
+    of unit rows. Rows of zeros are never an answer.
+
+    Args:
+        table: Row i is the vector of ``words[i]``.
+        words: N different words.
+        questions: The analogies to answer.
+        lowercase: Whether to put the questions in lower case first, for uncased tables.
+
+    Raises:
+        InputError: Words and rows don't fit, or no question is applicable.
+    """
+    if len(words) != len(table) or len(set(words)) != len(words):
+        raise InputError(
+            f"{len(words)} words ({len(set(words))} different) for a table of {len(table)} rows; "
+            "give each row one word of its own"
+        )
+    if lowercase:
+        questions = [Question(q.section, *(word.lower() for word in q.words)) for q in questions]
+    asked = applicable(questions, words)
+    if not asked:
+        raise InputError(
+            f"none of {len(questions)} analogies has all its words among the table's {len(words)}; "
+            "check the case (lowercase=True for uncased tables)"
+        )
+    row = {word: index for index, word in enumerate(words)}
+    ids = torch.tensor([[row[word] for word in q.words] for q in asked], device=table.device)
+    units = _unit_rows(table)
+    empty = units.norm(dim=1) == 0
+    correct = 0
+    for block in _blocks(len(ids), len(table)):
+        a, b, c, answer = ids[block].unbind(dim=1)
+        cosines = (units[b] - units[a] + units[c]) @ units.T
+        cosines[:, empty] = -torch.inf
+        cosines.scatter_(1, ids[block, :3], -torch.inf)
+        correct += int((cosines.argmax(dim=1) == answer).sum())
+    return AnalogyScore(correct, len(asked), len(questions))
+
+
+def nearest_neighbours(
+    table: Float[Tensor, "N D"], k: int, special: Bool[Tensor, "N"] | None = None
+) -> Int[Tensor, "N {k}"]:
+    """The ids of each row's nearest rows by cosine, nearest first.
+
+    A row is not its own neighbour.
+
+    Args:
+        table: The rows to compare.
+        k: The number of neighbours.
+        special: True in rows that are no row's neighbour. Their own neighbours are given as -1.
+
+    Raises:
+        InputError: Fewer than ``k`` other rows are left.
+    """
+    ordinary = ordinary_rows(torch.arange(len(table), device=table.device), special)
+    if not 1 <= k < len(ordinary):
+        raise InputError(
+            f"{k} neighbours in a table of {len(ordinary)} ordinary rows; "
+            f"ask for 1 to {len(ordinary) - 1}"
+        )
+    units = _unit_rows(table[ordinary])
+    nearest = torch.full((len(table), k), -1, device=table.device)
+    for block in _blocks(len(units), len(units)):
+        cosines = units[block] @ units.T
+        own = torch.arange(block.start, block.stop, device=table.device).unsqueeze(1)
+        cosines.scatter_(1, own, -torch.inf)
+        nearest[ordinary[block]] = ordinary[cosines.topk(k, dim=1).indices]
+    return nearest
+
+
+def neighbour_purity(
+    table: Float[Tensor, "N D"],
+    groups: Int[Tensor, "rows"],
+    special: Bool[Tensor, "N"] | None = None,
+) -> float:
+    """The share of rows whose nearest neighbour by cosine is of their own group, 0 to 1.
+
+    By chance it is about the size of a group over the number of rows.
+
+    Args:
+        table: The rows to compare.
+        groups: Each row's group, (N,). Rows of group -1 count neither as rows nor as neighbours.
+        special: True in rows that are left out as well.
+
+    Raises:
+        InputError: ``groups`` does not fit the table, or fewer than two rows are left.
+    """
+    if groups.shape != table.shape[:1]:
+        raise InputError(f"{tuple(groups.shape)} groups for {len(table)} rows; give one a row")
+    groups = ordinary_rows(groups.to(table.device), special)
+    member = groups >= 0
+    nearest = nearest_neighbours(ordinary_rows(table, special)[member], 1).squeeze(1)
+    groups = groups[member]
+    return (groups[nearest] == groups).double().mean().item()
+
+
+def _unit_rows(table: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+    """Rows of length 1, float32. A row of zeros stays one."""
+    return F.normalize(table.detach().double(), dim=1).float()
+
+
+def _blocks(rows: int, width: int) -> Iterator[slice]:
+    """Slices of ``rows`` rows of ``width`` values, each of at most ``BLOCK_VALUES`` values."""
+    size = max(1, BLOCK_VALUES // width)
+    for low in range(0, rows, size):
+        yield slice(low, min(low + size, rows))

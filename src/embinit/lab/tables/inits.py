@@ -1,0 +1,374 @@
+"""Inits: recipes that make an embedding table, with and without pre-trained vectors.
+
+After *On Initializing Transformers with Pre-trained Embeddings* (Kim et al. 2024, arXiv
+2407.12514), sections 3.1 and 3.4: Xavier (Glorot and Bengio 2010), the vectors as they are, the
+vectors standardised to Xavier's sigma (equation 1), the vectors shuffled, and Xavier given the
+vectors' mean and sigma (equation 4). The separate shuffles of rows, columns and values are ours:
+they tell apart which word a vector belongs to, which dimension a value belongs to, and the bare
+distribution of the values. The last ones, from ``pretrained_centred`` on, change the rows' geometry
+(``tables.geometry``) in search of a start that keeps both meaning and position.
+
+Throughout, a table is (N, D) float32 and ``special`` is (N,) bool: rows (the pad row) that stay
+zero and are left out of all statistics. What an init draws depends on its generator and on the
+table's shape alone, never on the vectors or on which rows are special. The sigma of a table is the
+sample sigma (n - 1) over all values of its ordinary rows; statistics are taken in float64, so that
+a standardised table's are exact to float32.
+
+The inits' names, labels and needs are in ``tables.recipes``, which loads without torch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Shaped
+from torch import Tensor
+
+from embinit.errors import InputError
+from embinit.lab.tables import geometry
+from embinit.lab.tables.recipes import INITS as INITS
+from embinit.lab.tables.recipes import Init as Init
+from embinit.lab.tables.recipes import Shape
+
+
+class Moments(NamedTuple):
+    """Mean and sample sigma (n - 1) over all values."""
+
+    mean: float
+    sigma: float
+
+
+def ordinary_rows(
+    table: Shaped[Tensor, "N *width"], special: Tensor | None
+) -> Shaped[Tensor, "ordinary *width"]:
+    """Leaves out the special rows of a table.
+
+    Args:
+        table: (N, D), or one value a row, (N,).
+        special: (N,) bool, true in the rows to leave out. None means that no row is special.
+
+    Returns:
+        The other rows, in their order.
+
+    Raises:
+        InputError: The mask does not fit the table.
+    """
+    if special is None:
+        return table
+    if special.dtype != torch.bool or special.shape != table.shape[:1]:
+        raise InputError(
+            f"the mask of special rows is {special.dtype} of shape {tuple(special.shape)}; "
+            f"give one bool for each of the table's {len(table)} rows"
+        )
+    return table[~special.to(table.device)]
+
+
+def moments(table: Float[Tensor, "N D"], special: Tensor | None = None) -> Moments:
+    """Mean and sigma over all values of a table's ordinary rows.
+
+    Args:
+        table: The rows.
+        special: (N,) bool, true in the rows to leave out. None means that no row is special.
+
+    Raises:
+        InputError: The mask does not fit the table, or the ordinary rows hold fewer than two
+            values.
+    """
+    values = ordinary_rows(table, special).double()
+    if values.numel() < 2:
+        raise InputError(
+            f"a table of shape {tuple(table.shape)} has {values.numel()} values outside its "
+            "special rows; a sigma takes at least two"
+        )
+    return Moments(values.mean().item(), values.std().item())
+
+
+def xavier_bound(n: int, d: int) -> float:
+    """Half the range of Xavier's uniform distribution.
+
+    Args:
+        n: Rows of the table, special ones included.
+        d: Width of the table.
+    """
+    return math.sqrt(6 / (n + d))
+
+
+def xavier_sigma(n: int, d: int) -> float:
+    """Sigma of Xavier's uniform distribution, which is its bound over sqrt(3).
+
+    Args:
+        n: Rows of the table, special ones included.
+        d: Width of the table.
+    """
+    return xavier_bound(n, d) / math.sqrt(3)
+
+
+def standardise(
+    table: Float[Tensor, "N D"], special: Bool[Tensor, "N"], mean: float, sigma: float
+) -> Float[Tensor, "N D"]:
+    """Shifts and scales a table to a mean and a sigma. Equations 1 and 4 share this step.
+
+    Raises:
+        InputError: The table is constant or not finite, or ``sigma`` is not positive.
+    """
+    if not (math.isfinite(mean) and math.isfinite(sigma) and sigma > 0):
+        raise InputError(
+            f"can't standardise to mean {mean} and sigma {sigma}; sigma must be above zero and "
+            "both must be finite"
+        )
+    values = ordinary_rows(table, special)
+    own = moments(table, special)
+    # Rounding can leave a constant table a sigma just above zero, so look at the values.
+    if not math.isfinite(own.sigma) or bool(values.min() == values.max()):
+        raise InputError(
+            f"can't standardise a table of shape {tuple(table.shape)} that is constant or not "
+            "finite: its sigma says nothing; check the vectors"
+        )
+    shifted = (values.double() - own.mean) * (sigma / own.sigma) + mean
+    return _with_special_rows(shifted.float(), special)
+
+
+def xavier(
+    shape: Shape, special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Draws from the uniform distribution within Xavier's bound (section 3.1)."""
+    table = torch.rand(shape, generator=generator).mul_(2).sub_(1).mul_(xavier_bound(*shape))
+    return pretrained(table, special, generator)
+
+
+NORMAL_SIGMA = 0.02
+"""The sigma of BERT's (Devlin et al. 2019) and RemBERT's tables before pre-training."""
+
+
+def normal(
+    shape: Shape, special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Draws from a normal of mean zero and sigma 0.02, whatever the table's shape."""
+    table = torch.randn(shape, generator=generator).mul_(NORMAL_SIGMA)
+    return pretrained(table, special, generator)
+
+
+def pretrained(
+    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Takes the vectors as they are. Nothing is drawn."""
+    return _with_special_rows(ordinary_rows(vectors, special).float(), special)
+
+
+def pretrained_xavier(
+    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Standardises the vectors to mean zero and Xavier's sigma (equation 1). Nothing is drawn.
+
+    Sigma is that of Xavier's distribution, not of one drawn table, so that the arm differs from
+    ``pretrained`` by a fixed factor and not by a seed's luck.
+    """
+    return standardise(vectors, special, 0.0, xavier_sigma(*vectors.shape))
+
+
+def pretrained_shuffled(
+    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Shuffles the rows, then the columns.
+
+    Cosines between rows do not change when the columns of all rows are permuted alike. Shuffling
+    the rows is what takes the words' meaning away.
+    """
+    rows = pretrained_shuffled_rows(vectors, special, generator)
+    return pretrained_shuffled_columns(rows, special, generator)
+
+
+def pretrained_shuffled_rows(
+    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Gives each word another word's vector.
+
+    The geometry of the vectors stays; which word a vector belongs to is lost.
+    """
+    # All rows are permuted and the special ones struck out, so that the draws depend on the shape
+    # alone.
+    order = torch.randperm(len(vectors), generator=generator)
+    order = order[~special[order]]
+    return _with_special_rows(vectors[order].float(), special)
+
+
+def pretrained_shuffled_columns(
+    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Permutes the columns, alike for all words: the geometry stays, and so do the words.
+
+    This is a control. Weights are drawn alike for all columns, so without positions a transformer
+    can't tell this table from the vectors as they are.
+    """
+    order = torch.randperm(vectors.shape[1], generator=generator)
+    return pretrained(vectors[:, order], special, generator)
+
+
+def pretrained_shuffled_values(
+    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Shuffles all values over the whole table: only their distribution stays."""
+    order = torch.randperm(vectors.numel(), generator=generator)
+    order = order[~special[order // vectors.shape[1]]]
+    values = vectors.reshape(-1)[order].float()
+    return _with_special_rows(values.reshape(-1, vectors.shape[1]), special)
+
+
+def xavier_pretrained(
+    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Draws a Xavier table and gives it the vectors' mean and sigma (equation 4)."""
+    rows, columns = vectors.shape
+    return standardise(
+        xavier((rows, columns), special, generator), special, *moments(vectors, special)
+    )
+
+
+def scale(
+    table: Float[Tensor, "N D"], special: Bool[Tensor, "N"], sigma: float
+) -> Float[Tensor, "N D"]:
+    """Multiplies a table so that its values have the mean square ``sigma`` squared.
+
+    Nothing is shifted, so the rows keep their directions and the ratios of their lengths.
+
+    Raises:
+        InputError: The table is zero or not finite, or ``sigma`` is not positive.
+    """
+    values = ordinary_rows(table, special).double()
+    own = values.square().mean().sqrt().item() if values.numel() else 0.0
+    if not (math.isfinite(own) and own > 0 and math.isfinite(sigma) and sigma > 0):
+        raise InputError(
+            f"can't scale a table of shape {tuple(table.shape)} and mean square {own:g}² to "
+            f"{sigma:g}²; both must be finite and above zero: check the vectors"
+        )
+    return _with_special_rows((values * (sigma / own)).float(), special)
+
+
+def xavier_norms(
+    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Draws a Xavier table and gives each row the norm of its word's standardised vector.
+
+    Frequent words of pre-trained tables have norms of their own. What this start does and Xavier
+    does not, the norms do.
+    """
+    sigma = xavier_sigma(*vectors.shape)
+    norms = standardise(vectors, special, 0.0, sigma).norm(dim=1, keepdim=True)
+    drawn = xavier((vectors.shape[0], vectors.shape[1]), special, generator)
+    return scale(torch.nn.functional.normalize(drawn, dim=1) * norms, special, sigma)
+
+
+def _of_geometry(
+    change: Callable[[Tensor, Tensor], Tensor],
+    vectors: Float[Tensor, "N D"],
+    special: Bool[Tensor, "N"],
+    generator: torch.Generator,
+    counts: Float[Tensor, "N"],
+) -> Float[Tensor, "N D"]:
+    """Changes the vectors' geometry, at Xavier's sigma. Nothing is drawn."""
+    rows = change(ordinary_rows(vectors, special), ordinary_rows(counts, special))
+    table = _with_special_rows(rows.float(), special)
+    return scale(table, special, xavier_sigma(*vectors.shape))
+
+
+pretrained_centred = partial(_of_geometry, geometry.centred)
+pretrained_equal_rows = partial(_of_geometry, geometry.equal_rows)
+pretrained_all_but_the_top = partial(_of_geometry, geometry.all_but_the_top)
+pretrained_whitened = partial(_of_geometry, geometry.whitened)
+pretrained_spared = partial(_of_geometry, geometry.spared)
+
+
+def complete(
+    vectors: Float[Tensor, "N D"],
+    found: Bool[Tensor, "N"],
+    special: Bool[Tensor, "N"],
+    generator: torch.Generator,
+) -> Float[Tensor, "N D"]:
+    """Draws a row for each ordinary word that has no vector.
+
+    Missing rows come from a normal with the mean and sigma of all values of the found rows, so
+    that completing leaves a table's statistics alone.
+
+    Args:
+        vectors: The source's vectors.
+        found: True in the rows that have a vector.
+        special: True in the rows that stay zero.
+        generator: Where the missing rows are drawn from.
+
+    Raises:
+        InputError: No ordinary word has a vector.
+    """
+    known = found & ~special
+    if not bool(known.any()):
+        raise InputError(
+            f"none of the vocabulary's {int((~special).sum())} words has a vector; "
+            "check that the source fits the text's language, case and tokenizer"
+        )
+    mean, sigma = moments(vectors, ~known)
+    drawn = torch.randn(vectors.shape, generator=generator).mul_(sigma).add_(mean)
+    drawn[known] = vectors[known].float()
+    return pretrained(drawn, special, generator)
+
+
+def _with_special_rows(
+    values: Float[Tensor, "ordinary D"], special: Bool[Tensor, "N"]
+) -> Float[Tensor, "N D"]:
+    """A new table of the ordinary rows' ``values``, zero in the special rows."""
+    table = torch.zeros(len(special), values.shape[1])
+    table[~special] = values
+    return table
+
+
+def make_table(
+    init: Init,
+    shape: Shape,
+    special: Tensor,
+    generator: torch.Generator,
+    vectors: Tensor | None,
+    counts: Sequence[int] | None,
+) -> Tensor:
+    """Makes an init's table; see ``Init.__call__``.
+
+    Raises:
+        InputError: What the init needs is missing or does not fit, or its table does not.
+    """
+    if special.dtype != torch.bool or tuple(special.shape) != (shape[0],):
+        raise InputError(
+            f"init {init.name!r} got a {special.dtype} mask of special rows of shape "
+            f"{tuple(special.shape)}; give one bool for each of {shape[0]} rows"
+        )
+    start: Shape | Tensor = shape
+    if init.needs_source:
+        if vectors is None or tuple(vectors.shape) != tuple(shape):
+            had = "none" if vectors is None else f"vectors of shape {tuple(vectors.shape)}"
+            raise InputError(
+                f"init {init.name!r} needs vectors of shape {tuple(shape)} and got {had}; "
+                "give it a source of that width, completed for the whole vocabulary"
+            )
+        start = vectors
+    weights = (_weights(init, shape[0], counts),) if init.needs_counts else ()
+    table = init.make(start, special, generator, *weights)
+    if tuple(table.shape) != tuple(shape) or table.dtype != torch.float32:
+        raise InputError(
+            f"init {init.name!r} made {table.dtype} of shape {tuple(table.shape)} instead of "
+            f"float32 of shape {tuple(shape)}; mend the init"
+        )
+    if odd := int((~table.isfinite()).sum()):
+        raise InputError(
+            f"init {init.name!r} made {odd} of {table.numel()} values NaN or infinite; mend it"
+        )
+    return table
+
+
+def _weights(init: Init, words: int, counts: Sequence[int] | None) -> Float[Tensor, "{words}"]:
+    if counts is None:
+        return torch.ones(words, dtype=torch.float64)
+    if len(counts) != words:
+        raise InputError(
+            f"init {init.name!r} got {len(counts)} counts for {words} words; give each one"
+        )
+    return torch.tensor(counts, dtype=torch.float64)

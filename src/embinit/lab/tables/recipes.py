@@ -1,0 +1,146 @@
+"""Inits as names, labels and needs; their functions are in ``tables.inits``.
+
+Collecting claims and listing inits takes only what stands here, and so loads no torch. A function
+of ``tables.inits`` is loaded when the first table is made.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from embinit.registry import Registry
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+else:
+    Generator = Tensor = Any  # what reads annotations here loads no torch either
+
+Shape = tuple[int, int]
+
+FUNCTIONS = "embinit.lab.tables.inits"
+"""The module with the functions, and the public home of ``Init`` and ``INITS``."""
+
+
+@dataclass(frozen=True)
+class Init:
+    """A named recipe for a table.
+
+    Attributes:
+        name: The name in specs and on the command line.
+        label: The arm's name as the paper writes it, with ``{source}`` for the source's label.
+        needs_source: Whether the recipe reads pre-trained vectors.
+        make: Makes the table. It is called with (vectors, special, generator) where the init needs
+            a source, else with (shape, special, generator).
+        needs_counts: Whether ``make`` is called with the words' counts too, (N,) float64.
+        centred: Whether the recipe has centred the rows in its own way. Then another sigma is the
+            root of the mean square, and nothing is shifted.
+    """
+
+    name: str
+    label: str
+    needs_source: bool
+    make: Callable[..., Tensor]
+    needs_counts: bool = False
+    centred: bool = False
+
+    def __call__(
+        self,
+        shape: Shape,
+        special: Tensor,
+        generator: Generator,
+        vectors: Tensor | None = None,
+        counts: Sequence[int] | None = None,
+    ) -> Tensor:
+        """Makes a table.
+
+        Args:
+            shape: N and D.
+            special: (N,) bool, true in the rows that stay zero.
+            generator: Where the table is drawn from.
+            vectors: (N, D), complete for the vocabulary. An init without a source ignores them.
+            counts: How often each of N words occurs in the training text. None counts all words
+                alike.
+
+        Returns:
+            The table, (N, D) float32.
+
+        Raises:
+            InputError: Vectors are needed and missing or of another shape, or the mask of special
+                rows or the table that was made does not fit the shape.
+        """
+        from embinit.lab.tables import inits
+
+        return inits.make_table(self, shape, special, generator, vectors, counts)
+
+    def at_sigma(self, table: Tensor, special: Tensor, sigma: float) -> Tensor:
+        """A table of this init at another sigma, with mean zero unless the recipe centres it.
+
+        Args:
+            table: What the init made, (N, D).
+            special: (N,) bool, true in the rows that stay zero.
+            sigma: The sigma.
+
+        Raises:
+            InputError: The table has no width, or the sigma is none.
+        """
+        from embinit.lab.tables import inits
+
+        if self.centred:
+            return inits.scale(table, special, sigma)
+        return inits.standardise(table, special, 0.0, sigma)
+
+
+# Users import it from there, and digests of their code name that module (``code``).
+Init.__module__ = FUNCTIONS
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """A function of ``tables.inits``, which is loaded when it is called or its code is read.
+
+    Attributes:
+        name: The function's name.
+    """
+
+    name: str
+
+    @property
+    def __wrapped__(self) -> Callable[..., Tensor]:
+        """The function."""
+        function: Callable[..., Tensor] = getattr(importlib.import_module(FUNCTIONS), self.name)
+        return function
+
+    def __call__(self, *arguments: object) -> Tensor:
+        """Calls the function."""
+        return self.__wrapped__(*arguments)
+
+
+def _shipped(name: str, label: str, needs_source: bool = True, **options: bool) -> Init:
+    return Init(name, label, needs_source, Shipped(name), **options)
+
+
+INITS: Registry[Init] = Registry("init", "embinit.inits")
+
+_GEOMETRY = {"needs_counts": True, "centred": True}
+
+for _init in (
+    _shipped("xavier", "Xavier", needs_source=False),
+    _shipped("normal", "Normal", needs_source=False),
+    _shipped("pretrained", "{source}"),
+    _shipped("pretrained_xavier", "{source}_Xavier"),
+    _shipped("pretrained_shuffled", "{source}_Shuffled"),
+    _shipped("pretrained_shuffled_rows", "{source}_Shuffled_Rows"),
+    _shipped("pretrained_shuffled_columns", "{source}_Shuffled_Columns"),
+    _shipped("pretrained_shuffled_values", "{source}_Shuffled_Values"),
+    _shipped("xavier_pretrained", "Xavier_{source}"),
+    _shipped("xavier_norms", "Xavier_{source}_Norms", centred=True),
+    _shipped("pretrained_centred", "{source}_Centred", **_GEOMETRY),
+    _shipped("pretrained_equal_rows", "{source}_Equal_Rows", **_GEOMETRY),
+    _shipped("pretrained_all_but_the_top", "{source}_All_But_The_Top", **_GEOMETRY),
+    _shipped("pretrained_whitened", "{source}_Whitened", **_GEOMETRY),
+    _shipped("pretrained_spared", "{source}_Spared", **_GEOMETRY),
+):
+    INITS.register(_init.name, _init)

@@ -1,0 +1,173 @@
+"""The tables that a run starts from: its init makes one for each side of its data."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from embinit.lab.data.preparation import PreparedData, data_fingerprint, prepare, source
+from embinit.lab.data.sources import Coverage, Vectors
+from embinit.lab.data.tasks import Task
+from embinit.lab.data.tasks.base import Side
+from embinit.lab.data.vocabulary import Vocabulary
+from embinit.errors import InputError
+from embinit.randomness import stream
+from embinit.specs import DataSpec, RunSpec
+from embinit.lab.tables.inits import INITS, complete
+
+
+def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
+    """Digests of the task's text and the source's vectors, which the run reads besides its spec.
+
+    Args:
+        run: A run with a task, and perhaps a source.
+        data_dir: The data directory; None if none was named.
+
+    Raises:
+        InputError: A file is missing. So nothing trains before all its data is there.
+    """
+    digests = [data_fingerprint(run.data, data_dir)]
+    if run.table.source is not None:
+        digests.append(source(run.table.source, data_dir).fingerprint())
+    return "/".join(digests)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One side's starting table.
+
+    Attributes:
+        values: The table.
+        special: True in the rows that stay zero.
+        coverage: How much of the vocabulary the source knows; None without a source.
+    """
+
+    values: Float[Tensor, "N D"]
+    special: Bool[Tensor, "N"]
+    coverage: Coverage | None
+
+
+def start_tables(run: RunSpec, data: PreparedData, data_dir: Path | None) -> dict[Side, Table]:
+    """Makes the table of each side of the data.
+
+    A side in a language that the source does not cover starts from Xavier.
+
+    Args:
+        run: The run, which has a model.
+        data: The run's prepared data.
+        data_dir: The data directory; None if none was named.
+
+    Raises:
+        InputError: The source is missing, broken, or not of the table's width.
+    """
+    assert run.model is not None
+    return {
+        side: start_table(run, side, vocabulary, data, run.model.table_width, data_dir)
+        for side, vocabulary in data.vocabularies.items()
+    }
+
+
+def start_table(
+    run: RunSpec,
+    side: Side,
+    vocabulary: Vocabulary,
+    data: PreparedData,
+    dim: int,
+    data_dir: Path | None,
+) -> Table:
+    """Makes one side's table. Its draws come from the side's own embedding stream.
+
+    Args:
+        run: The run: its seed and the recipe of its table.
+        side: The side that reads or writes the vocabulary.
+        vocabulary: N words, a row for each.
+        data: The run's prepared data.
+        dim: D, the table's width.
+        data_dir: The data directory; None if none was named.
+
+    Raises:
+        InputError: The source is missing, broken, or not ``dim`` wide.
+    """
+    given, name = run.table.source, run.table.init
+    if given is not None and not covers(given, data.task, side, data_dir):
+        given, name = None, "xavier"
+    init = INITS[name]
+    shape, special = (len(vocabulary.words), dim), vocabulary.special
+    generator = stream(run.seed, f"embedding/{side}")
+    if given is None:
+        values, coverage = init(shape, special, generator), None
+    else:
+        vectors = look_up(given, data.spec, side, data_dir)
+        _check_width(given, vectors.values.shape[1], dim)
+        missing = stream(run.seed, f"embedding/{side}/missing")
+        completed = complete(vectors.values, vectors.found, special, missing)
+        values = init(shape, special, generator, completed, vocabulary.counts)
+        coverage = vectors.coverage(vocabulary.counts)
+    if run.table.sigma is not None:
+        values = init.at_sigma(values, special, run.table.sigma)
+    return Table(values, special, coverage)
+
+
+def _check_width(name: str, width: int, dim: int) -> None:
+    if width != dim:
+        raise InputError(
+            f"source {name!r} has vectors of width {width}, the model's table is {dim} wide; "
+            "use the source's width as the table's"
+        )
+
+
+def covers(name: str, task: Task, side: Side, data_dir: Path | None) -> bool:
+    """Whether the source ``name`` has vectors in the language of a side of the task."""
+    return task.languages[side] in source(name, data_dir).languages
+
+
+def check(run: RunSpec, data_dir: Path | None) -> None:
+    """Reads the run's text and vectors, so that bad input is named before any training.
+
+    Raises:
+        InputError: Text or vectors are missing, broken, or do not fit the run, or the tables'
+            learning rate is not above zero.
+    """
+    if not (math.isfinite(run.table.rate) and run.table.rate > 0):
+        raise InputError(
+            f"the tables' rate can't be multiplied by {run.table.rate:g}: name a number above 0, "
+            "or freeze the tables"
+        )
+    data = prepare(run.data, data_dir)
+    if run.table.source is None:
+        return
+    covered = [s for s in data.vocabularies if covers(run.table.source, data.task, s, data_dir)]
+    if not covered:
+        raise InputError(
+            f"source {run.table.source!r} covers no language of {data.task.name} "
+            f"({', '.join(data.task.languages.values())})"
+        )
+    if run.model is not None:
+        _check_width(
+            run.table.source, source(run.table.source, data_dir).dim, run.model.table_width
+        )
+    for side in covered:
+        look_up(run.table.source, run.data, side, data_dir)
+
+
+def look_up(name: str, spec: DataSpec, side: Side, data_dir: Path | None) -> Vectors:
+    """The vectors that a source has for a side's vocabulary, read once for what they are read from.
+
+    A file that has changed since is read again: its run has another key.
+    """
+    read = f"{source(name, data_dir).fingerprint()}/{data_fingerprint(spec, data_dir)}"
+    return _lookup(name, spec, side, data_dir, read)
+
+
+@functools.lru_cache(maxsize=16)
+def _lookup(
+    name: str, spec: DataSpec, side: Side, data_dir: Path | None, read: str = ""
+) -> Vectors:
+    data = prepare(spec, data_dir)
+    words, language = data.vocabularies[side].words, data.task.languages[side]
+    return source(name, data_dir).lookup(words, language)

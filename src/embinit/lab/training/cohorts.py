@@ -1,0 +1,316 @@
+"""Training a cohort: one stacked model, one loop, one result for each run.
+
+Section 4 and A.2 of the paper: Adam (0.9, 0.98, 1e-9) at a constant learning rate, unless another
+optimizer or schedule is asked for; after every epoch the validation split; translation's test BLEU
+is that of the best epoch (see ``scoring``).
+A run whose loss stops being a number ends there with its reason; the others go on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from embinit.lab.data.preparation import PreparedData, Split, prepare
+from embinit.lab.data.vocabulary import PAD
+from embinit.lab.models.graphs import own_stream
+from embinit.lab.models.layers import Dropout, no_dropout
+from embinit.lab.models.losses import NOTHING, cross_entropy
+from embinit.lab.models.memory import WidestBatch, runs_that_fit
+from embinit.lab.models.starting import Start, carry, model_shape, table_measures
+from embinit.lab.models.transformer import StackedTransformer
+from embinit.lab.training.optimizers import lr_factor
+from embinit.runs.plan import Cohort
+from embinit.runs.results import RunResult, provenance
+from embinit.lab.training.scoring import Outputs, Scores, bleu_of, cut, scored, translations
+from embinit.lab.training.stacked import Losses, StackedTrainer, graph_cache, in_parts
+from embinit.lab.training.stacked import Progress as Progress
+from embinit.specs import TrainingSpec
+from embinit.lab.tables.diagnostics import table_statistics
+
+
+def train(
+    cohort: Cohort,
+    data_dir: Path | None = None,
+    device: str = "cpu",
+    progress: Progress = lambda share: None,
+    sharers: int = 1,
+) -> list[RunResult]:
+    """Train the cohort's runs together, as many at once as the device has memory for.
+
+    Args:
+        cohort: The runs.
+        data_dir: Where the data is that is not built in.
+        device: Where to train.
+        progress: Is told the share that is done.
+        sharers: How many processes train on the device.
+
+    Returns:
+        The runs' results, in the cohort's order.
+
+    Raises:
+        InputError: Not even one run has room.
+    """
+    fit = len(cohort.runs)
+    if graph_cache.get(_graph_key(cohort, data_dir, device)) is None:
+        fit = at_once(cohort, data_dir, device, sharers)
+    return in_parts(
+        cohort,
+        fit,
+        lambda subset, told: _trainer_of(subset, data_dir, device).run(told),
+        device,
+        progress,
+    )
+
+
+def _graph_key(cohort: Cohort, data_dir: Path | None, device: str) -> tuple[object, ...]:
+    """Cohorts with equal keys can reuse CUDA graphs.
+
+    They have equal tensor shapes, the same trainable parameters, and the same rates of each run.
+    """
+    seeds = [run.seed for run in cohort.runs]
+    trained = {run.table.trained for run in cohort.runs}
+    pattern = tuple(sorted(set(seeds)).index(seed) for seed in seeds)
+    rates = tuple(run.table.rate for run in cohort.runs)
+    return (cohort.runs[0].cohort_key, pattern, frozenset(trained), rates, data_dir, device)
+
+
+def _trainer_of(cohort: Cohort, data_dir: Path | None, device: str) -> CohortTraining:
+    key = _graph_key(cohort, data_dir, device)
+    kept = graph_cache.get(key)
+    if isinstance(kept, CohortTraining):
+        kept.take(cohort)
+        return kept
+    trainer = CohortTraining(cohort, data_dir, device)
+    if trainer.recorded:
+        graph_cache.put(key, trainer)
+    return trainer
+
+
+def at_once(cohort: Cohort, data_dir: Path | None, device: str, sharers: int) -> int:
+    """How many of the cohort's runs the device has memory for, as far as can be told."""
+    first = cohort.runs[0]
+    data = prepare(first.data, data_dir)
+    widest = WidestBatch(
+        min(first.recipe(TrainingSpec).batch_size, len(data.train)),
+        int(data.train.lengths.max()),
+        int(data.train.target_lengths.max()),
+    )
+    return runs_that_fit(model_shape(first, data), len(cohort.runs), widest, device, sharers)
+
+
+class CohortTraining(StackedTrainer[StackedTransformer]):
+    """One cohort that learns to translate or to classify."""
+
+    def __init__(
+        self,
+        cohort: Cohort,
+        data_dir: Path | None,
+        device: str,
+        carried: Mapping[str, Tensor] | None = None,
+    ) -> None:
+        """``carried`` are parameters and buffers to go on from, where there are such."""
+        training = cohort.runs[0].recipe(TrainingSpec)
+        self.training, self.data_dir = training, data_dir
+        start = Start(cohort.runs, prepare(cohort.runs[0].data, data_dir), data_dir)
+        model = start.model()
+        if carried is not None:
+            carry(model, carried)
+        # A tensor, so that a recorded step reads each step's own rate.
+        self.rate = torch.zeros((), device=device) if training.falls else None
+        super().__init__(start, model, training, device, lr=self.rate, optimizer=training.optimizer)
+
+    def take(self, cohort: Cohort) -> None:
+        """Train another cohort with the same key next."""
+        start = Start(cohort.runs, self.start.data, self.data_dir)
+        self.restart(start, start.model())
+
+    def begin(self) -> None:
+        """Forget the best epoch too."""
+        super().begin()
+        self.best = {name: value.clone() for name, value in self._parameters()}
+        self.answers = torch.full((self.runs, len(self.data.validation)), NOTHING)
+        self._bleu_of_epochs: list[Future[Scores]] = []
+
+    def run(self, progress: Progress) -> list[RunResult]:
+        """Train all epochs, keep each run's best, and score it."""
+        started, epochs = time.perf_counter(), self.training.epochs
+        with own_stream(self.device):
+            self.train_epochs(lambda done: progress(done / (epochs + 1)))
+            self.curves.validation_bleu = [
+                torch.tensor(scores.result()[0]) for scores in self._bleu_of_epochs
+            ]
+            measures, outputs, signature = self._score()
+        # A run's share of the cohort's time, not what it would take alone.
+        made = provenance(self.device, (time.perf_counter() - started) / self.runs)
+        progress(1.0)
+        return [
+            _result(self, run, values, outputs[run], signature, made)
+            for run, values in enumerate(measures)
+        ]
+
+    def is_measured(self, epoch: int) -> bool:
+        """Every epoch, or the last alone where the rate falls."""
+        return self.rate is None or epoch + 1 == self.training.epochs
+
+    def before_step(self, number: int) -> None:
+        """Set the step's learning rate, where it falls."""
+        if self.rate is not None:
+            steps = self.training.epochs * self.buckets.steps
+            self.rate.fill_(self.training.lr * lr_factor(number, steps, warm_up=0.0))
+
+    def losses(self, chosen: Int[Tensor, "S B"], source: int, target: int) -> Losses:
+        """The losses of the training examples ``chosen``, cut to so many words."""
+        split, chosen = self.data.train, self.per_run(chosen)
+        targets = split.targets[chosen, :target] if split.targets is not None else None
+        labels = split.labels[chosen] if split.labels is not None else None
+        hidden, labels = self._forward(split.inputs[chosen, :source], targets, labels, self.dropout)
+        return cross_entropy(hidden, self.model.output, labels)
+
+    def _forward(
+        self,
+        inputs: Int[Tensor, "S B T"],
+        targets: Int[Tensor, "S B U"] | None,
+        labels: Int[Tensor, "S B"] | None,
+        dropout: Dropout,
+    ) -> tuple[Float[Tensor, "R M D"], Int[Tensor, "S M"]]:
+        """What goes into the output layer, and what should come out of it.
+
+        The labels are NOTHING where it is padding.
+        """
+        if targets is None:
+            assert labels is not None
+            return self.model.mean_pool(inputs, dropout), labels
+        words = targets.long()
+        hidden = self.model.decode(inputs, words[..., :-1], dropout)
+        following = words[..., 1:].flatten(1)
+        return hidden, following.masked_fill(following == PAD, NOTHING)
+
+    def validate(self) -> None:
+        """Measure the validation split, and the test split where it is reported too.
+
+        Keeps the parameters and answers of those runs whose newest epoch is their best.
+        """
+        loss, accuracy, answers = self._evaluate(self.data.validation)
+        self.curves.validation_loss.append(loss)
+        if self.data.task.kind == "classification":
+            self.curves.validation_accuracy.append(accuracy)
+        if self.training.validation_bleu:
+            outputs = self._translate(self.data.validation)
+            self._bleu_of_epochs.append(
+                self._aside(bleu_of, outputs, self.data.validation.references)
+            )
+        if self.data.task.reports_test:
+            self.curves.test_accuracy.append(self._evaluate(self.data.test)[1])
+        better = self.curves.newest_is_best()
+        self.answers[better] = answers[better]
+        chosen = better.to(self.device)
+        for name, value in self._parameters():
+            self.best[name][chosen] = value[chosen]
+
+    def _aside(self, *arguments: Any) -> Future[Scores]:
+        """Score while the GPU trains on; on a CPU, whose core is taken, at once."""
+        return scored(not self.on_gpu, *arguments)
+
+    def _evaluate(
+        self, split: Split
+    ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"], Int[Tensor, "R n"]]:
+        """Each run's mean loss, percentage of right classes, and classes.
+
+        The classes are NOTHING, and none is right, where the task has none.
+        """
+        answers = torch.full((self.runs, len(split)), NOTHING, device=self.device)
+        right = torch.zeros(self.runs, device=self.device)
+
+        def losses(batch: Tensor) -> Losses:
+            inputs, targets = cut(split.inputs, split.lengths, batch), None
+            if split.targets is not None:
+                targets = cut(split.targets, split.target_lengths, batch)
+            labels = split.labels[batch][None] if split.labels is not None else None
+            hidden, labels = self._forward(inputs, targets, labels, no_dropout)
+            if split.labels is not None:
+                chosen = self.model.output(hidden).argmax(dim=-1)
+                right.add_((chosen == labels).sum(dim=-1))
+                answers[:, batch] = chosen
+            return cross_entropy(hidden, self.model.output, labels)
+
+        loss = self.mean_loss(split, losses)
+        return loss, (100 * right / len(split)).cpu(), answers.cpu()
+
+    def _parameters(self) -> list[tuple[str, Tensor]]:
+        return [(name, value.detach()) for name, value in self.model.named_parameters()]
+
+    def _score(self) -> tuple[list[dict[str, float]], Outputs, str]:
+        """Each run's measures and outputs at its best epoch, and the metric's signature."""
+        measures = self.curves.measures()
+        if self.data.task.kind == "classification":
+            outputs = [[str(answer) for answer in of_run] for of_run in self.answers.tolist()]
+            return measures, outputs, ""
+        self.restore_best()
+        outputs = self._translate(self.data.test)
+        scores, signature = bleu_of(outputs, self.data.test.references)
+        for values, bleu in zip(measures, scores, strict=True):
+            if values:
+                values["bleu"] = bleu
+        return measures, outputs, signature
+
+    def restore_best(self) -> None:
+        """Give each run the parameters of its best epoch."""
+        for name, value in self._parameters():
+            value.copy_(self.best[name])
+
+    def _translate(self, split: Split) -> Outputs:
+        """Each run's translations of the split as its model stands."""
+        longest = self.start.positions["decoder"].shape[1] - 1
+        vocabulary = self.data.vocabularies["decoder"]
+        return translations(self.model, split, self.batches_of(split), vocabulary, longest)
+
+
+def _result(
+    trainer: CohortTraining,
+    run: int,
+    measures: dict[str, float],
+    outputs: Sequence[str],
+    signature: str,
+    made: Mapping[str, Any],
+) -> RunResult:
+    """One run's result; ``measures`` and ``outputs`` are those of its best epoch."""
+    start, data = trainer.start, trainer.data
+    spec, tables = start.specs[run], start.tables[run]
+    epochs = int(trainer.curves.finite_epochs()[run])
+    failure = None
+    if epochs < trainer.training.epochs:
+        failure = f"the loss stopped being a number in epoch {epochs + 1}"
+    positions = {side: rows[run] for side, rows in start.positions.items()}
+    of_start = table_measures(spec, tables["encoder"], positions["encoder"])
+    if spec.positions.kind == "none":
+        positions = {}
+    return RunResult(
+        spec=spec,
+        measures=measures | of_start,
+        curves=trainer.curves.of(run, epochs),
+        tables={side: table_statistics(t.values, t.special) for side, t in tables.items()},
+        positions={side: table_statistics(rows) for side, rows in positions.items()},
+        coverage={side: table.coverage for side, table in tables.items()},
+        examples={name: len(getattr(data, name)) for name in ("train", "validation", "test")},
+        signature=signature,
+        outputs=tuple(outputs) if measures else (),
+        references=_references(data) if measures else (),
+        failure=failure,
+        provenance=made,
+    )
+
+
+def _references(data: PreparedData) -> tuple[str, ...]:
+    """What the outputs should be: translations, or the numbers of classes."""
+    labels = data.validation.labels
+    if labels is None:
+        return data.test.references
+    return tuple(str(label) for label in labels.tolist())

@@ -1,0 +1,155 @@
+"""What is measured of a cohort: its curves over epochs, its best epochs, its translations' BLEU.
+
+Section 4 of the paper: the best epoch is that of the lowest validation loss for translation, and
+that of the highest validation accuracy for classification. MNLI's mismatched accuracy is likewise
+the highest over the epochs, whichever epoch that is.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from embinit.lab.data.preparation import Split
+from embinit.lab.data.vocabulary import Vocabulary
+from embinit.lab.models.decoding import greedy
+from embinit.lab.models.transformer import StackedTransformer
+
+Outputs = list[list[str]]
+"""Each run's translations."""
+Scores = tuple[list[float], str]
+"""Each run's score, and the metric's signature."""
+
+
+@dataclass
+class Curves:
+    """What is kept of each epoch: one (R,) tensor an epoch, on the CPU.
+
+    The first epochs may have been left unmeasured: then no epoch is chosen as the best, and the
+    last one's measures are the run's.
+    """
+
+    train_loss: list[Tensor] = field(default_factory=list)
+    validation_loss: list[Tensor] = field(default_factory=list)
+    validation_accuracy: list[Tensor] = field(default_factory=list)
+    test_accuracy: list[Tensor] = field(default_factory=list)
+    validation_bleu: list[Tensor] = field(default_factory=list)
+
+    @property
+    def unmeasured(self) -> int:
+        """How many epochs there were before the first that was measured."""
+        return len(self.train_loss) - len(self.validation_loss)
+
+    def score(self) -> Float[Tensor, "measured R"]:
+        """What the best of the measured epochs is chosen by; higher is better."""
+        if self.validation_accuracy:
+            return torch.stack(self.validation_accuracy)
+        return -torch.stack(self.validation_loss)
+
+    def finite_epochs(self) -> Int[Tensor, " R"]:
+        """How many epochs each run finished before its loss stopped being a number."""
+        finite = torch.stack(self.train_loss).isfinite()
+        finite[self.unmeasured :] &= torch.stack(self.validation_loss).isfinite()
+        return finite.long().cumprod(dim=0).sum(dim=0)
+
+    def newest_is_best(self) -> Bool[Tensor, " R"]:
+        """Which runs' newest epoch is their best."""
+        score = self.score()
+        newest = score[-1]
+        better = torch.ones(len(newest), dtype=torch.bool)
+        if len(score) > 1:
+            better = newest > score[:-1].nan_to_num(-torch.inf).max(dim=0).values
+        return better & (self.finite_epochs() == len(self.train_loss))
+
+    def measures(self) -> list[dict[str, float]]:
+        """Each run's measures at its best epoch; none of a run that broke before the first."""
+        measures: list[dict[str, float]] = []
+        score = self.score()
+        chooses = not self.unmeasured
+        for run, finished in enumerate((self.finite_epochs() - self.unmeasured).tolist()):
+            if finished <= 0:
+                measures.append({})
+                continue
+            best = int(score[:finished, run].argmax())
+            values = {"validation_loss": float(self.validation_loss[best][run])}
+            if chooses:
+                values["best_epoch"] = float(best + 1)
+            if self.validation_accuracy:
+                values["accuracy"] = float(self.validation_accuracy[best][run])
+            if self.test_accuracy:
+                test = torch.stack(self.test_accuracy)[:finished, run]
+                values["test_accuracy"] = float(test.max())
+                if chooses:
+                    values["best_test_epoch"] = float(test.argmax() + 1)
+                values["test_accuracy_then"] = float(test[best])
+            measures.append(values)
+        return measures
+
+    def of(self, run: int, epochs: int) -> dict[str, list[float]]:
+        """One run's curves over its first ``epochs`` epochs, of what all epochs have."""
+        return {
+            name: [float(values[run]) for values in series[:epochs]]
+            for name, series in vars(self).items()
+            if series and len(series) == len(self.train_loss)
+        }
+
+
+@torch.inference_mode()
+def translations(
+    model: StackedTransformer,
+    split: Split,
+    batches: Sequence[Int[Tensor, " _"]],
+    vocabulary: Vocabulary,
+    longest: int,
+) -> Outputs:
+    """Each run's translations of the split as its model stands, of up to ``longest`` words."""
+    model.eval()
+    outputs: Outputs = [[""] * len(split) for _ in range(model.runs)]
+    for chosen in batches:
+        inputs = cut(split.inputs, split.lengths, chosen)[0]
+        decoded = greedy(model, inputs, longest).tolist()
+        for run, sentences in enumerate(decoded):
+            for example, ids in zip(chosen.tolist(), sentences, strict=True):
+                outputs[run][example] = " ".join(vocabulary.decode(ids))
+    return outputs
+
+
+def bleu_of(outputs: Outputs, references: Sequence[str]) -> Scores:
+    """Each run's BLEU over the task's own tokens, and the metric's signature."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    # Both sides are the same tokenizer's words already, so sacreBLEU must not cut them again.
+    metric = BLEU(tokenize="none", force=True)
+    references = list(references)
+    scores = [float(metric.corpus_score(of_run, [references]).score) for of_run in outputs]
+    return scores, str(metric.get_signature())
+
+
+def scored(
+    at_once: bool, score: Callable[[Outputs, Sequence[str]], Scores], *arguments: Any
+) -> Future[Scores]:
+    """A score that is computed at once, or in a thread while a GPU trains on."""
+    if not at_once:
+        return _scorer().submit(score, *arguments)
+    done: Future[Scores] = Future()
+    done.set_result(score(*arguments))
+    return done
+
+
+@functools.cache
+def _scorer() -> Executor:
+    return ThreadPoolExecutor(1, "embinit-bleu")
+
+
+def cut(
+    ids: Int[Tensor, "n length"], lengths: Int[Tensor, " n"], chosen: Int[Tensor, " B"]
+) -> Int[Tensor, "1 B T"]:
+    """The chosen examples as one batch for all runs, no wider than they need."""
+    return ids[chosen, : int(lengths[chosen].max())].unsqueeze(0)

@@ -1,0 +1,335 @@
+"""What training and pre-training share: one stacked model, its batches, its steps, its memory.
+
+A ``StackedTrainer`` owns length buckets, the seeds' dropout, the optimizer, CUDA graphs and the
+loop over epochs; what a batch's loss is and what is measured after an epoch is left open. Around it
+stand the parts of a cohort that fit in memory, and the cache that keeps the newest trainer on a
+GPU.
+
+Shapes: R runs of S seeds, B examples.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from typing import Generic, TypeVar
+
+import torch
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor, nn
+
+from embinit.lab.data.batching import Buckets, in_order
+from embinit.lab.data.preparation import Split
+from embinit.errors import InputError
+from embinit.lab.models.embedding import Embedding
+from embinit.lab.models.graphs import Replayed, Step, cuda_graphs
+from embinit.lab.models.layers import SeedDropout
+from embinit.lab.models.memory import ran_out
+from embinit.lab.models.starting import Start
+from embinit.randomness import stream, stream_seed
+from embinit.lab.training.optimizers import OPTIMIZERS, Settings
+from embinit.runs.plan import Cohort
+from embinit.runs.results import RunResult
+from embinit.lab.training.scoring import Curves
+
+Progress = Callable[[float], None]
+"""Told the share of the work that is done, 0 to 1."""
+
+EVALUATION_BATCH = {"cpu": 32, "cuda": 512}
+"""Examples at once where nothing is learnt: a core is quicker with what its caches hold."""
+
+LANES = 16
+"""Elements that a CPU handles at once, at most.
+
+What is left over after the last full vector is computed by other instructions, which round
+differently. So that a run's bits do not depend on its place in the stack, a parameter of which a
+run has no multiple of this many elements is learnt run by run.
+"""
+
+Model = TypeVar("Model", bound=nn.Module)
+
+Losses = tuple[Float[Tensor, " R"], Int[Tensor, " _"]]
+"""Each run's summed loss, and over how many labels: (R,), or (1,) where runs have the same."""
+
+
+def evaluation_batch(device: str) -> int:
+    """How many examples are read at once on the device where nothing is learnt."""
+    return EVALUATION_BATCH[torch.device(device).type]
+
+
+class StackedTrainer(ABC, Generic[Model]):
+    """The state of one cohort in training.
+
+    Attributes:
+        model: The stacked model of all runs.
+        curves: What is measured of each epoch.
+        learn: Learns a batch: ``step``, on a GPU replayed from CUDA graphs.
+        recorded: Whether its steps are replayed from CUDA graphs.
+        pieces: Parameters that are learnt run by run, and each run's piece: those with elements
+            left over (see ``LANES``), tables that learn at a rate of their own, and all those of
+            an optimizer that learns so (see ``optimizers.StackedOptimizer``).
+    """
+
+    def __init__(
+        self,
+        start: Start,
+        model: Model,
+        settings: Settings,
+        device: str,
+        purpose: str = "",
+        lr: Tensor | None = None,
+        generators: Sequence[torch.Generator] = (),
+        optimizer: str = "adam",
+    ) -> None:
+        """A trainer that has learnt nothing yet.
+
+        Args:
+            start: What the runs start from, and their data.
+            model: The stacked model, on any device.
+            settings: Batch size, epochs and Adam's constants.
+            device: Where to train.
+            purpose: Is appended to the names of the random streams.
+            lr: The learning rate, if it changes; a tensor, so that graphs read each step's own.
+            generators: What a step draws from besides dropout.
+            optimizer: A name in ``optimizers.OPTIMIZERS``.
+
+        Raises:
+            InputError: Nobody registered the optimizer.
+        """
+        spec = start.specs[0].model
+        assert spec is not None
+        self.start, self.settings, self.device = start, settings, device
+        self.runs = len(start.specs)
+        self.on_gpu = torch.device(device).type == "cuda"
+        self.data = start.data.to(device)
+        train = self.data.train
+        self.buckets = Buckets(train.lengths, train.target_lengths, settings.batch_size)
+        self.model = model.to(device)
+        self.seed_of_run = start.seed_of_run.to(device)
+        self._purpose = purpose
+        self.dropout = SeedDropout(
+            [stream(seed, f"dropout{purpose}", device) for seed in start.seeds],
+            self.seed_of_run,
+            spec.dropout,
+        )
+        entry = OPTIMIZERS[optimizer]
+        self.recorded = self.on_gpu and entry.recorded
+        learnt = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        times = [spec.table.rate for spec in start.specs]
+        trained = [spec.table.trained for spec in start.specs]
+        tables = _tables(model) if entry.by_run or set(times) != {1.0} else set()
+        self.pieces = {
+            parameter: [nn.Parameter(of_run) for of_run in parameter.detach().unbind()]
+            for parameter in learnt
+            if entry.by_run
+            or parameter in tables
+            or (parameter[0].numel() % LANES and not self.on_gpu)
+        }
+        whole = [each for each in learnt if each not in self.pieces]
+        groups = defaultdict(list, {1.0: whole} if whole else {})
+        for parameter, pieces in self.pieces.items():
+            of_runs = times if parameter in tables else [1.0] * self.runs
+            for piece, factor, learns in zip(pieces, of_runs, trained, strict=True):
+                # A frozen table's gradient is zero, but it would decay.
+                if learns or parameter not in tables or not entry.by_run:
+                    groups[factor].append(piece)
+        # A rate that changes is a tensor, of which every factor has its own.
+        self._rates = (
+            {}
+            if lr is None
+            else {1.0: lr} | {factor: lr * factor for factor in groups if factor != 1.0}
+        )
+        self.optimizer = entry.make(
+            [
+                {"params": each, "lr": self._rates.get(factor, settings.lr * factor)}
+                for factor, each in groups.items()
+            ],
+            settings,
+            self.recorded,
+        )
+        self.total = torch.zeros(self.runs, device=device)
+        self.learn: Step = self.step
+        if self.recorded:
+            self.learn = Replayed(self.step, cuda_graphs([*self.dropout.generators, *generators]))
+        self.begin()
+
+    @abstractmethod
+    def losses(self, chosen: Int[Tensor, "S B"], source: int, target: int) -> Losses:
+        """The losses of the training examples ``chosen``, cut to so many words."""
+
+    @abstractmethod
+    def validate(self) -> None:
+        """Measure the model after an epoch, and add that to ``curves``."""
+
+    def is_measured(self, epoch: int) -> bool:
+        """Whether an epoch, counted from 0, is measured; the first ones need not be."""
+        return True
+
+    def before_step(self, number: int) -> None:
+        """Is called before step ``number``, counted from 0 over all epochs."""
+
+    def before_update(self) -> None:
+        """Is called between a step's backward pass and its update."""
+
+    def begin(self) -> None:
+        """Forget what was learnt of order and curves; parameters and moments stay."""
+        self.orders = [stream(seed, f"order{self._purpose}") for seed in self.start.seeds]
+        self.curves = Curves()
+
+    def restart(self, start: Start, model: nn.Module) -> None:
+        """Take another cohort of the same key: every tensor is filled anew where it lies.
+
+        Args:
+            start: What the other cohort starts from.
+            model: Its model.
+        """
+        self.start = start
+        self.model.load_state_dict(model.state_dict())
+        for state in self.optimizer.state.values():
+            for value in state.values():
+                value.zero_()
+        for generator, seed in zip(self.dropout.generators, start.seeds, strict=True):
+            generator.manual_seed(stream_seed(seed, f"dropout{self._purpose}"))
+        self.begin()
+
+    def train_epochs(self, done: Callable[[int], None]) -> None:
+        """Train all epochs and measure them; ``done`` is told after each how many there were."""
+        for epoch in range(self.settings.epochs):
+            self.train_epoch(epoch)
+            if self.is_measured(epoch):
+                self.validate()
+            done(epoch + 1)
+
+    def train_epoch(self, epoch: int) -> None:
+        """Learn every training example once, in each seed's own order."""
+        self.model.train()
+        orders = [self.buckets.shuffle(generator) for generator in self.orders]
+        self.total.zero_()
+        first = epoch * self.buckets.steps
+        for number, batch in enumerate(self.buckets.schedule(epoch), start=first):
+            group = self.buckets.groups[batch.group]
+            chosen = torch.stack([order[batch.group][batch.low : batch.high] for order in orders])
+            self.before_step(number)
+            self._scale_rates()
+            self.learn(chosen.to(self.device), group.source, group.target)
+        self.curves.train_loss.append((self.total / self.buckets.steps).cpu())
+
+    def _scale_rates(self) -> None:
+        """Let the tables' rates follow one that changes."""
+        for factor, rate in self._rates.items():
+            if factor != 1.0:
+                torch.mul(self._rates[1.0], factor, out=rate)
+
+    def step(self, chosen: Int[Tensor, "S B"], source: int, target: int) -> None:
+        """Learn the examples ``chosen`` of the training split, cut to so many words."""
+        losses, counted = self.losses(chosen, source, target)
+        losses = losses / counted
+        self.model.zero_grad(set_to_none=True)
+        losses.sum().backward()
+        self.before_update()
+        for parameter, pieces in self.pieces.items():
+            if parameter.grad is not None:
+                for piece, gradient in zip(pieces, parameter.grad.unbind(), strict=True):
+                    piece.grad = gradient
+        self.optimizer.step()
+        self.total += losses.detach()
+
+    def per_run(self, of_seeds: Shaped[Tensor, "S ..."]) -> Shaped[Tensor, "_ ..."]:
+        """What each seed has, for each of its runs; a single seed's broadcasts as it is."""
+        return of_seeds if len(of_seeds) == 1 else of_seeds[self.seed_of_run]
+
+    def batches_of(self, split: Split) -> Sequence[Int[Tensor, " _"]]:
+        """The split's examples in batches for evaluation."""
+        return in_order(split.lengths, evaluation_batch(self.device))
+
+    @torch.inference_mode()
+    def mean_loss(
+        self, split: Split, losses: Callable[[Int[Tensor, " B"]], Losses]
+    ) -> Float[Tensor, " R"]:
+        """Each run's mean over the split, on the CPU; ``losses`` gives those of a batch."""
+        self.model.eval()
+        loss = torch.zeros(self.runs, device=self.device)
+        total = torch.zeros(1, device=self.device)
+        for batch in self.batches_of(split):
+            of_batch, counted = losses(batch)
+            loss += of_batch
+            total += counted
+        return (loss / total).cpu()
+
+
+def _tables(model: nn.Module) -> set[nn.Parameter]:
+    """The model's input tables."""
+    return {module.table for module in model.modules() if isinstance(module, Embedding)}
+
+
+class GraphCache:
+    """At most one trainer, kept on the GPU for the next cohort with the same key.
+
+    That cohort reuses its tensors and graphs. Whatever else trains clears it first, for the
+    memory.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, object] = {}
+
+    def __contains__(self, key: Hashable) -> bool:
+        """Whether the trainer with that key is kept."""
+        return key in self._kept
+
+    def get(self, key: Hashable) -> object | None:
+        """The trainer with that key; another one is dropped."""
+        if key not in self._kept:
+            self.clear()
+        return self._kept.get(key)
+
+    def put(self, key: Hashable, trainer: object) -> None:
+        """Keep the trainer in place of any other."""
+        self.clear()
+        self._kept[key] = trainer
+
+    def clear(self) -> None:
+        """Drop the trainer, and so free its memory."""
+        self._kept.clear()
+
+
+graph_cache = GraphCache()
+"""The process's trainer that waits for a cohort with its key."""
+
+
+def in_parts(
+    cohort: Cohort,
+    at_once: int,
+    work: Callable[[Cohort, Progress], list[RunResult]],
+    device: str,
+    progress: Progress,
+) -> list[RunResult]:
+    """``work`` on the cohort, ``at_once`` runs at a time, on half as many if memory runs out.
+
+    Raises:
+        InputError: Memory is too little for a single run.
+    """
+    results: list[RunResult] = []
+    while len(results) < len(cohort.runs):
+        subset = Cohort(cohort.runs[len(results) : len(results) + at_once])
+        done, taken = (len(runs) / len(cohort.runs) for runs in (results, subset.runs))
+        told = part_of(progress, done, taken)
+        try:
+            results += work(subset, told)
+        except (RuntimeError, MemoryError) as error:
+            graph_cache.clear()
+            if not ran_out(error):
+                raise
+            if at_once == 1:
+                raise InputError(
+                    f"{device} has too little memory for a single run of "
+                    f"{subset.runs[0].data.task}; free some, or choose another device or smaller "
+                    "batches"
+                ) from error
+            at_once = -(-at_once // 2)
+    return results
+
+
+def part_of(progress: Progress, done: float, taken: float) -> Progress:
+    """Is told the share of a part of the work, ``taken`` of it, after ``done`` of it."""
+    return lambda share: progress(done + share * taken)

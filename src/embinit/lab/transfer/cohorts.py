@@ -1,0 +1,303 @@
+"""Pre-train, throw the output table away, fine-tune: what a pre-trained model is worth.
+
+A run pre-trains an encoder on text of two languages by guessing hidden words, reads each frozen
+layer by linear probes and by looking translations up, and fine-tunes it on each of its tasks, every
+time from where pre-training ended. All of a run's numbers are in one result, so that one
+pre-training serves every claim.
+
+Fine-tuning makes much of the spread over seeds, and may be cheap beside pre-training. So an encoder
+may be fine-tuned on a task several times, and the means count.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from embinit.lab.data.preparation import data_fingerprint, prepare
+from embinit.lab.data.tasks import TASKS
+from embinit.errors import InputError
+from embinit.lab.models.layer_probes import (
+    last_and_drop,
+    probe_accuracy,
+    retrieval_accuracy,
+    sentence_vectors,
+)
+from embinit.lab.models.masked_language_model import MaskedModelShape
+from embinit.lab.models.memory import WidestBatch, runs_that_fit
+from embinit.lab.models.sizes import parameters_of, words_of
+from embinit.lab.models.starting import Start, table_measures, without_output
+from embinit.lab.models.transformer import StackedTransformer
+from embinit.lab.models.widths import learned_positions, output_width
+from embinit.runs.kinds import kind_of
+from embinit.lab.training.optimizers import OPTIMIZERS
+from embinit.runs.plan import Cohort
+from embinit.runs.results import RunResult, provenance
+from embinit.lab.training.stacked import Progress, evaluation_batch, graph_cache, in_parts, part_of
+from embinit.lab.training.cohorts import CohortTraining, at_once
+from embinit.lab.transfer.pretraining import Pretraining
+from embinit.specs import DataSpec, DownstreamSpec, RunSpec, TransferSpec
+from embinit.lab.tables import start
+from embinit.lab.tables.diagnostics import table_statistics
+
+TUNING = 0.23
+"""About how long a fine-tuning takes, for telling progress; pre-training and probing take 1."""
+
+NEXT_TIME = 1_000_000
+"""How far apart the seeds of a run's fine-tunings are; those of replicates must be nearer."""
+
+
+def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
+    """What the run reads besides its spec: every text, and the source's vectors."""
+    parts = [start.fingerprint(run, data_dir)]
+    parts += [data_fingerprint(data, data_dir) for data in _data_of(run)]
+    return "/".join(parts)
+
+
+def check(run: RunSpec, data_dir: Path | None) -> None:
+    """Read text and vectors, so that bad input is an InputError before any training."""
+    assert run.model is not None
+    output_width(run.model)
+    if TASKS[run.data.task].kind != "text":
+        raise InputError(
+            f"{run.data.task} is not text to pre-train on; tasks of the kind 'text' are"
+        )
+    for task in run.recipe(TransferSpec).tasks:
+        _ = task.training.falls, OPTIMIZERS[task.training.optimizer]  # there are such
+        if task.times < 1:
+            raise InputError(f"{task.role} is fine-tuned {task.times} times; name 1 or more")
+    start.check(run, data_dir)
+    vocabulary, wanted = prepare(run.data, data_dir).vocabularies["encoder"], words_of(run)
+    if len(vocabulary.words) != wanted:
+        raise InputError(
+            f"the vocabulary of {run.data.task} has {len(vocabulary.words)} words where the spec "
+            f"has {wanted}, by which parameters are counted: give it more text, or set most_words "
+            "to what it has"
+        )
+    for data in _data_of(run):
+        if (data.vocabulary, data.max_length) != (run.data, run.data.max_length):
+            raise InputError(
+                f"{data.task} must have the vocabulary and the max_length of {run.data.task}, "
+                "whose model it is read by"
+            )
+        prepare(data, data_dir)
+
+
+def train(
+    cohort: Cohort,
+    data_dir: Path | None = None,
+    device: str = "cpu",
+    progress: Progress = lambda share: None,
+    sharers: int = 1,
+) -> list[RunResult]:
+    """Make the cohort's runs together; their results, in the cohort's order.
+
+    InputError where not even one run has room, or seeds are too far apart.
+    """
+    seeds = [run.seed for run in cohort.runs]
+    if max(seeds) - min(seeds) >= NEXT_TIME:
+        raise InputError(f"seeds {min(seeds)} and {max(seeds)} must be less than {NEXT_TIME} apart")
+    graph_cache.clear()  # another kind of run may have left its trainer on the GPU
+    first = cohort.runs[0]
+    data = prepare(first.data, data_dir)
+    masking, longest = first.recipe(TransferSpec).pretraining, int(data.train.lengths.max())
+    assert first.model is not None
+    shape = MaskedModelShape(
+        first.model,
+        words_of(first),
+        precision=masking.precision,
+        learned_positions=learned_positions(first, first.data),
+    )
+    widest = WidestBatch(
+        min(masking.batch_size, len(data.train)),
+        longest,
+        answers=math.ceil(masking.share * longest),
+    )
+    fit = runs_that_fit(shape, len(cohort.runs), widest, device, sharers)
+    return in_parts(
+        cohort,
+        fit,
+        lambda part, told: _train(part, data_dir, device, told, sharers),
+        device,
+        progress,
+    )
+
+
+def _train(
+    cohort: Cohort, data_dir: Path | None, device: str, progress: Progress, sharers: int
+) -> list[RunResult]:
+    started, first = time.perf_counter(), cohort.runs[0]
+    tasks = first.recipe(TransferSpec).tasks
+    whole = 1 + TUNING * sum(task.times for task in tasks)
+    start = Start(cohort.runs, prepare(first.data, data_dir), data_dir)
+    pretraining = Pretraining(start, device)
+    pretraining.run(part_of(progress, 0.0, 1 / whole))
+    encoder = pretraining.model.encoder
+    outcomes = [_pretrained(run, start, pretraining) for run in range(len(cohort.runs))]
+    del pretraining  # its moments and gradients take three times the room of the model
+    for name, values in _by_layer(encoder, first, data_dir, device).items():
+        for run, outcome in enumerate(outcomes):
+            outcome.add_layers(name, values[:, run].tolist())
+    carried = without_output(encoder)
+    done = 1.0
+    for task in tasks:
+        takes = TUNING * task.times
+        tuned = _fine_tuned(
+            cohort,
+            task,
+            data_dir,
+            device,
+            carried,
+            part_of(progress, done / whole, takes / whole),
+            sharers,
+        )
+        done += takes
+        for outcome, results in zip(outcomes, tuned, strict=True):
+            outcome.add_task(task.role, results)
+    # A run's share of the cohort's time, not what it would take alone.
+    seconds = (time.perf_counter() - started) / len(cohort.runs)
+    progress(1.0)
+    made = provenance(device, seconds)
+    return [_result(run, outcome, start, made) for run, outcome in enumerate(outcomes)]
+
+
+@dataclass
+class _Outcome:
+    """What is known of a run so far; nothing more is learnt of one that failed."""
+
+    measures: dict[str, float]
+    curves: dict[str, list[float]]
+    failure: str | None
+
+    def add_layers(self, name: str, values: list[float]) -> None:
+        if self.failure is None:
+            last, drop = last_and_drop(values)
+            self.curves[f"{name}_by_layer"] = values
+            self.measures |= {f"{name}_last": last, f"{name}_drop": drop}
+
+    def add_task(self, role: str, tuned: Sequence[RunResult]) -> None:
+        """Adds what the fine-tunings on a task came to; of one that broke its first epochs alone.
+
+        Where there are several the mean of all counts, so none is told if one of them broke.
+        """
+        if self.failure is not None:
+            return
+        failed = [result.failure for result in tuned if result.failure is not None]
+        if failed:
+            self.failure = f"fine-tuning on {role}: {failed[0]}"
+            if len(tuned) > 1:
+                return
+        for name, ours in (("accuracy", "accuracy"), ("test_accuracy_then", "test")):
+            values = [result.measures[name] for result in tuned if name in result.measures]
+            if values:
+                self.measures[f"{role}_{ours}"] = statistics.fmean(values)
+            if len(values) > 1:
+                self.curves[f"{role}_{ours}_by_time"] = values
+        for name in ("validation_accuracy", "test_accuracy"):
+            curves = [result.curves[name] for result in tuned if name in result.curves]
+            if curves:
+                self.curves[f"{role}_{name}"] = [
+                    statistics.fmean(values) for values in zip(*curves, strict=True)
+                ]
+
+
+def _pretrained(run: int, start: Start, pretraining: Pretraining) -> _Outcome:
+    """What pre-training alone tells of a run."""
+    spec, curves = start.specs[run], pretraining.curves
+    series = (curves.train_loss, curves.validation_loss)
+    train, validation = ([float(epoch[run]) for epoch in losses] for losses in series)
+    counts = parameters_of(spec)
+    positions = start.positions["encoder"][run]
+    measures = table_measures(spec, start.tables[run]["encoder"], positions) | {
+        "pretraining_parameters": float(counts.pretraining),
+        "finetuning_parameters": float(counts.finetuning),
+    }
+    if not all(map(math.isfinite, (*train, *validation))):
+        return _Outcome(measures, {}, "the loss stopped being a number in pre-training")
+    measures["masked_loss"] = validation[-1]
+    return _Outcome(measures, {"masked_train_loss": train, "masked_loss": validation}, None)
+
+
+def _by_layer(
+    encoder: StackedTransformer, first: RunSpec, data_dir: Path | None, device: str
+) -> dict[str, Float[Tensor, "states R"]]:
+    """What each frozen layer tells: the probes' mean, each probe, and retrieval."""
+    batch = evaluation_batch(device)
+    probes: dict[str, Tensor] = {}
+    for probe in first.recipe(TransferSpec).probes:
+        data = prepare(probe, data_dir).to(device)
+        train, test = (
+            sentence_vectors(encoder, split, batch) for split in (data.train, data.validation)
+        )
+        assert data.train.labels is not None
+        assert data.validation.labels is not None
+        probes[f"probe-{probe.task}"] = probe_accuracy(
+            train, data.train.labels, test, data.validation.labels, data.task.classes
+        )
+    measured = probes and {"probe": torch.stack(list(probes.values())).mean(dim=0), **probes}
+    pairs = prepare(first.data, data_dir).to(device).test
+    if len(pairs):
+        measured["retrieval"] = retrieval_accuracy(sentence_vectors(encoder, pairs, batch))
+    return measured
+
+
+def _fine_tuned(
+    cohort: Cohort,
+    task: DownstreamSpec,
+    data_dir: Path | None,
+    device: str,
+    carried: Mapping[str, Tensor],
+    progress: Progress,
+    sharers: int,
+) -> list[list[RunResult]]:
+    """Each run's fine-tunings on one task from where pre-training ended.
+
+    Those of all runs are one cohort, of which as many are stacked as of any cohort of training.
+    """
+    tuned = [
+        replace(run, seed=run.seed + time * NEXT_TIME, data=task.data, training=task.training)
+        for time in range(task.times)
+        for run in cohort.runs
+    ]
+    encoder_of = {run: number % len(cohort.runs) for number, run in enumerate(tuned)}
+
+    def work(part: Cohort, told: Progress) -> list[RunResult]:
+        encoders = torch.tensor([encoder_of[run] for run in part.runs], device=device)
+        theirs = {name: value[encoders] for name, value in carried.items()}
+        return CohortTraining(part, data_dir, device, theirs).run(told)
+
+    every = Cohort(tuple(tuned))
+    most = min(
+        at_once(every, data_dir, device, sharers), kind_of(tuned[0]).stacked(tuned[0], device)
+    )
+    results = in_parts(every, most, work, device, progress)
+    return [results[number :: len(cohort.runs)] for number in range(len(cohort.runs))]
+
+
+def _result(run: int, outcome: _Outcome, start: Start, made: Mapping[str, object]) -> RunResult:
+    table, data = start.tables[run]["encoder"], start.data
+    return RunResult(
+        spec=start.specs[run],
+        measures=outcome.measures,
+        curves=outcome.curves,
+        tables={"encoder": table_statistics(table.values, table.special)},
+        positions={"encoder": table_statistics(start.positions["encoder"][run])},
+        coverage={"encoder": table.coverage},
+        examples={"train": len(data.train), "validation": len(data.validation)},
+        failure=outcome.failure,
+        provenance=made,
+    )
+
+
+def _data_of(run: RunSpec) -> list[DataSpec]:
+    """The labelled data that is read besides the run's text."""
+    recipe = run.recipe(TransferSpec)
+    return list(dict.fromkeys((*(task.data for task in recipe.tasks), *recipe.probes)))

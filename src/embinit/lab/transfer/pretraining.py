@@ -1,0 +1,81 @@
+"""Pre-training a cohort: stacked masked language models on one text, from its runs' starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from embinit.lab.data.preparation import Split
+from embinit.lab.models.graphs import own_stream
+from embinit.lab.models.layers import Dropout, no_dropout
+from embinit.lab.models.losses import cross_entropy
+from embinit.lab.models.masked_language_model import MaskedLanguageModel
+from embinit.lab.models.masking import Masked, mask_tokens
+from embinit.lab.models.starting import Start
+from embinit.randomness import stream
+from embinit.lab.training.optimizers import lr_factor
+from embinit.lab.training.stacked import Losses, Progress, StackedTrainer
+from embinit.specs import TransferSpec
+
+
+class Pretraining(StackedTrainer[MaskedLanguageModel]):
+    """One cohort that learns to predict masked words.
+
+    Its curves are in nats a masked word; of no epochs there is the validation loss at the start.
+    Validation masks the same words in every epoch, arm and seed.
+    """
+
+    def __init__(self, start: Start, device: str) -> None:
+        self.spec = start.specs[0].recipe(TransferSpec).pretraining
+        self.masking = [stream(seed, "masking", device) for seed in start.seeds]
+        # A tensor, so that a recorded step reads each step's own rate.
+        self.rate = torch.zeros((), device=device)
+        model = MaskedLanguageModel(start.model())
+        for run, spec in enumerate(start.specs):
+            model.initialise(run, spec.seed)
+        super().__init__(start, model, self.spec, device, "/pretraining", self.rate, self.masking)
+
+    def run(self, progress: Progress) -> None:
+        """Train all epochs."""
+        with own_stream(self.device):
+            self.train_epochs(lambda done: progress(done / self.spec.epochs))
+            if not self.spec.epochs:
+                self.validate()
+
+    def before_step(self, number: int) -> None:
+        """Set the step's learning rate."""
+        steps = self.spec.epochs * self.buckets.steps
+        self.rate.fill_(self.spec.lr * lr_factor(number, steps, self.spec.warm_up))
+
+    def losses(self, chosen: Int[Tensor, "S B"], source: int, target: int) -> Losses:
+        """The losses of the sentences ``chosen``, cut to ``source`` words."""
+        masked = self._mask(self.data.train, chosen, source, self.masking)
+        return self._losses(Masked(*map(self.per_run, masked)), self.dropout)
+
+    def _mask(
+        self,
+        split: Split,
+        chosen: Int[Tensor, "S B"],
+        length: int,
+        generators: Sequence[torch.Generator],
+    ) -> Masked:
+        ids = split.inputs[chosen, :length].long()
+        words = self.model.encoder.shape.encoder_vocabulary
+        return mask_tokens(ids, words, self.spec.share, generators)
+
+    def _losses(self, masked: Masked, dropout: Dropout) -> Losses:
+        read = self.model(masked.seen, masked.positions, dropout)
+        return cross_entropy(read, self.model.output(), masked.labels)
+
+    def validate(self) -> None:
+        """Measure the validation split."""
+        split, generators = self.data.validation, [stream(0, "masking/validation", self.device)]
+
+        def losses(batch: Tensor) -> Losses:
+            longest = int(split.lengths[batch].max())
+            return self._losses(self._mask(split, batch[None], longest, generators), no_dropout)
+
+        self.curves.validation_loss.append(self.mean_loss(split, losses))
