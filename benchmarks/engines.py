@@ -47,20 +47,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embinit.claims.experiments import Experiment
 from embinit.lab.data.batching import Buckets, in_order
 from embinit.lab.data.preparation import PreparedData, Split, prepare
 from embinit.lab.data.vocabulary import BOS, EOS, PAD, UNK
+from embinit.lab.experiments import ModelExperiment
+from embinit.lab.specs import Cut
+from embinit.lab.tables import positions
+from embinit.lab.tables.inits import INITS
+from embinit.lab.training.cohorts import CohortTraining
+from embinit.lab.training.scoring import bleu_of
+from embinit.lab.training.stacked import EVALUATION_BATCH
 from embinit.randomness import stream
 from embinit.runs.machine import keep_freed_memory
 from embinit.runs.plan import Cohort
 from embinit.runs.results import versions
-from embinit.lab.training.scoring import bleu_of
-from embinit.lab.training.stacked import EVALUATION_BATCH
-from embinit.lab.training.cohorts import CohortTraining
-from embinit.specs import Cut
-from embinit.lab.tables import positions
-from embinit.lab.tables.inits import INITS
 from embinit_papers.kim2024.experiments import experiments
 
 SEEDS = 3
@@ -76,7 +76,7 @@ class Outcome:
     runs_at_once: int = 1
 
 
-def setting(size: str, epochs: int | None, train: int | None) -> Experiment:
+def setting(size: str, epochs: int | None, train: int | None) -> ModelExperiment:
     """The experiment at a size: micro's translation, or Multi30k at the paper's sizes."""
     tier = {"micro": "micro", "multi30k": "sample"}[size]
     [one] = [
@@ -97,7 +97,7 @@ def setting(size: str, epochs: int | None, train: int | None) -> Experiment:
     return one
 
 
-def stacked(one: Experiment, data_dir: Path | None, runs: int, seeds: range) -> Outcome:
+def stacked(one: ModelExperiment, data_dir: Path | None, runs: int, seeds: range) -> Outcome:
     """embinit with ``runs`` runs a cohort: Xavier, and other arms of its seed to fill it up."""
     keep_freed_memory()
     groups = [[one.run("xavier", seed)] for seed in seeds]
@@ -127,7 +127,7 @@ def stacked(one: Experiment, data_dir: Path | None, runs: int, seeds: range) -> 
 class Plain(nn.Module):
     """The same transformer of ``torch.nn``'s layers."""
 
-    def __init__(self, one: Experiment, data: PreparedData, seed: int) -> None:
+    def __init__(self, one: ModelExperiment, data: PreparedData, seed: int) -> None:
         super().__init__()
         shape, generator = one.model, stream(seed, "plain")
         torch.manual_seed(seed)
@@ -192,7 +192,7 @@ class Plain(nn.Module):
         return total, (following != PAD).sum()
 
 
-def plain(one: Experiment, data_dir: Path | None, runs: int, seeds: range) -> Outcome:
+def plain(one: ModelExperiment, data_dir: Path | None, runs: int, seeds: range) -> Outcome:
     """A loop over batches of similar length."""
     data, seconds, losses, scores = prepare(one.data, data_dir), 0.0, [], []
     for seed in seeds:
@@ -259,7 +259,7 @@ def _bleu(data: PreparedData, translate: Callable[[Tensor], Tensor]) -> float:
     return float(metric.corpus_score(outputs, [list(split.references)]).score)
 
 
-def huggingface(one: Experiment, data_dir: Path | None, runs: int, seeds: range) -> Outcome:
+def huggingface(one: ModelExperiment, data_dir: Path | None, runs: int, seeds: range) -> Outcome:
     """``Seq2SeqTrainer`` on a Marian model, which has the same layers and sinusoids."""
     import transformers
     from transformers import MarianConfig, MarianMTModel, Seq2SeqTrainer, Seq2SeqTrainingArguments
@@ -381,7 +381,7 @@ def _collate(rows: list[dict[str, Any]]) -> dict[str, Tensor]:
     return {"input_ids": inputs, "attention_mask": (inputs != PAD).long(), "labels": labels}
 
 
-def joeynmt(one: Experiment, data_dir: Path | None, runs: int, seeds: range) -> Outcome:
+def joeynmt(one: ModelExperiment, data_dir: Path | None, runs: int, seeds: range) -> Outcome:
     """JoeyNMT's ``TrainManager``, built as its own ``train`` does.
 
     What its settings lack is set in its objects: dropout after sub-layers alone, and Adam's eps.
@@ -430,7 +430,9 @@ def _joeynmt_ids(ids: Tensor) -> Tensor:
     return torch.where(ids <= UNK, UNK - ids, ids)
 
 
-def _joeynmt_settings(one: Experiment, data: PreparedData, to: Path, seed: int) -> dict[str, Any]:
+def _joeynmt_settings(
+    one: ModelExperiment, data: PreparedData, to: Path, seed: int
+) -> dict[str, Any]:
     """JoeyNMT's configuration; text and vocabulary files, with ids as their words, are written."""
     for name, split in (("train", data.train), ("validation", data.validation)):
         # JoeyNMT puts BOS and EOS there itself.
@@ -485,7 +487,7 @@ def _joeynmt_settings(one: Experiment, data: PreparedData, to: Path, seed: int) 
     }
 
 
-ENGINES: dict[str, Callable[[Experiment, Path | None, int, range], Outcome]] = {
+ENGINES: dict[str, Callable[[ModelExperiment, Path | None, int, range], Outcome]] = {
     "stacked": stacked,
     "single": lambda one, data_dir, runs, seeds: stacked(one, data_dir, 1, seeds),
     "plain": plain,
@@ -495,7 +497,7 @@ ENGINES: dict[str, Callable[[Experiment, Path | None, int, range], Outcome]] = {
 
 
 def taking_turns(
-    names: Sequence[str], work: tuple[Experiment, Path | None, int], seeds: range
+    names: Sequence[str], work: tuple[ModelExperiment, Path | None, int], seeds: range
 ) -> dict[str, Outcome]:
     """What each engine made of all seeds: each in a process of its own, one seed after the other.
 
@@ -521,7 +523,7 @@ def taking_turns(
     return {name: together(outcomes) for name, outcomes in of_engines.items()}
 
 
-def train(name: str, one: Experiment, data_dir: Path | None, runs: int, seed: int) -> Outcome:
+def train(name: str, one: ModelExperiment, data_dir: Path | None, runs: int, seed: int) -> Outcome:
     """What an engine makes of one seed."""
     return ENGINES[name](one, data_dir, runs, range(seed, seed + 1))
 

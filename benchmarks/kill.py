@@ -39,8 +39,8 @@ from typing import Any
 import pytest
 
 import embinit.pytest_plugin.session  # noqa: F401, loaded once, for all that is forked from here
-from embinit.files.writing import finish_writing
 from embinit.errors import InputError, Status
+from embinit.files.writing import finish_writing
 from embinit.report import baseline, page, past
 from embinit.runs.store import Store
 
@@ -277,7 +277,7 @@ def faults_of(folder: Path, before: dict[str, bytes], whole: dict[str, Any]) -> 
             if result is None:
                 faults.append(f"record {key} can't be read")
                 continue
-            arm = json.loads(result.spec.training.arguments)["arm"]
+            arm = json.loads(result.spec.recipe.training.arguments)["arm"]
             if result.measures != {"score": true_score(arm, result.spec.seed)}:
                 faults.append(f"record {key} has {result.measures}")
     for latest in (folder / "reports/latest", folder / "reports/latest/unfinished"):

@@ -22,20 +22,21 @@ import time
 from pathlib import Path
 from typing import Any
 
-from embinit.report import render, write_report
-from embinit.report.arms import Run
-from embinit.report.past import NAME, line_of
-from embinit.runs.results import RunResult, versions
-from embinit.specs import (
+from embinit.lab.specs import (
     Cut,
     DataSpec,
+    ModelRecipe,
     ModelSpec,
     PositionSpec,
-    RunSpec,
     TableSpec,
     TrainingSpec,
 )
 from embinit.lab.tables.diagnostics import TableStatistics
+from embinit.report import render, write_report
+from embinit.report.arms import Run
+from embinit.report.past import NAME, line_of
+from embinit.runs.results import RunResult, versions
+from embinit.specs import RunSpec
 
 BLESSED = Path(__file__).parents[1] / "reports/reference/micro/verdicts.json"
 EPOCHS = 17
@@ -54,11 +55,13 @@ def run(draw: random.Random, key: str, claim: int, init: str, seed: int) -> Run:
         histogram=tuple(draw.randrange(1000) for _ in range(64)),
     )
     spec = RunSpec(
-        data=DataSpec(f"task-{claim}", ("whitespace", "whitespace"), Cut()),
-        model=ModelSpec(64, 4, 2, 128),
-        training=TrainingSpec(32, EPOCHS, 3e-3),
-        table=TableSpec(init, None if init == "xavier" else "glove"),
-        positions=PositionSpec(),
+        ModelRecipe(
+            data=DataSpec(f"task-{claim}", ("whitespace", "whitespace"), Cut()),
+            model=ModelSpec(64, 4, 2, 128),
+            training=TrainingSpec(32, EPOCHS, 3e-3),
+            table=TableSpec(init, None if init == "xavier" else "glove"),
+            positions=PositionSpec(),
+        ),
         seed=seed,
     )
     result = RunResult(

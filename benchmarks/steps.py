@@ -47,9 +47,9 @@ from embinit.lab.models.layers import PRECISIONS, SeedDropout
 from embinit.lab.models.losses import cross_entropy
 from embinit.lab.models.memory import WidestBatch, estimated_bytes
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
-from embinit.runs.results import device_name, versions
-from embinit.specs import ModelSpec
+from embinit.lab.specs import ModelSpec
 from embinit.lab.tables import positions
+from embinit.runs.results import device_name, versions
 from embinit_papers.kim2024.experiments import experiments
 from embinit_papers.kim2024.printed import numbers
 

@@ -18,8 +18,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from embinit.lab.specs import EVALUATION, TablePretrainingSpec, TrainingSpec, TransferSpec
 from embinit.runs.results import spec_of
-from embinit.specs import EVALUATION, TablePretrainingSpec, TrainingSpec, TransferSpec, canonical
+from embinit.specs import canonical
 
 COMPARED = (
     "measures",

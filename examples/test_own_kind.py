@@ -10,12 +10,13 @@ import torch
 
 from embinit.claims import Experiment, Family, claim
 from embinit.lab.data.sources import SOURCES
+from embinit.lab.specs import Cut, DataSpec
+from embinit.lab.tables.inits import INITS
 from embinit.randomness import stream
 from embinit.runs.kinds import KINDS, Description
 from embinit.runs.measures import MEASURES, Measure
 from embinit.runs.results import RunResult, provenance
-from embinit.specs import Cut, DataSpec, Recipe
-from embinit.lab.tables.inits import INITS
+from embinit.specs import Recipe
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from embinit.claims import Experiment, Family, claim
+from embinit.claims import Family, claim
 from embinit.lab.data.tasks import TASKS, Example, Splits
+from embinit.lab.experiments import ModelExperiment
+from embinit.lab.specs import Cut, DataSpec, ModelSpec, TrainingSpec
 from embinit.runs.measures import MEASURES, Measure
-from embinit.specs import Cut, DataSpec, ModelSpec, TrainingSpec
 
 COLOURS = ("red", "green", "blue", "grey")
 
@@ -65,7 +66,7 @@ def experiments(tier):
     if tier != "micro":
         return []
     return [
-        Experiment(
+        ModelExperiment(
             name="first-colour",
             tier="micro",
             role="order",

@@ -12,20 +12,13 @@ import pytest
 from hypothesis import strategies as st
 
 from embinit.claims.experiments import Experiment
+from embinit.lab.specs import Cut, DataSpec, ModelSpec, TrainingSpec
+from embinit.lab.tables.diagnostics import TableStatistics
 from embinit.registry import Registry
 from embinit.runs.kinds import KINDS
 from embinit.runs.measures import MEASURES
 from embinit.runs.results import RunResult
-from embinit.specs import (
-    Cut,
-    DataSpec,
-    FunctionSpec,
-    ModelSpec,
-    Recipe,
-    RunSpec,
-    TrainingSpec,
-)
-from embinit.lab.tables.diagnostics import TableStatistics
+from embinit.specs import FunctionRecipe, Recipe, RunSpec
 
 
 def set_apart(
@@ -43,7 +36,7 @@ def set_apart(
 
 def make_function_run() -> RunSpec:
     """A run of a user's function."""
-    recipe = FunctionSpec("mine.trained", "c0de", '{"arm": "a"}', ("words.txt",))
+    recipe = FunctionRecipe("mine.trained", "c0de", '{"arm": "a"}', ("words.txt",))
     return dataclasses.replace(make_experiment().run("xavier", 3), model=None, training=recipe)
 
 

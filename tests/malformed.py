@@ -26,13 +26,13 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from embinit.errors import InputError
 from embinit.lab.data import cache
 from embinit.lab.data.sources import open_source
 from embinit.lab.data.tasks import TASKS
-from embinit.errors import InputError
+from embinit.lab.specs import Cut
 from embinit.report import baseline, past
 from embinit.runs.store import Store
-from embinit.specs import Cut
 
 WORDS = ("the", "dog", "Straße", "cat", "a", "1990s", "it's", "Haus")
 DIM = 4

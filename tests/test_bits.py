@@ -18,24 +18,24 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embinit.lab.training import cohorts as training
-from embinit.lab.transfer import cohorts as transfer
-from embinit.runs.plan import Cohort
-from embinit.runs.results import RunResult
-from embinit.runs.session import Session
-from embinit.runs.store import DamagedRecordWarning, Store
-from embinit.specs import (
+from embinit.lab.specs import (
     Cut,
     DataSpec,
     DownstreamSpec,
     ModelSpec,
     PositionSpec,
     PretrainingSpec,
-    RunSpec,
     TableSpec,
     TrainingSpec,
     TransferSpec,
 )
+from embinit.lab.training import cohorts as training
+from embinit.lab.transfer import cohorts as transfer
+from embinit.runs.plan import Cohort
+from embinit.runs.results import RunResult
+from embinit.runs.session import Session
+from embinit.runs.store import DamagedRecordWarning, Store
+from embinit.specs import RunSpec
 from embinit_papers.kim2024.experiments import experiments
 
 MODELS: dict[str, dict[str, Any]] = {

@@ -6,8 +6,8 @@ import pytest
 
 from builders import make_result
 from embinit.errors import InputError
+from embinit.lab.measures import task_transfer
 from embinit.papers import PAPERS
-from embinit.runs.measures import task_transfer
 from embinit_papers.chung2021 import (
     LAYER_MEASURES,
     SETTINGS,
@@ -47,7 +47,7 @@ def test_a_tiers_experiments_are_one_set_of_runs(tier):
     assert setting.model.dim in setting.widths
     usual = with_output_width(everything, setting.model.dim)[USUAL].runs()[0]
     assert usual == everything[USUAL].runs()[0]
-    assert len({run.model for run in over_output_widths(everything).runs()}) >= 4
+    assert len({run.recipe.model for run in over_output_widths(everything).runs()}) >= 4
     assert {one.model.table_width for one in from_vectors(tier)} == {setting.source_width}
 
 

@@ -40,9 +40,10 @@ from embinit.claims.definitions import (
 from embinit.claims.paired_tests import Verdict
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
+from embinit.lab.measures import table_statistic
+from embinit.lab.specs import PositionSpec
 from embinit.papers import PAPERS
-from embinit.runs.measures import MEASURES, table_statistic
-from embinit.specs import PositionSpec
+from embinit.runs.measures import MEASURES
 from embinit_papers.kim2024 import (
     changes,
     everywhere,
@@ -204,7 +205,7 @@ def test_numbers_decide_and_are_told(arms):
     comparison = arms["pretrained"] < arms["xavier"]
 
     def record(run):
-        score = 40.0 + run.seed if run.table.init == "xavier" else 20.0 + 1.1 * run.seed
+        score = 40.0 + run.seed if run.recipe.table.init == "xavier" else 20.0 + 1.1 * run.seed
         return make_result(run, bleu=score)
 
     decision = comparison.decide(record, 0.01)
@@ -221,7 +222,7 @@ def test_decisions_are_met_in_the_claims_order(arms):
     holds, falls = arms["pretrained"] < arms["xavier"], arms["xavier"] < arms["pretrained"]
 
     def record(run):
-        return make_result(run, bleu=(run.table.init == "xavier") + 0.01 * run.seed**2)
+        return make_result(run, bleu=(run.recipe.table.init == "xavier") + 0.01 * run.seed**2)
 
     decisions = [one.decide(record, 0.05) for one in (holds, falls)]
     with read_by(Decider(decisions=decisions)) as decider:
@@ -235,7 +236,7 @@ def differing(*differences):
     """Records in which GloVe is off Xavier by this much in BLEU and sigma, seed by seed."""
 
     def record(run):
-        off = differences[run.seed] if run.table.init == "pretrained" else 0.0
+        off = differences[run.seed] if run.recipe.table.init == "pretrained" else 0.0
         return make_result(run, bleu=20 + off, sigma=0.5 + off)
 
     return record
@@ -334,8 +335,8 @@ def test_a_difference_of_differences_is_one(arms):
     without = arms.without_positions()
 
     def record(run):
-        gain = {"xavier": 9.0, "pretrained": 2.0}[run.table.init]
-        on = run.positions.kind != "none"
+        gain = {"xavier": 9.0, "pretrained": 2.0}[run.recipe.table.init]
+        on = run.recipe.positions.kind != "none"
         return make_result(run, bleu=10 + gain * on + 0.1 * (run.seed % 2) * on)
 
     gains = arms["pretrained"] - without["pretrained"], arms["xavier"] - without["xavier"]
@@ -353,7 +354,9 @@ def test_a_missing_measure_is_not_run(arms):
     assert decision.failed
     lost = {("pretrained", 3), ("xavier", 1)}
     decision = comparison.decide(
-        lambda run: None if (run.table.init, run.seed) in lost else make_result(run, bleu=1.0),
+        lambda run: (
+            None if (run.recipe.table.init, run.seed) in lost else make_result(run, bleu=1.0)
+        ),
         0.01,
     )
     assert str(decision) == (
@@ -392,7 +395,7 @@ def test_a_curve_is_measured_at_an_epoch_and_as_a_whole(arms):
     curve = {"xavier": [1.0, 5.0, 9.0], "pretrained": [0.5, 2.0]}
 
     def record(run):
-        return make_result(run, curves={"validation_bleu": curve[run.table.init]})
+        return make_result(run, curves={"validation_bleu": curve[run.recipe.table.init]})
 
     assert [arms["xavier"].at_epoch(epoch).values(record)[0] for epoch in (1, 2, 3)] == [1, 5, 9]
     assert arms["xavier"].over_epochs.values(record) == [5.0] * 5
@@ -412,7 +415,7 @@ def test_the_dose_response_is_scipys_spearman(seed):
     values = {}
 
     def record(run):
-        key = (run.data.task, run.table.init, run.table.source, run.seed)
+        key = (run.recipe.data.task, run.recipe.table.init, run.recipe.table.source, run.seed)
         if key not in values:
             values[key] = {name: random.uniform(1, 9) for name in ("bleu", "accuracy", "sigma")}
         return make_result(run, **values[key])
@@ -598,7 +601,7 @@ def test_a_trend_is_the_slope_of_a_regression(xs, seed):
     arms = [(x, one.with_sigma(x)["xavier"].with_seeds(3)) for x in xs]
 
     def record(run):
-        return make_result(run, bleu=scores[run.table.sigma][run.seed])
+        return make_result(run, bleu=scores[run.recipe.table.sigma][run.seed])
 
     found = trend(arms, "sigma")
     slopes = [
@@ -650,7 +653,7 @@ def test_a_comparisons_arms_are_one_run_of_each():
     """Of both sides, whatever the number of seeds."""
     [one] = experiments("micro", ("glove",), ("translation",))
     comparison = one["pretrained"] - one["xavier"] < one["xavier_pretrained"] - one["xavier"]
-    inits = [run.table.init for run in comparison.arms()]
+    inits = [run.recipe.table.init for run in comparison.arms()]
     assert inits == ["pretrained", "xavier", "xavier_pretrained", "xavier"]
     assert {run.seed for run in comparison.arms()} == {0}
 
@@ -698,7 +701,7 @@ def test_a_dose_without_a_number_is_none(arms, lacking):
     def record(run):
         measures = {"sigma": 0.5, "bleu": 40.0}
         init, _, what = lacking.partition(" ")
-        if run.table.init == init:
+        if run.recipe.table.init == init:
             del measures[what or "bleu"]
         return make_result(run, **measures)
 
@@ -707,7 +710,9 @@ def test_a_dose_without_a_number_is_none(arms, lacking):
         arms["pretrained"],
         arms["xavier"],
         0,
-        lambda run: make_result(run, sigma=0.5 if run.table.init == "xavier" else 2.0, bleu=40.0),
+        lambda run: make_result(
+            run, sigma=0.5 if run.recipe.table.init == "xavier" else 2.0, bleu=40.0
+        ),
     )
     assert every == (4.0, 0.0)
     flat = dose_and_response(
@@ -964,7 +969,7 @@ def test_every_reason_of_a_missing_score_is_told(arms):
     """Both sides' runs of the first seed that has none; each reason once."""
 
     def lookup(run):
-        why = "diverged" if run.table.init == "xavier" else "was lost"
+        why = "diverged" if run.recipe.table.init == "xavier" else "was lost"
         return replace(make_result(run), failure=why)
 
     reason = (arms["xavier"] < arms["pretrained"]).decide(lookup, 0.01).reason

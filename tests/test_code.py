@@ -14,9 +14,9 @@ import pytest
 from builders import make_experiment, set_apart
 from embinit.code import UNSEEN, Code
 from embinit.lab.data.tasks import TASKS
+from embinit.lab.tables.inits import INITS, Init
 from embinit.runs.kinds import own_code
 from embinit.runs.session import key_of
-from embinit.lab.tables.inits import INITS, Init
 from embinit_papers.kim2024.experiments import experiments
 
 

@@ -99,7 +99,7 @@ HOSTILE = "a\x1b[2J\u202eb\x9b"
 def kept_function(code="c0de", seed=0, finished="2031-01-01T00:00:00+00:00", **changes):
     """The result of a function's run."""
     run = make_function_run()
-    recipe = dataclasses.replace(run.training, code=code)
+    recipe = dataclasses.replace(run.recipe.training, code=code)
     run = dataclasses.replace(run, seed=seed, training=recipe)
     changes.setdefault("provenance", {"finished": finished})
     return dataclasses.replace(make_result(run, score=1.0), **changes)
@@ -138,8 +138,8 @@ def test_a_failed_run_is_shown_by_its_key(tmp_path, capsys):
     store.put("ab34", kept_function(measures={}, failure="the loss is no number"))
     _, lines = told(capsys, "--store", tmp_path)
     assert [line.split("  ")[2:] for line in lines[:-1]] == [
-        [run.data.task, "a", "seed 0", "the loss is no number"],
-        [run.data.task, "a", "seed 3", "failed: no room"],
+        [run.recipe.data.task, "a", "seed 0", "the loss is no number"],
+        [run.recipe.data.task, "a", "seed 3", "failed: no room"],
     ]
     status, shown = told(capsys, "ab12", "--store", tmp_path)
     assert (status, shown[1:]) == (0, ["Traceback", '  File "f.py"', "none"])
@@ -171,7 +171,9 @@ def test_a_damaged_record_is_a_line(tmp_path, content, capsys):
     path = store.path("ab12")
     if content == "arguments":
         run = make_function_run()
-        odd = dataclasses.replace(run, training=dataclasses.replace(run.training, arguments="{"))
+        odd = dataclasses.replace(
+            run, training=dataclasses.replace(run.recipe.training, arguments="{")
+        )
         store.put("ab12", dataclasses.replace(kept_function(), spec=odd))
     elif content == "directory":
         path.mkdir(parents=True)

@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embinit.cli import main
-from embinit.lab.data import files
-from embinit.files.schema import mismatch
 from embinit.errors import InputError, OutputError, Status, printable
+from embinit.files.schema import mismatch
+from embinit.lab.data import files
 from embinit.report import baseline, load_schema, past, render, write_report
 
 REFERENCE = Path(__file__).parents[1] / "reports/reference/micro/verdicts.json"

@@ -75,11 +75,11 @@ def test_a_digest_names_everything_that_decides_a_run(run, seed):
     """Two specs with one digest would be one record for two runs."""
     changed = [
         replace(run, seed=seed),
-        replace(run, table=replace(run.table, trained=not run.table.trained)),
-        replace(run, positions=replace(run.positions, kind="equation-2")),
-        replace(run, training=replace(run.training, lr=7e-3)),
-        replace(run, model=replace(run.model, dropout=0.2)),
-        replace(run, data=replace(run.data, min_freq=3)),
+        run.changed(table=replace(run.recipe.table, trained=not run.recipe.table.trained)),
+        run.changed(positions=replace(run.recipe.positions, kind="equation-2")),
+        run.changed(training=replace(run.recipe.training, lr=7e-3)),
+        run.changed(model=replace(run.recipe.model, dropout=0.2)),
+        run.changed(data=replace(run.recipe.data, min_freq=3)),
     ]
     assert len({one.digest() for one in [run, *changed]}) == 7
     assert replace(run).digest() == run.digest()
@@ -178,6 +178,6 @@ def test_kinds_of_runs_have_limits_of_their_own():
         for one in (narrow, wide)
         for number in range(7)
     ]
-    cohorts = plan(wanted, lambda run: 7 if run.model.dim == 64 else 2)
-    sizes = sorted((cohort.runs[0].model.dim, len(cohort.runs)) for cohort in cohorts)
+    cohorts = plan(wanted, lambda run: 7 if run.recipe.model.dim == 64 else 2)
+    sizes = sorted((cohort.runs[0].recipe.model.dim, len(cohort.runs)) for cohort in cohorts)
     assert sizes == [(64, 7), (300, 1), (300, 2), (300, 2), (300, 2)]

@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embinit.lab.models.graphs import Replayed, own_stream
+from embinit.lab.specs import Cut
 from embinit.lab.training import cohorts as training
+from embinit.lab.training.cohorts import CohortTraining, _graph_key, train
+from embinit.lab.training.stacked import graph_cache
 from embinit.lab.transfer import cohorts as transfer
 from embinit.runs.plan import Cohort
-from embinit.lab.training.stacked import graph_cache
-from embinit.lab.training.cohorts import CohortTraining, _graph_key, train
-from embinit.specs import Cut
 from embinit_papers.kim2024.experiments import experiments
 from test_training import cohort
 from test_transfer import run_of
@@ -60,7 +60,7 @@ def test_recorded_training_is_training(schedule):
     """Nothing that a step reads may be made anew between epochs, or a graph would miss it."""
     runs = Cohort(
         tuple(
-            replace(run, training=replace(run.training, schedule=schedule))
+            run.changed(training=replace(run.recipe.training, schedule=schedule))
             for run in cohort("translation")[:3]
         )
     )

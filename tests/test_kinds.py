@@ -14,12 +14,13 @@ import embinit
 from builders import OWN_KINDS, make_experiment, make_function_run, set_apart
 from embinit.claims import Family, Verdict, claim, judge
 from embinit.errors import InputError
+from embinit.lab.specs import EVALUATION
 from embinit.runs.kinds import KINDS, Description, kind_of
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult, provenance
 from embinit.runs.session import Session
 from embinit.runs.store import Store
-from embinit.specs import EVALUATION, Recipe
+from embinit.specs import Recipe
 from embinit_papers import chung2021
 from embinit_papers.kim2024.experiments import pretrainings, probes
 
@@ -48,7 +49,11 @@ def test_a_kinds_recipe_leads_back_to_it(name):
     runs = (make_function_run(), *(one.run("pretrained", 0) for one in examples))
     [run] = [run for run in runs if run.kind == name]
     assert kind_of(run) is kind
-    assert run.training is None if kind.recipe is None else type(run.training) is kind.recipe
+    assert (
+        run.recipe.training is None
+        if kind.recipe is None
+        else type(run.recipe.training) is kind.recipe
+    )
 
 
 @pytest.mark.parametrize("name", OWN_KINDS)
@@ -62,9 +67,9 @@ def test_a_kind_says_what_its_runs_take(name):
     assert kind.cost(run) > 0
     assert kind.stacked(run, "cpu") >= 1
     assert all(kind.describe(run).__dict__.values())
-    counted = replace(run, data=replace(run.data, most_words=900))
+    counted = run.changed(data=replace(run.recipe.data, most_words=900))
     assert all(count > 0 for count in kind.parameters(counted).values())
-    assert run.data in kind.reads(run) or name == "function"
+    assert run.recipe.data in kind.reads(run) or name == "function"
     assert hash(kind.check_key(run)) == hash(kind.check_key(replace(run, seed=7)))
 
 
@@ -95,26 +100,26 @@ class Dice:
         return "dice/1"
 
     def check(self, run, data_dir):
-        if run.training.throws < 1:
+        if run.recipe.training.throws < 1:
             raise InputError("a die that is never thrown shows nothing")
 
     def check_key(self, run):
-        return run.training
+        return run.recipe.training
 
     def cost(self, run):
-        return float(run.training.throws)
+        return float(run.recipe.training.throws)
 
     def stacked(self, run, device):
         return 2
 
     def parameters(self, run):
-        return {"throws": run.training.throws}
+        return {"throws": run.recipe.training.throws}
 
     def epochs(self, run):
         return None
 
     def describe(self, run):
-        return Description("a die", f"{run.training.throws} throws")
+        return Description("a die", f"{run.recipe.training.throws} throws")
 
     def make(self, cohort, workplace):
         self.made.append(cohort.runs)
@@ -127,9 +132,9 @@ class Dice:
     @staticmethod
     def pips(run):
         """Xavier's die shows more."""
-        text = f"{run.seed}/{run.table.init}"
+        text = f"{run.seed}/{run.recipe.table.init}"
         chance = hashlib.sha256(text.encode()).digest()[0] / 256
-        return chance + 20.0 * (run.table.init == "xavier") * run.training.sides[0]
+        return chance + 20.0 * (run.recipe.table.init == "xavier") * run.recipe.training.sides[0]
 
 
 PIPS = Measure("pips", "pips", "pips shown", "up")
@@ -160,7 +165,7 @@ def test_a_third_partys_kind_is_planned_made_stored_and_judged(registry, tmp_pat
     run = experiment.run("xavier", 0)
     result = again.result(run)
     assert result.spec == run
-    assert result.spec.training == DiceSpec(3, (6, 8))
+    assert result.spec.recipe.training == DiceSpec(3, (6, 8))
     assert result.measures == {"pips": kind.pips(run)}
     assert judge(thrown, experiment, again).decisions[0].left == judgement.decisions[0].left
     assert len(kind.made) == 5

@@ -23,10 +23,10 @@ from embinit.claims.comparisons import rank_correlation
 from embinit.claims.lock import NAME, Lock, lock_beside
 from embinit.claims.noise_floor import FIRST_SEED, rounded_up
 from embinit.claims.standing import claim_key, difference, frozen, standing
+from embinit.lab.specs import ModelSpec
 from embinit.report import load_schema
 from embinit.runs import session
 from embinit.runs.functions import TRAININGS
-from embinit.specs import ModelSpec
 
 CLAIMS = """
 import random

@@ -87,11 +87,11 @@ class Made:
         self.effects, self.spread, self.asked = effects, spread, []
 
     def ensure(self, runs):
-        self.asked.append({(run.table.init, run.seed) for run in runs})
+        self.asked.append({(run.recipe.table.init, run.seed) for run in runs})
 
     def record(self, run):
-        noise = np.random.default_rng((run.seed, len(run.table.init))).normal()
-        score = 50 + self.effects.get(run.table.init, 0) + self.spread * noise
+        noise = np.random.default_rng((run.seed, len(run.recipe.table.init))).normal()
+        score = 50 + self.effects.get(run.recipe.table.init, 0) + self.spread * noise
         return make_result(run, accuracy=score)
 
 
@@ -212,7 +212,7 @@ def test_a_look_is_told_with_its_chance_and_seconds(tmp_path):
     case = stated_over("pretrained")
     session = Session(Store(tmp_path), None, "cpu")
     for run in case.runs():
-        ours = run.table.init == "pretrained"
+        ours = run.recipe.table.init == "pretrained"
         result = make_result(run, accuracy=70.0 + ours * (1 + run.seed))
         took = {"seconds": 4.0 if ours else 1.0}
         session.store.put(session.key(run), replace(result, provenance=took))
@@ -289,7 +289,7 @@ def test_a_claim_is_expected_to_end_where_it_is_decided_nine_times_in_ten(tmp_pa
     case = stated_over("pretrained", most=24)
     session = Session(Store(tmp_path), None, "cpu")
     for run in case.runs():
-        ours = run.table.init == "pretrained"
+        ours = run.recipe.table.init == "pretrained"
         score = 70.0 + ours * (effect + 3.0 * (run.seed - 1))
         session.store.put(session.key(run), make_result(run, accuracy=score))
     following = next_look(case, session)
@@ -334,5 +334,5 @@ def test_a_look_whose_seeds_do_not_change_a_quantity_foresees_no_runs_of_it():
     each = case.experiment
     width = each["pretrained_shuffled"].sigma > each["xavier"].sigma
     both = replace(case, comparisons=(*case.comparisons, width))
-    last = {run.table.init for run in foreseen_runs(both) if run.seed == 23}
+    last = {run.recipe.table.init for run in foreseen_runs(both) if run.seed == 23}
     assert last == {"pretrained", "xavier"}

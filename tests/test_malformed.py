@@ -17,12 +17,12 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from embinit.lab.data import outside
+from embinit.errors import InputError
 from embinit.files.writing import digest, open_lines
+from embinit.lab.data import outside
 from embinit.lab.data.sources import named_source, open_source
 from embinit.lab.data.tasks import TASKS
-from embinit.errors import InputError
-from embinit.specs import Cut
+from embinit.lab.specs import Cut
 
 GOOD = b"the 0.1 0.2 0.3\ndog 1 2 3\n"
 

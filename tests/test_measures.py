@@ -160,7 +160,7 @@ def test_a_registered_measure_is_compared_with_nothing_else_changed(registry):
     assert (raw.measure, raw.unit, raw.margin) == (longest, "characters", 0.0)
 
     def lookup(run):
-        length = 2 * run.seed + (9 if run.table.init == "xavier" else run.seed % 2)
+        length = 2 * run.seed + (9 if run.recipe.table.init == "xavier" else run.seed % 2)
         return make_result(run, outputs=["a" * length], references=["b"])
 
     decision = (raw < base).decide(lookup, 0.01)

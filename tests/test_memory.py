@@ -17,11 +17,11 @@ from embinit.lab.models.memory import (
     runs_that_fit,
 )
 from embinit.lab.models.transformer import ModelShape
-from embinit.runs import machine
+from embinit.lab.specs import ModelSpec
 from embinit.lab.training import cohorts as training
-from embinit.runs.plan import Cohort
 from embinit.lab.training.cohorts import CohortTraining, train
-from embinit.specs import ModelSpec
+from embinit.runs import machine
+from embinit.runs.plan import Cohort
 from test_training import cohort
 
 SHAPE = ModelShape(ModelSpec(300, 10, 3, 512), 7_800, 5_900, 5_900)

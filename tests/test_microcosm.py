@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embinit.errors import InputError
 from embinit.lab.data.microcosm import (
     CLASSES,
     OPINIONS,
@@ -35,8 +36,7 @@ from embinit.lab.data.microcosm import (
 from embinit.lab.data.tasks import microcosm
 from embinit.lab.data.tasks.base import TASKS, Splits
 from embinit.lab.data.tasks.microcosm import CONTRADICTION, ENTAILMENT, NEUTRAL, PLAIN_OPINIONS
-from embinit.errors import InputError
-from embinit.specs import Cut
+from embinit.lab.specs import Cut
 
 NAMES = ("micro-translation", "micro-sentiment", "micro-sentiment-plain", "micro-inference")
 seeds = st.integers(0, 2**32 - 1).map(str)

@@ -11,14 +11,20 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from embinit.lab.data.vocabulary import PAD
 from embinit.errors import InputError
-from embinit.lab.models.attention import ATTENTION, REACH, RelativeAttention, UntiedAttention, rotated
+from embinit.lab.data.vocabulary import PAD
+from embinit.lab.models.attention import (
+    ATTENTION,
+    REACH,
+    RelativeAttention,
+    UntiedAttention,
+    rotated,
+)
 from embinit.lab.models.embedding import Embedding
 from embinit.lab.models.layers import NORM_POSITIONS, NORMS, RMS_EPSILON, SeedDropout
 from embinit.lab.models.masked_language_model import MaskedLanguageModel, MaskedModelShape
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
-from embinit.specs import ModelSpec
+from embinit.lab.specs import ModelSpec
 
 DIM, HEADS, LAYERS, INNER, RUNS = 16, 4, 2, 24, 3
 SOURCE_WORDS, TARGET_WORDS = 13, 11

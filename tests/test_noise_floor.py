@@ -91,7 +91,7 @@ def made(one: Experiment, scores: list[float], monkeypatch: pytest.MonkeyPatch) 
 
     def results_of(cohort, data_dir, device, progress, twice):
         asked.extend(run.seed for run in cohort.runs)
-        assert {run.table.init for run in cohort.runs} == {"xavier"}
+        assert {run.recipe.table.init for run in cohort.runs} == {"xavier"}
         return [
             replace(
                 make_result(run, **{one.metric.name: score}),
@@ -158,7 +158,7 @@ def test_the_command_trains_all_tasks_together_and_tells_its_progress(
     trained: list[str] = []
 
     def results_of(cohort, data_dir, device, progress, twice):
-        trained.extend(f"{run.data.task} {run.seed}" for run in cohort.runs)
+        trained.extend(f"{run.recipe.data.task} {run.seed}" for run in cohort.runs)
         time.sleep(0.1)
         return [
             replace(

@@ -13,12 +13,12 @@ import pytest
 import torch
 
 from embinit.errors import InputError
-from embinit.lab.training import optimizers
 from embinit.lab.training import cohorts as training
-from embinit.runs.kinds import kind_of, own_code
-from embinit.lab.training.optimizers import OPTIMIZERS, Adafactor
-from embinit.runs.plan import Cohort, plan
+from embinit.lab.training import optimizers
 from embinit.lab.training.cohorts import CohortTraining
+from embinit.lab.training.optimizers import OPTIMIZERS, Adafactor
+from embinit.runs.kinds import kind_of, own_code
+from embinit.runs.plan import Cohort, plan
 from embinit.specs import RunSpec
 from test_table_rates import SIGMA, base, drifts, trained, widened, without_epsilons
 
@@ -41,7 +41,7 @@ def test_a_run_alone_has_the_bits_of_a_run_in_a_stack(optimizer):
     """Beside another seed, wider tables, another rate, and a frozen table."""
     run = by(optimizer)
     runs = (
-        replace(run, table=replace(run.table, trained=False)),
+        run.changed(table=replace(run.recipe.table, trained=False)),
         widened(run, 8.0, "scale", "step"),
         run,
         replace(run, seed=5001),
@@ -153,7 +153,7 @@ def test_the_rate_that_a_wide_table_needs(optimizer, power, times, without_epsil
 @pytest.mark.parametrize("optimizer", OTHERS)
 def test_a_frozen_table_stays_and_another_moves(optimizer):
     run = by(optimizer)
-    frozen = replace(run, table=replace(run.table, trained=False))
+    frozen = run.changed(table=replace(run.recipe.table, trained=False))
     made = CohortTraining(Cohort((run, frozen)), None, "cpu")
     table = made.model.encoder_embedding.table
     before = table.detach().clone()
@@ -177,8 +177,11 @@ def test_adams_decay_shrinks_matrices_and_leaves_vectors():
 
 def test_it_came_later_and_separates_cohorts():
     run = base()
-    assert replace(run, training=replace(run.training, optimizer="adam")).digest() == run.digest()
-    every = [replace(run, training=replace(run.training, optimizer=name)) for name in RATES]
+    assert (
+        run.changed(training=replace(run.recipe.training, optimizer="adam")).digest()
+        == run.digest()
+    )
+    every = [run.changed(training=replace(run.recipe.training, optimizer=name)) for name in RATES]
     assert len({each.digest() for each in every}) == len(plan(every)) == len(RATES)
     assert [own_code(each) for each in every] == [""] * len(RATES)
     told = [kind_of(each).describe(each).training for each in every]

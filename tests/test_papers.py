@@ -15,9 +15,10 @@ import embinit
 from builders import make_experiment, make_result, make_table, set_apart
 from embinit import papers
 from embinit.claims import Family, claim, judge
+from embinit.errors import InputError
 from embinit.lab.data.preparation import prepare
 from embinit.lab.data.sources import SOURCES as SOURCE_TABLES
-from embinit.errors import InputError
+from embinit.lab.measures import table_statistic
 from embinit.papers import (
     PAPERS,
     Beside,
@@ -32,7 +33,6 @@ from embinit.papers import (
 from embinit.report.arms import Run
 from embinit.report.page import render
 from embinit.report.verdicts import claim_entry
-from embinit.runs.measures import table_statistic
 from embinit.runs.results import versions
 from embinit_papers.kim2024 import (
     everywhere,
@@ -84,7 +84,7 @@ def test_other_tables_are_no_part_of_table_1(tier):
     for other in others:
         assert labels[other.source] == other.source_label == LABELS[other.source_role]
         assert other.margin == next(
-            each.margin for each in table if each.data.task == other.data.task
+            each.margin for each in table if each.data.task == other.recipe.data.task
         )
 
 
@@ -292,7 +292,7 @@ class Stored:
         return []
 
     def result(self, run):
-        return make_result(run, accuracy=50.0 + run.seed + 20 * (run.table.init == "xavier"))
+        return make_result(run, accuracy=50.0 + run.seed + 20 * (run.recipe.table.init == "xavier"))
 
     def key(self, run):
         return run.digest()

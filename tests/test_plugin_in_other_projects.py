@@ -30,7 +30,7 @@ from dataclasses import replace
 
 from embinit import Family, claim
 from embinit_papers.kim2024.experiments import experiments
-from embinit.specs import Cut
+from embinit.lab.specs import Cut
 
 MINE = Family("mine/finding", {"micro": 3})
 

@@ -13,14 +13,14 @@ import torch
 
 from builders import set_apart
 from embinit import cli
+from embinit.errors import InputError
 from embinit.lab.data import preparation
 from embinit.lab.data.cache import INDEX, CachedSource, Writer, open_directory, vectors_key
 from embinit.lab.data.tasks import TASKS
-from embinit.errors import InputError
+from embinit.lab.tables import start
+from embinit.lab.training.cohorts import train
 from embinit.runs.plan import Cohort
 from embinit.runs.store import run_key
-from embinit.lab.training.cohorts import train
-from embinit.lab.tables import start
 from embinit_papers.kim2024.experiments import experiments
 
 

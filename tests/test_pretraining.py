@@ -16,10 +16,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embinit.errors import InputError
 from embinit.lab.data.microcosm import synonym_groups, unlabelled
 from embinit.lab.data.sources.base import SOURCES
 from embinit.lab.data.tasks.base import TASKS
-from embinit.errors import InputError
+from embinit.lab.specs import Cut
 from embinit.lab.table_pretraining import Corpus, TrainedTable, load_table, save_table
 from embinit.lab.table_pretraining.encoder import relative_buckets
 from embinit.lab.table_pretraining.glove import (
@@ -67,7 +68,6 @@ from embinit.lab.table_pretraining.two_way_language_model import (
     targets,
     train_two_way_language_model,
 )
-from embinit.specs import Cut
 from embinit.lab.tables.diagnostics import neighbour_purity
 from embinit_papers.kim2024.experiments import pretrainings
 
@@ -532,14 +532,14 @@ def test_a_pretraining_run_is_the_training_that_makes_the_assets(family: str, ch
     train = {"t5": train_span_corruption, "bert": train_masked_language_model}[family]
     batch = {"t5": 16, "bert": 32}[family]
     corpus = Corpus.read(unlabelled(300))
-    table = train(corpus, steps=4, batch=batch, seed=3, rate=run.training.rate, **changes)
+    table = train(corpus, steps=4, batch=batch, seed=3, rate=run.recipe.training.rate, **changes)
     result = pretrain(run)
     assert result.measures["sigma"] == pytest.approx(table.values.std().item(), rel=1e-6)
     assert result.measures["loss"] == float(table.record["loss"]) > 0
     assert result.tables["encoder"].rows == len(corpus.words)
     assert result.spec == run
     if changes:
-        usual = train(corpus, steps=4, batch=batch, seed=3, rate=run.training.rate)
+        usual = train(corpus, steps=4, batch=batch, seed=3, rate=run.recipe.training.rate)
         assert usual.sigma != table.sigma
 
 
@@ -553,7 +553,7 @@ def test_bad_recipes_are_refused_by_name() -> None:
             check(run, None)
     run = recipe("bert")
     with pytest.raises(InputError, match="so many sentences of micro-text"):
-        fingerprint(replace(run, data=replace(run.data, cut=Cut())), None)
+        fingerprint(run.changed(data=replace(run.recipe.data, cut=Cut())), None)
 
 
 def test_corpus_orders_words_and_pads_behind() -> None:

@@ -85,7 +85,7 @@ def ensure(self, runs):
 
 
 def result(self, run):
-    return RunResult(run, {"bleu": 40.0 + run.seed % 2 + (run.table.init == "xavier")})
+    return RunResult(run, {"bleu": 40.0 + run.seed % 2 + (run.recipe.table.init == "xavier")})
 
 
 state.LOOK_SECONDS = 0.01

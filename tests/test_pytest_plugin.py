@@ -19,7 +19,6 @@ from embinit.report.past import DamagedHistoryWarning
 from embinit.runs import progress, session
 from embinit.runs.functions import TRAININGS
 from embinit.runs.results import RunResult
-from embinit.specs import FunctionSpec
 from embinit_papers.kim2024.experiments import experiments
 
 MARGIN = f"{experiments('micro')[0].margin:g}"
@@ -89,7 +88,7 @@ def suite(pytester, monkeypatch):
     """A suite whose runs are already there, all but one arm's: a score, and noise a seed."""
 
     def result(_, run):
-        init = run.table.init
+        init = run.recipe.table.init
         noise = ((run.seed * 7 + len(init)) % 5) / 10
         return RunResult(run, {"bleu": SCORES[init] + noise}) if init in SCORES else None
 
@@ -584,7 +583,7 @@ def test_progress_is_told_what_later_looks_are_expected_to_take(judged, monkeypa
 
     def tell_later(session, controller, runs):
         new = [run for run in runs if session.key(run) not in session.store]
-        told.append({(run.recipe(FunctionSpec).label, run.seed) for run in new})
+        told.append({(run.recipe.training.label, run.seed) for run in new})
 
     monkeypatch.setattr(progress, "tell_later", tell_later)
     judged(OPEN_CLAIMS)
@@ -821,7 +820,7 @@ def test_unequal_budgets_are_caught_before_anything_is_wanted(suite, monkeypatch
     (suite.path / "claims/test_mine.py").write_text(BUDGETS)
     result = suite.runpytest_inprocess("claims")
     result.assert_outcomes(passed=1, failed=1, skipped=1)
-    assert {run.model.layers for run in wanted} == {2}
+    assert {run.recipe.model.layers for run in wanted} == {2}
     document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
     jsonschema.validate(document, load_schema())
     found = {one["statement"]: one for one in document["claims"]}

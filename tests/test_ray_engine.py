@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 
 from embinit.errors import InputError
+from embinit.lab.specs import Cut
 from embinit.runs import ray_engine
 from embinit.runs.plan import Cohort
 from embinit.runs.ray_engine import RaySession, connect, disconnect, work
 from embinit.runs.store import Store
-from embinit.specs import Cut, RunSpec
+from embinit.specs import RunSpec
 from embinit_papers.kim2024.experiments import experiments
 
 pytestmark = pytest.mark.nightly
@@ -31,7 +32,7 @@ from dataclasses import replace
 
 import embinit.runs.plan
 from embinit.claims.definitions import Family, claim
-from embinit.specs import Cut
+from embinit.lab.specs import Cut
 from embinit_papers.kim2024.experiments import experiments
 
 MINE = Family("mine/finding", {"micro": 2})

@@ -19,8 +19,8 @@ from builders import (
     parts_of,
     values_of,
 )
-from embinit.lab.data.sources import Coverage
 from embinit.errors import InputError
+from embinit.lab.data.sources import Coverage
 from embinit.runs.kinds import KINDS
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
@@ -77,7 +77,10 @@ def test_a_result_is_read_back_as_it_was(kind, data):
     again = RunResult.from_record(record)
     assert record["kind"] == kind
     assert again == result
-    assert (type(again.spec.training), again.spec.digest()) == (type(run.training), run.digest())
+    assert (type(again.spec.training), again.spec.digest()) == (
+        type(run.recipe.training),
+        run.digest(),
+    )
     assert again.as_record() == result.as_record()
 
 

@@ -34,7 +34,7 @@ LEFT, RIGHT = ONE["pretrained"], ONE["xavier"]
 
 
 def score(run):
-    noise = np.random.default_rng((run.seed, len(run.table.init))).normal()
+    noise = np.random.default_rng((run.seed, len(run.recipe.table.init))).normal()
     return make_result(run, accuracy=50 + 4 * noise, sigma=0.5)
 
 
@@ -146,11 +146,11 @@ def test_a_claim_that_is_read_has_its_familys_spreads(tmp_path: Path):
     [comparison] = read(test_claim, ONE).comparisons
     assert comparison.spread == Spread(1.0, 30)
     lookup = lambda run: make_result(  # noqa: E731
-        run, accuracy=(50 if run.table.init == "xavier" else 47) + (run.seed % 2)
+        run, accuracy=(50 if run.recipe.table.init == "xavier" else 47) + (run.seed % 2)
     )
     noisy = {0: 0.0, 1: 2.0, 2: 0.5, 3: 1.0, 4: 0.0}
     lookup = lambda run: make_result(  # noqa: E731
-        run, accuracy=50 if run.table.init == "xavier" else 46.0 + noisy[run.seed]
+        run, accuracy=50 if run.recipe.table.init == "xavier" else 46.0 + noisy[run.seed]
     )
     assert comparison.decide(lookup, 0.001).verdict is Verdict.SUPPORTED
     alone = replace(comparison, spread=None).decide(lookup, 0.001)

@@ -24,10 +24,12 @@ from hypothesis import strategies as st
 
 from builders import OWN_KINDS, set_apart
 from embinit.claims.paired_tests import Relation
-from embinit.lab.data.sources import Coverage
 from embinit.errors import InputError
+from embinit.lab.data.sources import Coverage
 from embinit.lab.models.attention import ATTENTION
 from embinit.lab.models.layers import ACTIVATIONS, NORM_POSITIONS, NORMS
+from embinit.lab.specs import ModelSpec
+from embinit.lab.tables.diagnostics import TableStatistics
 from embinit.papers import PAPERS, Figure, Paper, Tier
 from embinit.report import baseline, load_schema, past, render, write_report
 from embinit.report.arms import SAID, Run, gather, learning_curves
@@ -47,8 +49,7 @@ from embinit.report.verdicts import wanted
 from embinit.runs.kinds import KINDS, Description, EvaluationKind, kind_of
 from embinit.runs.measures import MEASURES, at_epoch, over_epochs
 from embinit.runs.results import RunResult
-from embinit.specs import FunctionSpec, ModelSpec, Recipe, RunSpec
-from embinit.lab.tables.diagnostics import TableStatistics
+from embinit.specs import FunctionRecipe, Recipe, RunSpec
 from embinit_papers import chung2021
 from embinit_papers.kim2024.beside import Runs
 from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
@@ -979,8 +980,8 @@ def test_each_task_has_a_dose_of_its_own_and_they_are_drawn_together() -> None:
 def probe(kind: str, multiplier: str, accuracy: float, seed: int = 0) -> Run:
     """A probe's run."""
     spec = RELATIONS.run("pretrained", seed)
-    positions = replace(spec.positions, kind=kind, multiplier=multiplier)
-    result = RunResult(replace(spec, positions=positions), {"accuracy": accuracy})
+    positions = replace(spec.recipe.positions, kind=kind, multiplier=multiplier)
+    result = RunResult(spec.changed(positions=positions), {"accuracy": accuracy})
     return Run(f"{kind}-{multiplier}-{seed}", "GloVe", result)
 
 
@@ -1108,7 +1109,7 @@ def test_what_was_trained_lists_every_kind_of_run(monkeypatch: pytest.MonkeyPatc
         table.run("pretrained", 0),
         chung2021.experiments("micro")[0].run(chung2021.USUAL, 0),
         replace(usual, model=None, training=Recall()),
-        replace(usual, model=None, training=FunctionSpec("mine.trained", "c0de", '{"arm": "a"}')),
+        replace(usual, model=None, training=FunctionRecipe("mine.trained", "c0de", '{"arm": "a"}')),
     ]
     assert {spec.kind for spec in specs} == {*OWN_KINDS, "recall"}
     # Each kind has two runs, of which the first stands for both.
@@ -1127,7 +1128,9 @@ def test_what_was_trained_lists_every_kind_of_run(monkeypatch: pytest.MonkeyPatc
     thin = "\N{NARROW NO-BREAK SPACE}"
     for place, spec in enumerate(specs):
         words = kind_of(spec).describe(spec)
-        found = [row for row in cells_of(html, spec.data.task) if f"1{thin}00{place}" in row[1]]
+        found = [
+            row for row in cells_of(html, spec.recipe.data.task) if f"1{thin}00{place}" in row[1]
+        ]
         assert [row[3:] for row in found] == [[words.model, words.training, "2"]], spec.kind
     assert "a table of theirs" in html
     # Of one task and kind, the setting that most runs have.
@@ -1277,10 +1280,9 @@ def test_what_is_only_followed_is_no_difference_between_arms() -> None:
     """Arms are told apart by treatment; whether BLEU was followed by epoch is none."""
     one = make_run("GloVe", "pretrained", 0, 1.0)
     spec = replace(one.spec, training=replace(one.spec.training, validation_bleu=True))
-    frozen = replace(
-        spec,
-        training=replace(spec.training, validation_bleu=False),
-        table=replace(spec.table, trained=False),
+    frozen = spec.changed(
+        training=replace(spec.recipe.training, validation_bleu=False),
+        table=replace(spec.recipe.table, trained=False),
     )
     arms = gather(["a", "b"], {"a": changed(one, spec=spec), "b": changed(one, spec=frozen)})
     assert [arm.label for arm in arms] == ["GloVe (trained)", "GloVe (frozen)"]

@@ -30,7 +30,7 @@ def comparison(arms: Experiment) -> Comparison:
 def lookup(left, right, references):
     """A store that has the two runs' outputs."""
     said = {"pretrained": left, "xavier": right}
-    return lambda run: make_result(run, outputs=said[run.table.init], references=references)
+    return lambda run: make_result(run, outputs=said[run.recipe.table.init], references=references)
 
 
 @settings(max_examples=60)
@@ -86,7 +86,7 @@ def test_each_seed_has_its_own_p():
     arms = SENTIMENT
 
     def found(run):
-        hits = 10 if run.seed == 0 and run.table.init == "pretrained" else 5
+        hits = 10 if run.seed == 0 and run.recipe.table.init == "pretrained" else 5
         return make_result(run, outputs=["1"] * hits + ["0"] * (10 - hits), references=["1"] * 10)
 
     compared = arms["pretrained"].with_seeds(2) < arms["xavier"].with_seeds(2)

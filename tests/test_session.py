@@ -16,21 +16,22 @@ from pathlib import Path
 import pytest
 
 from builders import set_apart
-from embinit.lab.data.sources import SOURCES
 from embinit.errors import InputError
+from embinit.lab.data.sources import SOURCES
+from embinit.lab.specs import Cut
+from embinit.lab.tables import start
 from embinit.runs import session as sessions
 from embinit.runs.plan import plan
 from embinit.runs.session import Session
 from embinit.runs.store import DamagedRecordWarning, Store
-from embinit.specs import Cut, RunSpec
-from embinit.lab.tables import start
+from embinit.specs import RunSpec
 from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
 
 CLAIMS = """
 from dataclasses import replace
 
 from embinit.claims.definitions import Family, claim
-from embinit.specs import Cut
+from embinit.lab.specs import Cut
 from embinit_papers.kim2024.experiments import experiments
 
 MINE = Family("mine/finding", {"micro": 4})

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import set_apart
+from embinit.errors import InputError
 from embinit.lab.data import files
 from embinit.lab.data.sources import SOURCES, ByLanguage, open_source, use_source
 from embinit.lab.data.sources.arrays import ArrayVectors
@@ -25,7 +26,6 @@ from embinit.lab.data.sources.fasttext import FastTextBinary
 from embinit.lab.data.sources.huggingface import HuggingFaceTable
 from embinit.lab.data.sources.text import TextVectors
 from embinit.lab.data.sources.word2vec import Word2VecBinary
-from embinit.errors import InputError
 
 DATA = os.environ.get("EMBINIT_DATA")
 WORDS = ("the", ". . .", "Straße", "at name@domain.com", "dog", "cat")

@@ -19,8 +19,9 @@ from builders import (
     with_part,
 )
 from embinit import specs
+from embinit.lab.specs import DataSpec, TrainingSpec
 from embinit.runs.kinds import KINDS
-from embinit.specs import DataSpec, Recipe, RunSpec, TrainingSpec, canonical
+from embinit.specs import Recipe, RunSpec, canonical
 from embinit_papers import chung2021
 from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
 

@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 from embinit.errors import InputError
 from embinit.lab.models import layers
 from embinit.lab.models.starting import Start, position_table
-from embinit.lab.training import cohorts as training
-from embinit.runs.plan import Cohort, plan
-from embinit.lab.training.cohorts import CohortTraining
-from embinit.specs import Cut, RunSpec
+from embinit.lab.specs import Cut
 from embinit.lab.tables.positions import multiplier, sinusoidal
 from embinit.lab.tables.start import check
+from embinit.lab.training import cohorts as training
+from embinit.lab.training.cohorts import CohortTraining
+from embinit.runs.plan import Cohort, plan
+from embinit.specs import RunSpec
 from embinit_papers.kim2024.experiments import experiments
 
 REPAIRS = ("scale", "ratio", "step")
@@ -46,13 +47,14 @@ def base(role: str = "translation", **recipe) -> RunSpec:
 
 def widened(run: RunSpec, times: float, *repairs: str) -> RunSpec:
     """The run with a table ``times`` as wide, and some repairs of it."""
-    assert run.model is not None
+    assert run.recipe.model is not None
     pe_scale = f"{times}" if "ratio" in repairs else "one"
-    return replace(
-        run,
-        model=replace(run.model, norm_after_sum="scale" in repairs),
-        table=replace(run.table, sigma=times * SIGMA, rate=times if "step" in repairs else 1.0),
-        positions=replace(run.positions, pe_scale=pe_scale),
+    return run.changed(
+        model=replace(run.recipe.model, norm_after_sum="scale" in repairs),
+        table=replace(
+            run.recipe.table, sigma=times * SIGMA, rate=times if "step" in repairs else 1.0
+        ),
+        positions=replace(run.recipe.positions, pe_scale=pe_scale),
     )
 
 
@@ -129,8 +131,8 @@ def test_the_epsilons_cost_little():
 def rated(*rates: float, role: str = "sentiment", seeds=(5000,)) -> list[RunSpec]:
     """Runs that differ in their tables' rates and seeds alone, and a frozen one."""
     run = base(role, lr=1e-3)
-    frozen = replace(run, table=replace(run.table, trained=False, rate=rates[-1]))
-    learning = [replace(run, table=replace(run.table, rate=rate)) for rate in rates]
+    frozen = run.changed(table=replace(run.recipe.table, trained=False, rate=rates[-1]))
+    learning = [run.changed(table=replace(run.recipe.table, rate=rate)) for rate in rates]
     return [replace(each, seed=seed) for each in (*learning, frozen) for seed in seeds]
 
 
@@ -178,10 +180,10 @@ def curves_alone(run: RunSpec):
 def test_a_rate_and_a_scale_of_positions_came_later():
     """At their defaults they are no part of the digest; stored runs keep their key."""
     run = base()
-    assert replace(run, table=replace(run.table, rate=1.0)).digest() == run.digest()
+    assert run.changed(table=replace(run.recipe.table, rate=1.0)).digest() == run.digest()
     others = [
-        replace(run, table=replace(run.table, rate=8.0)),
-        replace(run, positions=replace(run.positions, pe_scale="8")),
+        run.changed(table=replace(run.recipe.table, rate=8.0)),
+        run.changed(positions=replace(run.recipe.positions, pe_scale="8")),
     ]
     assert len({run.digest(), *(each.digest() for each in others)}) == 3
 
@@ -194,10 +196,10 @@ def test_positions_are_widened_as_they_are_made():
             [run], CohortTraining(Cohort((run,)), None, "cpu").start.data, None
         ).tables
     ]
-    wide = replace(run, positions=replace(run.positions, pe_scale="8"))
+    wide = run.changed(positions=replace(run.recipe.positions, pe_scale="8"))
     assert torch.equal(position_table(run, 9, table), sinusoidal(9, 64))
     assert torch.equal(position_table(wide, 9, table), 8 * sinusoidal(9, 64))
-    probe = replace(run, positions=replace(run.positions, pe_scale="sigma_p/sigma_x"))
+    probe = run.changed(positions=replace(run.recipe.positions, pe_scale="sigma_p/sigma_x"))
     with pytest.raises(InputError, match="is for probes"):
         position_table(probe, 9, table)
 
@@ -216,4 +218,4 @@ def test_a_factor_is_a_name_or_a_number():
 def test_a_rate_that_is_none_is_refused(rate):
     run = base()
     with pytest.raises(InputError, match="above 0"):
-        check(replace(run, table=replace(run.table, rate=rate)), None)
+        check(run.changed(table=replace(run.recipe.table, rate=rate)), None)

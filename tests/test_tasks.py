@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embinit.errors import InputError
 from embinit.lab.data.microcosm import share
 from embinit.lab.data.preparation import prepare
 from embinit.lab.data.tasks import TASKS, Example, rows
 from embinit.lab.data.tasks.sentences import HeldOutSentences, sentences
 from embinit.lab.data.tokenizers import tokenizer
 from embinit.lab.data.vocabulary import EOS, MASK, MASK_WORD, SEP, SPECIAL_WORDS, UNK, Vocabulary
-from embinit.errors import InputError
-from embinit.specs import Cut, DataSpec
+from embinit.lab.specs import Cut, DataSpec
 
 DATA = os.environ.get("EMBINIT_DATA")
 real = pytest.mark.skipif(not DATA, reason="EMBINIT_DATA names no directory with real text")

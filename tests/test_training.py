@@ -13,16 +13,17 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
 from embinit.lab.models import starting
+from embinit.lab.specs import Cut
+from embinit.lab.tables.inits import INITS
 from embinit.lab.training import cohorts as training
-from embinit.runs.kinds import kind_of
+from embinit.lab.training.cohorts import CohortTraining, train
 from embinit.lab.training.optimizers import OPTIMIZERS
+from embinit.runs.kinds import kind_of
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult
 from embinit.runs.session import Session
 from embinit.runs.store import Store
-from embinit.lab.training.cohorts import CohortTraining, train
-from embinit.specs import Cut, RunSpec
-from embinit.lab.tables.inits import INITS
+from embinit.specs import RunSpec
 from embinit_papers.kim2024.experiments import experiments
 
 
@@ -94,7 +95,7 @@ def test_the_init_leaves_weights_and_order_alone(init):
     others = dict(second.model.named_parameters())
     differing = [
         name
-        for name, value in first.model.named_parameters()
+        for name, value in first.recipe.model.named_parameters()
         if not torch.equal(value, others[name])
     ]
     # The decoder's language has no source, so an init that needs one leaves its table at Xavier.
@@ -115,7 +116,7 @@ def test_a_run_that_breaks_ends_alone(monkeypatch):
 
     def spoiled(run, data, data_dir):
         tables = honest(run, data, data_dir)
-        if run.table.init == "xavier":
+        if run.recipe.table.init == "xavier":
             tables["encoder"].values[6:] = torch.nan
         return tables
 
@@ -282,8 +283,8 @@ def test_a_falling_rate_ends_at_next_to_nothing_and_only_the_last_epoch_counts(
 
     monkeypatch.setattr(CohortTraining, "step", step)
     spec = small("sentiment", 3).run("xavier", 0)
-    recipe = replace(spec.training, schedule="linear", optimizer=optimizer)
-    [result] = train(Cohort((replace(spec, training=recipe),)))
+    recipe = replace(spec.recipe.training, schedule="linear", optimizer=optimizer)
+    [result] = train(Cohort((spec.changed(training=recipe),)))
     steps = len(rates)
     assert rates == pytest.approx(
         [recipe.lr * (steps - number) / (steps + 1) for number in range(steps)], rel=1e-5
@@ -301,7 +302,7 @@ def test_a_run_with_a_falling_rate_that_breaks_has_no_measures(monkeypatch):
     """Whether it broke before the epoch that is measured or in it; the other run goes on."""
     one = small("sentiment", 3)
     runs = [one.run(init, 0) for init in ("xavier", "pretrained")]
-    runs = [replace(run, training=replace(run.training, schedule="linear")) for run in runs]
+    runs = [run.changed(training=replace(run.recipe.training, schedule="linear")) for run in runs]
     healthy = train(Cohort(tuple(runs)))
     honest = CohortTraining.train_epoch
     for epoch in (0, 2):
@@ -323,7 +324,7 @@ def test_a_run_with_a_falling_rate_that_breaks_has_no_measures(monkeypatch):
 def test_an_unknown_schedule_is_named_before_anything_trains(tmp_path):
     spec = small("sentiment", 1).run("xavier", 0)
     session = Session(Store(tmp_path), None, "cpu")
-    odd = replace(spec, training=replace(spec.training, schedule="cosine"))
+    odd = spec.changed(training=replace(spec.recipe.training, schedule="cosine"))
     assert "'cosine' is no schedule" in session.problem(odd)
     assert session.problem(spec) is None
 
@@ -339,7 +340,7 @@ def test_translation_with_a_falling_rate_and_tables_of_their_own_rate(monkeypatc
     monkeypatch.setattr(CohortTraining, "step", step)
     one = small("translation", 2)
     runs = [one.run("xavier", 0), one.run("pretrained", 0)]
-    runs = [replace(run, training=replace(run.training, schedule="linear")) for run in runs]
+    runs = [run.changed(training=replace(run.recipe.training, schedule="linear")) for run in runs]
     runs[1] = replace(runs[1], table=replace(runs[1].table, rate=4.0))
     together = train(Cohort(tuple(runs)))
     assert all(low > 0 and high == pytest.approx(4 * low) for low, high in rates)

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from embinit.errors import InputError
 from embinit.lab.data.cache import Writer
 from embinit.lab.data.preparation import data_fingerprint, prepare, write
 from embinit.lab.data.vocabulary import EOS, MASK, PAD, SEP
-from embinit.errors import InputError
 from embinit.lab.models.graphs import Replayed
 from embinit.lab.models.layer_probes import (
     last_and_drop,
@@ -30,26 +30,26 @@ from embinit.lab.models.sizes import count_parameters, parameters_of, reinvested
 from embinit.lab.models.starting import Start, carry, without_output
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
 from embinit.lab.models.widths import output_width
-from embinit.lab.training.optimizers import lr_factor
-from embinit.runs.plan import Cohort, plan
-from embinit.lab.training.scoring import Curves
-from embinit.runs.session import Session
-from embinit.runs.store import Store
-from embinit.lab.training.cohorts import CohortTraining
-from embinit.lab.transfer.cohorts import check, fingerprint, train
-from embinit.lab.transfer.pretraining import Pretraining
-from embinit.specs import (
+from embinit.lab.specs import (
     Cut,
     DataSpec,
     DownstreamSpec,
     ModelSpec,
     PositionSpec,
     PretrainingSpec,
-    RunSpec,
     TableSpec,
     TrainingSpec,
     TransferSpec,
 )
+from embinit.lab.training.cohorts import CohortTraining
+from embinit.lab.training.optimizers import lr_factor
+from embinit.lab.training.scoring import Curves
+from embinit.lab.transfer.cohorts import check, fingerprint, train
+from embinit.lab.transfer.pretraining import Pretraining
+from embinit.runs.plan import Cohort, plan
+from embinit.runs.session import Session
+from embinit.runs.store import Store
+from embinit.specs import RunSpec
 
 WORDS, LENGTH, DIM, HEADS, LAYERS, INNER, RUNS = 23, 9, 16, 4, 2, 24, 2
 
@@ -516,7 +516,7 @@ def test_arms_of_a_seed_share_all_but_what_they_differ_in():
         for run in (run_of(3), run_of(3, input_width=8, output_width=40))
     )
     layers = dict(second.model.encoder.encoder_layers.named_parameters())
-    for name, value in first.model.encoder.encoder_layers.named_parameters():
+    for name, value in first.recipe.model.encoder.encoder_layers.named_parameters():
         assert torch.equal(value, layers[name])
     hidden = [[one.initial_seed() for one in each.masking] for each in (first, second)]
     assert hidden[0] == hidden[1]
@@ -651,7 +651,7 @@ def test_a_transfer_is_a_run_like_others(tmp_path):
     assert all("sentiment_accuracy" in result.measures for result in results)
     assert results[0].measures != results[2].measures
     assert again.problem(run_of(2)) is not None
-    groups = [{run.model.coupled for run in one.runs} for one in plan(wanted)]
+    groups = [{run.recipe.model.coupled for run in one.runs} for one in plan(wanted)]
     assert sorted(map(len, groups)) == [1, 1]
 
 

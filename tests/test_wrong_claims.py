@@ -573,7 +573,7 @@ from dataclasses import replace
 
 from embinit import Family, claim
 from embinit_papers.kim2024 import table1
-from embinit.specs import Cut
+from embinit.lab.specs import Cut
 from embinit.lab.tables.inits import INITS, Init, pretrained
 
 INITS.register("doubled", Init("doubled", "{source}_Doubled", True,

@@ -19,11 +19,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from embinit.claims.experiments import Experiment
+from embinit.lab.experiments import ModelExperiment
+from embinit.lab.specs import Cut, DataSpec, ModelSpec, TrainingSpec
 from embinit.runs.measures import MEASURES
-from embinit.specs import Cut, DataSpec, ModelSpec, TrainingSpec
 
-AnyExperiment = TypeVar("AnyExperiment", bound=Experiment)
+AnyExperiment = TypeVar("AnyExperiment", bound=ModelExperiment)
 
 
 @dataclass(frozen=True)
@@ -145,8 +145,8 @@ class TaskSetting:
 
 
 def pick(
-    experiments: Callable[[str], Iterable[Experiment]], of: str, **allowed: Sequence[str]
-) -> Callable[[str], list[Experiment]]:
+    experiments: Callable[[str], Iterable[ModelExperiment]], of: str, **allowed: Sequence[str]
+) -> Callable[[str], list[ModelExperiment]]:
     """A function of a tier, which gives some experiments of the tier ``of``, and none of others.
 
     Args:

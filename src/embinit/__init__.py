@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         trend,
     )
     from embinit.errors import InputError
+    from embinit.lab.tables.recipes import INITS, Init
     from embinit.notebooks import Results, judge_all
     from embinit.papers import PAPERS, Paper
     from embinit.runs.functions import training
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from embinit.runs.measures import MEASURES, Measure
     from embinit.runs.session import Session
     from embinit.runs.store import Store
-    from embinit.lab.tables.recipes import INITS, Init
 
 __version__ = "0.1.0"
 

@@ -31,7 +31,6 @@ from embinit.commands import (
     run_pytest,
     with_target,
 )
-from embinit.files.reading import finite
 from embinit.errors import (
     InputError,
     OutputError,
@@ -41,6 +40,8 @@ from embinit.errors import (
     lacking_models,
     printable,
 )
+from embinit.files.reading import finite
+from embinit.prepare_command import add_data_dir, add_prepare
 from embinit.registry import Registry
 from embinit.report.baseline import changes, faults, is_fault, read, size_in_margins
 
@@ -165,7 +166,7 @@ def _parser(asked: str = "") -> Parser:
     _add_bless(commands)
     _add_report(commands)
     _add_noise_floor(commands)
-    _add_prepare(commands)
+    add_prepare(commands)
     _add_verify(commands)
     if asked not in commands.choices:
         for name in [asked] if asked in COMMANDS else COMMANDS:
@@ -343,17 +344,6 @@ def _judge(merged: Store, parsed: argparse.Namespace) -> int:
     return status
 
 
-def _add_data_dir(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--data-dir",
-        "--embinit-data-dir",  # what messages name
-        dest="data_dir",
-        type=Path,
-        default=os.environ.get("EMBINIT_DATA") or None,
-        help="directory with real data (default: EMBINIT_DATA)",
-    )
-
-
 def _add_noise_floor(commands: Any) -> None:
     floor = commands.add_parser("noise-floor", help="what the seeds alone do, and margins from it")
     floor.add_argument(
@@ -363,7 +353,7 @@ def _add_noise_floor(commands: Any) -> None:
         "claims.lock (default: embinit's papers, whose floors are told)",
     )
     floor.add_argument("--tier", default="micro", help="micro, sample or paper (default: micro)")
-    _add_data_dir(floor)
+    add_data_dir(floor)
     floor.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N (default: cpu)")
     floor.add_argument("--seeds", type=int, default=10, help="replicates (default: 10)")
     floor.add_argument("--task", help="only this task")
@@ -390,7 +380,7 @@ def _noise_floor(parsed: argparse.Namespace) -> int:
         noise
         for paper in with_tier(parsed.tier)
         for noise in paper.noise(parsed.tier)
-        if parsed.task in (None, noise.experiment.data.task)
+        if parsed.task in (None, noise.experiment.task)
     ]
     if not wanted:
         raise InputError(f"tier {parsed.tier} has no task {parsed.task!r}")
@@ -439,64 +429,6 @@ def _measure_folder(parsed: argparse.Namespace) -> int:
         *data,
         *store,
     )
-
-
-def _add_prepare(commands: Any) -> None:
-    prepare = commands.add_parser("prepare", help="tokenise text and look up vectors for training")
-    prepare.add_argument("--tier", default="sample", help="micro, sample or paper")
-    _add_data_dir(prepare)
-    prepare.add_argument(
-        "--source",
-        "--embinit-source",
-        dest="source",
-        action="append",
-        default=[],
-        metavar="NAME=PATH",
-        help="as for pytest",
-    )
-    prepare.add_argument("--to", type=Path, required=True, help="where to; name it to pytest")
-    prepare.set_defaults(run=_prepare)
-
-
-def _prepare(parsed: argparse.Namespace) -> int:
-    from embinit.lab.data.cache import Writer
-    from embinit.lab.data.preparation import write
-    from embinit.lab.data.sources import named_source, use_source
-    from embinit.papers import with_tier
-    from embinit.runs.kinds import kind_of
-    from embinit.specs import DataSpec
-
-    for given in parsed.source:
-        use_source(*named_source(given))
-    data_dir = parsed.data_dir.absolute() if parsed.data_dir else None
-    wanted: dict[DataSpec, dict[str | None, None]] = {}
-    every = (
-        experiment
-        for paper in with_tier(parsed.tier)
-        for experiment in paper.experiments(parsed.tier)
-    )
-    for experiment in every:
-        run = experiment.run(experiment.baseline, 0)
-        if experiment.model is None:
-            continue  # what trains no model reads no prepared text
-        for data in kind_of(run).reads(run):
-            wanted.setdefault(data, {})
-        wanted[experiment.data][experiment.source] = None
-    to, ready = Writer(parsed.to.absolute()), 0
-    for number, (spec, sources) in enumerate(wanted.items(), start=1):
-        for source in sources or (None,):
-            about = f"[{number}/{len(wanted)}] {spec.task}" + (f" with {source}" if source else "")
-            try:
-                write(spec, [source] if source else [], data_dir, to)
-            except InputError as error:
-                print(printable(f"{about}: left out, {error}"), flush=True)
-            else:
-                ready += 1
-                print(f"{about}: ready", flush=True)
-    if not ready:
-        raise InputError(f"nothing of tier {parsed.tier} could be prepared")
-    print(printable(f"train with --embinit-data-dir {parsed.to}"))
-    return 0
 
 
 def _add_verify(commands: Any) -> None:

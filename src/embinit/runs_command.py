@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embinit.files.reading import finite
 from embinit.errors import InputError, printable
+from embinit.files.reading import finite
 
 if TYPE_CHECKING:
     from embinit.runs.results import RunName, RunResult

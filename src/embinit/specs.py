@@ -1,7 +1,7 @@
 """The specs of runs: everything that decides the result of a run, and nothing else.
 
-Two runs with equal specs are the same run, whoever asks for it. A spec is a frozen dataclass of
-plain values, so that it can be hashed, compared and stored.
+A run is a recipe and a seed. Two runs with equal specs are the same run, whoever asks for it. A
+spec is a frozen dataclass of plain values, so that it can be hashed, compared and stored.
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self
 
-from embinit.errors import InputError
-
-R = TypeVar("R", bound="Recipe")
+from typing_extensions import TypeVar
 
 
-def _later(default: Any) -> Any:
+def later(default: Any) -> Any:
     """A field that was added to its class after runs were stored.
 
     At its default it is left out of the digest, so older records keep their key.
@@ -26,131 +24,45 @@ def _later(default: Any) -> Any:
     return field(default=default, metadata={"later": True})
 
 
-@dataclass(frozen=True)
-class Cut:
-    """How much of a data set a tier uses; None keeps a split whole.
-
-    Examples longer than ``DataSpec.max_length`` tokens are dropped from training and truncated
-    elsewhere.
-
-    Attributes:
-        train: How many training examples are kept. They are a sample drawn once from a fixed
-            generator, the same in every arm and seed.
-        validation: How many examples are kept from the front of the validation split.
-        test: How many examples are kept from the front of the test split.
-    """
-
-    train: int | None = None
-    validation: int | None = None
-    test: int | None = None
-
-
-EVALUATION = "evaluation"
-"""The kind of the runs that train nothing: they evaluate a starting table."""
-
-LEARNED = "learned"
-"""The kind of positions whose encodings are trained."""
-
-
-@dataclass(frozen=True)
-class DataSpec:
-    """The text that a run reads, and how it is turned into ids.
-
-    Attributes:
-        task: The data set's name.
-        tokenizers: The encoder's and the decoder's tokenizer; one alone for classification.
-        cut: How much of the data set is used.
-        min_freq: How often a word must occur in training to be in the vocabulary.
-        max_length: The longest example, in tokens.
-        most_words: The size of the vocabulary, special words included, where it is fixed
-            beforehand; else None.
-        vocabulary: The text that the vocabulary is counted on; None for the task's own.
-    """
-
-    task: str
-    tokenizers: tuple[str, ...]
-    cut: Cut
-    min_freq: int = 2
-    max_length: int = 64
-    most_words: int | None = _later(None)
-    vocabulary: DataSpec | None = _later(None)  # noqa: RUF009, a field and no default
-
-
-@dataclass(frozen=True)
-class ModelSpec:
-    """Sizes and variants of the transformer.
-
-    The defaults are those of Kim et al. (2024; A.2 and Table 5). Their feed-forward width of 512
-    is inferred.
-
-    Attributes:
-        dim: The width of the hidden states.
-        heads: How many attention heads a layer has.
-        layers: How many layers the encoder has, and the decoder where there is one.
-        feed_forward: The width of the feed-forward layers.
-        dropout: The dropout probability.
-        norm_after_sum: Whether a LayerNorm stands after table + positions.
-        attention: The positions inside self-attention: ``plain`` for none, ``relative`` for a
-            learned bias of the scores for each distance, ``rotary`` for queries and keys that are
-            rotated by their position, ``untied`` for scores of the positions' own queries and keys.
-        activation: The activation of the feed-forward layers.
-        input_width: The width of the input table (E_in); None for ``dim``. A linear layer leads
-            from it to ``dim`` where the two differ.
-        output_width: The width of the output table (E_out), likewise.
-        coupled: Whether the input table is the output table too.
-        norm_position: Where each sub-layer's norm stands: ``post``, after the residual sum, or
-            ``pre``, before the sub-layer, with a norm after the last layer.
-        norm: The kind of all norms: ``layer`` for LayerNorm, ``rms`` for RMSNorm.
-        gated: Whether the activation gates a second product in the feed-forward layers, as in
-            SwiGLU (with the activation ``silu``).
-        bias: Whether linear layers have biases.
-    """
-
-    dim: int
-    heads: int
-    layers: int
-    feed_forward: int
-    dropout: float = 0.1
-    norm_after_sum: bool = _later(False)
-    attention: str = _later("plain")
-    activation: str = _later("relu")
-    input_width: int | None = _later(None)
-    output_width: int | None = _later(None)
-    coupled: bool = _later(False)
-    norm_position: str = _later("post")
-    norm: str = _later("layer")
-    gated: bool = _later(False)
-    bias: bool = _later(True)
-
-    @property
-    def table_width(self) -> int:
-        """E_in, the width of the input table: ``dim``, unless another is given."""
-        return self.dim if self.input_width is None else self.input_width
-
-
 class Recipe:
-    """How a run's numbers come about; each kind of run has a recipe of its own.
+    """How a run's numbers come about; each kind of run has a recipe class of its own.
 
     A recipe is a frozen dataclass.
-
-    Attributes:
-        kind: The name of its kind in ``runs.kinds.KINDS``.
     """
 
-    kind: ClassVar[str]
+    @property
+    def kind(self) -> str:
+        """The name of its kind in ``runs.kinds.KINDS``."""
+        raise NotImplementedError
 
     @property
-    def precision(self) -> str:
-        """The precision of matrix products (see ``models.layers.PRECISIONS``)."""
-        return "float32"
+    def task(self) -> str:
+        """The name, for people, of what is trained on, or of the function that trains."""
+        raise NotImplementedError
 
     @property
-    def label(self) -> str:
-        """The arm's name for people; "" where the init names it."""
+    def arm(self) -> str:
+        """The arm's name, for people."""
+        raise NotImplementedError
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """What tells its arm in a table besides its name: ``init`` and ``source``, if any."""
+        return {}
+
+    @property
+    def revision(self) -> str:
+        """What tells apart runs of an edited function; "" for recipes without own code."""
         return ""
 
-    def without_extras(self) -> Self:
-        """The recipe without extras: curves that are recorded only to be shown."""
+    @property
+    def pace(self) -> str:
+        """A key that is equal for recipes whose runs take about equally long."""
+        return f"{self.kind}/{self.task}"
+
+    @property
+    def stacking(self) -> object:
+        """A key that is equal for recipes whose runs may be trained as one stacked model."""
         return self
 
     def without_code(self) -> Self:
@@ -160,154 +72,19 @@ class Recipe:
         """
         return self
 
-    def without_arm(self) -> Self:
-        """The recipe without what the runs of one cohort may differ in."""
-        return self
+    def layout(self) -> Mapping[str, Any]:
+        """The fields by which a record and a key tell the recipe.
 
-
-@dataclass(frozen=True)
-class TrainingSpec(Recipe):
-    """How a model is trained on a task.
-
-    Attributes:
-        batch_size: How many examples a batch has.
-        epochs: How many epochs the model is trained for.
-        lr: The learning rate, or what it falls from.
-        betas: Adam's betas.
-        eps: Adam's epsilon.
-        precision: The precision of matrix products.
-        validation_bleu: Whether BLEU on the validation split is recorded epoch by epoch.
-        optimizer: A name in ``runs.optimizers.OPTIMIZERS``. ``adam`` and ``adamw`` (which decays
-            matrices and tables by 0.01) have the betas and the epsilon above; ``sgd`` has momentum
-            0.9; ``adafactor`` has steps in proportion to each parameter's root mean square, and so
-            to a table's width.
-        schedule: ``constant`` for a constant rate; each epoch is measured and the best one counts.
-            ``linear`` for a rate that falls to zero over all steps; only the last epoch is
-            measured, as it is what such a schedule leads to, and no epoch is chosen.
-    """
-
-    batch_size: int
-    epochs: int
-    lr: float
-    betas: tuple[float, float] = (0.9, 0.98)
-    eps: float = 1e-9
-    precision: str = "float32"
-    validation_bleu: bool = _later(False)
-    optimizer: str = _later("adam")
-    schedule: str = _later("constant")
-
-    kind: ClassVar[str] = "training"
-
-    @property
-    def falls(self) -> bool:
-        """Whether the rate falls to zero.
-
-        Raises:
-            InputError: There is no such schedule.
+        Records and keys outlive this code: they keep the layout of the first release.
         """
-        if self.schedule not in ("constant", "linear"):
-            raise InputError(f"{self.schedule!r} is no schedule; name 'constant' or 'linear'")
-        return self.schedule == "linear"
+        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}  # type: ignore[arg-type]
 
-    def without_extras(self) -> Self:
-        """The recipe without BLEU on the validation split."""
-        return replace(self, validation_bleu=False)
+
+R = TypeVar("R", bound=Recipe, default=Recipe, covariant=True)
 
 
 @dataclass(frozen=True)
-class TablePretrainingSpec(Recipe):
-    """How a table is pre-trained on unlabelled text. The table itself is measured.
-
-    Attributes:
-        objective: The training objective, such as ``span corruption``.
-        steps: How many steps are made.
-        batch_size: How many sentences a batch has.
-        rate: The learning rate.
-        optimizer: ``adafactor`` or ``adamw``.
-        start: The standard deviation of the normal that the table starts from.
-        relative: Whether positions stand inside attention; else they are added to the table's
-            rows.
-    """
-
-    objective: str
-    steps: int
-    batch_size: int
-    rate: float
-    optimizer: str
-    start: float
-    relative: bool
-
-    kind: ClassVar[str] = "table-pretraining"
-
-
-@dataclass(frozen=True)
-class PretrainingSpec:
-    """How a whole model is pre-trained as a masked language model, by Adam.
-
-    Attributes:
-        batch_size: How many sentences a batch has.
-        epochs: How many epochs the model is trained for.
-        lr: The highest learning rate.
-        warm_up: The share of the steps over which the rate rises; then it falls to zero.
-        share: The probability that a word is masked.
-        betas: Adam's betas.
-        eps: Adam's epsilon.
-        precision: The precision of matrix products.
-    """
-
-    batch_size: int
-    epochs: int
-    lr: float
-    warm_up: float = 0.1
-    share: float = 0.15
-    betas: tuple[float, float] = (0.9, 0.98)
-    eps: float = 1e-9
-    precision: str = "float32"
-
-
-@dataclass(frozen=True)
-class DownstreamSpec:
-    """A labelled task for a pre-trained model.
-
-    Attributes:
-        role: The name that its measures begin with (``sentiment`` in ``sentiment_accuracy``).
-        data: The task's text.
-        training: How the model is fine-tuned.
-        times: How often it is fine-tuned from where pre-training ended, at least once; each time
-            has an output layer, an order and dropout masks of its own. Measures are means over the
-            times, and the curves ``…_by_time`` have each one's.
-    """
-
-    role: str
-    data: DataSpec
-    training: TrainingSpec
-    times: int = _later(1)
-
-
-@dataclass(frozen=True)
-class TransferSpec(Recipe):
-    """Pre-training on a run's data, then fine-tuning on several tasks.
-
-    Attributes:
-        pretraining: How the model is pre-trained.
-        tasks: The tasks. Fine-tuning on each starts from the pre-trained model.
-        probes: The classification tasks of the linear probes on each frozen layer.
-    """
-
-    pretraining: PretrainingSpec
-    tasks: tuple[DownstreamSpec, ...]
-    probes: tuple[DataSpec, ...] = ()
-
-    kind: ClassVar[str] = "transfer"
-
-    @property
-    def precision(self) -> str:
-        """The precision of matrix products in pre-training."""
-        return self.pretraining.precision
-
-
-@dataclass(frozen=True)
-class FunctionSpec(Recipe):
+class FunctionRecipe(Recipe):
     """How a user's function is called (see ``runs.functions``).
 
     Attributes:
@@ -322,93 +99,66 @@ class FunctionSpec(Recipe):
     code: str
     arguments: str
     files: tuple[str, ...] = ()
-    versions: tuple[str, ...] = _later(())
+    versions: tuple[str, ...] = later(())
 
     kind: ClassVar[str] = "function"
 
-    def without_code(self) -> Self:
-        """The recipe without the digest of its code, and without versions."""
-        return replace(self, code="", versions=())
+    @property
+    def task(self) -> str:
+        """The function's name."""
+        return self.function
 
     @property
-    def label(self) -> str:
+    def arm(self) -> str:
         """The arguments in words, such as ``mean, lr=1e-05``."""
         given = json.loads(self.arguments)
         told = [str(given.pop("arm"))] if "arm" in given else []
         return ", ".join([*told, *(f"{name}={value}" for name, value in given.items())])
 
+    @property
+    def revision(self) -> str:
+        """The digest of its code, and the versions of what that names."""
+        return "/".join(str(each) for each in (self.code, self.versions) if each)
 
-@dataclass(frozen=True)
-class TableSpec:
-    """How the embedding tables start, and whether they are trained.
+    def without_code(self) -> Self:
+        """The recipe without the digest of its code, and without versions."""
+        return replace(self, code="", versions=())
 
-    Attributes:
-        init: The init's name in ``tables.inits.INITS``.
-        source: The name of the source of pre-trained vectors. It is None for an init that uses
-            none, so that Xavier is one run for all sources that share tokenizer and width.
-        trained: Whether the tables are trained; else they are frozen.
-        sigma: The standard deviation that the init's table is standardised to, with mean zero;
-            None keeps the table. It changes the scale and holds the content fixed.
-        rate: What the learning rate is multiplied by for the tables. Adam moves a table by the
-            rate, whatever the table's width.
-    """
-
-    init: str
-    source: str | None
-    trained: bool = True
-    sigma: float | None = _later(None)
-    rate: float = _later(1.0)
+    def layout(self) -> Mapping[str, Any]:
+        """The fields among those of a model's run, which has all that a function's run lacks."""
+        data = {"task": self.function, "tokenizers": (), "cut": dict.fromkeys(SPLITS)}
+        return {
+            "data": data | {"min_freq": 2, "max_length": 64},
+            "model": None,
+            "training": self,
+            "table": {"init": "", "source": None, "trained": True},
+            "positions": {"kind": "none", "multiplier": "one", "pe_scale": "one"},
+        }
 
 
-@dataclass(frozen=True)
-class PositionSpec:
-    """The positions that are added to the embeddings, and the factor applied before.
-
-    Attributes:
-        kind: The kind of positions, a key of ``tables.positions.KINDS``.
-        multiplier: What the embeddings are multiplied by: a key of ``tables.positions.MULTIPLIERS``
-            such as ``one`` or ``sqrt(D)``, or a number as text, such as ``8``.
-        pe_scale: What the positions are multiplied by, likewise. Positions that are trained start
-            from the product.
-        learned_multiplier: Whether each table has a trained number beside the multiplier, which
-            starts at 1.
-    """
-
-    kind: str = "sinusoidal"
-    multiplier: str = "sqrt(D)"
-    pe_scale: str = "one"
-    learned_multiplier: bool = _later(False)
-
+SPLITS = ("train", "validation", "test")
 
 _HASH = "_hash"
 """The attribute in which a spec keeps its hash."""
 
 
 @dataclass(frozen=True)
-class RunSpec:
+class RunSpec(Generic[R]):
     """One replicate of one arm: everything that decides its result, and nothing else.
 
     Attributes:
-        data: The text that it reads.
-        model: The model that it trains; None where none is trained.
-        training: How it is trained; None for the evaluation of a table.
-        table: How its tables start.
-        positions: What is added to the embeddings.
+        recipe: How its numbers come about.
         seed: The seed of all its random streams.
     """
 
-    data: DataSpec
-    model: ModelSpec | None
-    training: Recipe | None
-    table: TableSpec
-    positions: PositionSpec
+    recipe: R
     seed: int
 
     def __hash__(self) -> int:
         """The hash of all fields, which is kept: a plan asks for it thousands of times."""
         known: int | None = self.__dict__.get(_HASH)
         if known is None:
-            known = hash(tuple(getattr(self, each.name) for each in dataclasses.fields(self)))
+            known = hash((self.recipe, self.seed))
             object.__setattr__(self, _HASH, known)
         return known
 
@@ -416,28 +166,22 @@ class RunSpec:
         """The fields alone: another process hashes text otherwise."""
         return {name: value for name, value in self.__dict__.items() if name != _HASH}
 
-    def as_dict(self) -> dict[str, Any]:
-        """The spec as a plain nested dict, which the run's record holds."""
-        return dataclasses.asdict(self)
-
     @property
     def kind(self) -> str:
-        """The name of the kind of run; a run without a recipe evaluates a table."""
-        return EVALUATION if self.training is None else self.training.kind
+        """The name of the kind of run."""
+        return self.recipe.kind
 
-    def recipe(self, kind: type[R]) -> R:
-        """The recipe, typed as the recipe class of its kind.
+    def changed(self, **changes: Any) -> Self:
+        """The run with other fields of its recipe."""
+        return replace(self, recipe=replace(self.recipe, **changes))  # type: ignore[type-var]
 
-        Args:
-            kind: The recipe's class.
-        """
-        assert isinstance(self.training, kind)
-        return self.training
+    def layout(self) -> Mapping[str, Any]:
+        """The recipe's layout, with the seed."""
+        return {**self.recipe.layout(), "seed": self.seed}
 
-    @property
-    def precision(self) -> str:
-        """The precision of the run's matrix products."""
-        return "float32" if self.training is None else self.training.precision
+    def as_dict(self) -> dict[str, Any]:
+        """The layout as plain nested dicts, which the run's record holds."""
+        return {name: _whole(value) for name, value in self.layout().items()}
 
     def digest(self) -> str:
         """Hex SHA-256 of the spec in canonical JSON."""
@@ -446,9 +190,12 @@ class RunSpec:
     @property
     def cohort_key(self) -> tuple[object, ...]:
         """A key for stacking: runs with equal keys have tensors of the same shapes."""
-        recipe = None if self.training is None else self.training.without_arm()
-        learned = (self.positions.kind == LEARNED, self.positions.learned_multiplier)
-        return (self.data, self.model, recipe, learned)
+        return (self.kind, self.recipe.stacking)
+
+
+def _whole(value: Any) -> Any:
+    is_spec = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    return dataclasses.asdict(value) if is_spec else value
 
 
 def canonical(spec: object) -> str:
@@ -460,6 +207,8 @@ def canonical(spec: object) -> str:
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, RunSpec):
+        value = value.layout()
     if dataclasses.is_dataclass(value):
         return {
             member.name: _plain(content)

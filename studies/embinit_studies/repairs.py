@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from embinit.claims.comparisons import Quantity
-from embinit.claims.experiments import Experiment
 from embinit.errors import InputError
+from embinit.lab.experiments import ModelExperiment
 from embinit.registry import require
 
 REPAIRS = ("scale", "ratio", "step")
@@ -33,7 +33,7 @@ def combinations_of(repairs: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def repaired(wide: Experiment, repairs: Sequence[str], times: float) -> Experiment:
+def repaired(wide: ModelExperiment, repairs: Sequence[str], times: float) -> ModelExperiment:
     """The same experiment on a wide table, with some repairs.
 
     Args:

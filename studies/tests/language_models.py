@@ -5,15 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from embinit.lab.specs import Cut, DataSpec, ModelSpec, PositionSpec, TableSpec
 from embinit.runs.results import RunResult
-from embinit.specs import (
-    Cut,
-    DataSpec,
-    ModelSpec,
-    PositionSpec,
-    RunSpec,
-    TableSpec,
-)
+from embinit.specs import RunSpec
 from embinit_studies.language_model import LanguageModelSpec
 
 TODAY: dict[str, Any] = {

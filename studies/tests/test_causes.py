@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from builders import make_result
 from embinit.errors import InputError
+from embinit.lab.tables.positions import sinusoidal
 from embinit.papers import PAPERS
 from embinit.runs.plan import plan
-from embinit.lab.tables.positions import sinusoidal
 from embinit_papers.kim2024.experiments import experiments as kims
 from embinit_papers.kim2024.printed import largest_share, learnt, printed_deviations
 from embinit_papers.settings import sigma_at
@@ -68,12 +68,12 @@ def test_the_settings_are_those_of_the_first_papers_tasks():
     theirs = {each.role: each for each in kims("micro", ("glove",))}
     for each in EVERY:
         other = theirs[each.role].changed()
-        assert (each.model, each.training) == (other.model, other.training)
-        assert (each.metric, each.positions) == (other.metric, other.positions)
+        assert (each.model, each.training) == (other.recipe.model, other.recipe.training)
+        assert (each.metric, each.positions) == (other.metric, other.recipe.positions)
         if each.role == "sentiment":
-            assert replace(each.data, task=other.data.task) == other.data != each.data
+            assert replace(each.data, task=other.recipe.data.task) == other.recipe.data != each.data
         else:
-            assert (each.data, each.margin) == (other.data, other.margin)
+            assert (each.data, each.margin) == (other.recipe.data, other.margin)
             assert each.planted in (None, other.planted)
 
 
@@ -85,10 +85,10 @@ def test_arms_differ_by_their_repairs_alone(experiment):
     assert len({*runs.values(), narrow}) == 9
     assert len(plan([*runs.values(), narrow])) == 2
     for chosen, run in runs.items():
-        assert run.table.sigma == TIMES * narrow.table.sigma
-        assert run.model.norm_after_sum == ("scale" in chosen)
-        assert run.positions.pe_scale == (str(TIMES) if "ratio" in chosen else "one")
-        assert run.table.rate == (TIMES if "step" in chosen else 1)
+        assert run.recipe.table.sigma == TIMES * narrow.table.sigma
+        assert run.recipe.model.norm_after_sum == ("scale" in chosen)
+        assert run.recipe.positions.pe_scale == (str(TIMES) if "ratio" in chosen else "one")
+        assert run.recipe.table.rate == (TIMES if "step" in chosen else 1)
     # The widths of the curve are the same runs where they are the same tables.
     assert experiment.at(NARROW).runs_of(0) == [narrow]
     assert experiment.at(RATIOS[-1]).runs_of(0) == [runs[()]]
@@ -320,8 +320,10 @@ def test_the_page_has_each_arm_at_each_rate():
             arm(experiment.at_rate_times(times)).runs_of(0)[0] for times in analysis.RATE_FACTORS
         ]
         assert run in rates
-        assert [each.training.lr / run.training.lr for each in rates] == list(analysis.RATE_FACTORS)
-        assert {replace(each, training=run.training) for each in rates} == {run}
+        assert [each.training.lr / run.recipe.training.lr for each in rates] == list(
+            analysis.RATE_FACTORS
+        )
+        assert {each.changed(training=run.recipe.training) for each in rates} == {run}
     arms = {
         f"{label}, {times:g}": [n + 10 * times, n + 10 * times + 2]
         for n, label in enumerate(analysis.COMBINED)

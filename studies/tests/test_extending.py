@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from builders import make_result
@@ -12,7 +10,6 @@ from embinit.errors import InputError
 from embinit.runs.plan import plan
 from embinit_studies import extending
 from embinit_studies.extending.beside import beside, methods
-from embinit_studies.extending.extension_runs import ExtensionSpec
 from embinit_studies.extending.paper import PAPER
 from embtables.extension.methods import METHODS
 
@@ -34,7 +31,7 @@ def test_all_arms_of_a_seed_extend_one_base_in_one_cohort(tier):
     for experiment in extending.experiments(tier):
         runs = [experiment.run(arm, 0) for arm in extending.ARMS]
         assert len(plan(runs)) == 1
-        assert len({replace(run, training=run.recipe(ExtensionSpec).base) for run in runs}) == 1
+        assert len({run.changed(training=run.recipe.training.base) for run in runs}) == 1
         assert len(set(runs)) == len(runs)
 
 
@@ -55,7 +52,7 @@ def test_margins_are_twice_the_usual_arms_deviation():
 def test_an_untrained_base_is_another_run():
     [experiment] = extending.words("micro")
     raw = extending.untrained(experiment)
-    assert raw.run("mean", 0).recipe(ExtensionSpec).base.epochs == 0
+    assert raw.run("mean", 0).recipe.training.base.epochs == 0
     assert raw.run("mean", 0) != experiment.run("mean", 0)
 
 

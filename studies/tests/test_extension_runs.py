@@ -11,18 +11,15 @@ import torch
 from language_models import BASE, MODELS, numbers, plain, text
 
 from builders import make_result, set_apart
+from embinit.errors import InputError
 from embinit.lab.data.tokenizers import pieces_of
 from embinit.lab.data.vocabulary import EOS, PAD
-from embinit.errors import InputError
 from embinit.lab.models.starting import Start
+from embinit.lab.specs import PositionSpec, TableSpec
 from embinit.runs.kinds import kind_of, own_code
 from embinit.runs.plan import Cohort, plan
 from embinit.runs.store import Store
-from embinit.specs import (
-    PositionSpec,
-    RunSpec,
-    TableSpec,
-)
+from embinit.specs import RunSpec
 from embinit_studies.extending.extension_runs import ExtensionKind, ExtensionSpec
 from embinit_studies.extending.extension_runs import training as extension
 from embinit_studies.extending.extension_runs import vectors as closed_form
@@ -99,7 +96,7 @@ def test_the_mean_row_bounds_what_old_words_lose():
     texts = extension.texts_of(run, None)
     [base] = extension.bases_of([run], None, "cpu", lambda share: None)
     # The same sentences through the base alone, with no new rows at all: -1e9 logits.
-    hidden = replace(run, training=replace(run.training, method="zero"))
+    hidden = run.changed(training=replace(run.recipe.training, method="zero"))
     begun = Start([hidden], texts.other, None)
     trainer = LanguageModelTraining(
         begun,

@@ -13,12 +13,9 @@ from embinit.lab.data.microcosm import FUNCTION_WORDS, lexicon
 from embinit.lab.data.preparation import prepare
 from embinit.lab.data.tokenizers import tokenizer
 from embinit.lab.models.starting import Start
+from embinit.lab.specs import TableSpec
 from embinit.runs.kinds import kind_of
 from embinit.runs.plan import Cohort
-from embinit.specs import (
-    TableSpec,
-)
-from embinit_studies.language_model import LanguageModelSpec
 from embinit_studies.language_model import runs as language_model
 from embinit_studies.language_model.model import CausalTransformer
 from embinit_studies.language_model.training import LanguageModelTraining, area, gradient_norms
@@ -52,9 +49,9 @@ def test_a_language_model_learns_and_its_loss_is_that_of_all_words():
 
 def test_clipping_scales_each_runs_gradient_to_the_norm_of_one():
     runs = tuple(plain("today", seed, clip=0.01) for seed in (5000, 5001))
-    begun = Start(runs, prepare(runs[0].data, None), None)
+    begun = Start(runs, prepare(runs[0].recipe.data, None), None)
     trainer = LanguageModelTraining(
-        begun, begun.model(CausalTransformer), runs[0].recipe(LanguageModelSpec), "cpu"
+        begun, begun.model(CausalTransformer), runs[0].recipe.training, "cpu"
     )
     seen: list[torch.Tensor] = []
     update = trainer.before_update
@@ -102,9 +99,9 @@ def test_a_tables_rate_follows_one_that_changes():
         replace(plain("untied", epochs=1, warm_up=0.3), table=TableSpec("normal", None, rate=rate))
         for rate in (1.0, 4.0)
     ]
-    begun = Start(runs, prepare(runs[0].data, None), None)
+    begun = Start(runs, prepare(runs[0].recipe.data, None), None)
     trainer = LanguageModelTraining(
-        begun, begun.model(CausalTransformer), runs[0].recipe(LanguageModelSpec), "cpu"
+        begun, begun.model(CausalTransformer), runs[0].recipe.training, "cpu"
     )
     table = trainer.model.stack.encoder_embedding.table
     before, steps = table.detach().clone(), []
@@ -116,5 +113,5 @@ def test_a_tables_rate_follows_one_that_changes():
     trainer.before_step = after_step
     trainer.train_epoch(0)
     first = steps[1]
-    rate = runs[0].training.lr / (0.3 * trainer.buckets.steps)
+    rate = runs[0].recipe.training.lr / (0.3 * trainer.buckets.steps)
     assert first.tolist() == pytest.approx([rate, 4 * rate], rel=1e-3)

@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 
 from builders import make_result
 from embinit.claims.noise_floor import rounded_up
-from embinit.lab.data.preparation import prepare
 from embinit.errors import InputError
+from embinit.lab.data.preparation import prepare
 from embinit.lab.models import layers
 from embinit.lab.models.starting import Start
+from embinit.lab.specs import Cut
+from embinit.lab.tables.start import start_tables
 from embinit.papers import PAPERS
 from embinit.runs.plan import plan
-from embinit.specs import Cut, RunSpec
-from embinit.lab.tables.start import start_tables
+from embinit.specs import RunSpec
 from embinit_papers.kim2024.experiments import experiments as kims
 from embinit_studies.language_model import LanguageModelSpec
 from embinit_studies.language_model.model import CausalTransformer
@@ -44,7 +45,7 @@ def test_arms_differ_by_their_tables_alone(experiment):
     runs = [arm(experiment).runs_of(0)[0] for arm in ARMS.values()]
     assert len(set(runs)) == len(ARMS)
     assert len(plan(runs)) == 1
-    assert len({replace(run, table=runs[0].table) for run in runs}) == 1
+    assert len({run.changed(table=runs[0].recipe.table) for run in runs}) == 1
 
 
 def test_an_architecture_has_the_repairs_of_the_causes_that_it_can_have():
@@ -72,12 +73,12 @@ def test_repaired_tables_differ_by_their_repairs_alone(experiment):
         assert arm(experiment.repaired("step")).runs_of(0) == arm(experiment.stepped()).runs_of(0)
         for chosen in combinations_of(experiment.repairs):
             [run] = arm(experiment.repaired(*chosen)).runs_of(0)
-            assert run.model == replace(
+            assert run.recipe.model == replace(
                 wide.model, norm_after_sum="scale" in chosen or wide.model.norm_after_sum
             )
             scale = str(int(TIMES)) if "ratio" in chosen else wide.positions.pe_scale
-            assert run.positions == replace(wide.positions, pe_scale=scale)
-            assert run.table == replace(wide.table, rate=TIMES if "step" in chosen else 1.0)
+            assert run.recipe.positions == replace(wide.positions, pe_scale=scale)
+            assert run.recipe.table == replace(wide.table, rate=TIMES if "step" in chosen else 1.0)
 
 
 @given(st.lists(st.floats(-10, 10), min_size=4, max_size=4))
@@ -133,7 +134,7 @@ def test_margins_are_twice_xaviers_deviation():
 def test_a_wide_tables_rate_is_its_width():
     """GloVe's table is that many times as wide as Xavier's, to a tenth."""
     first = EVERY[0]
-    data = prepare(first.data, None)
+    data = prepare(first.recipe.data, None)
     raw, standardised = (
         start_tables(run, data, None)["encoder"].values[1:].double().std()
         for run in (first.raw().runs_of(0)[0], first.standardised().runs_of(0)[0])
@@ -161,22 +162,21 @@ def decoder(times: float, rate: float, *, normed: bool) -> RunSpec:
     """A small one with Llama's parts, whose table is ``times`` as wide."""
     [llama] = [each for each in EVERY if each.name == "llama"]
     run = llama.run("pretrained", 5000)
-    return replace(
-        run,
-        data=replace(run.data, cut=Cut(60, 20, 1)),
-        model=replace(run.model, layers=1, feed_forward=32, norm_after_sum=normed),
+    return run.changed(
+        data=replace(run.recipe.data, cut=Cut(60, 20, 1)),
+        model=replace(run.recipe.model, layers=1, feed_forward=32, norm_after_sum=normed),
         training=LanguageModelSpec(16, 1, 4e-3, clip=None, eps=1e-60),
-        table=replace(run.table, sigma=0.05 * times, rate=rate),
+        table=replace(run.recipe.table, sigma=0.05 * times, rate=rate),
     )
 
 
 def trained(run: RunSpec) -> dict[str, torch.Tensor]:
     """Its parameters in float64 after an epoch."""
-    begun = Start([run], prepare(run.data, None), None)
+    begun = Start([run], prepare(run.recipe.data, None), None)
     torch.set_default_dtype(torch.float64)
     try:
         trainer = LanguageModelTraining(
-            begun, begun.model(CausalTransformer).double(), run.recipe(LanguageModelSpec), "cpu"
+            begun, begun.model(CausalTransformer).double(), run.recipe.training, "cpu"
         )
         trainer.model.double()
         trainer.train_epoch(0)
@@ -286,7 +286,7 @@ class Fake:
     may_train = False
 
     def result(self, run):
-        return make_result(run, validation_loss=run.seed % 100 + 100 * run.training.lr)
+        return make_result(run, validation_loss=run.seed % 100 + 100 * run.recipe.training.lr)
 
 
 def test_the_page_has_a_row_a_factorial():

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import make_result
-from embinit.lab.data.preparation import prepare
 from embinit.errors import InputError
-from embinit.papers import PAPERS
-from embinit.runs.plan import plan
+from embinit.lab.data.preparation import prepare
 from embinit.lab.tables import positions
 from embinit.lab.tables.start import start_tables
+from embinit.papers import PAPERS
+from embinit.runs.plan import plan
 from embinit_papers.kim2024.experiments import experiments as kims
 from embinit_papers.settings import sigma_at
 from embinit_studies import starts
@@ -46,7 +46,11 @@ def test_the_settings_are_those_of_causes():
     theirs = {(each.role, each.source_role): each for each in causes("micro")}
     for each in EVERY:
         other = theirs[each.role, "xavier"]
-        assert (each.data, each.model, each.training) == (other.data, other.model, other.training)
+        assert (each.data, each.model, each.training) == (
+            other.recipe.data,
+            other.recipe.model,
+            other.recipe.training,
+        )
         assert (each.metric, each.margin, each.planted, each.sigma) == (
             other.metric,
             other.margin,
@@ -73,10 +77,10 @@ def test_starts_are_runs_of_their_own_and_those_of_one_model_are_one_cohort(expe
     assert len(plan([*runs.values()])) == len(models)
     for name, run in runs.items():
         start = STARTS[name]
-        assert run.table.sigma == (
+        assert run.recipe.table.sigma == (
             None if start.as_it_is else sigma_at(TRAINED_RATIO, experiment.dim)
         )
-        assert (run.positions.kind == "none") == (not start.added)
+        assert (run.recipe.positions.kind == "none") == (not start.added)
     assert not run_of(experiment.still().start("xavier")).table.trained
     assert (
         run_of(experiment.at_rate_times(2).start("xavier")).training.lr
@@ -104,12 +108,12 @@ def test_on_real_text_starts_are_the_first_papers_arms_with_positions_elsewhere_
         assert run_of(experiment.start(name)) == run_of(arm)
     for name, arm in both.items():
         run = run_of(arm)
-        rotary = replace(run, model=replace(run.model, attention="rotary"))
+        rotary = run.changed(model=replace(run.recipe.model, attention="rotary"))
         assert run_of(experiment.start(name)) == rotary
     for name, arm in apart.items():
         run = run_of(arm)
-        model = replace(run.model, attention="untied")
-        untied = replace(run, model=model, positions=replace(run.positions, kind="none"))
+        model = replace(run.recipe.model, attention="untied")
+        untied = run.changed(model=model, positions=replace(run.recipe.positions, kind="none"))
         assert run_of(experiment.start(name)) == untied
 
 
@@ -121,15 +125,15 @@ def test_on_real_text_geometries_have_the_r_of_micro():
         like = here.still() if kind == "frozen" else here
         for name, arm in arms.items():
             run, other = run_of(arm), run_of(like.start(name))
-            assert run.table.trained == other.table.trained == (kind == "trained")
-            assert run.table.init == other.table.init
+            assert run.recipe.table.trained == other.recipe.table.trained == (kind == "trained")
+            assert run.recipe.table.init == other.recipe.table.init
             apart = starts.positions_apart(300)
-            assert run.positions == (apart if STARTS[name].apart else other.positions)
+            assert run.recipe.positions == (apart if STARTS[name].apart else other.recipe.positions)
             if name == "raw":
-                assert run.table.sigma is other.table.sigma is None
+                assert run.recipe.table.sigma is other.recipe.table.sigma is None
             else:
-                ratio = 2 * 300 * run.table.sigma**2
-                assert ratio == pytest.approx(2 * here.dim * other.table.sigma**2)
+                ratio = 2 * 300 * run.recipe.table.sigma**2
+                assert ratio == pytest.approx(2 * here.dim * other.recipe.table.sigma**2)
 
 
 def test_real_text_is_ranked_on_both_halves():
@@ -247,7 +251,7 @@ def test_a_start_is_ranked_at_the_rate_that_was_best_on_explored_seeds():
     assert tuned["frozen, tuned"] == {}
     [run] = tuned["tuned"]["untied"].runs_of(0)
     assert run == run_of(experiment.at_rate_times(2.0).start("untied"))
-    assert run.training.lr == 2 * run_of(experiment.start("untied")).training.lr
+    assert run.recipe.training.lr == 2 * run_of(experiment.start("untied")).training.lr
 
     role = experiment.role
     half = {"scores": {role: {"trained": {"both": [8.0]}, "tuned": {"untied": [9.0]}}}}

@@ -15,8 +15,9 @@ from language_models import TODAY, text
 
 from embinit.lab.data.preparation import prepare
 from embinit.lab.models.starting import Start
+from embinit.lab.specs import Cut, ModelSpec, PositionSpec, TableSpec
 from embinit.runs.plan import Cohort
-from embinit.specs import Cut, ModelSpec, PositionSpec, RunSpec, TableSpec
+from embinit.specs import RunSpec
 from embinit_studies.language_model import LanguageModelSpec
 from embinit_studies.language_model.model import CausalTransformer
 from embinit_studies.language_model.runs import train
@@ -111,7 +112,7 @@ def test_layer_norms_are_autograds():
     wanted = runs(0.02, 0.5)
     begun = Start(wanted, prepare(wanted[0].data, None), None)
     trainer = LanguageModelTraining(
-        begun, begun.model(CausalTransformer), wanted[0].recipe(LanguageModelSpec), "cpu"
+        begun, begun.model(CausalTransformer), wanted[0].recipe.training, "cpu"
     )
     seen = []
     before_update = trainer.before_update
@@ -150,12 +151,12 @@ def test_a_loss_that_falls_has_no_spike_and_one_that_is_no_number_has_none_to_te
 def test_each_steps_loss_is_the_one_that_was_learnt():
     """Two epochs, two runs: against the losses themselves."""
     wanted = tuple(
-        replace(run, training=replace(run.training, batch_size=4, epochs=2))
+        run.changed(training=replace(run.recipe.training, batch_size=4, epochs=2))
         for run in runs(0.02, 0.5)
     )
     begun = Start(wanted, prepare(wanted[0].data, None), None)
     trainer = LanguageModelTraining(
-        begun, begun.model(CausalTransformer), wanted[0].recipe(LanguageModelSpec), "cpu"
+        begun, begun.model(CausalTransformer), wanted[0].recipe.training, "cpu"
     )
     seen, losses = [], trainer.losses
 

@@ -28,13 +28,12 @@ from typing import Any, cast
 
 from embinit.claims.comparisons import Comparison, Quantity, trend
 from embinit.claims.definitions import Family
-from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
 from embinit.errors import InputError
+from embinit.lab.experiments import ModelExperiment
+from embinit.lab.measures import task_accuracy, task_transfer
 from embinit.lab.models import sizes
-from embinit.papers import Printed
-from embinit.runs.measures import MEASURES, Measure, task_accuracy, task_transfer
-from embinit.specs import (
+from embinit.lab.specs import (
     Cut,
     DataSpec,
     DownstreamSpec,
@@ -44,6 +43,8 @@ from embinit.specs import (
     TrainingSpec,
     TransferSpec,
 )
+from embinit.papers import Printed
+from embinit.runs.measures import MEASURES, Measure
 
 USUAL = "normal"
 """The init of every arm that is not about inits: BERT's and RemBERT's."""
@@ -233,7 +234,7 @@ SETTINGS = {
 
 
 @cache
-def experiments(tier: str) -> tuple[Experiment, ...]:
+def experiments(tier: str) -> tuple[ModelExperiment, ...]:
     """The tier's experiments, one for each task that the encoder is fine-tuned on.
 
     Raises:
@@ -260,7 +261,7 @@ def experiments(tier: str) -> tuple[Experiment, ...]:
         tuple(labelled(*probe) for probe in setting.probes),
     )
     return tuple(
-        Experiment(
+        ModelExperiment(
             name=f"{setting.text.task}-{task.role}",
             tier=tier,
             role=task.role,
@@ -291,13 +292,13 @@ def metrics(tier: str) -> list[Measure]:
     return scores + [MEASURES[name] for name in LAYER_MEASURES]
 
 
-def transferring(tier: str) -> list[Experiment]:
+def transferring(tier: str) -> list[ModelExperiment]:
     """The experiments whose task has a test in the other language."""
     able = {task.role for task in SETTINGS[tier].tasks if task.transfers}
     return [experiment for experiment in experiments(tier) if experiment.role in able]
 
 
-def from_vectors(tier: str) -> list[Experiment]:
+def from_vectors(tier: str) -> list[ModelExperiment]:
     """The experiments with an input table as wide as the source's vectors."""
     width = SETTINGS[tier].source_width
     return [
@@ -306,26 +307,26 @@ def from_vectors(tier: str) -> list[Experiment]:
     ]
 
 
-def once_from_vectors(tier: str) -> list[Experiment]:
+def once_from_vectors(tier: str) -> list[ModelExperiment]:
     """One experiment with an input table as wide as the source's vectors."""
     return from_vectors(tier)[:1]
 
 
-def once(tier: str) -> list[Experiment]:
+def once(tier: str) -> list[ModelExperiment]:
     """One experiment, for claims on the encoder before fine-tuning: all experiments share it."""
     return list(experiments(tier)[:1])
 
 
-Measured = Callable[[Experiment], Quantity]
+Measured = Callable[[ModelExperiment], Quantity]
 """Reads a quantity off a setting's usual arm."""
 
 
-def accuracy(arms: Experiment) -> Quantity:
+def accuracy(arms: ModelExperiment) -> Quantity:
     """The usual arm's accuracy on the task that it was fine-tuned on, in percent."""
     return arms[USUAL]
 
 
-def transfer(arms: Experiment) -> Quantity:
+def transfer(arms: ModelExperiment) -> Quantity:
     """The usual arm's accuracy in the other language, in percent, with a margin of its own.
 
     The arm was fine-tuned in the first language alone.
@@ -357,16 +358,16 @@ masked_loss = before_fine_tuning("masked_loss")
 """The usual arm's loss on masked words, in nats a word."""
 
 
-def _setting_of(arms: Experiment) -> Setting:
+def _setting_of(arms: ModelExperiment) -> Setting:
     return SETTINGS[arms.tier]
 
 
-def coupled(arms: Experiment) -> Experiment:
+def coupled(arms: ModelExperiment) -> ModelExperiment:
     """The same arms with one table for input and output."""
     return arms.with_model("coupled", coupled=True)
 
 
-def wider(arms: Experiment) -> Experiment:
+def wider(arms: ModelExperiment) -> ModelExperiment:
     """The same arms in a model twice as wide: tables, heads and feed-forward are doubled too."""
     model = _model(arms)
     return arms.with_model(
@@ -377,7 +378,7 @@ def wider(arms: Experiment) -> Experiment:
     )
 
 
-def reinvested(arms: Experiment, too_many: int = 0) -> Experiment:
+def reinvested(arms: ModelExperiment, too_many: int = 0) -> ModelExperiment:
     """The same arms with a narrow input table, and with more layers for what it saves.
 
     Args:
@@ -392,40 +393,40 @@ def reinvested(arms: Experiment, too_many: int = 0) -> Experiment:
     return arms.changed(says, model=replace(model, layers=model.layers + too_many))
 
 
-def with_output_width(arms: Experiment, width: int) -> Experiment:
+def with_output_width(arms: ModelExperiment, width: int) -> ModelExperiment:
     """The same arms with an output table ``width`` wide."""
     return arms.with_model(f"E_out {width}", output_width=_or_own(arms, width))
 
 
-def with_input_width(arms: Experiment, width: int) -> Experiment:
+def with_input_width(arms: ModelExperiment, width: int) -> ModelExperiment:
     """The same arms with an input table ``width`` wide."""
     return arms.with_model(f"E_in {width}", input_width=_or_own(arms, width))
 
 
-def _or_own(experiment: Experiment, width: int) -> int | None:
+def _or_own(experiment: ModelExperiment, width: int) -> int | None:
     """``width``, or None for the model's own, so that the usual arm is the same run everywhere."""
     return None if width == _model(experiment).dim else width
 
 
-def _model(experiment: Experiment) -> ModelSpec:
+def _model(experiment: ModelExperiment) -> ModelSpec:
     assert experiment.model is not None
     return experiment.model
 
 
-def pretrained_for(arms: Experiment, epochs: int) -> Experiment:
+def pretrained_for(arms: ModelExperiment, epochs: int) -> ModelExperiment:
     """The same arms pre-trained for another number of epochs."""
     says = f"{epochs} epoch{'' if epochs == 1 else 's'} of pre-training"
     pretraining = replace(cast(TransferSpec, arms.training).pretraining, epochs=epochs)
     return arms.with_training(says, pretraining=pretraining)
 
 
-def over_output_widths(arms: Experiment, of: Measured = accuracy) -> Quantity:
+def over_output_widths(arms: ModelExperiment, of: Measured = accuracy) -> Quantity:
     """The trend of a quantity over E_out, the width of the output table."""
     widths = _setting_of(arms).widths
     return trend([(width, of(with_output_width(arms, width))) for width in widths], "E_out")
 
 
-def over_input_widths(arms: Experiment, of: Measured = accuracy) -> Quantity:
+def over_input_widths(arms: ModelExperiment, of: Measured = accuracy) -> Quantity:
     """The trend of a quantity over E_in, the width of the input table."""
     widths = _setting_of(arms).widths
     return trend([(width, of(with_input_width(arms, width))) for width in widths], "E_in")
@@ -463,6 +464,7 @@ def _as_listed(side: Quantity) -> str:
     if len(side.terms) != 1 or side.measure.name != "inference_test":
         return ""
     [term] = side.terms
-    if (term.init, term.offset) != (USUAL, 0):
+    arms = term.experiment
+    if (term.init, term.offset) != (USUAL, 0) or not isinstance(arms, ModelExperiment):
         return ""
-    return usual.get((term.experiment.model, term.experiment.training), "")
+    return usual.get((arms.model, arms.training), "")

@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
-from embinit.papers import Beside, by_arm, mean_and_spread
-from embinit.runs.measures import Measure, task_accuracy, task_transfer
-from embinit.runs.results import RunResult
-from embinit.specs import ModelSpec, RunSpec, TransferSpec
+from embinit.lab.measures import task_accuracy, task_transfer
+from embinit.lab.specs import TransferSpec, recipe_of
 from embinit.lab.tables.recipes import INITS
+from embinit.papers import Beside, by_arm, mean_and_spread
+from embinit.runs.measures import Measure
+from embinit.runs.results import RunResult
+from embinit.specs import RunSpec
 from embinit_papers.chung2021 import SETTINGS, USUAL, Setting
 
 Arm = list[RunResult]
@@ -82,7 +84,9 @@ def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
         if nothing was run.
     """
     setting = SETTINGS[tier]
-    arms = by_arm(result for result in results if result.spec.data == setting.text)
+    arms = by_arm(
+        result for result in results if getattr(result.spec.recipe, "data", None) == setting.text
+    )
     ordered = sorted(arms.values(), key=lambda arm: _order(arm[0].spec, setting))
     if not ordered:
         return []
@@ -96,13 +100,13 @@ def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
 
 def _changes(run: RunSpec, setting: Setting) -> dict[str, Any]:
     """The settings of the arm's model and pre-training that differ from the usual arm's."""
-    usual, model = asdict(setting.model), asdict(cast(ModelSpec, run.model))
+    usual, model = asdict(setting.model), asdict(recipe_of(run).architecture)
     changes = {
         name: value
         for name, value in model.items()
         if value != usual[name] and name not in ("heads", "feed_forward")
     }
-    epochs = cast(TransferSpec, run.training).pretraining.epochs
+    epochs = cast(TransferSpec, recipe_of(run).training).pretraining.epochs
     if epochs != setting.pretraining.epochs:
         changes["epochs"] = epochs
     return changes
@@ -113,7 +117,8 @@ def _order(run: RunSpec, setting: Setting) -> tuple[object, ...]:
     ranked = ("coupled", "dim", "layers", "output_width", "input_width", "epochs")
     first = min((ranked.index(name) for name in changes), default=-1)
     numbers = (float(changes.get(name) or 0) for name in ranked)
-    return (run.table.init != USUAL, first, *numbers, run.table.init)
+    init = recipe_of(run).table.init
+    return (init != USUAL, first, *numbers, init)
 
 
 def _name(run: RunSpec, setting: Setting) -> str:
@@ -130,8 +135,8 @@ def _name(run: RunSpec, setting: Setting) -> str:
     }
     changes = _changes(run, setting)
     words = [say(changes[name]) for name, say in says.items() if name in changes]
-    if run.table.init != USUAL:
-        words.insert(0, INITS[run.table.init].label.format(source=setting.source_label))
+    if recipe_of(run).table.init != USUAL:
+        words.insert(0, INITS[recipe_of(run).table.init].label.format(source=setting.source_label))
     return ", ".join(words) or "usual: two tables as wide as the model"
 
 
@@ -164,7 +169,7 @@ def _scores(arms: Sequence[Arm], setting: Setting) -> Beside:
 def _output_width(run: RunSpec, setting: Setting) -> int | None:
     """E_out of an arm that differs from the usual one in that alone; None for other arms."""
     changes = _changes(run, setting)
-    if run.table.init != USUAL or set(changes) - {"output_width"}:
+    if recipe_of(run).table.init != USUAL or set(changes) - {"output_width"}:
         return None
     return int(changes.get("output_width") or setting.model.dim)
 

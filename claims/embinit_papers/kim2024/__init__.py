@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from importlib import resources
 
 from embinit.claims.definitions import Family
-from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
+from embinit.lab.experiments import ModelExperiment
 from embinit_papers.kim2024.changes import (
     everywhere,
     of_source,
@@ -57,7 +57,7 @@ MADE = {
 }
 """The paper's tasks that each task of the made language stands for."""
 
-Query = Callable[[str], Sequence[Experiment]]
+Query = Callable[[str], Sequence[ModelExperiment]]
 
 REGISTERED = Registration(resources.files("embinit_papers.kim2024") / "registered.json")
 """What was measured for the claims beforehand, on seeds that none of them uses."""
@@ -181,7 +181,7 @@ def _with_sources(sources: Sequence[str], tasks: Sequence[str]) -> Query:
     ]
 
 
-def stands_for(experiment: Experiment) -> set[str]:
+def stands_for(experiment: ModelExperiment) -> set[str]:
     """The paper's tasks that an experiment's task stands for; a real task stands for itself."""
     return MADE.get(experiment.data.task, {experiment.data.task.split("-", 1)[0]})
 
@@ -196,12 +196,12 @@ def planting(query: Query) -> Query:
     return lambda tier: [each for each in query(tier) if each.planted is not None]
 
 
-def once(tier: str) -> list[Experiment]:
+def once(tier: str) -> list[ModelExperiment]:
     """One experiment of the tier, for a claim that goes through all of them."""
     return experiments(tier)[:1]
 
 
-def table4(tier: str) -> list[Experiment]:
+def table4(tier: str) -> list[ModelExperiment]:
     """Table 4's experiments on a tier: GloVe's own table, not multiplied, without positions."""
     return probes(tier)
 
@@ -219,7 +219,7 @@ def pretraining(source: str) -> Query:
     ]
 
 
-def of_paper(source: str, task: str) -> Experiment:
+def of_paper(source: str, task: str) -> ModelExperiment:
     """The experiment of tier ``paper`` with one of the paper's sources on one of its tasks.
 
     Args:

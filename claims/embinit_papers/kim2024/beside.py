@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from embinit.claims.experiments import Experiment
+from embinit.lab.experiments import ModelExperiment
+from embinit.lab.measures import table_statistic
 from embinit.papers import Beside, by_arm, mean_and_spread
-from embinit.runs.measures import Measure, table_statistic
+from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 from embinit_papers.kim2024 import TASKS, scaled, stands_for, with_sinusoidal_positions
@@ -53,18 +54,18 @@ class Runs:
         arm = self._arms.get(replace(run, seed=0), ())
         return next((result for result in arm if result.spec.seed == run.seed), None)
 
-    def of(self, experiment: Experiment, init: str) -> list[RunResult]:
+    def of(self, experiment: ModelExperiment, init: str) -> list[RunResult]:
         """An arm's results in the order of their seeds."""
         return self._arms.get(experiment.run(init, 0), [])
 
     def measured(
-        self, experiment: Experiment, init: str, what: str | Measure, decimals: int = 1
+        self, experiment: ModelExperiment, init: str, what: str | Measure, decimals: int = 1
     ) -> str:
         """Mean, standard deviation and number of an arm's runs (see ``mean_and_spread``)."""
         return mean_and_spread(self.of(experiment, init), what, decimals)
 
 
-def _tasks(experiment: Experiment) -> list[str]:
+def _tasks(experiment: ModelExperiment) -> list[str]:
     """The paper's tasks that an experiment's task stands for; none for one that it lacks."""
     return [task for task in TASKS if task in stands_for(experiment)]
 
@@ -74,7 +75,7 @@ def _side_by_side(
     family: str,
     tier: str,
     cell: Callable[[str, str], str],
-    here: Callable[[Experiment, str], str],
+    here: Callable[[ModelExperiment, str], str],
 ) -> Beside | None:
     """A table of arms by tasks; None where nothing was run.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
-from embinit.claims.experiments import Experiment
 from embinit.errors import InputError
-from embinit.specs import TrainingSpec
+from embinit.lab.experiments import ModelExperiment
+from embinit.lab.specs import TrainingSpec
 from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
 
 
-def of_source(experiment: Experiment, role: str) -> Experiment:
+def of_source(experiment: ModelExperiment, role: str) -> ModelExperiment:
     """The experiment on the same task and tier with another of the paper's sources.
 
     Raises:
@@ -26,13 +26,13 @@ def of_source(experiment: Experiment, role: str) -> Experiment:
     raise InputError(f"this tier has no experiment with source {role!r} on this task")
 
 
-def everywhere(experiment: Experiment) -> list[Experiment]:
+def everywhere(experiment: ModelExperiment) -> list[ModelExperiment]:
     """All experiments of the tier, for a claim over the whole of Table 1."""
     names = {other.name for other in experiments(experiment.tier)}
     return [other for other in _of_tier(experiment) if other.name in names]
 
 
-def _of_tier(experiment: Experiment) -> list[Experiment]:
+def _of_tier(experiment: ModelExperiment) -> list[ModelExperiment]:
     """The tier's experiments, each with the number of seeds that ``experiment`` has."""
     tier = experiment.tier
     every = [*experiments(tier), *probes(tier), *pretrainings(tier)]
@@ -42,22 +42,22 @@ def _of_tier(experiment: Experiment) -> list[Experiment]:
     return [replace(other, seeds=experiment.seeds) for other in every]
 
 
-def with_shuffled_positions(experiment: Experiment) -> Experiment:
+def with_shuffled_positions(experiment: ModelExperiment) -> ModelExperiment:
     """The same experiment with the positions' encodings in another order."""
     return experiment.with_positions("shuffled", "with shuffled positions")
 
 
-def with_sinusoidal_positions(experiment: Experiment) -> Experiment:
+def with_sinusoidal_positions(experiment: ModelExperiment) -> ModelExperiment:
     """The same experiment with sinusoidal encodings of the positions added."""
     return experiment.with_positions("sinusoidal", "+ PE")
 
 
-def with_positions_apart(experiment: Experiment) -> Experiment:
+def with_positions_apart(experiment: ModelExperiment) -> ModelExperiment:
     """The same experiment with positions in the directions that the table uses least."""
     return experiment.with_positions("apart", "+ PE apart")
 
 
-def with_faint_positions(experiment: Experiment) -> Experiment:
+def with_faint_positions(experiment: ModelExperiment) -> ModelExperiment:
     """The same experiment with positions of the norm that ``apart`` has, in all directions.
 
     It is the control for ``with_positions_apart``. Where the two differ, direction matters; where
@@ -66,7 +66,7 @@ def with_faint_positions(experiment: Experiment) -> Experiment:
     return experiment.with_positions("faint", "+ faint PE")
 
 
-def with_positions_in_attention(experiment: Experiment, kind: str) -> Experiment:
+def with_positions_in_attention(experiment: ModelExperiment, kind: str) -> ModelExperiment:
     """The same experiment with positions inside attention, which are not added to the table.
 
     Args:
@@ -80,7 +80,7 @@ def with_positions_in_attention(experiment: Experiment, kind: str) -> Experiment
     return bare.with_model(f"with {kind} positions", attention=kind)
 
 
-def with_norm_after_sum(experiment: Experiment) -> Experiment:
+def with_norm_after_sum(experiment: ModelExperiment) -> ModelExperiment:
     """The same experiment with a LayerNorm after table + positions.
 
     Raises:
@@ -89,7 +89,7 @@ def with_norm_after_sum(experiment: Experiment) -> Experiment:
     return experiment.with_model("with LayerNorm after the sum", norm_after_sum=True)
 
 
-def twice_as_deep(experiment: Experiment) -> Experiment:
+def twice_as_deep(experiment: ModelExperiment) -> ModelExperiment:
     """The same experiment with twice the tier's layers.
 
     Raises:
@@ -100,7 +100,7 @@ def twice_as_deep(experiment: Experiment) -> Experiment:
     return experiment.with_layers(2 * experiment.model.layers)
 
 
-def trained_for_times(experiment: Experiment, times: int) -> Experiment:
+def trained_for_times(experiment: ModelExperiment, times: int) -> ModelExperiment:
     """The same experiment, trained for ``times`` as many epochs.
 
     Raises:
@@ -109,12 +109,12 @@ def trained_for_times(experiment: Experiment, times: int) -> Experiment:
     return experiment.with_training(f"for {times} × the epochs", epochs=times * epochs(experiment))
 
 
-def epochs(experiment: Experiment) -> int:
+def epochs(experiment: ModelExperiment) -> int:
     """How many epochs the experiment's runs are trained for."""
     return cast(TrainingSpec, experiment.training).epochs
 
 
-def scaled(experiment: Experiment, multiplier: str, pe_scale: str = "one") -> Experiment:
+def scaled(experiment: ModelExperiment, multiplier: str, pe_scale: str = "one") -> ModelExperiment:
     """The same experiment with another multiplier of the table or scale of the positions.
 
     Args:

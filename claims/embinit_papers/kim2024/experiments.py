@@ -17,16 +17,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from embinit.claims.experiments import Experiment
 from embinit.errors import InputError
+from embinit.lab.experiments import ModelExperiment
+from embinit.lab.specs import Cut, DataSpec, Evaluation, PositionSpec, TablePretrainingSpec
 from embinit.papers import Tier
 from embinit.runs.measures import MEASURES
-from embinit.specs import (
-    Cut,
-    DataSpec,
-    PositionSpec,
-    TablePretrainingSpec,
-)
 from embinit_papers.settings import (
     MICRO_INFERENCE,
     MICRO_PLAIN_SENTIMENT,
@@ -216,7 +211,7 @@ def experiments(
     name: str,
     sources: Sequence[str] = SOURCES,
     roles: Sequence[str] = ("translation", "sentiment", "inference"),
-) -> list[Experiment]:
+) -> list[ModelExperiment]:
     """The tier's experiments: each of its tasks with each of some sources.
 
     Args:
@@ -228,7 +223,7 @@ def experiments(
         InputError: The paper has no such tier.
     """
     return [
-        task.experiment(Experiment, name, source)
+        task.experiment(ModelExperiment, name, source)
         for task, source in settings(name).settings
         if source.role in sources and task.role in roles
     ]
@@ -241,7 +236,7 @@ PROBE_MARGIN = 2.5
 """The margin in percent: twice the standard deviation of 81 % right among 1,008 questions."""
 
 
-def probes(name: str) -> list[Experiment]:
+def probes(name: str) -> list[ModelExperiment]:
     """The tier's evaluation of English GloVe on word analogies; nothing is trained.
 
     Args:
@@ -254,7 +249,7 @@ def probes(name: str) -> list[Experiment]:
     task = "micro-neighbours" if known is MICRO else "analogies"
     setting = known.settings[0][1]
     return [
-        Experiment(
+        ModelExperiment(
             name=f"{setting.role}-{task}",
             tier=name,
             role="analogies",
@@ -262,7 +257,7 @@ def probes(name: str) -> list[Experiment]:
             source_label=setting.label,
             data=DataSpec(task, (), Cut()),
             model=None,
-            training=None,
+            training=Evaluation(),
             metric=RIGHT,
             seeds=5,
             most_seeds=40,
@@ -304,7 +299,7 @@ _PRETRAININGS = {
 }
 
 
-def pretrainings(name: str) -> list[Experiment]:
+def pretrainings(name: str) -> list[ModelExperiment]:
     """The experiments that pre-train each language model's table.
 
     Only tier ``micro`` has any: the other tiers read published tables.
@@ -318,7 +313,7 @@ def pretrainings(name: str) -> list[Experiment]:
     if settings(name) is not MICRO:
         return []
     return [
-        Experiment(
+        ModelExperiment(
             name=f"{role}-micro-text",
             tier=name,
             role="pretraining",

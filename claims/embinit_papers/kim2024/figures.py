@@ -30,7 +30,7 @@ from embinit.report.charts import (
 from embinit.report.numbers import number, plain
 from embinit.report.templates import environment_of_pages
 from embinit.runs.results import RunResult
-from embinit.lab.tables.statistics import HISTOGRAM
+from embinit.runs.table_statistics import HISTOGRAM
 from embinit_papers.kim2024.beside import Runs
 from embinit_papers.kim2024.mechanism import DosePoint, doses, mechanisms, relations
 

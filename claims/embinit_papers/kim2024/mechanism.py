@@ -10,7 +10,8 @@ import math
 from dataclasses import dataclass
 
 from embinit.claims.comparisons import dose_and_response
-from embinit.claims.experiments import Experiment
+from embinit.lab.experiments import ModelExperiment
+from embinit.lab.specs import recipe_of
 from embinit.runs.measures import MEASURES
 from embinit_papers.kim2024 import scaled, with_sinusoidal_positions
 from embinit_papers.kim2024.beside import Runs
@@ -101,15 +102,18 @@ def _mechanism(source: str, tier: str, runs: Runs) -> Mechanism | None:
     ]
     experiment, arms = max(settings, key=lambda setting: len(setting[1]))
     arms = [arm for arm in arms if "encoder" in arm.tables and "encoder" in arm.positions]
-    if not any(arm.spec.table.source for arm in arms):
+    if not any(recipe_of(arm.spec).table.source for arm in arms):
         return None
     series, widths = [], []
     for arm in arms:
         table, positions = arm.tables["encoder"], arm.positions["encoder"]
         from embinit.lab.tables.positions import multiplier
 
-        times = multiplier(arm.spec.positions.multiplier, table.dim)
-        label, share = experiment.label(arm.spec.table.init), MEASURES["pe_share"].of(arm)
+        times = multiplier(recipe_of(arm.spec).positions.multiplier, table.dim)
+        label, share = (
+            experiment.label(recipe_of(arm.spec).table.init),
+            MEASURES["pe_share"].of(arm),
+        )
         series.append((label, table.histogram, times))
         if share is not None:
             widths.append(Width(label, table.sigma * times, positions.sigma, share))
@@ -148,7 +152,7 @@ def relations(tier: str, runs: Runs) -> list[Relations]:
     return answered
 
 
-def _mean_score(experiment: Experiment, init: str, runs: Runs) -> float | None:
+def _mean_score(experiment: ModelExperiment, init: str, runs: Runs) -> float | None:
     scores = [
         score
         for result in runs.of(experiment, init)

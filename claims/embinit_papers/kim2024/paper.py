@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from embinit.claims.experiments import Experiment
 from embinit.claims.noise_floor import floors_of
+from embinit.lab.experiments import ModelExperiment
 from embinit.papers import NoiseWanted, Paper
 from embinit_papers.kim2024 import FAMILIES, FINDING_1
 from embinit_papers.kim2024.beside import beside
@@ -21,7 +21,7 @@ from embinit_papers.kim2024.figures import figures
 from embinit_papers.kim2024.printed import numbers, printed, printed_deviations
 
 
-def every_experiment(tier: str) -> list[Experiment]:
+def every_experiment(tier: str) -> list[ModelExperiment]:
     """All experiments that the paper's claims are tested in on a tier."""
     every = experiments(tier, (*SOURCES, *OTHER_SOURCES))
     return [*every, *probes(tier), *pretrainings(tier)]
@@ -38,7 +38,7 @@ def noise(tier: str) -> list[NoiseWanted]:
     ]
 
 
-def _deviations(tier: str, experiment: Experiment) -> tuple[float, ...]:
+def _deviations(tier: str, experiment: ModelExperiment) -> tuple[float, ...]:
     return () if tier == "micro" else tuple(printed_deviations(experiment))
 
 

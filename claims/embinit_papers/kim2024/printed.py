@@ -8,9 +8,9 @@ from importlib import resources
 from typing import Any
 
 from embinit.claims.comparisons import Comparison, Quantity, RankCorrelation, Term
-from embinit.claims.experiments import Experiment
+from embinit.lab.experiments import ModelExperiment
+from embinit.lab.specs import PositionSpec
 from embinit.papers import Printed
-from embinit.specs import PositionSpec
 from embinit_papers.kim2024 import TASKS, stands_for
 from embinit_papers.kim2024.experiments import TIERS, experiments
 
@@ -23,7 +23,7 @@ def numbers() -> dict[str, Any]:
     return tables
 
 
-def printed_deviations(experiment: Experiment) -> list[float]:
+def printed_deviations(experiment: ModelExperiment) -> list[float]:
     """Every standard deviation that Table 1 prints of Xavier for the experiment's task."""
     cells = [
         source["xavier"][task]
@@ -38,7 +38,7 @@ GUESSING = {"sst2": 50.0, "mnli": 100 / 3, "multi30k": 0.0, "iwslt2017": 0.0}
 """The score of a model that guesses, on each of the paper's tasks."""
 
 
-def largest_share(experiment: Experiment) -> float:
+def largest_share(experiment: ModelExperiment) -> float:
     """The largest effect that Table 1 or 7 prints on the experiment's task.
 
     It is the difference of an arm and Xavier, as a share of what Xavier learns above guessing. A
@@ -62,7 +62,7 @@ def largest_share(experiment: Experiment) -> float:
     return min(shares)
 
 
-def learnt(experiment: Experiment, mean: float) -> float:
+def learnt(experiment: ModelExperiment, mean: float) -> float:
     """How far a mean score on the experiment's task is above guessing."""
     return mean - max(GUESSING[task] for task in stands_for(experiment))
 
@@ -79,7 +79,8 @@ def printed(comparison: Comparison) -> list[Printed]:
     terms = (*comparison.left.terms, *comparison.right.terms)
     tasks = set(TASKS) if terms else set()
     for term in terms:
-        tasks &= stands_for(term.experiment)
+        arms = term.experiment
+        tasks &= stands_for(arms) if isinstance(arms, ModelExperiment) else set()
     rows: list[Printed] = []
     for task in sorted(tasks, key=TASKS.index):
         left, right = (_printed_sum(side, task) for side in (comparison.left, comparison.right))
@@ -100,6 +101,8 @@ def _printed_sum(side: Quantity, task: str) -> float | None:
 def _printed_value(term: Term, task: str) -> float | None:
     """One arm's printed number: its score, its best epoch, or a statistic of its table."""
     experiment, paper = term.experiment, numbers()
+    if not isinstance(experiment, ModelExperiment):
+        return None
     source = experiment.source_role
     usual = _as_printed(experiment)
     if usual is None or term.offset:
@@ -130,7 +133,7 @@ def _cell_value(measure: str, cell: dict[str, Any], names: tuple[str, ...]) -> f
     return None
 
 
-def _as_printed(experiment: Experiment) -> tuple[bool, bool] | None:
+def _as_printed(experiment: ModelExperiment) -> tuple[bool, bool] | None:
     """Whether tables are trained and positions added; None for a setting that no table prints."""
     positions = {PositionSpec(): True, PositionSpec(kind="none"): False}
     if experiment.sigma is not None or experiment.positions not in positions:
@@ -145,5 +148,5 @@ def _every_setting() -> set[tuple[object, ...]]:
     return {_setting(experiment) for tier in TIERS for experiment in experiments(tier)}
 
 
-def _setting(experiment: Experiment) -> tuple[object, ...]:
+def _setting(experiment: ModelExperiment) -> tuple[object, ...]:
     return (experiment.name, experiment.model, experiment.changed().training)

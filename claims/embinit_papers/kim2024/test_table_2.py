@@ -7,7 +7,7 @@ makes another table.
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit.runs.measures import table_statistic
+from embinit.lab.measures import table_statistic
 from embinit_papers.kim2024 import TABLE_2, TRANSLATION, of_source, only_on, stands_for, table1
 from embinit_papers.kim2024.printed import numbers
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from made import sick_text
 
-from embinit import MEASURES, Experiment, Family, InputError, Verdict, a_a, claim
+from embinit import MEASURES, Family, InputError, ModelExperiment, Verdict, a_a, claim
 from embinit.lab.data.tasks import TASKS, Example, Splits
-from embinit.specs import Cut, DataSpec, ModelSpec, TrainingSpec
+from embinit.lab.specs import Cut, DataSpec, ModelSpec, TrainingSpec
 
 LABELS = {"ENTAILMENT": 0, "NEUTRAL": 1, "CONTRADICTION": 2}
 
@@ -61,7 +61,7 @@ SICK = Family("sick/inits", size=1, says="Findings on SICK's entailment")
 
 def entailment(tier):
     return [
-        Experiment(
+        ModelExperiment(
             name="entailment",
             tier=tier,
             role="inference",

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 from embinit.errors import InputError
-from embinit.specs import Cut
+from embinit.lab.specs import Cut
 from embtables.cli import main
 from embtables.compare import ComparedStart, Comparison, Settings, compare, load_schema
 from embtables.compare.starts import MOST_WIDE, _heads, open_vectors, starts_of
@@ -240,7 +240,7 @@ def test_each_width_has_its_own_xavier(tmp_path, task, vectors):
     opened = open_vectors([str(vectors), str(wide)], "en", TINY)
     once = replace(TINY, attention=("plain",))
     starts = starts_of(given, opened, ("xavier", "pretrained"), once)
-    assert [(start.label, start.spec.model.dim) for start in starts] == [
+    assert [(start.label, start.spec.recipe.model.dim) for start in starts] == [
         ("Xavier (16 wide, words)", 16),
         ("Xavier (33 wide, words)", 33),
         ("words", 16),
@@ -266,12 +266,12 @@ def test_every_start_is_compared_with_each_attention_that_was_asked_for(task, ve
     ]
     for start, turned in zip(plain, rotary, strict=True):
         assert (start.attention, turned.attention) == ("plain", "rotary")
-        model = replace(start.spec.model, attention="rotary")
-        assert turned.spec == replace(start.spec, model=model) != start.spec
+        model = replace(start.spec.recipe.model, attention="rotary")
+        assert turned.spec == start.spec.changed(model=model) != start.spec
     for start, apart in zip(plain, starts("untied"), strict=True):
-        model = replace(start.spec.model, attention="untied")
-        positions = replace(start.spec.positions, kind="none")
-        assert apart.spec == replace(start.spec, model=model, positions=positions)
+        model = replace(start.spec.recipe.model, attention="untied")
+        positions = replace(start.spec.recipe.positions, kind="none")
+        assert apart.spec == start.spec.changed(model=model, positions=positions)
     assert starts("plain", "plain") == plain
     assert all(start.turns for start in both)
     with pytest.raises(InputError, match="did you mean 'rotary'"):

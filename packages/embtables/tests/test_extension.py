@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from embinit.lab.data.stored_tensors import MemoryTensor
 from embinit.errors import InputError
+from embinit.lab.data.stored_tensors import MemoryTensor
 from embinit.lab.tables.inits import xavier_sigma
 from embtables import extension as extension_module
 from embtables.cli import main

@@ -20,8 +20,8 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from embinit import cli as embinit_cli
-from embinit.lab.data.stored_tensors import MemoryTensor, read_safetensors
 from embinit.errors import InputError
+from embinit.lab.data.stored_tensors import MemoryTensor, read_safetensors
 from embtables import checkpoints
 from embtables.cli import main
 from embtables.inspection import inspect, load_schema

@@ -12,8 +12,8 @@ from tokenizers import Tokenizer, decoders, models
 from torch import nn
 
 import embtables
-from embinit.lab.data.sources import SOURCES
 from embinit.errors import InputError
+from embinit.lab.data.sources import SOURCES
 from embinit.lab.tables.inits import INITS, xavier_sigma
 from embtables.put import put_into, spelled
 from tiny_models import ARCHITECTURES, DIM, ROWS, TIED, configurations, tokenizer

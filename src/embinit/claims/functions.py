@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from embinit.claims.comparisons import Quantity, Term
+from embinit.claims.comparisons import Quantity
 from embinit.claims.experiments import Experiment
 from embinit.errors import InputError
 from embinit.registry import nearest
 from embinit.runs.functions import Training
 from embinit.runs.measures import Measure
-from embinit.specs import Cut, DataSpec, PositionSpec, RunSpec, TableSpec
+from embinit.specs import RunSpec
 
 SEEDS, MOST_SEEDS = 5, 20
 """The seeds of the first look, and of the last."""
@@ -26,7 +26,7 @@ NOISE_FLOOR = "noise-floor"
 """The margin that comes from the baseline's noise floor, which ``claims.lock`` has."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FunctionExperiment(Experiment):
     """An experiment whose runs are calls of a training function.
 
@@ -37,9 +37,14 @@ class FunctionExperiment(Experiment):
             measured.
     """
 
-    function: Training = field(kw_only=True)
-    arms: Mapping[str, Mapping[str, Any]] = field(kw_only=True, hash=False)
-    wants_noise_floor: bool = field(default=False, kw_only=True)
+    function: Training
+    arms: Mapping[str, Mapping[str, Any]] = field(hash=False)
+    wants_noise_floor: bool = False
+
+    @property
+    def task(self) -> str:
+        """The function's name."""
+        return self.function.name
 
     def __getitem__(self, arm: str) -> Quantity:
         """An arm's metric, one value a seed.
@@ -49,14 +54,7 @@ class FunctionExperiment(Experiment):
         """
         self.function.require_own_name()
         self._arguments(arm)
-        return Quantity(
-            terms=(Term(1, self, arm, self.metric),),
-            label=f"{arm} {self.changes}".rstrip(),
-            measure=self.metric,
-            unit=self.metric.unit,
-            margin=self.margin,
-            seeds=self.seeds,
-        )
+        return super().__getitem__(arm)
 
     def run(self, arm: str, seed: int) -> RunSpec:
         """The spec of one replicate of an arm.
@@ -64,18 +62,7 @@ class FunctionExperiment(Experiment):
         Raises:
             InputError: There is no such arm.
         """
-        return RunSpec(
-            data=self.data,
-            model=None,
-            training=self.function.spec(self._arguments(arm)),
-            table=TableSpec("", None),
-            positions=PositionSpec("none", "one"),
-            seed=seed,
-        )
-
-    def label(self, arm: str) -> str:
-        """The arm's name."""
-        return arm
+        return RunSpec(self.function.spec(self._arguments(arm)), seed)
 
     def measure(self, name: str) -> Measure:
         """One of the function's measures.
@@ -84,15 +71,6 @@ class FunctionExperiment(Experiment):
             InputError: It has no such measure.
         """
         return self.function.measure(name)
-
-    def changed(self, says: str = "", **changes: Any) -> FunctionExperiment:
-        """The same experiment in another setting.
-
-        Args:
-            says: The change in words, for arms' labels.
-            changes: Fields of the experiment.
-        """
-        return replace(self, **{"changes": f"{self.changes} {says}".strip(), **changes})
 
     def with_arguments(self, says: str = "", **arguments: Any) -> FunctionExperiment:
         """The same arms with other arguments.
@@ -173,11 +151,6 @@ def experiment(
         name=name,
         tier="",
         role=name,
-        source="",
-        source_label="",
-        data=DataSpec(training.name, (), Cut()),
-        model=None,
-        training=None,
         metric=first if metric is None else training.measure(metric),
         seeds=seeds,
         margin=number,

@@ -29,10 +29,10 @@ from embinit.claims.functions import FunctionExperiment
 from embinit.claims.noise_floor import FIRST_SEED, rounded_up
 from embinit.claims.paired_tests import Spread
 from embinit.claims.registration import SPREAD_SCHEMA, digest_of
-from embinit.files.writing import write_atomically
+from embinit.errors import InputError, OutputError
 from embinit.files.reading import read_bytes, read_json, reading
 from embinit.files.schema import check_document
-from embinit.errors import InputError, OutputError
+from embinit.files.writing import write_atomically
 from embinit.specs import RunSpec, canonical
 
 NAME = "claims.lock"
@@ -211,8 +211,7 @@ def lock_of(test: Callable[..., Any], experiment: Experiment) -> Lock | None:
 
 def without_code(run: RunSpec) -> str:
     """A run's spec as canonical text, without its seed and the digest of its code."""
-    recipe = None if run.training is None else run.training.without_code()
-    return canonical(replace(run, training=recipe, seed=0))
+    return canonical(RunSpec(run.recipe.without_code(), seed=0))
 
 
 def digest_of_content(content: object) -> str:

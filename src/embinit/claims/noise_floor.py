@@ -135,20 +135,19 @@ def measure(
     results = [_result(session, run) for run in runs]
     took = [result.seconds for result in results]
     finished = max(result.finished for result in results)
-    assert experiment.model is not None
     floors = []
     for metric in (experiment.metric, *metrics):
         values = [value for result in results if (value := metric.of(result)) is not None]
         if len(values) < seeds or len(set(values)) < 2:
             raise InputError(
-                f"{experiment.data.task}: {len(values)} of {seeds} seeds gave a score, "
+                f"{experiment.task}: {len(values)} of {seeds} seeds gave a score, "
                 f"{len(set(values))} of them different; there is no noise to measure"
             )
         floors.append(
             Floor(
                 tier=experiment.tier,
-                task=experiment.data.task,
-                width=experiment.model.dim,
+                task=experiment.task,
+                width=experiment.width,
                 metric=metric.name,
                 unit=metric.unit,
                 mean=round(float(np.mean(values)), 3),
@@ -177,7 +176,7 @@ def _sd_of_one(values: Sequence[float], metric: Measure, results: Sequence[RunRe
 
 def _result(session: Session, run: RunSpec) -> RunResult:
     if (result := session.result(run)) is None:
-        raise InputError(f"{run.data.task}, seed {run.seed}: {session.problem(run)}")
+        raise InputError(f"{run.recipe.task}, seed {run.seed}: {session.problem(run)}")
     return result
 
 

@@ -29,10 +29,10 @@ import numpy as np
 from embinit.claims.comparisons import Comparison, Lookup, Quantity, RankCorrelation
 from embinit.claims.noise_floor import FIRST_SEED
 from embinit.claims.paired_tests import Spread
-from embinit.files.writing import write_atomically
+from embinit.errors import InputError, OutputError
 from embinit.files.reading import parse_json, read_json
 from embinit.files.schema import check_document
-from embinit.errors import InputError, OutputError
+from embinit.files.writing import write_atomically
 from embinit.specs import RunSpec, canonical
 
 _HEX = 16

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 from urllib.parse import urlsplit
 
+from embinit.errors import InputError
 from embinit.files.reading import (
     MOST_LINE_BYTES,
     NoRegularFileError,
@@ -33,7 +34,6 @@ from embinit.files.reading import (
     reading,
     regular,
 )
-from embinit.errors import InputError
 
 CHUNK = 1 << 20
 PROGRESS_SECONDS = 5.0

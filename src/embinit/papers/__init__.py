@@ -22,10 +22,10 @@ from embinit.claims.functions import OWN_TIERS
 from embinit.claims.noise_floor import Floor
 from embinit.errors import InputError
 from embinit.registry import Registry, nearest
+from embinit.runs.kinds import kind_of
 from embinit.runs.measures import Measure, measure
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
-from embinit.lab.tables.recipes import INITS
 
 
 @dataclass(frozen=True)
@@ -213,10 +213,7 @@ def arm_labels(papers: Iterable[Paper]) -> Callable[[RunSpec], str]:
         labels |= each.source_labels()
 
     def label(run: RunSpec) -> str:
-        if run.training is not None and run.training.label:
-            return run.training.label
-        source = run.table.source
-        return INITS[run.table.init].label.format(source=labels.get(source or "", source))
+        return kind_of(run).label(run, labels)
 
     return label
 

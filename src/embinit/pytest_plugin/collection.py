@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,9 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case
 from embinit.claims.lock import lock_beside
 from embinit.claims.statements import Statement
-from embinit.files.writing import write_atomically
-from embinit.files.reading import read_bytes
 from embinit.errors import InputError, printable
+from embinit.files.reading import read_bytes
+from embinit.files.writing import write_atomically
 from embinit.papers import is_tier, paper, unknown_tier
 from embinit.pytest_plugin import MARK, NAMED, UNUSABLE, outlook
 from embinit.pytest_plugin.folder import Folder
@@ -91,18 +91,12 @@ class Collection:
         metafunc.parametrize(name, experiments, ids=ids)
 
     def _fitting(self, experiment: Experiment) -> Experiment:
-        """The experiment as wide as the vectors that an option names for its source."""
-        if experiment.model is None or experiment.source not in dict(self._options.sources()):
-            return experiment
-        from embinit.lab.data.sources import SOURCES, use_source
-
-        for name, path in self._options.sources():
-            use_source(name, path)
-        try:
-            width = SOURCES[experiment.source](self._options.data_dir).dim
-        except InputError:
-            return experiment  # it is told before anything trains
-        return experiment.as_wide_as(width)
+        """The experiment in the setting that the options ask for."""
+        hook = self._options.config.hook.pytest_embinit_experiment
+        changed: Experiment | None = hook(
+            config=self._options.config, experiment=experiment, data_dir=self._options.data_dir
+        )
+        return experiment if changed is None else changed
 
     def _experiments(self, claim: Claim) -> Sequence[Experiment]:
         """The claim's experiments; none on a tier that other papers have and its own lacks."""
@@ -230,9 +224,13 @@ class Collection:
                 self._state.cases.append(item.stash[CASE])
                 if not self._options.config.option.collectonly:
                     wanted.append(self._first_runs(item.stash[CASE]))
-        self._check_sources()
+        if self._state.cases:
+            self._options.config.hook.pytest_embinit_collected(
+                config=self._options.config,
+                runs=[run for runs in wanted for run in runs],
+                problem=lambda run: self._training.session.problem(run),
+            )
         if any(wanted):
-            self._refuse_broken_sources(run for runs in wanted for run in runs)
             # A claim that lacks one run can't be decided, so its other runs would be no use.
             possible = [
                 runs for runs in wanted if not any(map(self._training.session.problem, runs))
@@ -251,45 +249,6 @@ class Collection:
             "timeout"
         ):
             item.add_marker(pytest.mark.timeout(0))
-
-    def _check_sources(self) -> None:
-        """Refuses a source that an option names and no claim reads.
-
-        Raises:
-            pytest.UsageError: There is one, and embinit has none of that name either.
-        """
-        given = [name for name, _ in self._options.sources()]
-        if not given or not self._state.cases:
-            return
-        from embinit.lab.data.sources import is_named_here
-
-        read = {
-            source
-            for case in self._state.cases
-            for run in case.runs()
-            if (source := run.table.source) is not None
-        }
-        for name in given:
-            if name not in read and is_named_here(name):
-                raise pytest.UsageError(
-                    f"--embinit-source {name}=…: no claim reads a source {name!r}: "
-                    f"{nearest(name, read)}they read {', '.join(sorted(read)) or 'none'}"
-                )
-
-    def _refuse_broken_sources(self, runs: Iterable[RunSpec]) -> None:
-        """Refuses a source that an option names and that is broken further down than its start.
-
-        What lacks data is NOT RUN. But a file that was named is there, and nobody meant it so.
-
-        Raises:
-            pytest.UsageError: There is one.
-        """
-        if not (given := self._options.sources()):
-            return
-        for problem in filter(None, map(self._training.session.problem, runs)):
-            for name, path in given:
-                if str(path) in problem:
-                    raise pytest.UsageError(f"--embinit-source {name}={path}: {problem}")
 
     @property
     def _outlook(self) -> Path:

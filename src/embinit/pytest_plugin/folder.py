@@ -16,8 +16,8 @@ import pytest
 
 from embinit.claims.definitions import Claim, Family, Misstated
 from embinit.claims.statements import Statement, line_of
-from embinit.files.reading import read_bytes
 from embinit.errors import InputError
+from embinit.files.reading import read_bytes
 from embinit.pytest_plugin.unloadable import Unloadable, decorated
 
 

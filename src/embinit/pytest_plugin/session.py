@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import pytest
 
+from embinit.pytest_plugin import hooks
 from embinit.pytest_plugin.collection import Collection
 from embinit.pytest_plugin.conclusion import Conclusion
 from embinit.pytest_plugin.judging import Judging
@@ -31,6 +32,8 @@ class ClaimSession:
         Raises:
             pytest.UsageError: One of the options can't be used.
         """
+        config.pluginmanager.add_hookspecs(hooks)
+        config.pluginmanager.load_setuptools_entrypoints(hooks.GROUP)
         options = SessionOptions(config)
         option = options.option
         registering = Registering(

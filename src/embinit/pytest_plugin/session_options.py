@@ -16,6 +16,7 @@ from embinit.errors import InputError, lacking_models
 from embinit.papers import every_paper
 from embinit.pytest_plugin import BEGAN, CONTROLLER, STARTED
 from embinit.report import baseline
+from embinit.runs.session import Definition
 
 PATHS = "embinit.paths"
 
@@ -123,13 +124,14 @@ class SessionOptions:
         named = self.option("baseline")
         return None if named is None else self.path("baseline")
 
-    def sources(self) -> list[tuple[str, Path]]:
-        """The pairs of name and path that --embinit-source gives."""
-        if not self.option("source"):
-            return []
-        from embinit.lab.data.sources import named_source
+    def definitions(self) -> list[Definition]:
+        """What every process that trains defines first.
 
-        return [named_source(given) for given in self.option("source")]
+        Raises:
+            InputError: An option can't be used.
+        """
+        told = self.config.hook.pytest_embinit_definitions(config=self.config)
+        return [each for some in told for each in some]
 
     @property
     def most_seeds(self) -> int | None:
@@ -187,7 +189,7 @@ class SessionOptions:
             raise InputError(
                 f"--embinit-data-dir {self.data_dir} is not a directory; name one that exists"
             )
-        self.sources()
+        self.definitions()
         _check_name("store", self.path("store"))
         if not self.is_worker:
             _check_folder(self.path("report-dir"))

@@ -114,7 +114,7 @@ class Training:
                 store,
                 self._options.data_dir,
                 self._options.option("device"),
-                self._options.sources(),
+                self._options.definitions(),
                 may_train,
             )
             if self._options.on_ray:

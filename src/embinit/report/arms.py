@@ -14,14 +14,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from embinit.lab.data.coverage import Coverage
 from embinit.report.charts import Curves, curves
 from embinit.report.numbers import MISSING, count
+from embinit.runs.coverage import Coverage
 from embinit.runs.kinds import kind_of
 from embinit.runs.measures import MEASURES
 from embinit.runs.results import RunResult
+from embinit.runs.table_statistics import TableStatistics
 from embinit.specs import RunSpec
-from embinit.lab.tables.statistics import TableStatistics
 
 MOST_ARMS = 6
 """The most arms that a plot of curves can show: more lines can't be told apart."""
@@ -71,7 +71,7 @@ class Arm:
     @property
     def anchor(self) -> str:
         """The page's fragment where the arm's spec stands."""
-        spec = dataclasses.asdict(self.runs[0].spec)
+        spec = self.runs[0].spec.as_dict()
         del spec["seed"]
         text = json.dumps([self.runs[0].label, spec], sort_keys=True, default=str)
         return "arm-" + hashlib.sha256(text.encode()).hexdigest()[:10]
@@ -84,17 +84,17 @@ class Arm:
     @property
     def task(self) -> str:
         """The task's name in the spec."""
-        return self.runs[0].spec.data.task
+        return self.runs[0].spec.recipe.task
 
     @property
     def init(self) -> str:
         """The init's name in the spec."""
-        return self.runs[0].spec.table.init
+        return self.runs[0].spec.recipe.columns.get("init", "")
 
     @property
     def source(self) -> str:
         """The source's name in the spec."""
-        return self.runs[0].spec.table.source or MISSING
+        return self.runs[0].spec.recipe.columns.get("source") or MISSING
 
     @property
     def tables(self) -> Mapping[str, TableStatistics]:
@@ -169,7 +169,7 @@ def task_rows(runs: Iterable[Run]) -> list[TaskRow]:
     """The settings of the runs, by task and kind of run."""
     tasks: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
-        tasks.setdefault((run.spec.data.task, run.spec.kind), []).append(run)
+        tasks.setdefault((run.spec.recipe.task, run.spec.kind), []).append(run)
     return [_task_row(task, of_task) for (task, _), of_task in sorted(tasks.items())]
 
 
@@ -223,8 +223,8 @@ def coverage_rows(runs: Iterable[Run]) -> list[CoverageRow]:
     """Every different coverage among ``runs``, by task, source and side."""
     rows = {
         CoverageRow(
-            run.spec.data.task,
-            run.spec.table.source or MISSING,
+            run.spec.recipe.task,
+            run.spec.recipe.columns.get("source") or MISSING,
             side,
             coverage.types,
             coverage.types_found,
@@ -247,52 +247,17 @@ def _labels(runs: Sequence[Run]) -> list[str]:
     """The arms' names, with the settings in which those of one name differ."""
     names, settings = [run.label for run in runs], [_settings(run.spec) for run in runs]
     labels = []
-    for name, own in zip(names, settings, strict=True):
+    for run, name, own in zip(runs, names, settings, strict=True):
         others = [other for same, other in zip(names, settings, strict=True) if same == name]
         differing = [path for path in own if any(other.get(path) != own[path] for other in others)]
-        phrases = [_phrase(path, own[path]) for path in differing if path not in UNTOLD]
+        phrases = list(filter(None, (_phrase(run.spec, path, own[path]) for path in differing)))
         labels.append(f"{name} ({', '.join(phrases)})" if phrases else name)
     return labels
 
 
 def _settings(spec: RunSpec) -> dict[str, Any]:
-    """Every setting but the seed by its path (``table.init``)."""
-    settings = dict(_leaves("", dataclasses.asdict(spec)))
-    del settings["seed"]
-    return settings
-
-
-SAID = {
-    ("table.trained", True): "trained",
-    ("table.trained", False): "frozen",
-    ("table.sigma", None): "as it is",
-    ("positions.kind", "none"): "without positions",
-    ("positions.kind", "sinusoidal"): "with positions",
-    ("model.coupled", True): "coupled",
-    ("model.coupled", False): "two tables",
-    ("model.input_width", None): "E_in as the model",
-    ("model.output_width", None): "E_out as the model",
-    ("model.attention", "plain"): "no positions in attention",
-    ("model.attention", "relative"): "relative positions in attention",
-    ("model.attention", "rotary"): "rotary positions in attention",
-    ("model.attention", "untied"): "scores of positions apart from those of words",
-    ("positions.learned_multiplier", True): "with a learned multiplier",
-    ("positions.learned_multiplier", False): "with a fixed multiplier",
-    ("model.activation", "relu"): "ReLU",
-    ("model.activation", "gelu"): "GELU",
-    ("model.activation", "gelu_tanh"): "GELU by tanh",
-    ("model.activation", "silu"): "SiLU",
-    ("model.gated", True): "gated feed-forward layers",
-    ("model.gated", False): "plain feed-forward layers",
-    ("model.bias", True): "biases",
-    ("model.bias", False): "no biases",
-    ("model.norm", "layer"): "LayerNorm",
-    ("model.norm", "rms"): "RMSNorm",
-    ("model.norm_position", "post"): "post-norm",
-    ("model.norm_position", "pre"): "pre-norm",
-    ("model.norm_after_sum", True): "LayerNorm after the sum",
-    ("model.norm_after_sum", False): "no LayerNorm after the sum",
-}
+    """Every setting of a recipe by its path (``table.init``)."""
+    return dict(_leaves("", dataclasses.asdict(spec.recipe)))  # type: ignore[call-overload]
 
 
 def _leaves(path: str, value: object) -> Iterable[tuple[str, object]]:
@@ -303,13 +268,9 @@ def _leaves(path: str, value: object) -> Iterable[tuple[str, object]]:
         yield from _leaves(f"{path}.{name}" if path else str(name), content)
 
 
-UNTOLD = ("training.validation_bleu",)
-"""Settings that change what is logged and not what is trained; left out of labels."""
-
-
-def _phrase(path: str, value: object) -> str:
-    """A setting in words: ``table.sigma`` 0.1 becomes 'sigma 0.1'."""
-    phrase = SAID.get((path, value)) if isinstance(value, str | bool | None) else None
+def _phrase(run: RunSpec, path: str, value: object) -> str:
+    """A setting in words: ``table.sigma`` 0.1 becomes 'sigma 0.1'; "" where it is not told."""
+    phrase = kind_of(run).say(path, value)
     if phrase is not None:
         return phrase
     words = path.removesuffix(".kind").split(".")[-1].replace("_", " ")

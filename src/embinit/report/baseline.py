@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from embinit.claims.standing import CHANGED
-from embinit.files.writing import finish_writing, held, write_together
+from embinit.errors import InputError, OutputError, printable
 from embinit.files.reading import read_json, reading
 from embinit.files.schema import check_document
-from embinit.errors import InputError, OutputError, printable
+from embinit.files.writing import finish_writing, held, write_together
 
 LOST = ("REFUTED", "NO EFFECT", "NOT RUN")
 Document = Mapping[str, Any]

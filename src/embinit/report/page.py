@@ -27,8 +27,8 @@ from markupsafe import Markup
 
 from embinit.claims.definitions import family_rank
 from embinit.claims.paired_tests import VERDICTS, Relation, Verdict
-from embinit.files.writing import finish_writing, held, write_together
 from embinit.errors import InputError, OutputError, printable
+from embinit.files.writing import finish_writing, held, write_together
 from embinit.papers import Beside, Figure, papers_of
 from embinit.papers import paper as find_paper
 from embinit.report import baseline, numbers, past
@@ -354,7 +354,7 @@ class Page:
 
 def _embeds(used: Sequence[Run]) -> bool:
     """Whether the page speaks of embedding tables: not where runs are and none starts from any."""
-    return not used or any(run.result.spec.table.init for run in used)
+    return not used or any(kind_of(run.spec).needs_models for run in used)
 
 
 def _page(

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from embinit.files.writing import finish_writing
+from embinit.errors import InputError, printable
 from embinit.files.reading import parse_json, read_bytes
 from embinit.files.schema import mismatch
-from embinit.errors import InputError, printable
+from embinit.files.writing import finish_writing
 from embinit.report.charts import History, history
 from embinit.runs.store import DamagedWarning
 

@@ -46,7 +46,7 @@ def claim_entry(
         "paper": claim.paper,
         "place": claim.where,
         "tier": experiment.tier,
-        "task": experiment.data.task,
+        "task": experiment.task,
         "source": experiment.source,
         "experiment": experiment.name,
         "family": claim.family.name,

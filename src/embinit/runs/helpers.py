@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -24,7 +24,6 @@ from embinit.runs.modules import Home, load_modules
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
-    from embinit.lab.data.tasks import Task
     from embinit.runs.plan import Cohort
 
 CODE = """
@@ -49,8 +48,7 @@ class Job:
         root: The store's directory.
         data_dir: The directory with real data, if there is one.
         device: The device to train on.
-        sources: Sources that are read from a path of their own: their names and paths.
-        tasks: Tasks that no package registers.
+        definitions: What the process defines first.
         wanted: The runs of the plan.
         session: The session's name.
         modules: The modules of its claims.
@@ -60,8 +58,7 @@ class Job:
     root: Path
     data_dir: Path | None
     device: str
-    sources: Sequence[tuple[str, Path]]
-    tasks: Sequence[Task]
+    definitions: Sequence[Callable[[], None]]
     wanted: Sequence[RunSpec]
     session: str
     modules: Sequence[Home]
@@ -162,7 +159,7 @@ def main(given: BinaryIO, told: int) -> None:
         end_with(job.parent)
         load_modules(job.modules)
         store = Store(job.root)
-        session = Quiet(store, job.data_dir, job.device, job.sources, tasks=job.tasks)
+        session = Quiet(store, job.data_dir, job.device, job.definitions)
         session.name = job.session
         session.want(job.wanted)
         session.ensure(run for run in job.wanted if session.problem(run) is None)

@@ -6,21 +6,22 @@ import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Generic
 
 from embinit.errors import InputError
 from embinit.runs.kinds import MOST_RUNS, kind_of
-from embinit.specs import RunSpec
+from embinit.specs import R, RunSpec
 
 
 @dataclass(frozen=True)
-class Cohort:
+class Cohort(Generic[R]):
     """Runs that are trained together as one stacked model.
 
     Attributes:
         runs: The runs, whose ``cohort_key`` is the same.
     """
 
-    runs: tuple[RunSpec, ...]
+    runs: tuple[RunSpec[R], ...]
 
     def __post_init__(self) -> None:
         """Checks that the runs can be stacked.

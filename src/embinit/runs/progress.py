@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from embinit.files.writing import write_atomically
-from embinit.files.reading import parse_json, read_bytes
 from embinit.errors import counted
+from embinit.files.reading import parse_json, read_bytes
+from embinit.files.writing import write_atomically
 from embinit.runs import machine
 from embinit.runs.plan import Cohort
 from embinit.runs.session import Session
@@ -355,11 +355,6 @@ def sweep(folder: Path, started: float = math.inf) -> None:
                 path.unlink()
 
 
-def _group(run: RunSpec) -> str:
-    """Runs of a group take alike many seconds for a unit of their cost."""
-    return f"{run.kind}/{run.data.task}/{run.precision}/{run.model}"
-
-
 def tell_plan(session: Session, controller: int, runs: Sequence[RunSpec] | None = None) -> None:
     """Writes this process's plan, for the progress that ``controller`` shows.
 
@@ -390,7 +385,7 @@ def _tell(session: Session, name: str, runs: Iterable[RunSpec]) -> None:
     if not session.may_train:
         return  # the store may lie where nothing can be written
     costs = {
-        str(session.store.path(session.key(run))): (Cohort((run,)).cost, _group(run))
+        str(session.store.path(session.key(run))): (Cohort((run,)).cost, run.recipe.pace)
         for run in runs
         if session.problem(run) is None
     }

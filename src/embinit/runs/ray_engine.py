@@ -21,15 +21,16 @@ import platform
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from embinit.files.writing import write_atomically
 from embinit.errors import InputError
+from embinit.files.writing import write_atomically
+from embinit.runs.kinds import kind_of
 from embinit.runs.machine import cores, limit_threads
 from embinit.runs.modules import Home, load_modules
 from embinit.runs.plan import Cohort
@@ -131,7 +132,7 @@ def work(
     keys: Sequence[str],
     data_dir: Path | None,
     device: str,
-    sources: Sequence[tuple[str, Path]],
+    definitions: Sequence[Callable[[], None]],
     modules: Sequence[Home] = (),
     twice: bool = False,
 ) -> list[RunResult] | InputError:
@@ -142,20 +143,18 @@ def work(
         keys: The keys under which the session will store them.
         data_dir: The data directory, by the same path on every node; None if none was named.
         device: Where to train.
-        sources: Names and paths of the sources that the user named.
+        definitions: What the process defines first.
         modules: The modules of the claims, at the same paths on every node.
         twice: Whether a function's run is made a second time (see ``kinds.Workplace``).
 
     Returns:
         The results of the runs, or an InputError. It is not raised, so that Ray does not wrap it.
     """
-    limit_threads(load=bool(cohort.runs[0].table.init))
     try:
         load_modules(modules)
-        for name, path in sources:
-            from embinit.lab.data.sources import use_source
-
-            use_source(name, path)
+        limit_threads(load=kind_of(cohort.runs[0]).needs_models)
+        for define in definitions:
+            define()
         if [key_of(run, data_dir) for run in cohort.runs] != list(keys):
             raise InputError(
                 "it has other data, vectors or versions of packages than the session; have the "
@@ -298,7 +297,7 @@ class RaySession(Session):
                 if left:
                     keys = tuple(map(self.key, left))
                     device = "cpu" if self.device == "cpu" else "cuda"  # the task sees its own GPU
-                    where = (self.data_dir, device, self.sources, self.modules)
+                    where = (self.data_dir, device, self.definitions, self.modules)
                     twice = self._is_made_twice(left)
                     task = self._work.remote(Cohort(left), keys, *where, twice)
                     self._tasks[task] = _Task(keys, locks.pop_all())

@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import functools
 import math
 import platform
 import time
-import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any, NamedTuple
 
-from cattrs import Converter
 from cattrs.errors import CattrsError
 
-from embinit.lab.data.coverage import Coverage
 from embinit.errors import InputError
+from embinit.runs.coverage import Coverage
+from embinit.runs.kinds import KINDS
+from embinit.runs.structure import fields_of
+from embinit.runs.table_statistics import TableStatistics
 from embinit.specs import RunSpec
-from embinit.lab.tables.statistics import TableStatistics
 
 RECORDED_PACKAGES = ("embinit", "torch", "numpy", "scipy", "sacrebleu", "spacy", "transformers")
 AGAIN = "again"
@@ -79,7 +78,8 @@ class RunResult:
 
     def as_record(self) -> dict[str, Any]:
         """The result as plain data, for the store."""
-        return {"kind": self.spec.kind, **dataclasses.asdict(self)}
+        plain = dataclasses.asdict(self) | {"spec": self.spec.as_dict()}
+        return {"kind": self.spec.kind, **plain}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> RunResult:
@@ -92,7 +92,7 @@ class RunResult:
         try:
             plain = dict(record)
             spec = spec_of(plain.pop("spec"), plain.pop("kind"))
-            return cls(spec, **_structured(RunResult, plain))
+            return cls(spec, **fields_of(cls, plain))
         except InputError:
             raise
         # What plain data lacks, or has in another shape, shows as any of these.
@@ -120,63 +120,27 @@ class RunName(NamedTuple):
         """The name of the run that has this spec.
 
         Raises:
-            TypeError, ValueError, AttributeError: Its recipe is malformed and has no label.
+            TypeError, ValueError, AttributeError: Its recipe is malformed and has no name.
         """
-        recipe = spec.training
-        told = [getattr(recipe, name, None) for name in ("code", "versions")]
-        code = "/".join(str(each) for each in told if each)
-        arm = getattr(recipe, "label", None) or spec.table.init
-        return cls(spec.data.task, code, arm, spec.seed)
+        recipe = spec.recipe
+        return cls(recipe.task, recipe.revision, recipe.arm, spec.seed)
 
 
 def spec_of(plain: Mapping[str, Any], kind: str) -> RunSpec:
     """The spec of a run from its plain data.
 
     Args:
-        plain: The fields of ``specs.RunSpec``.
+        plain: What ``specs.RunSpec.as_dict`` gave.
         kind: The name of its kind of run.
 
     Raises:
         InputError: Nobody registered that kind of run.
     """
-    from embinit.runs.kinds import KINDS
-
-    recipe = KINDS[kind].recipe
-    return RunSpec(**_structured(RunSpec, plain, training=recipe or type(None)))
-
-
-def _structured(cls: Any, plain: Mapping[str, Any], **types: Any) -> dict[str, Any]:
-    """The fields of a dataclass from plain data, typed.
-
-    Raises:
-        KeyError: The dataclass has no such field.
-    """
-    structure, hints = _converter().structure, _hints(cls) | types
-    return {name: structure(content, hints[name]) for name, content in plain.items()}
-
-
-@functools.lru_cache
-def _hints(cls: Any) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
-
-
-@functools.cache
-def _converter() -> Converter:
-    # Its detailed errors are groups, which would hide a MemoryError among what is malformed.
-    converter = Converter(forbid_extra_keys=True, detailed_validation=False)
-    converter.register_structure_hook(type(None), _nothing)
-    converter.register_structure_hook_func(
-        lambda hint: bool(hint == Sequence[float]), lambda values, _: tuple(map(float, values))
-    )
-    converter.register_structure_hook_func(
-        lambda hint: bool(hint == Sequence[str]), lambda values, _: tuple(map(str, values))
-    )
-    return converter
-
-
-def _nothing(value: object, _: object) -> None:
-    if value is not None:
-        raise ValueError(f"{value!r} stands where nothing should")
+    layout = dict(plain)
+    seed = layout.pop("seed")
+    if type(seed) is not int:
+        raise ValueError(f"the seed {seed!r} is no whole number")
+    return RunSpec(KINDS[kind].recipe_of(layout), seed)
 
 
 def versions(more: Iterable[str] = ()) -> dict[str, str]:

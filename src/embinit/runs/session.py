@@ -16,11 +16,10 @@ import traceback
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from embinit.code import is_own_file
-from embinit.files.writing import write_atomically
 from embinit.errors import InputError, lacking_models
+from embinit.files.writing import write_atomically
 from embinit.runs.helpers import Helper, Job
 from embinit.runs.kinds import KINDS, Workplace, kind_of, own_code
 from embinit.runs.machine import (
@@ -36,8 +35,8 @@ from embinit.runs.results import RunName, RunResult
 from embinit.runs.store import Store, UnreadableRecordError, run_key
 from embinit.specs import RunSpec
 
-if TYPE_CHECKING:
-    from embinit.lab.data.tasks import Task
+Definition = Callable[[], None]
+"""Registers something in the process that calls it; it can be pickled."""
 
 WAIT_SECONDS = 0.2
 
@@ -49,9 +48,8 @@ class Session:
         store: Where results are kept.
         data_dir: The directory with real data, if there is one.
         device: The device to train on (``cpu``, ``cuda``, ``cuda:0``).
-        sources: Sources that are read from a path of their own: their names and paths.
+        definitions: What it defined first, and every process that helps it does too.
         may_train: Whether runs that the store lacks may be trained.
-        tasks: Tasks that no package registers, of embinit's own classes.
 
     Attributes:
         name: The session's name, which its workers and helpers share.
@@ -67,22 +65,13 @@ class Session:
         store: Store,
         data_dir: Path | None,
         device: str,
-        sources: Sequence[tuple[str, Path]] = (),
+        definitions: Sequence[Definition] = (),
         may_train: bool = True,
-        tasks: Sequence[Task] = (),
     ) -> None:
-        self.store, self.data_dir, self.device, self.sources = store, data_dir, device, sources
-        self.may_train, self.tasks = may_train, tasks
-        if sources:
-            from embinit.lab.data.sources import use_source
-
-            for name, path in sources:
-                use_source(name, path)
-        if tasks:
-            from embinit.lab.data.tasks import TASKS
-
-            for task in tasks:
-                TASKS.replace(task.name, task)
+        self.store, self.data_dir, self.device = store, data_dir, device
+        self.definitions, self.may_train = definitions, may_train
+        for define in definitions:
+            define()
         self.name = uuid.uuid4().hex
         self.modules: Sequence[Home] = ()
         self.wanted: list[RunSpec] = []
@@ -260,8 +249,7 @@ class Session:
             root=self.store.root,
             data_dir=self.data_dir,
             device=self.device,
-            sources=self.sources,
-            tasks=self.tasks,
+            definitions=self.definitions,
             wanted=self.wanted,
             session=self.name,
             modules=self.modules,
@@ -347,7 +335,7 @@ class Session:
             self._failures[key] = reason
 
     def _train(self, cohort: Cohort, device: str) -> None:
-        limit_threads(load=bool(cohort.runs[0].table.init))
+        limit_threads(load=kind_of(cohort.runs[0]).needs_models)
         keep_freed_memory()
         mark = self.store.root / "sessions" / f"{os.getpid()}.json"
         keys = [self.key(run) for run in cohort.runs]

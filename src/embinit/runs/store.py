@@ -26,9 +26,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from embinit.files.writing import write_atomically
-from embinit.files.reading import MOST_JSON_BYTES, NoRegularFileError, parse_json, read_bytes
 from embinit.errors import InputError, OutputError, printable
+from embinit.files.reading import MOST_JSON_BYTES, NoRegularFileError, parse_json, read_bytes
+from embinit.files.writing import write_atomically
 from embinit.runs.kinds import KINDS, versions_behind
 from embinit.runs.results import RunName, RunResult, moment
 from embinit.specs import RunSpec, canonical

@@ -32,11 +32,11 @@ from typing import cast
 
 from embinit.claims.comparisons import Quantity
 from embinit.claims.definitions import Family
-from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
 from embinit.errors import InputError
+from embinit.lab.experiments import ModelExperiment
+from embinit.lab.specs import TrainingSpec
 from embinit.registry import nearest, require
-from embinit.specs import TrainingSpec
 from embinit_papers.settings import (
     MICRO_SHORT,
     MICRO_TRANSLATION,
@@ -148,7 +148,7 @@ GLOVE: Mapping[str, SourceSetting] = {
 
 
 @dataclass(frozen=True)
-class TableExperiment(Experiment):
+class TableExperiment(ModelExperiment):
     """An experiment on one table, whose width and repairs are its arms."""
 
     def narrow(self) -> Quantity:
@@ -193,7 +193,6 @@ class TableExperiment(Experiment):
         changed = self.with_training(
             f"under {TRAINED_BY[optimizer]}", optimizer=optimizer, lr=RATES[optimizer]
         )
-        assert isinstance(changed, TableExperiment)
         return changed
 
     def at_rate_times(self, times: float) -> TableExperiment:
@@ -204,13 +203,11 @@ class TableExperiment(Experiment):
         """
         recipe = cast(TrainingSpec, self.training)
         changed = self.with_training(f"at {times:g} × the rate", lr=times * recipe.lr)
-        assert isinstance(changed, TableExperiment)
         return changed
 
     def still(self) -> TableExperiment:
         """The same experiment with a table that is not trained."""
         changed = self.frozen()
-        assert isinstance(changed, TableExperiment)
         return changed
 
 
@@ -250,12 +247,12 @@ def experiments(tier: str) -> tuple[TableExperiment, ...]:
     )
 
 
-def on(*roles: str) -> Callable[[str], list[Experiment]]:
+def on(*roles: str) -> Callable[[str], list[ModelExperiment]]:
     """A function that gives ``micro``'s experiments on the tasks of some roles; none means all."""
     return pick(experiments, "micro", role=roles)
 
 
-def on_real_text(role: str, *tables: str) -> Callable[[str], list[Experiment]]:
+def on_real_text(role: str, *tables: str) -> Callable[[str], list[ModelExperiment]]:
     """A function that gives ``sample``'s experiments on a role's task, with some tables.
 
     Args:
@@ -286,31 +283,31 @@ def others(tier: str) -> tuple[TableExperiment, ...]:
     )
 
 
-def _as_wide_as(dim: int) -> Callable[[TableExperiment], Experiment]:
+def _as_wide_as(dim: int) -> Callable[[TableExperiment], ModelExperiment]:
     """The same at another width: heads are 32 wide, and the table has the registered R."""
 
-    def changed(experiment: TableExperiment) -> Experiment:
+    def changed(experiment: TableExperiment) -> ModelExperiment:
         wider = experiment.with_model(f"{dim} wide", dim=dim, heads=dim // 32, feed_forward=2 * dim)
         return replace(wider, sigma=sigma_at(NARROW, dim))
 
     return changed
 
 
-def _for_epochs(times: float, says: str) -> Callable[[TableExperiment], Experiment]:
-    def changed(experiment: TableExperiment) -> Experiment:
+def _for_epochs(times: float, says: str) -> Callable[[TableExperiment], ModelExperiment]:
+    def changed(experiment: TableExperiment) -> ModelExperiment:
         recipe = cast(TrainingSpec, experiment.training)
         return experiment.with_training(says, epochs=round(times * recipe.epochs))
 
     return changed
 
 
-def _with_words(words: int) -> Callable[[TableExperiment], Experiment]:
+def _with_words(words: int) -> Callable[[TableExperiment], ModelExperiment]:
     return lambda each: each.changed(
         f"with {words} words", data=replace(each.data, most_words=words)
     )
 
 
-SETTINGS: Mapping[str, Callable[[TableExperiment], Experiment]] = {
+SETTINGS: Mapping[str, Callable[[TableExperiment], ModelExperiment]] = {
     "32 wide": _as_wide_as(32),
     "128 wide": _as_wide_as(128),
     "256 wide": _as_wide_as(256),
@@ -343,7 +340,9 @@ def _slug(setting: str) -> str:
     return setting.replace(" ", "-")
 
 
-def in_setting(*settings: str, tables: Sequence[str] = ()) -> Callable[[str], list[Experiment]]:
+def in_setting(
+    *settings: str, tables: Sequence[str] = ()
+) -> Callable[[str], list[ModelExperiment]]:
     """A function that gives ``micro``'s experiments in other settings.
 
     Args:
@@ -371,7 +370,7 @@ def every(tier: str) -> tuple[TableExperiment, ...]:
     return (*experiments(tier), *others(tier), *elsewhere(tier))
 
 
-def with_table(*tables: str) -> Callable[[str], list[Experiment]]:
+def with_table(*tables: str) -> Callable[[str], list[ModelExperiment]]:
     """A function that gives ``micro``'s translation with some tables; none means all."""
     return pick(
         lambda tier: (*experiments(tier), *others(tier)),
@@ -381,7 +380,7 @@ def with_table(*tables: str) -> Callable[[str], list[Experiment]]:
     )
 
 
-def with_a_language_models_table(*roles: str) -> Callable[[str], list[Experiment]]:
+def with_a_language_models_table(*roles: str) -> Callable[[str], list[ModelExperiment]]:
     """A function that gives the experiments of ``others`` on some roles; none means all."""
     return pick(others, "micro", role=roles)
 

@@ -12,25 +12,27 @@ claims' directions are those of the literature and of users' complaints; each na
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import cast
 
-from embinit.claims.comparisons import Quantity, Term
+from embinit.claims.comparisons import Quantity
 from embinit.claims.definitions import Family
-from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
-from embinit.registry import require
-from embinit.runs.measures import measure
-from embinit.specs import (
+from embinit.lab.experiments import ModelExperiment
+from embinit.lab.specs import (
     Cut,
     DataSpec,
+    ModelRecipe,
+    ModelRun,
     ModelSpec,
     PositionSpec,
-    RunSpec,
     TableSpec,
 )
+from embinit.registry import require
+from embinit.runs.measures import measure
+from embinit.specs import RunSpec
 from embinit_studies.extending.extension_runs import ExtensionSpec
 from embinit_studies.language_model import LanguageModelSpec
 
@@ -82,15 +84,15 @@ LANGUAGE = Family(
 )
 
 
-@dataclass(frozen=True)
-class ExtensionExperiment(Experiment):
+@dataclass(frozen=True, kw_only=True)
+class ExtensionExperiment(ModelExperiment):
     """An experiment whose arms are ways to make the rows of new tokens.
 
     Attributes:
         start: The init of the base's table.
     """
 
-    start: str = field(default="normal", kw_only=True)
+    start: str = "normal"
 
     def __getitem__(self, arm: str) -> Quantity:
         """An arm's metric, one value a seed.
@@ -99,16 +101,9 @@ class ExtensionExperiment(Experiment):
             InputError: There is no such arm.
         """
         _arm(arm)
-        return Quantity(
-            terms=(Term(1, self, arm, self.metric),),
-            label=f"{arm} {self.changes}".rstrip(),
-            measure=self.metric,
-            unit=self.metric.unit,
-            margin=self.margin,
-            seeds=self.seeds,
-        )
+        return super().__getitem__(arm)
 
-    def run(self, arm: str, seed: int) -> RunSpec:
+    def run(self, arm: str, seed: int) -> ModelRun:
         """The spec of one replicate of an arm.
 
         Raises:
@@ -116,11 +111,13 @@ class ExtensionExperiment(Experiment):
         """
         method, output_method = _arm(arm)
         return RunSpec(
-            data=self.data,
-            model=self.model,
-            training=replace(self.recipe, method=method, output_method=output_method),
-            table=TableSpec(self.start, None),
-            positions=self.positions,
+            ModelRecipe(
+                data=self.data,
+                model=self.model,
+                training=replace(self.recipe, method=method, output_method=output_method),
+                table=TableSpec(self.start, None),
+                positions=self.positions,
+            ),
             seed=seed,
         )
 
@@ -261,7 +258,7 @@ def experiments(tier: str) -> tuple[ExtensionExperiment, ...]:
     )
 
 
-def named(name: str) -> Callable[[str], list[Experiment]]:
+def named(name: str) -> Callable[[str], list[ModelExperiment]]:
     """A function that gives a tier's experiment of a name."""
     return lambda tier: [each for each in experiments(tier) if each.name == name]
 
@@ -269,7 +266,7 @@ def named(name: str) -> Callable[[str], list[Experiment]]:
 words, untied_words, language = named("words"), named("words-untied"), named("language")
 
 
-def untrained(experiment: Experiment) -> Experiment:
+def untrained(experiment: ModelExperiment) -> ModelExperiment:
     """The same arms on a base that was not trained."""
     assert isinstance(experiment, ExtensionExperiment)
     first = replace(experiment.recipe.base, epochs=0)

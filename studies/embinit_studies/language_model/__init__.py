@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from embinit.runs.kinds import (
+from embinit.lab.kinds import (
     WHOLE_SPLIT,
-    BaseKind,
-    Description,
-    Workplace,
+    ModelKind,
     cost_of_layers,
     epoch_words,
     examples_of,
     model_words,
 )
-from embinit.specs import DataSpec, Recipe, RunSpec
+from embinit.lab.specs import DataSpec, ModelRecipe, ModelSpec, Procedure
+from embinit.runs.kinds import Description, Workplace
+from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
     from embinit.runs.plan import Cohort
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LanguageModelSpec(Recipe):
+class LanguageModelSpec(Procedure):
     """How a decoder is trained to predict each next word, by Adam.
 
     Attributes:
@@ -55,34 +55,34 @@ class LanguageModelSpec(Recipe):
     kind: ClassVar[str] = "language-model"
 
 
-class LanguageModelKind(BaseKind):
+LanguageModelRecipe = ModelRecipe[LanguageModelSpec]
+
+
+class LanguageModelKind(ModelKind[LanguageModelSpec]):
     """Trains a decoder to predict each next word from its table."""
 
-    recipe = LanguageModelSpec
+    procedure = LanguageModelSpec
 
-    def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
-        from embinit.lab.tables import start
-
-        return start.fingerprint(run, data_dir)
-
-    def check(self, run: RunSpec, data_dir: Path | None) -> None:
+    def check(self, run: RunSpec[LanguageModelRecipe], data_dir: Path | None) -> None:
         from embinit_studies.language_model import runs
 
         runs.check(run, data_dir)
 
-    def cost(self, run: RunSpec) -> float:
-        return cost_of_text(run, run.data, run.recipe(LanguageModelSpec))
+    def cost(self, run: RunSpec[LanguageModelRecipe]) -> float:
+        recipe = run.recipe
+        return cost_of_text(recipe.architecture, recipe.data, recipe.training)
 
-    def parameters(self, run: RunSpec) -> Mapping[str, int]:
+    def parameters(self, run: RunSpec[LanguageModelRecipe]) -> Mapping[str, int]:
         from embinit_studies.language_model import runs
 
         return {"training": runs.parameters_of(run)}
 
-    def describe(self, run: RunSpec) -> Description:
-        recipe = run.recipe(LanguageModelSpec)
-        return Description(model_words(run), f"next words, {text_words(recipe)}")
+    def describe(self, run: RunSpec[LanguageModelRecipe]) -> Description:
+        recipe = run.recipe
+        words = f"next words, {text_words(recipe.training)}"
+        return Description(model_words(recipe.architecture), words)
 
-    def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
+    def make(self, cohort: Cohort[LanguageModelRecipe], workplace: Workplace) -> list[RunResult]:
         from embinit_studies.language_model import runs
 
         return runs.train(
@@ -99,10 +99,8 @@ def text_words(recipe: LanguageModelSpec) -> str:
     )
 
 
-def cost_of_text(run: RunSpec, data: DataSpec, recipe: LanguageModelSpec) -> float:
+def cost_of_text(model: ModelSpec, data: DataSpec, recipe: LanguageModelSpec) -> float:
     """The rough cost of training a language model on a text."""
-    model = run.model
-    assert model is not None
     outputs = model.table_width * (data.most_words or WHOLE_SPLIT)
     return (cost_of_layers(model) + outputs) * recipe.epochs * examples_of(data)
 

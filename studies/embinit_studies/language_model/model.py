@@ -18,15 +18,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from embinit.lab.data.vocabulary import BOS, PAD
 from embinit.errors import InputError
+from embinit.lab.data.vocabulary import BOS, PAD
 from embinit.lab.models.attention import block_diagonal
 from embinit.lab.models.layers import PRECISIONS, Dropout, count, no_dropout
 from embinit.lab.models.losses import NOTHING, OutputLayer
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
-from embinit.randomness import stream
-from embinit.specs import ModelSpec
+from embinit.lab.specs import ModelSpec
 from embinit.lab.tables.inits import NORMAL_SIGMA
+from embinit.randomness import stream
 
 
 class CausalTransformer(StackedTransformer):

@@ -9,20 +9,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from embinit.errors import InputError
 from embinit.lab.data.preparation import prepare
 from embinit.lab.data.tasks import TASKS
-from embinit.errors import InputError
 from embinit.lab.models.memory import WidestBatch, runs_that_fit
 from embinit.lab.models.starting import Start, table_measures
 from embinit.lab.models.widths import learned_positions
-from embinit.runs.plan import Cohort
-from embinit.runs.results import RunResult, provenance
-from embinit.lab.training.stacked import Progress, graph_cache, in_parts
-from embinit.specs import DataSpec, RunSpec
+from embinit.lab.specs import DataSpec, ModelRecipe, ModelRun
 from embinit.lab.tables import start
 from embinit.lab.tables.diagnostics import table_statistics
-from embinit_studies.language_model import LanguageModelSpec
+from embinit.lab.training.stacked import Progress, graph_cache, in_parts
+from embinit.runs.plan import Cohort
+from embinit.runs.results import RunResult, provenance
+from embinit_studies.language_model import LanguageModelRecipe, LanguageModelSpec
 from embinit_studies.language_model.model import (
     CausalModelShape,
     CausalTransformer,
@@ -31,15 +32,14 @@ from embinit_studies.language_model.model import (
 from embinit_studies.language_model.training import LanguageModelTraining
 
 
-def check(run: RunSpec, data_dir: Path | None) -> None:
+def check(run: ModelRun, data_dir: Path | None) -> None:
     """Reads text and vectors, so that bad input is named before any training.
 
     Raises:
         InputError: The text is missing, or the model or the text does not fit a language model.
     """
-    assert run.model is not None
-    require_usable(run.model)
-    require_text(run.data, data_dir)
+    require_usable(run.recipe.architecture)
+    require_text(run.recipe.data, data_dir)
     start.check(run, data_dir)
 
 
@@ -58,34 +58,39 @@ def require_text(data: DataSpec, data_dir: Path | None) -> None:
         )
 
 
-def shape_of(run: RunSpec, words: int) -> CausalModelShape:
+def shape_of(run: ModelRun, words: int) -> CausalModelShape:
     """The shape of a run's model over a vocabulary of ``words`` words."""
-    assert run.model is not None
     return CausalModelShape(
-        run.model,
+        run.recipe.architecture,
         words,
-        precision=run.precision,
-        learned_positions=learned_positions(run, run.data),
+        precision=run.recipe.training.precision,
+        learned_positions=learned_positions(run.recipe, run.recipe.data),
     )
 
 
-def parameters_of(run: RunSpec) -> int:
+def parameters_of(run: ModelRun) -> int:
     """How many parameters the run's model has, counted from the spec alone.
 
     Raises:
         InputError: The spec leaves the size of the vocabulary open.
     """
-    if run.data.most_words is None:
-        raise InputError(f"the spec of {run.data.task} must fix its vocabulary by most_words")
-    return shape_of(run, run.data.most_words).parameters
+    if run.recipe.data.most_words is None:
+        raise InputError(
+            f"the spec of {run.recipe.data.task} must fix its vocabulary by most_words"
+        )
+    return shape_of(run, run.recipe.data.most_words).parameters
 
 
 def fitting(
-    cohort: Cohort, recipe: LanguageModelSpec, data_dir: Path | None, device: str, sharers: int
+    cohort: Cohort[ModelRecipe],
+    recipe: LanguageModelSpec,
+    data_dir: Path | None,
+    device: str,
+    sharers: int,
 ) -> int:
     """How many of the cohort's runs have room at once."""
     first = cohort.runs[0]
-    data = prepare(first.data, data_dir)
+    data = prepare(first.recipe.data, data_dir)
     longest = int(data.train.lengths.max())
     widest = WidestBatch(min(recipe.batch_size, len(data.train)), longest, answers=longest)
     shape = shape_of(first, len(data.vocabularies["encoder"].words))
@@ -93,7 +98,7 @@ def fitting(
 
 
 def train(
-    cohort: Cohort,
+    cohort: Cohort[LanguageModelRecipe],
     data_dir: Path | None = None,
     device: str = "cpu",
     progress: Progress = lambda share: None,
@@ -107,16 +112,16 @@ def train(
     Raises:
         InputError: Not even one run has room.
     """
-    recipe = cohort.runs[0].recipe(LanguageModelSpec)
+    recipe = cohort.runs[0].recipe.training
     return train_parts(cohort, recipe, _train, data_dir, device, progress, sharers)
 
 
-Work = Callable[[Cohort, Path | None, str, Progress], list[RunResult]]
+Work = Callable[[Cohort[Any], Path | None, str, Progress], list[RunResult]]
 """Trains a part of a cohort that has room: the part, the data directory, the device, progress."""
 
 
 def train_parts(
-    cohort: Cohort,
+    cohort: Cohort[ModelRecipe],
     recipe: LanguageModelSpec,
     work: Work,
     data_dir: Path | None,
@@ -137,12 +142,12 @@ def train_parts(
 
 
 def _train(
-    cohort: Cohort, data_dir: Path | None, device: str, progress: Progress
+    cohort: Cohort[LanguageModelRecipe], data_dir: Path | None, device: str, progress: Progress
 ) -> list[RunResult]:
     started, first = time.perf_counter(), cohort.runs[0]
-    begun = Start(cohort.runs, prepare(first.data, data_dir), data_dir)
+    begun = Start(cohort.runs, prepare(first.recipe.data, data_dir), data_dir)
     trainer = LanguageModelTraining(
-        begun, begun.model(CausalTransformer), first.recipe(LanguageModelSpec), device
+        begun, begun.model(CausalTransformer), first.recipe.training, device
     )
     trainer.run(progress)
     # A run's share of the cohort's time, not what it would take alone.

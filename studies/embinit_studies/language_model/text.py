@@ -13,7 +13,7 @@ from pathlib import Path
 from embinit.lab.data.tasks.base import TASKS, Example, Side, Splits, TaskKind
 from embinit.lab.data.tasks.rows import sample
 from embinit.lab.data.tasks.text import LANGUAGES
-from embinit.specs import Cut
+from embinit.lab.specs import Cut
 
 
 @dataclass(frozen=True)

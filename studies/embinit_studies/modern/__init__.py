@@ -29,11 +29,11 @@ from typing import Any
 
 from embinit.claims.comparisons import Quantity
 from embinit.claims.definitions import Family
-from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
+from embinit.lab.experiments import ModelExperiment
+from embinit.lab.specs import Cut, DataSpec, ModelSpec, PositionSpec
 from embinit.registry import require
 from embinit.runs.measures import measure
-from embinit.specs import Cut, DataSpec, ModelSpec, PositionSpec
 from embinit_papers.settings import pick
 from embinit_studies.language_model import LanguageModelSpec
 from embinit_studies.repairs import REPAIRS, factorial_contrast, repaired
@@ -146,7 +146,7 @@ REPAIRED = Family(
 
 
 @dataclass(frozen=True)
-class Decoder(Experiment):
+class Decoder(ModelExperiment):
     """An experiment on one architecture."""
 
     def drawn(self) -> Quantity:
@@ -349,7 +349,7 @@ def experiments(tier: str) -> tuple[Decoder, ...]:
     )
 
 
-def on(*names: str) -> Callable[[str], list[Experiment]]:
+def on(*names: str) -> Callable[[str], list[ModelExperiment]]:
     """A function that gives ``micro``'s experiments on some architectures; none means all.
 
     Raises:
@@ -358,7 +358,7 @@ def on(*names: str) -> Callable[[str], list[Experiment]]:
     return pick(experiments, "micro", name=_known(names))
 
 
-def on_real_text(*names: str) -> Callable[[str], list[Experiment]]:
+def on_real_text(*names: str) -> Callable[[str], list[ModelExperiment]]:
     """A function that gives ``sample``'s experiments on some architectures.
 
     None means all but ``FURTHER``.

@@ -32,10 +32,10 @@ from typing import cast
 
 from embinit.claims.comparisons import Quantity
 from embinit.claims.definitions import Family
-from embinit.claims.experiments import Experiment
 from embinit.claims.registration import Registration
+from embinit.lab.experiments import ModelExperiment
+from embinit.lab.specs import PositionSpec, TrainingSpec
 from embinit.registry import require
-from embinit.specs import PositionSpec, TrainingSpec
 from embinit_papers.settings import (
     MICRO_SHORT,
     SAMPLE,
@@ -239,7 +239,7 @@ SOURCES: Mapping[str, Sequence[SourceSetting]] = {
 
 
 @dataclass(frozen=True)
-class StartExperiment(Experiment):
+class StartExperiment(ModelExperiment):
     """A task and vectors, on which starts are arms."""
 
     @property
@@ -261,8 +261,8 @@ class StartExperiment(Experiment):
         label = f"{start.told(self.source_label)} {self.changes}".rstrip()
         return replace(self._with_changes(start)[start.init], label=label)
 
-    def _with_changes(self, start: Start) -> Experiment:
-        setting: Experiment = self
+    def _with_changes(self, start: Start) -> ModelExperiment:
+        setting: ModelExperiment = self
         if start.source:
             setting = setting.changed(source=start.source)
         if start.as_it_is:
@@ -319,7 +319,6 @@ class StartExperiment(Experiment):
 
     def _changed(self, says: str, **changes: object) -> StartExperiment:
         changed = self.changed(says, **changes)
-        assert isinstance(changed, StartExperiment)
         return changed
 
 
@@ -344,7 +343,7 @@ def experiments(tier: str) -> tuple[StartExperiment, ...]:
     )
 
 
-def on(*roles: str) -> Callable[[str], list[Experiment]]:
+def on(*roles: str) -> Callable[[str], list[ModelExperiment]]:
     """A function that gives the experiments of ``micro`` on tasks of some roles; none means all."""
     return pick(experiments, "micro", role=roles)
 
@@ -353,7 +352,7 @@ controls = on("translation")
 """Gives the experiment of ``micro`` on translation, on which controls are tested."""
 
 
-def on_real_text(*roles: str, source: str = "") -> Callable[[str], list[Experiment]]:
+def on_real_text(*roles: str, source: str = "") -> Callable[[str], list[ModelExperiment]]:
     """A function that gives the experiments of ``sample``.
 
     Args:

@@ -36,15 +36,17 @@ from embinit.claims.comparisons import Quantity
 from embinit.claims.noise_floor import FIRST_SEED
 from embinit.lab.data.microcosm import antonym_group, lexicon, synonym_groups
 from embinit.lab.data.preparation import prepare
+from embinit.lab.data.tasks import TaskDefinition
 from embinit.lab.data.tasks.microcosm import MicrocosmTask, judge
 from embinit.lab.data.vocabulary import Vocabulary
 from embinit.lab.models.starting import multiplier, position_table
+from embinit.lab.specs import recipe_of
+from embinit.lab.tables.start import start_tables
 from embinit.randomness import stream
 from embinit.report.charts import Axis
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.specs import RunSpec
-from embinit.lab.tables.start import start_tables
 from embinit_studies.arms import compute_line, compute_of, mean_of, runs_of, told_of, train
 from embinit_studies.pages import Values, best_bold, estimate, spread, svg, table, text, write_parts
 from embinit_studies.starts import (
@@ -202,7 +204,8 @@ def sums_of(experiment: StartExperiment) -> dict[str, dict[str, float]]:
     counts = torch.tensor(vocabulary.counts, dtype=torch.float64)
     told = {}
     for name in STARTS:
-        [run] = experiment.start(name).runs_of(FIRST_SEED)
+        [given] = experiment.start(name).runs_of(FIRST_SEED)
+        run = RunSpec(recipe_of(given), given.seed)
         start = start_tables(run, data, None)["encoder"]
         ordinary = ~start.special
         positions = position_table(run, int(data.train.lengths.max()), start)
@@ -286,9 +289,8 @@ def main() -> None:
     kinds = [*TUNED, *TUNED.values()]
     seeds = {kind: range(options.first, options.first + options.seeds) for kind in kinds}
     of_further = {kind: range(FIRST_SEED, FIRST_SEED + of) for kind, of in FURTHER.items()}
-    session = Session(
-        Store(options.store), None, "cpu", may_train=not options.no_train, tasks=[MORE]
-    )
+    define = [TaskDefinition(MORE)]
+    session = Session(Store(options.store), None, "cpu", define, may_train=not options.no_train)
     told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     further = told.get("further", {})
     train(session, wanted(seeds, further, options.starts))

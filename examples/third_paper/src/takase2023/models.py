@@ -6,8 +6,8 @@ nothing is added to the embeddings. embinit has no decoder alone; its encoder ha
 
 import math
 
-from embinit import MEASURES, Experiment
-from embinit.specs import Cut, DataSpec, ModelSpec, PositionSpec, TrainingSpec
+from embinit import MEASURES, ModelExperiment
+from embinit.lab.specs import Cut, DataSpec, ModelSpec, PositionSpec, TrainingSpec
 
 DIM = 64
 VANILLA = math.sqrt(2 / (5 * DIM))
@@ -25,7 +25,7 @@ def experiment(model=None, sigma=VANILLA, multiplier="one", source="", name="sen
         name: The experiment's name in the ids of claims.
     """
     fields = {"attention": "rotary", "norm_position": "pre", "dropout": 0.0, **(model or {})}
-    return Experiment(
+    return ModelExperiment(
         name=name,
         tier="micro",
         role="sentiment",

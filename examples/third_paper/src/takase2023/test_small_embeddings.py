@@ -1,7 +1,7 @@
 """Small embeddings make large gradients (Takase et al. 2023), and what repairs that."""
 
 from embinit import Verdict, a_a, claim, falsehood, trend
-from embinit.specs import PositionSpec
+from embinit.lab.specs import PositionSpec
 from takase2023 import GRADIENTS, SIGMAS, TRAINING, gradients, training
 
 

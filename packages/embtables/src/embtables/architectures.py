@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from embinit.lab.data.stored_tensors import StoredTensor
 from embinit.errors import InputError
+from embinit.lab.data.stored_tensors import StoredTensor
 
 INPUT_TABLES = (
     "shared.weight",

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from embinit.lab.data.checkpoints import WEIGHTS, read_json, read_tensors, shard_files
-from embinit.files.writing import hub_reachable
-from embinit.files.reading import regular
-from embinit.lab.data.stored_tensors import StoredTensor
 from embinit.errors import InputError
+from embinit.files.reading import regular
+from embinit.files.writing import hub_reachable
+from embinit.lab.data.checkpoints import WEIGHTS, read_json, read_tensors, shard_files
+from embinit.lab.data.stored_tensors import StoredTensor
 
 TENSOR_ENDINGS = (".safetensors", ".bin", ".pt", ".pth")
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")

@@ -16,12 +16,12 @@ from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
 
-from embinit.files.writing import digest
+from embinit.errors import InputError
 from embinit.files.reading import regular
+from embinit.files.writing import digest
 from embinit.lab.data.tasks.base import Example, Side, Splits, TaskKind
 from embinit.lab.data.tasks.rows import sample, text_lines
-from embinit.errors import InputError
-from embinit.specs import Cut
+from embinit.lab.specs import Cut
 
 LEAST_EXAMPLES = 200
 """The fewest examples of a file that is split; fewer decide nothing."""

@@ -11,8 +11,8 @@ from typing import IO
 import torch
 from torch import Tensor
 
-from embinit.lab.data.stored_tensors import DTYPES, StoredTensor
 from embinit.errors import InputError
+from embinit.lab.data.stored_tensors import DTYPES, StoredTensor
 
 BLOCK_VALUES = 2**20
 """Most values of a block of rows: 4 MiB in float32, which a processor's cache holds."""

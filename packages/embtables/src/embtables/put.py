@@ -15,11 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from embinit.errors import InputError
 from embinit.lab.data.sources import SOURCES, Source
 from embinit.lab.data.sources.opening import open_source
-from embinit.errors import InputError
-from embinit.randomness import stream
 from embinit.lab.tables.inits import INITS, complete, moments
+from embinit.randomness import stream
 from embtables.modules import embeddings, input_table
 
 SPACES = ("\u0120", "\u2581")

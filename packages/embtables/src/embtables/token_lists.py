@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from embinit.lab.data.checkpoints import read_json
-from embinit.files.reading import reading, regular
 from embinit.errors import InputError
+from embinit.files.reading import reading, regular
+from embinit.lab.data.checkpoints import read_json
 
 SPECIAL = (
     "bos_token",

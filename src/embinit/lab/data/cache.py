@@ -20,12 +20,13 @@ import safetensors
 import safetensors.torch
 from torch import Tensor
 
-from embinit.files.writing import write_atomically
+from embinit.errors import InputError
 from embinit.files.reading import parse_json, plain_name, read_json, reading, regular
 from embinit.files.schema import check_document
+from embinit.files.writing import write_atomically
 from embinit.lab.data.sources import Source, Vectors
-from embinit.errors import InputError
-from embinit.specs import DataSpec, canonical
+from embinit.lab.specs import DataSpec
+from embinit.specs import canonical
 
 INDEX = "prepared.json"
 VERSION = 1

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from embinit.lab.data import outside
+from embinit.errors import InputError
+from embinit.files import reading as outside
 from embinit.files.reading import plain_name, regular
 from embinit.lab.data.stored_tensors import StoredTensor, read_safetensors, read_torch
-from embinit.errors import InputError
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 """The files of a model's weights, the preferred one first. Shards have an index beside them."""

@@ -16,15 +16,15 @@ import torch
 from jaxtyping import Int, Int32
 from torch import Tensor
 
-from embinit.lab.data import cache
+from embinit.errors import InputError
 from embinit.files.reading import reading
+from embinit.lab.data import cache
 from embinit.lab.data.sources import SOURCES, Source
 from embinit.lab.data.tasks import TASKS, Example, Task
 from embinit.lab.data.tasks.base import Side
 from embinit.lab.data.tokenizers import Tokenizer, tokenizer
 from embinit.lab.data.vocabulary import BOS, EOS, MASK_WORD, PAD, SEP, SPECIAL_WORDS, Vocabulary
-from embinit.errors import InputError
-from embinit.specs import DataSpec
+from embinit.lab.specs import DataSpec
 
 SIDES: tuple[Side, ...] = ("encoder", "decoder")
 

@@ -17,8 +17,8 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
-from embinit.files.reading import reading, regular
 from embinit.errors import InputError
+from embinit.files.reading import reading, regular
 
 DTYPES = {
     "F64": torch.float64,

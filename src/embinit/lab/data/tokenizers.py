@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from embinit.files.writing import hub_reachable
-from embinit.files.reading import reading, regular
 from embinit.errors import InputError
+from embinit.files.reading import reading, regular
+from embinit.files.writing import hub_reachable
 
 
 class Tokenizer(Protocol):

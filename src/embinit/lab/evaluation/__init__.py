@@ -1,0 +1,53 @@
+"""Evaluation: a starting table is evaluated by word analogies, and nothing is trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from embinit.lab.kinds import ModelKind
+from embinit.lab.specs import Evaluation, ModelRecipe
+from embinit.runs.kinds import SECOND, Description, Workplace
+from embinit.specs import RunSpec
+
+if TYPE_CHECKING:
+    from embinit.runs.plan import Cohort
+    from embinit.runs.results import RunResult
+
+EvaluationRecipe = ModelRecipe[Evaluation]
+
+
+class EvaluationKind(ModelKind[Evaluation]):
+    """Evaluates a starting table by word analogies; nothing is trained."""
+
+    procedure = Evaluation
+    random_scores = False
+
+    def fingerprint(self, run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> str:
+        """Digests of the questions and of the source's vectors."""
+        from embinit.lab.evaluation import analogies
+
+        return analogies.fingerprint(run, data_dir)
+
+    def check(self, run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> None:
+        """Reads words and vectors."""
+        from embinit.lab.evaluation import analogies
+
+        analogies.check(run, data_dir)
+
+    def cost(self, run: RunSpec[EvaluationRecipe]) -> float:
+        """Next to nothing."""
+        return SECOND / 100
+
+    def describe(self, run: RunSpec[EvaluationRecipe]) -> Description:
+        """That nothing is trained."""
+        return Description("the table alone", "nothing is trained")
+
+    def make(self, cohort: Cohort[EvaluationRecipe], workplace: Workplace) -> list[RunResult]:
+        """Evaluates one table after the other."""
+        from embinit.lab.evaluation import analogies
+
+        return [analogies.evaluate(run, workplace.data_dir) for run in cohort.runs]
+
+
+KIND = EvaluationKind()

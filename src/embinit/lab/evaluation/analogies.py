@@ -20,15 +20,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from embinit.errors import InputError
 from embinit.files.writing import digest, find
 from embinit.lab.data.microcosm import synonym_groups
 from embinit.lab.data.preparation import source
 from embinit.lab.data.sources.text import WordVectors
-from embinit.errors import InputError
-from embinit.randomness import stream
-from embinit.registry import Named
-from embinit.runs.results import RunResult, provenance
-from embinit.specs import RunSpec
+from embinit.lab.evaluation import EvaluationRecipe
 from embinit.lab.tables import positions
 from embinit.lab.tables.diagnostics import (
     analogy_accuracy,
@@ -40,6 +37,10 @@ from embinit.lab.tables.diagnostics import (
     table_statistics,
 )
 from embinit.lab.tables.inits import INITS, xavier_sigma
+from embinit.randomness import stream
+from embinit.registry import Named
+from embinit.runs.results import RunResult, provenance
+from embinit.specs import RunSpec
 
 MOST_WORDS = 50_000
 QUESTIONS = "analogies/questions-words.txt"
@@ -60,26 +61,26 @@ class Evaluation:
     fingerprint: Callable[[Path | None], str]
 
 
-def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
+def fingerprint(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> str:
     """Digests of the questions and the source's vectors, which the run reads besides its spec.
 
     Raises:
         InputError: A file is missing, the evaluation is unknown, or the run has no source.
     """
-    questions = EVALUATIONS[run.data.task].fingerprint(data_dir)
+    questions = EVALUATIONS[run.recipe.data.task].fingerprint(data_dir)
     return f"{questions}/{source(_source_of(run), data_dir).fingerprint()}"
 
 
-def check(run: RunSpec, data_dir: Path | None) -> None:
+def check(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> None:
     """Reads words and vectors, so that bad input is named before anything is run.
 
     Raises:
         InputError: Words or vectors are missing or broken.
     """
-    _table(run.data.task, _source_of(run), data_dir)
+    _table(run.recipe.data.task, _source_of(run), data_dir)
 
 
-def evaluate(run: RunSpec, data_dir: Path | None) -> RunResult:
+def evaluate(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> RunResult:
     """Makes the run's table, turns it into the encoder's input, and scores that.
 
     Returns:
@@ -89,23 +90,23 @@ def evaluate(run: RunSpec, data_dir: Path | None) -> RunResult:
     Raises:
         InputError: Words or vectors are missing or broken, or a name in the spec is unknown.
     """
-    evaluation, name = EVALUATIONS[run.data.task], _source_of(run)
-    words, vectors = _table(run.data.task, name, data_dir)
+    evaluation, name = EVALUATIONS[run.recipe.data.task], _source_of(run)
+    words, vectors = _table(run.recipe.data.task, name, data_dir)
     special = torch.zeros(len(words), dtype=torch.bool)
     generator = stream(run.seed, "embedding/encoder")
-    init = INITS[run.table.init]
+    init = INITS[run.recipe.table.init]
     table = init((len(words), vectors.shape[1]), special, generator, vectors)
-    if run.table.sigma is not None:
-        table = init.at_sigma(table, special, run.table.sigma)
+    if run.recipe.table.sigma is not None:
+        table = init.at_sigma(table, special, run.recipe.table.sigma)
     dim = table.shape[1]
     position_stream = stream(run.seed, "positions")
-    length = run.data.max_length
-    pe = positions.table(run.positions.kind, length, dim, position_stream, table)
-    if run.positions.pe_scale == positions.OF_PROBES:
+    length = run.recipe.data.max_length
+    pe = positions.table(run.recipe.positions.kind, length, dim, position_stream, table)
+    if run.recipe.positions.pe_scale == positions.OF_PROBES:
         pe = pe * (table_statistics(vectors, special).sigma / xavier_sigma(len(words), dim))
     else:
-        pe = pe * positions.multiplier(run.positions.pe_scale, dim)
-    multiplier = positions.multiplier(run.positions.multiplier, dim)
+        pe = pe * positions.multiplier(run.recipe.positions.pe_scale, dim)
+    multiplier = positions.multiplier(run.recipe.positions.multiplier, dim)
     pe_rows = random_positions(pe, len(words), position_stream)
     read = encoder_input(table, multiplier, pe_rows)
     return RunResult(
@@ -120,12 +121,12 @@ def evaluate(run: RunSpec, data_dir: Path | None) -> RunResult:
     )
 
 
-def _source_of(run: RunSpec) -> str:
-    if run.table.source is None:
+def _source_of(run: RunSpec[EvaluationRecipe]) -> str:
+    if run.recipe.table.source is None:
         raise InputError(
-            f"{run.data.task} evaluates pre-trained tables; {run.table.init} has no source"
+            f"{run.recipe.data.task} evaluates pre-trained tables; {run.recipe.table.init} has no source"
         )
-    return run.table.source
+    return run.recipe.table.source
 
 
 @functools.lru_cache(maxsize=4)

@@ -17,8 +17,8 @@ from torch.nn import functional as F
 
 from embinit.errors import InputError
 from embinit.lab.models.layers import StackedLinear
+from embinit.lab.specs import ModelSpec
 from embinit.registry import Registry
-from embinit.specs import ModelSpec
 
 KeysAndValues = tuple[Float[Tensor, "RB H _ E"], Float[Tensor, "RB H _ E"]]
 """A layer's keys and values of the words so far, whose number grows while decoding."""

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from embinit.errors import InputError
 from embinit.lab.models.layers import Dropout, StackedLinear, stacked_norm
-from embinit.specs import ModelSpec
+from embinit.lab.specs import ModelSpec
 
 
 class Embedding(nn.Module):

@@ -12,9 +12,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from embinit.errors import InputError
 from embinit.lab.data.batching import in_order
 from embinit.lab.data.preparation import Split
-from embinit.errors import InputError
 from embinit.lab.models.transformer import StackedTransformer, mean_over_words
 
 RIDGE = 1.0

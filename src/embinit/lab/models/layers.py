@@ -18,8 +18,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from embinit.lab.specs import ModelSpec
 from embinit.registry import Named
-from embinit.specs import ModelSpec
 
 Dropout = Callable[[Tensor], Tensor]
 """Takes (R, ...) to the same shape: ``SeedDropout`` in training, ``no_dropout`` in evaluation."""

@@ -28,9 +28,9 @@ from embinit.lab.models.layers import (
 from embinit.lab.models.losses import OutputLayer
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
 from embinit.lab.models.widths import Parameters, output_width
-from embinit.randomness import stream
-from embinit.specs import ModelSpec
+from embinit.lab.specs import ModelSpec
 from embinit.lab.tables.inits import NORMAL_SIGMA
+from embinit.randomness import stream
 
 
 class MaskedLanguageModel(nn.Module):

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from embinit.errors import InputError
 from embinit.lab.models.widths import Parameters, learned_positions, output_width
-from embinit.specs import ModelSpec, RunSpec
+from embinit.lab.specs import ModelRun, ModelSpec
 
 _OF_A_NORM = {"layer": 2, "rms": 1}
 _FINAL_NORMS = {"post": 0, "pre": 1}
@@ -62,17 +62,20 @@ def _linear(inputs: int, outputs: int, bias: bool = True) -> int:
     return (inputs + bias) * outputs
 
 
-def words_of(run: RunSpec) -> int:
+def words_of(run: ModelRun) -> int:
     """How many rows the run's tables have, special words included, known before any text."""
-    if run.data.most_words is None:
-        raise InputError(f"the spec of {run.data.task} must fix its vocabulary by most_words")
-    return run.data.most_words
+    if run.recipe.data.most_words is None:
+        raise InputError(
+            f"the spec of {run.recipe.data.task} must fix its vocabulary by most_words"
+        )
+    return run.recipe.data.most_words
 
 
-def parameters_of(run: RunSpec) -> Parameters:
+def parameters_of(run: ModelRun) -> Parameters:
     """How many parameters the run's model has at pre-training and at fine-tuning."""
-    assert run.model is not None
-    return count_parameters(run.model, words_of(run), learned_positions(run, run.data))
+    recipe = run.recipe
+    positions = learned_positions(recipe, recipe.data)
+    return count_parameters(recipe.architecture, words_of(run), positions)
 
 
 def reinvested(model: ModelSpec, words: int, length: int, input_width: int) -> ModelSpec:

@@ -9,18 +9,18 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from embinit.errors import InputError
 from embinit.lab.data.preparation import PreparedData
 from embinit.lab.data.tasks.base import Side
-from embinit.errors import InputError
 from embinit.lab.models.embedding import Embedding
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
 from embinit.lab.models.widths import learned_positions
-from embinit.randomness import stream
-from embinit.specs import RunSpec
+from embinit.lab.specs import ModelRun
 from embinit.lab.tables import positions
 from embinit.lab.tables.diagnostics import pe_share, table_statistics
 from embinit.lab.tables.inits import ordinary_rows
 from embinit.lab.tables.start import Table, start_tables
+from embinit.randomness import stream
 
 
 class Start:
@@ -30,7 +30,9 @@ class Start:
     ``seeds`` the seeds that the runs have, and ``seed_of_run`` (R,) which of them is whose.
     """
 
-    def __init__(self, specs: Sequence[RunSpec], data: PreparedData, data_dir: Path | None) -> None:
+    def __init__(
+        self, specs: Sequence[ModelRun], data: PreparedData, data_dir: Path | None
+    ) -> None:
         self.specs, self.data = tuple(specs), data
         self.tables = [start_tables(spec, data, data_dir) for spec in self.specs]
         self.positions = {side: self._position_tables(side) for side in data.vocabularies}
@@ -62,7 +64,7 @@ class Start:
             int((split.lengths if side == "encoder" else split.target_lengths).max())
             for split in splits
         )
-        length = learned_positions(self.specs[0], self.data.spec) or longest + 1
+        length = learned_positions(self.specs[0].recipe, self.data.spec) or longest + 1
         return torch.stack(
             [
                 position_table(spec, length, tables[side])
@@ -75,7 +77,7 @@ class Start:
             tables=torch.stack([tables[side].values for tables in self.tables]),
             multipliers=torch.tensor([multiplier(spec) for spec in self.specs]),
             positions=self.positions[side],
-            trained=torch.tensor([spec.table.trained for spec in self.specs]),
+            trained=torch.tensor([spec.recipe.table.trained for spec in self.specs]),
         )
 
 
@@ -106,42 +108,41 @@ def without_output(model: StackedTransformer) -> dict[str, Tensor]:
     return {name: value for name, value in model.state_dict().items() if name not in own}
 
 
-def model_shape(spec: RunSpec, data: PreparedData) -> ModelShape:
+def model_shape(spec: ModelRun, data: PreparedData) -> ModelShape:
     """The shape of the run's model over its data's vocabularies."""
-    assert spec.model is not None
     sizes = {side: len(vocabulary.words) for side, vocabulary in data.vocabularies.items()}
     decoder_vocabulary = sizes.get("decoder", 0)
     return ModelShape(
-        spec.model,
+        spec.recipe.architecture,
         encoder_vocabulary=sizes["encoder"],
         decoder_vocabulary=decoder_vocabulary,
         outputs=decoder_vocabulary or data.task.classes,
-        precision=spec.precision,
-        learned_positions=learned_positions(spec, data.spec),
-        learned_multiplier=spec.positions.learned_multiplier,
+        precision=spec.recipe.training.precision,
+        learned_positions=learned_positions(spec.recipe, data.spec),
+        learned_multiplier=spec.recipe.positions.learned_multiplier,
     )
 
 
-def position_table(spec: RunSpec, length: int, table: Table) -> Float[Tensor, "L E"]:
+def position_table(spec: ModelRun, length: int, table: Table) -> Float[Tensor, "L E"]:
     """A run's positional encodings for one side, whose table is ``table``."""
-    assert spec.model is not None
-    width, pe_scale = spec.model.table_width, spec.positions.pe_scale
+    width, pe_scale = spec.recipe.architecture.table_width, spec.recipe.positions.pe_scale
     if pe_scale == positions.OF_PROBES:
         raise InputError(f"PE × {pe_scale} is for probes; a model takes a number, such as 8")
     generator = stream(spec.seed, "positions")
     rows = ordinary_rows(table.values, table.special)
-    made = positions.table(spec.positions.kind, length, width, generator, rows)
+    made = positions.table(spec.recipe.positions.kind, length, width, generator, rows)
     return made * positions.multiplier(pe_scale, width)
 
 
-def multiplier(spec: RunSpec) -> float:
+def multiplier(spec: ModelRun) -> float:
     """What the run's tables are multiplied by before the positions are added."""
-    assert spec.model is not None
-    return positions.multiplier(spec.positions.multiplier, spec.model.table_width)
+    return positions.multiplier(
+        spec.recipe.positions.multiplier, spec.recipe.architecture.table_width
+    )
 
 
 def table_measures(
-    spec: RunSpec, table: Table, position_rows: Float[Tensor, "L E"]
+    spec: ModelRun, table: Table, position_rows: Float[Tensor, "L E"]
 ) -> dict[str, float]:
     """The starting table's width, and the PE's share of the variance of the encoder's input."""
     values = table.values * multiplier(spec)

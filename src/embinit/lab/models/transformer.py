@@ -24,8 +24,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from embinit.lab.data.vocabulary import PAD
 from embinit.errors import InputError
+from embinit.lab.data.vocabulary import PAD
 from embinit.lab.models.attention import (
     ATTENTION,
     Attention,
@@ -44,7 +44,7 @@ from embinit.lab.models.layers import (
     no_dropout,
     residual,
 )
-from embinit.specs import ModelSpec
+from embinit.lab.specs import ModelSpec
 
 
 @dataclass(frozen=True)

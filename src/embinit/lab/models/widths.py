@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from embinit.errors import InputError
-from embinit.specs import LEARNED, DataSpec, ModelSpec, RunSpec
+from embinit.lab.specs import LEARNED, DataSpec, ModelRecipe, ModelSpec
 
 
 class Parameters(NamedTuple):
@@ -31,10 +31,10 @@ def output_width(model: ModelSpec) -> int | None:
     return None
 
 
-def learned_positions(spec: RunSpec, data: DataSpec) -> int:
+def learned_positions(recipe: ModelRecipe, data: DataSpec) -> int:
     """How many positions each side's table has if they are trained; 0 where they are fixed.
 
     Learned positions are carried from task to task, so every task needs a table of the same
     length.
     """
-    return data.max_length + 1 if spec.positions.kind == LEARNED else 0
+    return data.max_length + 1 if recipe.positions.kind == LEARNED else 0

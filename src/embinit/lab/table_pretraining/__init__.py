@@ -1,4 +1,4 @@
-"""Pre-training on the microcosm's unlabelled text: where its tables come from.
+"""Table pre-training on the microcosm's unlabelled text: where its tables come from.
 
 Five modules are objectives, each with the conventions that decide its table's sigma: GloVe's
 weighted least squares, BERT's masked language model, T5's span corruption, the skip-gram of
@@ -7,23 +7,63 @@ make`` trains all six tables and writes the assets that the sources read.
 ``runs`` trains one with a changed recipe, for claims on what decides its sigma.
 """
 
-from embinit.lab.data.sources.assets import TrainedTable, load_table, save_table
-from embinit.lab.table_pretraining.corpus import Corpus
-from embinit.lab.table_pretraining.glove import train_glove
-from embinit.lab.table_pretraining.masked_language_model import train_masked_language_model
-from embinit.lab.table_pretraining.skip_gram import train_fasttext, train_word2vec
-from embinit.lab.table_pretraining.span_corruption import train_span_corruption
-from embinit.lab.table_pretraining.two_way_language_model import train_two_way_language_model
+from __future__ import annotations
 
-__all__ = [
-    "Corpus",
-    "TrainedTable",
-    "load_table",
-    "save_table",
-    "train_fasttext",
-    "train_glove",
-    "train_masked_language_model",
-    "train_span_corruption",
-    "train_two_way_language_model",
-    "train_word2vec",
-]
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from embinit.lab.kinds import ModelKind
+from embinit.lab.specs import ModelRecipe, TablePretrainingSpec
+from embinit.runs.kinds import SECOND, Description, Workplace
+from embinit.specs import RunSpec
+
+if TYPE_CHECKING:
+    from embinit.runs.plan import Cohort
+    from embinit.runs.results import RunResult
+
+PretrainingRecipe = ModelRecipe[TablePretrainingSpec]
+
+
+class TablePretrainingKind(ModelKind[TablePretrainingSpec]):
+    """Pre-trains a table on the made text, and measures the table."""
+
+    procedure = TablePretrainingSpec
+    random_tables = True
+
+    def fingerprint(self, run: RunSpec[PretrainingRecipe], data_dir: Path | None) -> str:
+        """The digest of the text."""
+        from embinit.lab.table_pretraining import runs
+
+        return runs.fingerprint(run)
+
+    def check(self, run: RunSpec[PretrainingRecipe], data_dir: Path | None) -> None:
+        """Looks objective and optimizer up."""
+        from embinit.lab.table_pretraining import runs
+
+        runs.check(run)
+
+    def cost(self, run: RunSpec[PretrainingRecipe]) -> float:
+        """A second and a half."""
+        return 1.5 * SECOND
+
+    def stacked(self, run: RunSpec[PretrainingRecipe], device: str) -> int:
+        """One: runs are made one after the other, so a cohort of several gains nothing."""
+        return 1
+
+    def describe(self, run: RunSpec[PretrainingRecipe]) -> Description:
+        """The objective, and the sizes of the training."""
+        training = run.recipe.training
+        return Description(
+            f"{training.objective}, a table from sigma {training.start:g}",
+            f"{training.steps} steps, batches of {training.batch_size}, {training.optimizer}, "
+            f"rate {training.rate:g}",
+        )
+
+    def make(self, cohort: Cohort[PretrainingRecipe], workplace: Workplace) -> list[RunResult]:
+        """Pre-trains one table after the other."""
+        from embinit.lab.table_pretraining import runs
+
+        return [runs.pretrain(run) for run in cohort.runs]
+
+
+KIND = TablePretrainingKind()

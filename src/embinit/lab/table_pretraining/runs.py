@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import functools
 import time
-from pathlib import Path
 
-from embinit.lab.data.microcosm import unlabelled
 from embinit.errors import InputError
-from embinit.runs.results import RunResult, provenance
+from embinit.lab.data.microcosm import unlabelled
+from embinit.lab.table_pretraining import PretrainingRecipe
 from embinit.lab.table_pretraining.corpus import Corpus
 from embinit.lab.table_pretraining.masked_language_model import train_masked_language_model
 from embinit.lab.table_pretraining.optimizers import OPTIMIZERS
 from embinit.lab.table_pretraining.span_corruption import train_span_corruption
-from embinit.specs import RunSpec, TablePretrainingSpec
 from embinit.lab.tables.diagnostics import table_statistics
+from embinit.runs.results import RunResult, provenance
+from embinit.specs import RunSpec
 
 OBJECTIVES = {
     "span corruption": train_span_corruption,
@@ -28,8 +28,8 @@ OBJECTIVES = {
 TASK = "micro-text"
 
 
-def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
-    """The digest of the unlabelled text that the run reads. ``data_dir`` is ignored.
+def fingerprint(run: RunSpec[PretrainingRecipe]) -> str:
+    """The digest of the unlabelled text that the run reads.
 
     Raises:
         InputError: The run's task is no ``micro-text`` of a fixed number of sentences.
@@ -37,13 +37,13 @@ def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
     return _corpus(_sentences(run)).fingerprint()
 
 
-def check(run: RunSpec, data_dir: Path | None) -> None:
-    """Checks the run's recipe. ``data_dir`` is ignored.
+def check(run: RunSpec[PretrainingRecipe]) -> None:
+    """Checks the run's recipe.
 
     Raises:
         InputError: The objective or the optimizer is unknown.
     """
-    training = run.recipe(TablePretrainingSpec)
+    training = run.recipe.training
     if training.objective not in OBJECTIVES:
         raise InputError(
             f"unknown objective {training.objective!r}; known are {', '.join(OBJECTIVES)}"
@@ -51,7 +51,7 @@ def check(run: RunSpec, data_dir: Path | None) -> None:
     _ = OPTIMIZERS[training.optimizer]
 
 
-def pretrain(run: RunSpec) -> RunResult:
+def pretrain(run: RunSpec[PretrainingRecipe]) -> RunResult:
     """Pre-trains the run's table and measures it.
 
     Returns:
@@ -61,8 +61,8 @@ def pretrain(run: RunSpec) -> RunResult:
     Raises:
         InputError: The run's recipe or task is unknown here.
     """
-    check(run, None)
-    training, started = run.recipe(TablePretrainingSpec), time.perf_counter()
+    check(run)
+    training, started = run.recipe.training, time.perf_counter()
     table = OBJECTIVES[training.objective](
         _corpus(_sentences(run)),
         steps=training.steps,
@@ -82,10 +82,11 @@ def pretrain(run: RunSpec) -> RunResult:
     )
 
 
-def _sentences(run: RunSpec) -> int:
-    if run.data.task != TASK or run.data.cut.train is None:
-        raise InputError(f"pre-training reads so many sentences of {TASK}, not {run.data}")
-    return run.data.cut.train
+def _sentences(run: RunSpec[PretrainingRecipe]) -> int:
+    data = run.recipe.data
+    if data.task != TASK or data.cut.train is None:
+        raise InputError(f"pre-training reads so many sentences of {TASK}, not {data}")
+    return data.cut.train
 
 
 @functools.cache

@@ -23,8 +23,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from embinit.lab.data.sources.assets import TrainedTable
 from embinit.errors import InputError
+from embinit.lab.data.sources.assets import TrainedTable
 from embinit.lab.table_pretraining.corpus import Corpus, TrainingLog
 from embinit.lab.table_pretraining.glove import pairs_apart
 

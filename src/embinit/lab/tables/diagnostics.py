@@ -21,8 +21,8 @@ from torch.nn import functional as F
 
 from embinit.errors import InputError
 from embinit.lab.tables.inits import ordinary_rows
-from embinit.lab.tables.statistics import HISTOGRAM as HISTOGRAM
-from embinit.lab.tables.statistics import PERCENTILES, TableStatistics
+from embinit.runs.table_statistics import HISTOGRAM as HISTOGRAM
+from embinit.runs.table_statistics import PERCENTILES, TableStatistics
 
 BLOCK_VALUES = 2**24
 """Most values in a block of cosines (64 MiB of float32)."""

@@ -19,8 +19,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from embinit.errors import InputError
+from embinit.lab.specs import LEARNED
 from embinit.registry import Named, Registry
-from embinit.specs import LEARNED
 
 PositionKind = Callable[[int, int, torch.Generator | None, Tensor | None], Tensor]
 """Makes PE (L, D) from length L, width D, and perhaps a generator and the table's rows (N, D)."""

@@ -10,18 +10,18 @@ from pathlib import Path
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from embinit.errors import InputError
 from embinit.lab.data.preparation import PreparedData, data_fingerprint, prepare, source
 from embinit.lab.data.sources import Coverage, Vectors
 from embinit.lab.data.tasks import Task
 from embinit.lab.data.tasks.base import Side
 from embinit.lab.data.vocabulary import Vocabulary
-from embinit.errors import InputError
-from embinit.randomness import stream
-from embinit.specs import DataSpec, RunSpec
+from embinit.lab.specs import DataSpec, ModelRun
 from embinit.lab.tables.inits import INITS, complete
+from embinit.randomness import stream
 
 
-def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
+def fingerprint(run: ModelRun, data_dir: Path | None) -> str:
     """Digests of the task's text and the source's vectors, which the run reads besides its spec.
 
     Args:
@@ -31,9 +31,9 @@ def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
     Raises:
         InputError: A file is missing. So nothing trains before all its data is there.
     """
-    digests = [data_fingerprint(run.data, data_dir)]
-    if run.table.source is not None:
-        digests.append(source(run.table.source, data_dir).fingerprint())
+    digests = [data_fingerprint(run.recipe.data, data_dir)]
+    if run.recipe.table.source is not None:
+        digests.append(source(run.recipe.table.source, data_dir).fingerprint())
     return "/".join(digests)
 
 
@@ -52,7 +52,7 @@ class Table:
     coverage: Coverage | None
 
 
-def start_tables(run: RunSpec, data: PreparedData, data_dir: Path | None) -> dict[Side, Table]:
+def start_tables(run: ModelRun, data: PreparedData, data_dir: Path | None) -> dict[Side, Table]:
     """Makes the table of each side of the data.
 
     A side in a language that the source does not cover starts from Xavier.
@@ -65,15 +65,15 @@ def start_tables(run: RunSpec, data: PreparedData, data_dir: Path | None) -> dic
     Raises:
         InputError: The source is missing, broken, or not of the table's width.
     """
-    assert run.model is not None
+    width = run.recipe.architecture.table_width
     return {
-        side: start_table(run, side, vocabulary, data, run.model.table_width, data_dir)
+        side: start_table(run, side, vocabulary, data, width, data_dir)
         for side, vocabulary in data.vocabularies.items()
     }
 
 
 def start_table(
-    run: RunSpec,
+    run: ModelRun,
     side: Side,
     vocabulary: Vocabulary,
     data: PreparedData,
@@ -93,7 +93,7 @@ def start_table(
     Raises:
         InputError: The source is missing, broken, or not ``dim`` wide.
     """
-    given, name = run.table.source, run.table.init
+    given, name = run.recipe.table.source, run.recipe.table.init
     if given is not None and not covers(given, data.task, side, data_dir):
         given, name = None, "xavier"
     init = INITS[name]
@@ -108,8 +108,8 @@ def start_table(
         completed = complete(vectors.values, vectors.found, special, missing)
         values = init(shape, special, generator, completed, vocabulary.counts)
         coverage = vectors.coverage(vocabulary.counts)
-    if run.table.sigma is not None:
-        values = init.at_sigma(values, special, run.table.sigma)
+    if run.recipe.table.sigma is not None:
+        values = init.at_sigma(values, special, run.recipe.table.sigma)
     return Table(values, special, coverage)
 
 
@@ -126,33 +126,37 @@ def covers(name: str, task: Task, side: Side, data_dir: Path | None) -> bool:
     return task.languages[side] in source(name, data_dir).languages
 
 
-def check(run: RunSpec, data_dir: Path | None) -> None:
+def check(run: ModelRun, data_dir: Path | None) -> None:
     """Reads the run's text and vectors, so that bad input is named before any training.
 
     Raises:
         InputError: Text or vectors are missing, broken, or do not fit the run, or the tables'
             learning rate is not above zero.
     """
-    if not (math.isfinite(run.table.rate) and run.table.rate > 0):
+    if not (math.isfinite(run.recipe.table.rate) and run.recipe.table.rate > 0):
         raise InputError(
-            f"the tables' rate can't be multiplied by {run.table.rate:g}: name a number above 0, "
+            f"the tables' rate can't be multiplied by {run.recipe.table.rate:g}: name a number above 0, "
             "or freeze the tables"
         )
-    data = prepare(run.data, data_dir)
-    if run.table.source is None:
+    data = prepare(run.recipe.data, data_dir)
+    if run.recipe.table.source is None:
         return
-    covered = [s for s in data.vocabularies if covers(run.table.source, data.task, s, data_dir)]
+    covered = [
+        s for s in data.vocabularies if covers(run.recipe.table.source, data.task, s, data_dir)
+    ]
     if not covered:
         raise InputError(
-            f"source {run.table.source!r} covers no language of {data.task.name} "
+            f"source {run.recipe.table.source!r} covers no language of {data.task.name} "
             f"({', '.join(data.task.languages.values())})"
         )
-    if run.model is not None:
+    if run.recipe.model is not None:
         _check_width(
-            run.table.source, source(run.table.source, data_dir).dim, run.model.table_width
+            run.recipe.table.source,
+            source(run.recipe.table.source, data_dir).dim,
+            run.recipe.model.table_width,
         )
     for side in covered:
-        look_up(run.table.source, run.data, side, data_dir)
+        look_up(run.recipe.table.source, run.recipe.data, side, data_dir)
 
 
 def look_up(name: str, spec: DataSpec, side: Side, data_dir: Path | None) -> Vectors:

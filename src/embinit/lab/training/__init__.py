@@ -1,0 +1,78 @@
+"""Training: a model is trained on one task from its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from embinit.lab.kinds import ModelKind, cost_of_layers, epoch_words, examples_of, model_words
+from embinit.lab.specs import ModelRecipe, TrainingSpec
+from embinit.runs.kinds import Description, Workplace
+from embinit.specs import RunSpec
+
+if TYPE_CHECKING:
+    from embinit.runs.plan import Cohort
+    from embinit.runs.results import RunResult
+
+TrainingRecipe = ModelRecipe[TrainingSpec]
+
+
+class TrainingKind(ModelKind[TrainingSpec]):
+    """Trains a model on one task from its tables."""
+
+    procedure = TrainingSpec
+    distributions = ("numpy", "sacrebleu", "torch")
+
+    def check(self, run: RunSpec[TrainingRecipe], data_dir: Path | None) -> None:
+        """Reads text and vectors, and looks schedule and optimizer up."""
+        from embinit.lab.training.optimizers import OPTIMIZERS
+
+        training = run.recipe.training
+        _ = training.falls, OPTIMIZERS[training.optimizer]  # there are such
+        super().check(run, data_dir)
+
+    def check_key(self, run: RunSpec[TrainingRecipe]) -> Hashable:
+        """Text, source, the table's width, schedule and optimizer."""
+        recipe = run.recipe
+        names = (recipe.training.schedule, recipe.training.optimizer)
+        return (recipe.data, recipe.table.source, recipe.architecture.table_width, names)
+
+    def cost(self, run: RunSpec[TrainingRecipe]) -> float:
+        """That of all layers, for the tokens of all epochs."""
+        recipe = run.recipe
+        tokens = recipe.training.epochs * examples_of(recipe.data)
+        return cost_of_layers(recipe.architecture) * tokens
+
+    def epochs(self, run: RunSpec[TrainingRecipe]) -> int | None:
+        """The epochs; none is chosen where the rate falls to zero."""
+        training = run.recipe.training
+        return None if training.falls else training.epochs
+
+    def describe(self, run: RunSpec[TrainingRecipe]) -> Description:
+        """The model's sizes, and the training's."""
+        recipe = run.recipe
+        return Description(model_words(recipe.architecture), training_words(recipe.training))
+
+    def make(self, cohort: Cohort[TrainingRecipe], workplace: Workplace) -> list[RunResult]:
+        """Trains the cohort as one stacked model."""
+        from embinit.lab.training import cohorts
+
+        return cohorts.train(
+            cohort, workplace.data_dir, workplace.device, workplace.progress, workplace.sharers
+        )
+
+
+KIND = TrainingKind()
+
+
+def training_words(training: TrainingSpec) -> str:
+    """How a model is trained on a task, in words."""
+    told = f"{epoch_words(training.epochs)}, batches of {training.batch_size}, rate {training.lr:g}"
+    if training.falls:
+        told += " that falls to zero"
+    if training.optimizer == "adam":
+        return told
+    from embinit.lab.training.optimizers import OPTIMIZERS
+
+    return f"{told}, {OPTIMIZERS[training.optimizer].words}"

@@ -26,18 +26,18 @@ from embinit.lab.models.losses import NOTHING, cross_entropy
 from embinit.lab.models.memory import WidestBatch, runs_that_fit
 from embinit.lab.models.starting import Start, carry, model_shape, table_measures
 from embinit.lab.models.transformer import StackedTransformer
+from embinit.lab.tables.diagnostics import table_statistics
+from embinit.lab.training import TrainingRecipe
 from embinit.lab.training.optimizers import lr_factor
-from embinit.runs.plan import Cohort
-from embinit.runs.results import RunResult, provenance
 from embinit.lab.training.scoring import Outputs, Scores, bleu_of, cut, scored, translations
 from embinit.lab.training.stacked import Losses, StackedTrainer, graph_cache, in_parts
 from embinit.lab.training.stacked import Progress as Progress
-from embinit.specs import TrainingSpec
-from embinit.lab.tables.diagnostics import table_statistics
+from embinit.runs.plan import Cohort
+from embinit.runs.results import RunResult, provenance
 
 
 def train(
-    cohort: Cohort,
+    cohort: Cohort[TrainingRecipe],
     data_dir: Path | None = None,
     device: str = "cpu",
     progress: Progress = lambda share: None,
@@ -70,19 +70,23 @@ def train(
     )
 
 
-def _graph_key(cohort: Cohort, data_dir: Path | None, device: str) -> tuple[object, ...]:
+def _graph_key(
+    cohort: Cohort[TrainingRecipe], data_dir: Path | None, device: str
+) -> tuple[object, ...]:
     """Cohorts with equal keys can reuse CUDA graphs.
 
     They have equal tensor shapes, the same trainable parameters, and the same rates of each run.
     """
     seeds = [run.seed for run in cohort.runs]
-    trained = {run.table.trained for run in cohort.runs}
+    trained = {run.recipe.table.trained for run in cohort.runs}
     pattern = tuple(sorted(set(seeds)).index(seed) for seed in seeds)
-    rates = tuple(run.table.rate for run in cohort.runs)
+    rates = tuple(run.recipe.table.rate for run in cohort.runs)
     return (cohort.runs[0].cohort_key, pattern, frozenset(trained), rates, data_dir, device)
 
 
-def _trainer_of(cohort: Cohort, data_dir: Path | None, device: str) -> CohortTraining:
+def _trainer_of(
+    cohort: Cohort[TrainingRecipe], data_dir: Path | None, device: str
+) -> CohortTraining:
     key = _graph_key(cohort, data_dir, device)
     kept = graph_cache.get(key)
     if isinstance(kept, CohortTraining):
@@ -94,12 +98,14 @@ def _trainer_of(cohort: Cohort, data_dir: Path | None, device: str) -> CohortTra
     return trainer
 
 
-def at_once(cohort: Cohort, data_dir: Path | None, device: str, sharers: int) -> int:
+def at_once(
+    cohort: Cohort[TrainingRecipe], data_dir: Path | None, device: str, sharers: int
+) -> int:
     """How many of the cohort's runs the device has memory for, as far as can be told."""
     first = cohort.runs[0]
-    data = prepare(first.data, data_dir)
+    data = prepare(first.recipe.data, data_dir)
     widest = WidestBatch(
-        min(first.recipe(TrainingSpec).batch_size, len(data.train)),
+        min(first.recipe.training.batch_size, len(data.train)),
         int(data.train.lengths.max()),
         int(data.train.target_lengths.max()),
     )
@@ -111,15 +117,15 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
 
     def __init__(
         self,
-        cohort: Cohort,
+        cohort: Cohort[TrainingRecipe],
         data_dir: Path | None,
         device: str,
         carried: Mapping[str, Tensor] | None = None,
     ) -> None:
         """``carried`` are parameters and buffers to go on from, where there are such."""
-        training = cohort.runs[0].recipe(TrainingSpec)
+        training = cohort.runs[0].recipe.training
         self.training, self.data_dir = training, data_dir
-        start = Start(cohort.runs, prepare(cohort.runs[0].data, data_dir), data_dir)
+        start = Start(cohort.runs, prepare(cohort.runs[0].recipe.data, data_dir), data_dir)
         model = start.model()
         if carried is not None:
             carry(model, carried)
@@ -127,7 +133,7 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         self.rate = torch.zeros((), device=device) if training.falls else None
         super().__init__(start, model, training, device, lr=self.rate, optimizer=training.optimizer)
 
-    def take(self, cohort: Cohort) -> None:
+    def take(self, cohort: Cohort[TrainingRecipe]) -> None:
         """Train another cohort with the same key next."""
         start = Start(cohort.runs, self.start.data, self.data_dir)
         self.restart(start, start.model())
@@ -290,7 +296,7 @@ def _result(
         failure = f"the loss stopped being a number in epoch {epochs + 1}"
     positions = {side: rows[run] for side, rows in start.positions.items()}
     of_start = table_measures(spec, tables["encoder"], positions["encoder"])
-    if spec.positions.kind == "none":
+    if spec.recipe.positions.kind == "none":
         positions = {}
     return RunResult(
         spec=spec,

@@ -19,19 +19,20 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
+from embinit.errors import InputError
 from embinit.lab.data.batching import Buckets, in_order
 from embinit.lab.data.preparation import Split
-from embinit.errors import InputError
 from embinit.lab.models.embedding import Embedding
 from embinit.lab.models.graphs import Replayed, Step, cuda_graphs
 from embinit.lab.models.layers import SeedDropout
 from embinit.lab.models.memory import ran_out
 from embinit.lab.models.starting import Start
-from embinit.randomness import stream, stream_seed
 from embinit.lab.training.optimizers import OPTIMIZERS, Settings
+from embinit.lab.training.scoring import Curves
+from embinit.randomness import stream, stream_seed
 from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult
-from embinit.lab.training.scoring import Curves
+from embinit.specs import R
 
 Progress = Callable[[float], None]
 """Told the share of the work that is done, 0 to 1."""
@@ -97,7 +98,7 @@ class StackedTrainer(ABC, Generic[Model]):
         Raises:
             InputError: Nobody registered the optimizer.
         """
-        spec = start.specs[0].model
+        spec = start.specs[0].recipe.architecture
         assert spec is not None
         self.start, self.settings, self.device = start, settings, device
         self.runs = len(start.specs)
@@ -116,8 +117,8 @@ class StackedTrainer(ABC, Generic[Model]):
         entry = OPTIMIZERS[optimizer]
         self.recorded = self.on_gpu and entry.recorded
         learnt = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        times = [spec.table.rate for spec in start.specs]
-        trained = [spec.table.trained for spec in start.specs]
+        times = [spec.recipe.table.rate for spec in start.specs]
+        trained = [spec.recipe.table.trained for spec in start.specs]
         tables = _tables(model) if entry.by_run or set(times) != {1.0} else set()
         self.pieces = {
             parameter: [nn.Parameter(of_run) for of_run in parameter.detach().unbind()]
@@ -298,9 +299,9 @@ graph_cache = GraphCache()
 
 
 def in_parts(
-    cohort: Cohort,
+    cohort: Cohort[R],
     at_once: int,
-    work: Callable[[Cohort, Progress], list[RunResult]],
+    work: Callable[[Cohort[R], Progress], list[RunResult]],
     device: str,
     progress: Progress,
 ) -> list[RunResult]:
@@ -323,7 +324,7 @@ def in_parts(
             if at_once == 1:
                 raise InputError(
                     f"{device} has too little memory for a single run of "
-                    f"{subset.runs[0].data.task}; free some, or choose another device or smaller "
+                    f"{subset.runs[0].recipe.task}; free some, or choose another device or smaller "
                     "batches"
                 ) from error
             at_once = -(-at_once // 2)

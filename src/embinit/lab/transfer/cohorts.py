@@ -15,16 +15,16 @@ import math
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from embinit.errors import InputError
 from embinit.lab.data.preparation import data_fingerprint, prepare
 from embinit.lab.data.tasks import TASKS
-from embinit.errors import InputError
 from embinit.lab.models.layer_probes import (
     last_and_drop,
     probe_accuracy,
@@ -37,16 +37,19 @@ from embinit.lab.models.sizes import parameters_of, words_of
 from embinit.lab.models.starting import Start, table_measures, without_output
 from embinit.lab.models.transformer import StackedTransformer
 from embinit.lab.models.widths import learned_positions, output_width
-from embinit.runs.kinds import kind_of
-from embinit.lab.training.optimizers import OPTIMIZERS
-from embinit.runs.plan import Cohort
-from embinit.runs.results import RunResult, provenance
-from embinit.lab.training.stacked import Progress, evaluation_batch, graph_cache, in_parts, part_of
-from embinit.lab.training.cohorts import CohortTraining, at_once
-from embinit.lab.transfer.pretraining import Pretraining
-from embinit.specs import DataSpec, DownstreamSpec, RunSpec, TransferSpec
+from embinit.lab.specs import DataSpec, DownstreamSpec, ModelRecipe
 from embinit.lab.tables import start
 from embinit.lab.tables.diagnostics import table_statistics
+from embinit.lab.training import TrainingRecipe
+from embinit.lab.training.cohorts import CohortTraining, at_once
+from embinit.lab.training.optimizers import OPTIMIZERS
+from embinit.lab.training.stacked import Progress, evaluation_batch, graph_cache, in_parts, part_of
+from embinit.lab.transfer import TransferRecipe
+from embinit.lab.transfer.pretraining import Pretraining
+from embinit.runs.kinds import kind_of
+from embinit.runs.plan import Cohort
+from embinit.runs.results import RunResult, provenance
+from embinit.specs import RunSpec
 
 TUNING = 0.23
 """About how long a fine-tuning takes, for telling progress; pre-training and probing take 1."""
@@ -55,44 +58,43 @@ NEXT_TIME = 1_000_000
 """How far apart the seeds of a run's fine-tunings are; those of replicates must be nearer."""
 
 
-def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
+def fingerprint(run: RunSpec[TransferRecipe], data_dir: Path | None) -> str:
     """What the run reads besides its spec: every text, and the source's vectors."""
     parts = [start.fingerprint(run, data_dir)]
     parts += [data_fingerprint(data, data_dir) for data in _data_of(run)]
     return "/".join(parts)
 
 
-def check(run: RunSpec, data_dir: Path | None) -> None:
+def check(run: RunSpec[TransferRecipe], data_dir: Path | None) -> None:
     """Read text and vectors, so that bad input is an InputError before any training."""
-    assert run.model is not None
-    output_width(run.model)
-    if TASKS[run.data.task].kind != "text":
+    output_width(run.recipe.architecture)
+    if TASKS[run.recipe.data.task].kind != "text":
         raise InputError(
-            f"{run.data.task} is not text to pre-train on; tasks of the kind 'text' are"
+            f"{run.recipe.data.task} is not text to pre-train on; tasks of the kind 'text' are"
         )
-    for task in run.recipe(TransferSpec).tasks:
+    for task in run.recipe.training.tasks:
         _ = task.training.falls, OPTIMIZERS[task.training.optimizer]  # there are such
         if task.times < 1:
             raise InputError(f"{task.role} is fine-tuned {task.times} times; name 1 or more")
     start.check(run, data_dir)
-    vocabulary, wanted = prepare(run.data, data_dir).vocabularies["encoder"], words_of(run)
+    vocabulary, wanted = prepare(run.recipe.data, data_dir).vocabularies["encoder"], words_of(run)
     if len(vocabulary.words) != wanted:
         raise InputError(
-            f"the vocabulary of {run.data.task} has {len(vocabulary.words)} words where the spec "
+            f"the vocabulary of {run.recipe.data.task} has {len(vocabulary.words)} words where the spec "
             f"has {wanted}, by which parameters are counted: give it more text, or set most_words "
             "to what it has"
         )
     for data in _data_of(run):
-        if (data.vocabulary, data.max_length) != (run.data, run.data.max_length):
+        if (data.vocabulary, data.max_length) != (run.recipe.data, run.recipe.data.max_length):
             raise InputError(
-                f"{data.task} must have the vocabulary and the max_length of {run.data.task}, "
+                f"{data.task} must have the vocabulary and the max_length of {run.recipe.data.task}, "
                 "whose model it is read by"
             )
         prepare(data, data_dir)
 
 
 def train(
-    cohort: Cohort,
+    cohort: Cohort[TransferRecipe],
     data_dir: Path | None = None,
     device: str = "cpu",
     progress: Progress = lambda share: None,
@@ -107,14 +109,13 @@ def train(
         raise InputError(f"seeds {min(seeds)} and {max(seeds)} must be less than {NEXT_TIME} apart")
     graph_cache.clear()  # another kind of run may have left its trainer on the GPU
     first = cohort.runs[0]
-    data = prepare(first.data, data_dir)
-    masking, longest = first.recipe(TransferSpec).pretraining, int(data.train.lengths.max())
-    assert first.model is not None
+    data = prepare(first.recipe.data, data_dir)
+    masking, longest = first.recipe.training.pretraining, int(data.train.lengths.max())
     shape = MaskedModelShape(
-        first.model,
+        first.recipe.architecture,
         words_of(first),
         precision=masking.precision,
-        learned_positions=learned_positions(first, first.data),
+        learned_positions=learned_positions(first.recipe, first.recipe.data),
     )
     widest = WidestBatch(
         min(masking.batch_size, len(data.train)),
@@ -132,13 +133,17 @@ def train(
 
 
 def _train(
-    cohort: Cohort, data_dir: Path | None, device: str, progress: Progress, sharers: int
+    cohort: Cohort[TransferRecipe],
+    data_dir: Path | None,
+    device: str,
+    progress: Progress,
+    sharers: int,
 ) -> list[RunResult]:
     started, first = time.perf_counter(), cohort.runs[0]
-    tasks = first.recipe(TransferSpec).tasks
+    tasks = first.recipe.training.tasks
     whole = 1 + TUNING * sum(task.times for task in tasks)
-    start = Start(cohort.runs, prepare(first.data, data_dir), data_dir)
-    pretraining = Pretraining(start, device)
+    start = Start(cohort.runs, prepare(first.recipe.data, data_dir), data_dir)
+    pretraining = Pretraining(start, first, device)
     pretraining.run(part_of(progress, 0.0, 1 / whole))
     encoder = pretraining.model.encoder
     outcomes = [_pretrained(run, start, pretraining) for run in range(len(cohort.runs))]
@@ -227,12 +232,12 @@ def _pretrained(run: int, start: Start, pretraining: Pretraining) -> _Outcome:
 
 
 def _by_layer(
-    encoder: StackedTransformer, first: RunSpec, data_dir: Path | None, device: str
+    encoder: StackedTransformer, first: RunSpec[TransferRecipe], data_dir: Path | None, device: str
 ) -> dict[str, Float[Tensor, "states R"]]:
     """What each frozen layer tells: the probes' mean, each probe, and retrieval."""
     batch = evaluation_batch(device)
     probes: dict[str, Tensor] = {}
-    for probe in first.recipe(TransferSpec).probes:
+    for probe in first.recipe.training.probes:
         data = prepare(probe, data_dir).to(device)
         train, test = (
             sentence_vectors(encoder, split, batch) for split in (data.train, data.validation)
@@ -243,14 +248,14 @@ def _by_layer(
             train, data.train.labels, test, data.validation.labels, data.task.classes
         )
     measured = probes and {"probe": torch.stack(list(probes.values())).mean(dim=0), **probes}
-    pairs = prepare(first.data, data_dir).to(device).test
+    pairs = prepare(first.recipe.data, data_dir).to(device).test
     if len(pairs):
         measured["retrieval"] = retrieval_accuracy(sentence_vectors(encoder, pairs, batch))
     return measured
 
 
 def _fine_tuned(
-    cohort: Cohort,
+    cohort: Cohort[TransferRecipe],
     task: DownstreamSpec,
     data_dir: Path | None,
     device: str,
@@ -263,13 +268,13 @@ def _fine_tuned(
     Those of all runs are one cohort, of which as many are stacked as of any cohort of training.
     """
     tuned = [
-        replace(run, seed=run.seed + time * NEXT_TIME, data=task.data, training=task.training)
+        RunSpec(_tuning(run, task), run.seed + time * NEXT_TIME)
         for time in range(task.times)
         for run in cohort.runs
     ]
     encoder_of = {run: number % len(cohort.runs) for number, run in enumerate(tuned)}
 
-    def work(part: Cohort, told: Progress) -> list[RunResult]:
+    def work(part: Cohort[TrainingRecipe], told: Progress) -> list[RunResult]:
         encoders = torch.tensor([encoder_of[run] for run in part.runs], device=device)
         theirs = {name: value[encoders] for name, value in carried.items()}
         return CohortTraining(part, data_dir, device, theirs).run(told)
@@ -297,7 +302,13 @@ def _result(run: int, outcome: _Outcome, start: Start, made: Mapping[str, object
     )
 
 
-def _data_of(run: RunSpec) -> list[DataSpec]:
+def _data_of(run: RunSpec[TransferRecipe]) -> list[DataSpec]:
     """The labelled data that is read besides the run's text."""
-    recipe = run.recipe(TransferSpec)
-    return list(dict.fromkeys((*(task.data for task in recipe.tasks), *recipe.probes)))
+    training = run.recipe.training
+    return list(dict.fromkeys((*(task.data for task in training.tasks), *training.probes)))
+
+
+def _tuning(run: RunSpec[TransferRecipe], task: DownstreamSpec) -> TrainingRecipe:
+    """The recipe of a fine-tuning on a task."""
+    recipe = run.recipe
+    return ModelRecipe(task.data, recipe.model, task.training, recipe.table, recipe.positions)

@@ -15,10 +15,11 @@ from embinit.lab.models.losses import cross_entropy
 from embinit.lab.models.masked_language_model import MaskedLanguageModel
 from embinit.lab.models.masking import Masked, mask_tokens
 from embinit.lab.models.starting import Start
-from embinit.randomness import stream
 from embinit.lab.training.optimizers import lr_factor
 from embinit.lab.training.stacked import Losses, Progress, StackedTrainer
-from embinit.specs import TransferSpec
+from embinit.lab.transfer import TransferRecipe
+from embinit.randomness import stream
+from embinit.specs import RunSpec
 
 
 class Pretraining(StackedTrainer[MaskedLanguageModel]):
@@ -28,8 +29,8 @@ class Pretraining(StackedTrainer[MaskedLanguageModel]):
     Validation masks the same words in every epoch, arm and seed.
     """
 
-    def __init__(self, start: Start, device: str) -> None:
-        self.spec = start.specs[0].recipe(TransferSpec).pretraining
+    def __init__(self, start: Start, first: RunSpec[TransferRecipe], device: str) -> None:
+        self.spec = first.recipe.training.pretraining
         self.masking = [stream(seed, "masking", device) for seed in start.seeds]
         # A tensor, so that a recorded step reads each step's own rate.
         self.rate = torch.zeros((), device=device)

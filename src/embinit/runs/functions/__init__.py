@@ -12,7 +12,7 @@ key. What it does is its own affair: nothing of embinit's models, tasks or inits
 torch is not needed.
 """
 
-from embinit.runs.functions.calling import RunFailed, make, untrue_seeds
+from embinit.runs.functions.calling import KIND, RunFailed, make, untrue_seeds
 from embinit.runs.functions.definition import (
     TRAININGS,
     Training,
@@ -23,6 +23,7 @@ from embinit.runs.functions.definition import (
 )
 
 __all__ = [
+    "KIND",
     "TRAININGS",
     "RunFailed",
     "Training",

@@ -27,10 +27,12 @@ from typing import Any, NoReturn
 
 from embinit.errors import InputError
 from embinit.runs.functions.definition import Training, fingerprint, training_named
-from embinit.runs.kinds import Workplace
+from embinit.runs.kinds import Description, Kind, Workplace
 from embinit.runs.machine import end_with, limit_threads
+from embinit.runs.plan import Cohort
 from embinit.runs.results import AGAIN, RunResult, provenance
-from embinit.specs import FunctionSpec, RunSpec
+from embinit.runs.structure import structured
+from embinit.specs import FunctionRecipe, RunSpec
 
 POLL_SECONDS = 0.05
 LONGEST_POLL = 1.0
@@ -72,13 +74,13 @@ class Told:
             self.curves.setdefault(name, []).append(value)
 
 
-def make(run: RunSpec, workplace: Workplace) -> RunResult:
+def make(run: RunSpec[FunctionRecipe], workplace: Workplace) -> RunResult:
     """Makes a run by its function.
 
     Raises:
         RunFailed: The function gave no numbers.
     """
-    recipe = run.recipe(FunctionSpec)
+    recipe = run.recipe
     known, started = training_named(recipe.function), time.perf_counter()
     call = _in_process if known.process else _here
     answer, curves = call(known, recipe, run.seed, workplace)
@@ -103,6 +105,39 @@ def make(run: RunSpec, workplace: Workplace) -> RunResult:
     )
 
 
+class FunctionKind(Kind[FunctionRecipe]):
+    """Calls a user's function, which returns its measures."""
+
+    recipe = FunctionRecipe
+    needs_models = False
+    checks_seeds = True  # and its recipe tells the distributions that its code names
+
+    def recipe_of(self, layout: Mapping[str, Any]) -> FunctionRecipe:
+        """The recipe, which is the layout's ``training``."""
+        recipe: FunctionRecipe = structured(FunctionRecipe, layout["training"])
+        return recipe
+
+    def fingerprint(self, run: RunSpec[FunctionRecipe], data_dir: Path | None) -> str:
+        """A digest of the files that the function names."""
+        return fingerprint(run.recipe)
+
+    def check_key(self, run: RunSpec[FunctionRecipe]) -> str:
+        """The function's name."""
+        return run.recipe.function
+
+    def describe(self, run: RunSpec[FunctionRecipe]) -> Description:
+        """The function and its arguments."""
+        recipe = run.recipe
+        return Description(f"the function {recipe.function}", recipe.arm or "no arguments")
+
+    def make(self, cohort: Cohort[FunctionRecipe], workplace: Workplace) -> list[RunResult]:
+        """Calls the function for one run after the other."""
+        return [make(run, workplace) for run in cohort.runs]
+
+
+KIND = FunctionKind()
+
+
 def _apart(
     known: Training, seed: int, first: Mapping[str, float], second: Mapping[str, float]
 ) -> str | None:
@@ -124,9 +159,9 @@ def untrue_seeds(results: Iterable[RunResult]) -> list[str]:
     told: dict[str, None] = {}
     seeds: dict[str, dict[RunSpec, dict[int, str]]] = {}
     for result in results:
-        if result.spec.kind != FunctionSpec.kind:
+        recipe = result.spec.recipe
+        if not isinstance(recipe, FunctionRecipe):
             continue
-        recipe = result.spec.recipe(FunctionSpec)
         if result.provenance.get(AGAIN):
             told[str(result.provenance[AGAIN])] = None
         arms = seeds.setdefault(recipe.function, {})
@@ -141,7 +176,7 @@ def untrue_seeds(results: Iterable[RunResult]) -> list[str]:
 
 
 def _here(
-    known: Training, recipe: FunctionSpec, seed: int, workplace: Workplace
+    known: Training, recipe: FunctionRecipe, seed: int, workplace: Workplace
 ) -> tuple[Any, Mapping[str, list[float]]]:
     told, process, limit = Told(workplace.progress), os.getpid(), sys.getrecursionlimit()
     passed = {"seed": seed, "tell": told, "device": workplace.device}
@@ -237,7 +272,7 @@ def _seeded(seed: int, torch_too: bool) -> Iterator[None]:
 
 
 def _in_process(
-    known: Training, recipe: FunctionSpec, seed: int, workplace: Workplace
+    known: Training, recipe: FunctionRecipe, seed: int, workplace: Workplace
 ) -> tuple[Any, Mapping[str, list[float]]]:
     with tempfile.TemporaryDirectory(prefix="embinit-run-", ignore_cleanup_errors=True) as folder:
         job = Path(folder) / "job.json"
@@ -329,7 +364,7 @@ def answer_job(job: Path) -> None:
     document: dict[str, Any]
     try:
         load_module(*told["module"])
-        recipe = FunctionSpec(
+        recipe = FunctionRecipe(
             told["function"],
             told["code"],
             told["arguments"],

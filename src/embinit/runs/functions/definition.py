@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embinit.code import UNSEEN, Code
-from embinit.files.writing import digest
 from embinit.distributions import canonical_name, distributions_of, public_version, versions_of
 from embinit.errors import InputError
+from embinit.files.writing import digest
 from embinit.registry import Registry, nearest
 from embinit.runs.measures import Measure
-from embinit.specs import FunctionSpec
+from embinit.specs import FunctionRecipe
 
 if TYPE_CHECKING:
     from embinit.runs.results import RunResult
@@ -162,7 +162,7 @@ class Training:
         """What embinit passes besides the arm's arguments, as far as the function takes it."""
         return {name: None for name in GIVEN if name == "seed" or name in self.signature.parameters}
 
-    def spec(self, arguments: Mapping[str, Any]) -> FunctionSpec:
+    def spec(self, arguments: Mapping[str, Any]) -> FunctionRecipe:
         """The recipe of a call. Arguments at the function's defaults are told too.
 
         Raises:
@@ -177,7 +177,7 @@ class Training:
         }
         text = json.dumps({**defaults, **arguments}, sort_keys=True, ensure_ascii=False)
         files = tuple(path.name for path in self.files)
-        return FunctionSpec(self.name, self.code, text, files, self.versions)
+        return FunctionRecipe(self.name, self.code, text, files, self.versions)
 
 
 TRAININGS: Registry[Training] = Registry("training function", "embinit.trainings")
@@ -254,7 +254,7 @@ def training_named(name: str) -> Training:
     return TRAININGS[name]
 
 
-def fingerprint(recipe: FunctionSpec) -> str:
+def fingerprint(recipe: FunctionRecipe) -> str:
     """A digest of the files that a function names.
 
     Raises:
@@ -290,10 +290,11 @@ def other_versions(results: Iterable[RunResult]) -> list[str]:
     """
     counts: Counter[tuple[str, str]] = Counter()
     for result in results:
-        if result.spec.kind != FunctionSpec.kind:
+        recipe = result.spec.recipe
+        if not isinstance(recipe, FunctionRecipe):
             continue
         made = result.provenance.get("versions", {})
-        known = TRAININGS.registered(result.spec.recipe(FunctionSpec).function)
+        known = TRAININGS.registered(recipe.function)
         for name in sorted(known.any_version) if known is not None else ():
             version = str(made.get(name, "")).partition("+")[0]
             if version and version != public_version(name):

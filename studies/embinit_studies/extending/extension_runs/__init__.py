@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from embinit.runs.kinds import (
-    MOST_RUNS,
-    BaseKind,
-    Description,
-    Workplace,
-    model_words,
-)
-from embinit.specs import DataSpec, Recipe, RunSpec
+from embinit.lab.kinds import ModelKind, model_words
+from embinit.lab.specs import DataSpec, ModelRecipe, Procedure
+from embinit.runs.kinds import MOST_RUNS, Description, Workplace
+from embinit.specs import RunSpec
 from embinit_studies.language_model import LanguageModelSpec, cost_of_text, text_words
 
 if TYPE_CHECKING:
@@ -23,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ExtensionSpec(Recipe):
+class ExtensionSpec(Procedure):
     """A decoder is trained, gets tokens that it lacks, and is trained on, on other text.
 
     The run's own data is the text that it is trained on first.
@@ -64,51 +60,55 @@ class ExtensionSpec(Recipe):
         return replace(self, method="", output_method="")
 
 
-class ExtensionKind(BaseKind):
+ExtensionRecipe = ModelRecipe[ExtensionSpec]
+
+
+class ExtensionKind(ModelKind[ExtensionSpec]):
     """Trains a decoder, gives it new tokens, and trains it on."""
 
-    recipe = ExtensionSpec
+    procedure = ExtensionSpec
     distributions = ("numpy", "scipy", "torch")
 
-    def reads(self, run: RunSpec) -> Sequence[DataSpec]:
+    def reads(self, run: RunSpec[ExtensionRecipe]) -> Sequence[DataSpec]:
         from embinit_studies.extending.extension_runs import training
 
-        return (run.data, *training.other_texts(run))
+        return (run.recipe.data, *training.other_texts(run))
 
-    def fingerprint(self, run: RunSpec, data_dir: Path | None) -> str:
+    def fingerprint(self, run: RunSpec[ExtensionRecipe], data_dir: Path | None) -> str:
         from embinit_studies.extending.extension_runs import training
 
         return training.fingerprint(run, data_dir)
 
-    def check(self, run: RunSpec, data_dir: Path | None) -> None:
+    def check(self, run: RunSpec[ExtensionRecipe], data_dir: Path | None) -> None:
         from embinit_studies.extending.extension_runs import training
 
         training.check(run, data_dir)
 
-    def cost(self, run: RunSpec) -> float:
-        recipe = run.recipe(ExtensionSpec)
+    def cost(self, run: RunSpec[ExtensionRecipe]) -> float:
+        model, training = run.recipe.architecture, run.recipe.training
         # A cohort of one seed trains one base for all its arms.
-        return cost_of_text(run, recipe.text, recipe.training) + (
-            cost_of_text(run, run.data, recipe.base) / MOST_RUNS
+        return cost_of_text(model, training.text, training.training) + (
+            cost_of_text(model, run.recipe.data, training.base) / MOST_RUNS
         )
 
-    def codes(self, run: RunSpec) -> Iterable[str]:
+    def codes(self, run: RunSpec[ExtensionRecipe]) -> Iterator[str]:
         from embtables.extension.methods import METHODS
 
-        recipe = run.recipe(ExtensionSpec)
+        yield from super().codes(run)
+        recipe = run.recipe.training
         for name in (recipe.method, recipe.output_method):
             if name in METHODS:
                 yield METHODS.code(name, lambda method: method.make)
 
-    def describe(self, run: RunSpec) -> Description:
-        recipe = run.recipe(ExtensionSpec)
+    def describe(self, run: RunSpec[ExtensionRecipe]) -> Description:
+        recipe = run.recipe.training
         return Description(
-            model_words(run),
+            model_words(run.recipe.architecture),
             f"next words, {text_words(recipe.base)}; then new tokens and {recipe.text.task}, "
             f"{text_words(recipe.training)}",
         )
 
-    def make(self, cohort: Cohort, workplace: Workplace) -> list[RunResult]:
+    def make(self, cohort: Cohort[ExtensionRecipe], workplace: Workplace) -> list[RunResult]:
         from embinit_studies.extending.extension_runs import training
 
         return training.train(

@@ -23,21 +23,22 @@ import torch
 from jaxtyping import Float, Int32
 from torch import Tensor
 
+from embinit.errors import InputError
 from embinit.lab.data.preparation import PreparedData, Split, data_fingerprint, prepare
 from embinit.lab.data.tokenizers import piece_letters, pieces_of
 from embinit.lab.data.vocabulary import Vocabulary
-from embinit.errors import InputError
 from embinit.lab.models.starting import Start
-from embinit.randomness import stream
-from embinit.runs.plan import Cohort
-from embinit.runs.results import RunResult, provenance
-from embinit.lab.training.stacked import Progress
-from embinit.specs import DataSpec, RunSpec
+from embinit.lab.specs import DataSpec
 from embinit.lab.tables import start
 from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.tables.inits import NORMAL_SIGMA
-from embinit.lab.tables.statistics import TableStatistics
-from embinit_studies.extending.extension_runs import ExtensionSpec
+from embinit.lab.training.stacked import Progress
+from embinit.randomness import stream
+from embinit.runs.plan import Cohort
+from embinit.runs.results import RunResult, provenance
+from embinit.runs.table_statistics import TableStatistics
+from embinit.specs import RunSpec
+from embinit_studies.extending.extension_runs import ExtensionRecipe
 from embinit_studies.extending.extension_runs.vectors import word_vectors
 from embinit_studies.language_model.model import (
     CausalLanguageModel,
@@ -58,51 +59,50 @@ MOST_BASES = 64
 TABLE, OUTPUT = "stack.encoder_embedding.table", "output_table"
 
 
-def fingerprint(run: RunSpec, data_dir: Path | None) -> str:
+def fingerprint(run: RunSpec[ExtensionRecipe], data_dir: Path | None) -> str:
     """What the run reads besides its spec: the texts."""
     others = (data_fingerprint(data, data_dir) for data in other_texts(run))
     return "/".join([start.fingerprint(run, data_dir), *others])
 
 
-def other_texts(run: RunSpec) -> tuple[DataSpec, ...]:
+def other_texts(run: RunSpec[ExtensionRecipe]) -> tuple[DataSpec, ...]:
     """What the run reads besides its base's text."""
-    recipe = run.recipe(ExtensionSpec)
+    recipe = run.recipe.training
     return (recipe.text,) if recipe.helper is None else (recipe.text, recipe.helper)
 
 
-def check(run: RunSpec, data_dir: Path | None) -> None:
+def check(run: RunSpec[ExtensionRecipe], data_dir: Path | None) -> None:
     """Reads both texts, so that bad input is named before any training.
 
     Raises:
         InputError: A text is missing or does not fit, or the method can't be used here.
     """
-    assert run.model is not None
-    require_usable(run.model)
-    recipe = run.recipe(ExtensionSpec)
-    for data in (run.data, recipe.text):
+    require_usable(run.recipe.architecture)
+    recipe = run.recipe.training
+    for data in (run.recipe.data, recipe.text):
         require_text(data, data_dir)
-    if run.data.max_length != recipe.text.max_length:
-        raise InputError(f"{run.data.task} and {recipe.text.task} must have one max_length")
+    if run.recipe.data.max_length != recipe.text.max_length:
+        raise InputError(f"{run.recipe.data.task} and {recipe.text.task} must have one max_length")
     if recipe.helper is not None and recipe.helper.vocabulary != recipe.text:
         raise InputError(f"the helper's text must have the vocabulary of {recipe.text.task}")
-    if run.table.source is not None:
+    if run.recipe.table.source is not None:
         raise InputError("a base that is extended starts from an init without a source")
-    if run.model.coupled and recipe.output_method:
+    if run.recipe.architecture.coupled and recipe.output_method:
         raise InputError("a tied model has one table: leave output_method out")
-    if run.model.input_width not in (None, run.model.dim):
+    if run.recipe.architecture.input_width not in (None, run.recipe.architecture.dim):
         raise InputError("an extended model's tables are as wide as the model: no input_width")
     for name in filter(None, (recipe.method, recipe.output_method)):
         if name == ZERO:
             continue
         needs = METHODS[name].needs
-        if "donor" in needs or ("head" in needs and run.model.coupled):
+        if "donor" in needs or ("head" in needs and run.recipe.architecture.coupled):
             raise InputError(
                 f"method {name!r} needs {', '.join(sorted(needs))}, which this model lacks"
             )
     texts = texts_of(run, data_dir)
     if not texts.new:
         raise InputError(
-            f"{recipe.text.task} has no word that {run.data.task} lacks; cut words into pieces "
+            f"{recipe.text.task} has no word that {run.recipe.data.task} lacks; cut words into pieces "
             "there (tokenizer whitespace/2), or take other text"
         )
 
@@ -131,9 +131,9 @@ class Texts:
         return len(self.base.vocabularies["encoder"].words)
 
 
-def texts_of(run: RunSpec, data_dir: Path | None) -> Texts:
+def texts_of(run: RunSpec[ExtensionRecipe], data_dir: Path | None) -> Texts:
     """Both texts of a run, and the new words."""
-    return _texts(run.data, run.recipe(ExtensionSpec).text, data_dir)
+    return _texts(run.recipe.data, run.recipe.training.text, data_dir)
 
 
 @functools.lru_cache(maxsize=8)
@@ -205,21 +205,21 @@ class Base:
 _bases: OrderedDict[object, Base] = OrderedDict()
 
 
-def _base_key(run: RunSpec, data_dir: Path | None, device: str) -> object:
-    recipe = run.recipe(ExtensionSpec).base
-    return (replace(run, training=recipe), data_dir, device)
+def _base_key(run: RunSpec[ExtensionRecipe], data_dir: Path | None, device: str) -> object:
+    recipe = run.recipe.training.base
+    return (run.changed(training=recipe), data_dir, device)
 
 
 def bases_of(
-    runs: Sequence[RunSpec], data_dir: Path | None, device: str, progress: Progress
+    runs: Sequence[RunSpec[ExtensionRecipe]], data_dir: Path | None, device: str, progress: Progress
 ) -> list[Base]:
     """Each run's base, trained where this process has not trained it yet."""
     keys = [_base_key(run, data_dir, device) for run in runs]
     missing = {key: run for key, run in zip(keys, runs, strict=True) if key not in _bases}
     if missing:
-        specs = [replace(run, training=run.recipe(ExtensionSpec).base) for run in missing.values()]
-        begun = Start(specs, prepare(specs[0].data, data_dir), data_dir)
-        recipe = runs[0].recipe(ExtensionSpec).base
+        specs = [run.changed(training=run.recipe.training.base) for run in missing.values()]
+        begun = Start(specs, prepare(specs[0].recipe.data, data_dir), data_dir)
+        recipe = runs[0].recipe.training.base
         trainer = LanguageModelTraining(begun, begun.model(CausalTransformer), recipe, device)
         trainer.run(progress)
         for index, key in enumerate(missing):
@@ -235,11 +235,11 @@ def bases_of(
 
 
 def extended_rows(
-    run: RunSpec, base: Base, data_dir: Path | None
+    run: RunSpec[ExtensionRecipe], base: Base, data_dir: Path | None
 ) -> dict[str, Float[Tensor, "m D"]]:
     """The new tokens' rows of each table that a run's base has, by the table's name."""
-    recipe, texts = run.recipe(ExtensionSpec), texts_of(run, data_dir)
-    space = _space(run.data, recipe.text, recipe.helper, recipe.helper_width, data_dir)
+    recipe, texts = run.recipe.training, texts_of(run, data_dir)
+    space = _space(run.recipe.data, recipe.text, recipe.helper, recipe.helper_width, data_dir)
     rows: dict[str, Tensor] = {}
     # The output table first, since repair takes its rows.
     for name in (OUTPUT, TABLE):
@@ -266,7 +266,7 @@ def extended_rows(
 
 
 def train(
-    cohort: Cohort,
+    cohort: Cohort[ExtensionRecipe],
     data_dir: Path | None = None,
     device: str = "cpu",
     progress: Progress = lambda share: None,
@@ -280,12 +280,12 @@ def train(
     Raises:
         InputError: Not even one run has room.
     """
-    base = cohort.runs[0].recipe(ExtensionSpec).base
+    base = cohort.runs[0].recipe.training.base
     return train_parts(cohort, base, _train, data_dir, device, progress, sharers)
 
 
 def _train(
-    cohort: Cohort, data_dir: Path | None, device: str, progress: Progress
+    cohort: Cohort[ExtensionRecipe], data_dir: Path | None, device: str, progress: Progress
 ) -> list[RunResult]:
     started, first = time.perf_counter(), cohort.runs[0]
     bases = bases_of(cohort.runs, data_dir, device, lambda share: progress(share / 2))
@@ -297,7 +297,7 @@ def _train(
     trainer = LanguageModelTraining(
         begun,
         begun.model(CausalTransformer),
-        first.recipe(ExtensionSpec).training,
+        first.recipe.training.training,
         device,
         "/extension",
         texts.old,

@@ -14,18 +14,19 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from embinit.errors import InputError
 from embinit.lab.data.cache import Writer
 from embinit.lab.data.preparation import prepare, write
-from embinit.lab.data.tasks import TASKS
-from embinit.errors import InputError
+from embinit.lab.data.sources import NamedSource
+from embinit.lab.data.tasks import TaskDefinition
+from embinit.lab.specs import DataSpec
+from embinit.lab.tables.start import start_tables
 from embinit.runs.machine import training_devices
 from embinit.runs.measures import MEASURES
 from embinit.runs.progress import Tell, told
 from embinit.runs.results import RunResult
 from embinit.runs.session import Session
 from embinit.runs.store import Store
-from embinit.specs import DataSpec
-from embinit.lab.tables.start import start_tables
 from embtables.best import Race
 from embtables.compare.result import ComparedStart as ComparedStart
 from embtables.compare.result import Comparison as Comparison
@@ -92,21 +93,21 @@ def compare(
     if not 0 < alpha < 0.5:
         raise InputError(f"an error of {alpha} is no small probability; 0.05 is usual")
     settings = settings or Settings()
-    TASKS.replace(task.name, task)
+    define = TaskDefinition(task)
+    define()
     opened = open_vectors(vectors, task.languages["encoder"], settings)
     starts = starts_of(task, opened, inits, settings)
     runs = Store(store)
     tell(f"preparing {task.title} for {len(starts)} starts")
     data_dir = _prepared(task, starts, runs.root / "prepared")
-    session = Session(
-        runs, data_dir, device, [(each.name, each.path) for each in opened], tasks=[task]
-    )
+    sources = [NamedSource(each.name, each.path) for each in opened]
+    session = Session(runs, data_dir, device, [*sources, define])
     notes = [*_coverage_notes(starts, data_dir), *_attention_notes(starts, opened, settings)]
     for start in starts:
         if (problem := session.problem(start.run(0))) is not None:
             raise InputError(problem)
     metric = MEASURES["bleu" if task.kind == "translation" else "test_accuracy_then"]
-    held_out = prepare(starts[0].spec.data, data_dir)
+    held_out = prepare(starts[0].spec.recipe.data, data_dir)
     race = Race(len(starts), alpha, _resolution(task, len(held_out.test)), within)
     results: list[list[RunResult]] = [[] for _ in starts]
     stopped = "every start that is left costs next to nothing"
@@ -152,7 +153,7 @@ def _prepared(task: GivenTask, starts: Sequence[Start], root: Path) -> Path:
     """The directory with the task's ids and vectors, which every process reads from."""
     sources: dict[DataSpec, list[str]] = {}
     for start in starts:
-        names = sources.setdefault(start.spec.data, [])
+        names = sources.setdefault(start.spec.recipe.data, [])
         if start.vectors is not None and start.vectors.name not in names:
             names.append(start.vectors.name)
     to = Writer(root)
@@ -187,7 +188,9 @@ def _coverage_notes(starts: Sequence[Start], data_dir: Path) -> list[str]:
     seen: dict[str, Start] = {s.vectors.name: s for s in reversed(starts) if s.vectors is not None}
     for start in seen.values():
         assert start.vectors is not None
-        table = start_tables(start.spec, prepare(start.spec.data, data_dir), data_dir)["encoder"]
+        table = start_tables(start.spec, prepare(start.spec.recipe.data, data_dir), data_dir)[
+            "encoder"
+        ]
         assert table.coverage is not None
         share = table.coverage.token_share
         told = f"{start.vectors.given} has vectors for {100 * share:.0f} % of the text's words"

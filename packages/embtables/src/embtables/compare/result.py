@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from embinit.lab.data.preparation import PreparedData
 from embinit.errors import printable
+from embinit.lab.data.preparation import PreparedData
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 from embtables.best import Race, seeds_of

@@ -12,19 +12,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from embinit.errors import InputError
 from embinit.lab.data.sources import SOURCES, open_source
 from embinit.lab.data.sources.base import SourceEntry
-from embinit.errors import InputError
-from embinit.specs import (
+from embinit.lab.specs import (
     Cut,
     DataSpec,
+    ModelRecipe,
+    ModelRun,
     ModelSpec,
     PositionSpec,
-    RunSpec,
     TableSpec,
     TrainingSpec,
 )
 from embinit.lab.tables.recipes import INITS
+from embinit.specs import RunSpec
 from embtables.checkpoints import is_hub_id, local_directory
 from embtables.given import GivenTask
 
@@ -129,16 +131,15 @@ class Start:
     init: str
     vectors: GivenVectors | None
     sigma: float | None
-    spec: RunSpec = field(repr=False)
+    spec: ModelRun = field(repr=False)
     attention: str = "plain"
 
     @property
     def turns(self) -> bool:
         """Whether rotary positions can turn its queries and keys: their width is even."""
-        assert self.spec.model is not None
-        return self.spec.model.dim % 2 == 0
+        return self.spec.recipe.architecture.dim % 2 == 0
 
-    def run(self, seed: int) -> RunSpec:
+    def run(self, seed: int) -> ModelRun:
         """The run of a seed."""
         return replace(self.spec, seed=seed)
 
@@ -227,7 +228,7 @@ def starts_of(
     shapes = dict.fromkeys((each.words, each.dim) for each in vectors)
     if not vectors:
         shapes = {(settings.words(), DEFAULT_WIDTH): None}
-    starts: dict[RunSpec, Start] = {}
+    starts: dict[ModelRun, Start] = {}
     for given in inits:
         name, sigma = _init(given)
         init = INITS[name]
@@ -268,11 +269,10 @@ def starts_of(
 
 def _with_attention(start: Start, attention: str, *, several: bool) -> Start:
     """A start with a kind of attention, which its label names where there are several."""
-    assert start.spec.model is not None
     label = f"{start.label} + {attention}" if several and attention != "plain" else start.label
-    spec = replace(start.spec, model=replace(start.spec.model, attention=attention))
+    spec = start.spec.changed(model=replace(start.spec.recipe.architecture, attention=attention))
     if attention == "untied":
-        spec = replace(spec, positions=replace(spec.positions, kind="none"))
+        spec = spec.changed(positions=replace(spec.recipe.positions, kind="none"))
     return replace(start, label=label, spec=spec, attention=attention)
 
 
@@ -295,7 +295,7 @@ def _init(given: str) -> tuple[str, float | None]:
     return name, sigma
 
 
-def _spec(task: GivenTask, words: str, dim: int, table: TableSpec, settings: Settings) -> RunSpec:
+def _spec(task: GivenTask, words: str, dim: int, table: TableSpec, settings: Settings) -> ModelRun:
     translates = task.kind == "translation"
     data = DataSpec(
         task=task.name,
@@ -306,7 +306,7 @@ def _spec(task: GivenTask, words: str, dim: int, table: TableSpec, settings: Set
     model = ModelSpec(dim, _heads(dim), settings.layers, settings.feed_forward)
     training = TrainingSpec(settings.batch_size, settings.epochs, settings.lr)
     positions = PositionSpec(settings.positions, settings.multiplier)
-    return RunSpec(data, model, training, table, positions, seed=0)
+    return RunSpec(ModelRecipe(data, model, training, table, positions), seed=0)
 
 
 def _heads(dim: int) -> int:

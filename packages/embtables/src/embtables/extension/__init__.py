@@ -19,8 +19,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from embinit.lab.data.stored_tensors import StoredTensor, is_float
 from embinit.errors import InputError
+from embinit.lab.data.stored_tensors import StoredTensor, is_float
 from embinit.randomness import stream
 from embtables.architectures import Layout, layout, text_config
 from embtables.checkpoints import Checkpoint, is_quantised, local_directory, open_checkpoint

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from embinit.errors import InputError
-from embinit.registry import Registry
 from embinit.lab.tables.inits import standardise, xavier_sigma
+from embinit.registry import Registry
 from embtables.extension import mathematics
 from embtables.extension.mathematics import rows
 

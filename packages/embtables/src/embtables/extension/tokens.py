@@ -15,9 +15,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from embinit.errors import InputError
 from embinit.lab.data.sources.opening import open_source
 from embinit.lab.data.sources.text import WordVectors
-from embinit.errors import InputError
 from embtables.checkpoints import existing
 from embtables.extension import mathematics
 from embtables.token_lists import SPECIAL, token_list

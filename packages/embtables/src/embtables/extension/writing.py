@@ -17,9 +17,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from embinit.errors import InputError
 from embinit.lab.data.checkpoints import read_json
 from embinit.lab.data.stored_tensors import DTYPES, StoredTensor
-from embinit.errors import InputError
 from embtables.checkpoints import Checkpoint, Tensors
 from embtables.new_tensors import BLOCK_VALUES, NewTensor, changed, copied, write_safetensors
 

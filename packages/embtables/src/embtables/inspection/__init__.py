@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from embinit.lab.data.stored_tensors import StoredTensor
 from embinit.errors import InputError
+from embinit.lab.data.stored_tensors import StoredTensor
 from embinit.lab.tables.inits import xavier_sigma
 from embtables.inspection.checks import Evidence, excess_loss, position_ratio, run_checks
 from embtables.inspection.findings import SEVERITIES as SEVERITIES

@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from embinit.errors import InputError
 from embinit.files.reading import reading
 from embinit.lab.data.sources.fasttext import is_fasttext
 from embinit.lab.data.sources.opening import open_source
 from embinit.lab.data.sources.text import WordVectors
 from embinit.lab.data.stored_tensors import MemoryTensor, StoredTensor, is_float
-from embinit.errors import InputError
 from embtables.architectures import Layout, layout
 from embtables.checkpoints import TENSOR_ENDINGS, existing, is_hub_id, open_checkpoint
 from embtables.modules import input_table

@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from embinit.errors import InputError
 from embinit.lab.data.microcosm.grammar import (
     Action,
     Judgement,
@@ -32,7 +33,6 @@ from embinit.lab.data.microcosm.lexicon import (
     generator,
     preferences,
 )
-from embinit.errors import InputError
 
 Share = Literal["test", "validation", "train", "unlabelled"]
 _SHARES: tuple[Share, ...] = ("test", "validation", "train") + 5 * ("unlabelled",)

@@ -16,9 +16,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from embinit.errors import InputError
 from embinit.files.reading import MOST_DIM, reading, regular
 from embinit.lab.data.sources.text import WordVectors
-from embinit.errors import InputError
 
 MEND = "write it with numpy.savez(path, words=words, vectors=vectors)"
 MOST_WORD_BYTES = 1 << 14

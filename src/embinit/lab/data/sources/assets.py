@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from embinit.files.reading import parse_json, reading, regular
 from embinit.errors import InputError
+from embinit.files.reading import parse_json, reading, regular
 
 
 @dataclass(frozen=True)

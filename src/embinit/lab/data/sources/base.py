@@ -11,9 +11,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from embinit.lab.data.coverage import Coverage
 from embinit.errors import InputError
 from embinit.registry import Registry
+from embinit.runs.coverage import Coverage
 
 
 @dataclass(frozen=True)

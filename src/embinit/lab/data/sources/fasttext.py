@@ -18,10 +18,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from embinit.files.writing import open_chunks
-from embinit.files.reading import MOST_DIM, reading
-from embinit.lab.data.sources.text import WordVectors
 from embinit.errors import InputError
+from embinit.files.reading import MOST_DIM, reading
+from embinit.files.writing import open_chunks
+from embinit.lab.data.sources.text import WordVectors
 
 _MAGIC = struct.pack("<i", 793712314)
 # Magic number and version, the model's settings, then the dictionary's counts.

@@ -16,12 +16,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from embinit.lab.data.checkpoints import WEIGHTS, read_tensors, shard_files
-from embinit.files.writing import digest, hub_reachable
+from embinit.errors import InputError
 from embinit.files.reading import MOST_DIM, read_json, regular
+from embinit.files.writing import digest, hub_reachable
+from embinit.lab.data.checkpoints import WEIGHTS, read_tensors, shard_files
 from embinit.lab.data.sources.base import SOURCES, Source, SourceEntry, Vectors
 from embinit.lab.data.stored_tensors import is_float
-from embinit.errors import InputError
 
 ENDINGS = {
     "bert": ("embeddings.word_embeddings.weight",),

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from embinit.files.writing import find
+from embinit.errors import InputError
 from embinit.files.reading import reading, regular
+from embinit.files.writing import find
 from embinit.lab.data.sources.arrays import ArrayVectors
 from embinit.lab.data.sources.base import SOURCES, ByLanguage, Source, SourceEntry
 from embinit.lab.data.sources.fasttext import FastTextBinary, is_fasttext
 from embinit.lab.data.sources.huggingface import HuggingFaceTable
 from embinit.lab.data.sources.text import TextVectors, WordVectors
 from embinit.lab.data.sources.word2vec import Word2VecBinary
-from embinit.errors import InputError
 
 ENGLISH = frozenset({"en"})
 
@@ -67,8 +68,25 @@ def is_named_here(name: str) -> bool:
     return name in _NAMED_HERE or name not in SOURCES
 
 
-def named_source(given: str) -> tuple[str, Path]:
-    """Splits ``NAME=PATH`` into the name and the absolute path.
+@dataclass(frozen=True)
+class NamedSource:
+    """A source by its path; a call defines it in the process.
+
+    Attributes:
+        name: The name in specs.
+        path: The file or directory.
+    """
+
+    name: str
+    path: Path
+
+    def __call__(self) -> None:
+        """Registers the source."""
+        use_source(self.name, self.path)
+
+
+def named_source(given: str) -> NamedSource:
+    """The source of a pair ``NAME=PATH``.
 
     Raises:
         InputError: ``given`` has another form, or there is no such path, or no vectors there.
@@ -87,7 +105,7 @@ def named_source(given: str) -> tuple[str, Path]:
         source.check()
     except InputError as error:
         raise InputError(f"--embinit-source {given}: {error}") from None
-    return name, absolute
+    return NamedSource(name, absolute)
 
 
 def _published(name: str, language: str, what: str, *candidates: str) -> None:

@@ -21,10 +21,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from embinit.files.writing import digest, open_lines, with_progress
-from embinit.files.reading import MOST_DIM
-from embinit.lab.data.sources.base import Vectors
 from embinit.errors import InputError
+from embinit.files.reading import MOST_DIM
+from embinit.files.writing import digest, open_lines, with_progress
+from embinit.lab.data.sources.base import Vectors
 
 FIRST_LINES = 20
 _NUMERIC = b"0123456789 .eE+-"

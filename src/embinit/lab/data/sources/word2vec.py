@@ -16,10 +16,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from embinit.files.writing import CHUNK, open_chunks, with_progress
-from embinit.files.reading import MOST_DIM
-from embinit.lab.data.sources.text import WordVectors
 from embinit.errors import InputError
+from embinit.files.reading import MOST_DIM
+from embinit.files.writing import CHUNK, open_chunks, with_progress
+from embinit.lab.data.sources.text import WordVectors
 
 # A longer word is a sign of another format, and would be held in memory.
 MOST_WORD_BYTES = CHUNK

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
+from embinit.lab.specs import Cut
 from embinit.registry import Registry
-from embinit.specs import Cut
 
 Side = Literal["encoder", "decoder"]
 TaskKind = Literal["translation", "classification", "text"]
@@ -83,3 +83,18 @@ class Task(Protocol):
 
 
 TASKS: Registry[Task] = Registry("task", "embinit.tasks")
+
+
+@dataclass(frozen=True)
+class TaskDefinition:
+    """A task that no package registers; a call defines it in the process.
+
+    Attributes:
+        task: The task.
+    """
+
+    task: Task
+
+    def __call__(self) -> None:
+        """Registers the task."""
+        TASKS.replace(self.task.name, self.task)

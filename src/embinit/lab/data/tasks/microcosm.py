@@ -45,7 +45,7 @@ from embinit.lab.data.microcosm import (
     share,
 )
 from embinit.lab.data.tasks.base import TASKS, Example, Side, Splits, TaskKind
-from embinit.specs import Cut
+from embinit.lab.specs import Cut
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = range(3)
 """MNLI's labels, in its order."""

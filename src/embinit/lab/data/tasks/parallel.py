@@ -12,12 +12,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Literal
 
-from embinit.files.writing import digest, find
+from embinit.errors import InputError
 from embinit.files.reading import reading
+from embinit.files.writing import digest, find
 from embinit.lab.data.tasks.base import TASKS, Example, Side, Splits
 from embinit.lab.data.tasks.rows import Hub, hub_rows, not_empty, sample, text_lines
-from embinit.errors import InputError
-from embinit.specs import Cut
+from embinit.lab.specs import Cut
 
 LANGUAGES = ("de", "en")
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from embinit.errors import InputError
 from embinit.files.writing import hub_reachable, open_lines
 from embinit.lab.data.tasks.base import Example
-from embinit.errors import InputError
 
 CUT_SEED = 20240712
 """Seeds the sample of a training split. It is the same in every arm, seed and session."""

@@ -15,10 +15,10 @@ from typing import Literal
 
 import numpy as np
 
+from embinit.errors import InputError
 from embinit.lab.data.tasks.base import TASKS, Side, Splits
 from embinit.lab.data.tasks.rows import CUT_SEED, sample
-from embinit.errors import InputError
-from embinit.specs import Cut
+from embinit.lab.specs import Cut
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from embinit.files.writing import digest, find
 from embinit.lab.data.tasks.base import TASKS, Example, Side, Splits, Task, TaskKind
 from embinit.lab.data.tasks.rows import Hub, hub_rows, sample, text_lines
-from embinit.specs import Cut
+from embinit.lab.specs import Cut
 
 LANGUAGES: Mapping[Side, str] = {"encoder": "en", "decoder": "de"}
 

@@ -1,0 +1,164 @@
+"""Experiments of the lab: a model on a task, whose arms are inits of its embedding table.
+
+An arm is an init in an experiment, over seeds: ``experiment["xavier"]``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
+
+from embinit.claims.experiments import Experiment
+from embinit.errors import InputError
+from embinit.lab.specs import (
+    DataSpec,
+    ModelRecipe,
+    ModelSpec,
+    PositionSpec,
+    Procedure,
+    TableSpec,
+)
+from embinit.lab.tables.recipes import INITS
+from embinit.specs import RunSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelExperiment(Experiment):
+    """A task, a source and a model, in which inits are compared over ``seeds`` replicates.
+
+    Attributes:
+        data: What its runs read.
+        model: What they train; None where nothing is trained.
+        training: How they train.
+        baseline: The init whose noise decides the margin.
+        source_role: Which of the paper's sources this one plays (``glove`` for ``micro-glove``).
+        positions: What is added to the embeddings.
+        trained: Whether the tables are trained.
+        sigma: What every arm's table is standardised to; None leaves it as the init makes it.
+        table_rate: What the learning rate is multiplied by for the tables.
+    """
+
+    data: DataSpec
+    model: ModelSpec | None
+    training: Procedure
+    baseline: str = "xavier"
+    source_role: str = ""
+    positions: PositionSpec = field(default_factory=PositionSpec)
+    trained: bool = True
+    sigma: float | None = None
+    table_rate: float = 1.0
+
+    @property
+    def task(self) -> str:
+        """The data set's name."""
+        return self.data.task
+
+    @property
+    def width(self) -> int:
+        """The width of the model's hidden states; 0 where none is trained."""
+        return 0 if self.model is None else self.model.dim
+
+    def run(self, init: str, seed: int) -> RunSpec[ModelRecipe]:
+        """The spec of one replicate of an arm.
+
+        Raises:
+            InputError: No init of that name is registered.
+        """
+        source = self.source if INITS[init].needs_source else None
+        table = TableSpec(init, source, self.trained, self.sigma, self.table_rate)
+        recipe = ModelRecipe(self.data, self.model, self.training, table, self.positions)
+        return RunSpec(recipe, seed)
+
+    def label(self, init: str) -> str:
+        """The arm's name as the paper writes it (``GloVe_Xavier``)."""
+        return INITS[init].label.format(source=self.source_label)
+
+    def changed(self, says: str = "", **changes: Any) -> Self:
+        """The same experiment in another setting.
+
+        Curves that are only shown (``Procedure.without_extras``) are not followed there.
+
+        Args:
+            says: The change in words, for arms' labels.
+            changes: Fields of the experiment.
+        """
+        return super().changed(says, **{"training": self.training.without_extras(), **changes})
+
+    def with_model(self, says: str = "", **changes: Any) -> Self:
+        """The same experiment with another model.
+
+        Args:
+            says: The change in words.
+            changes: Fields of ``specs.ModelSpec``.
+
+        Raises:
+            InputError: The experiment trains no model, or a field is unknown.
+        """
+        return self.changed(says, model=_replaced(self.model, "model", changes))
+
+    def with_training(self, says: str = "", **changes: Any) -> Self:
+        """The same experiment, trained in another way.
+
+        Args:
+            says: The change in words.
+            changes: Fields of the experiment's procedure, such as ``specs.TrainingSpec``.
+
+        Raises:
+            InputError: A field is unknown.
+        """
+        changed = self.changed(says)
+        return replace(changed, training=_replaced(changed.training, "training", changes))
+
+    def as_wide_as(self, width: int) -> Self:
+        """The same experiment with a model as wide as a source's vectors.
+
+        It has as many of its heads as divide the width. A model whose table is projected keeps
+        its own width.
+
+        Args:
+            width: D, the width of the vectors.
+        """
+        model = self.model
+        if model is None or model.table_width == width or model.input_width is not None:
+            return self
+        heads = max(each for each in range(1, model.heads + 1) if width % each == 0)
+        return self.with_model(f"{width} wide", dim=width, heads=heads)
+
+    def without_positions(self) -> Self:
+        """The same experiment with nothing added to the embeddings."""
+        return self.with_positions("none", "without positions")
+
+    def with_positions(self, kind: str, says: str = "") -> Self:
+        """The same experiment with another kind of positions.
+
+        Args:
+            kind: A key of ``tables.positions.KINDS``.
+            says: The change in words.
+        """
+        return self.changed(says, positions=replace(self.positions, kind=kind))
+
+    def with_layers(self, layers: int) -> Self:
+        """The same experiment with a model of ``layers`` layers.
+
+        Raises:
+            InputError: The experiment trains no model.
+        """
+        return self.with_model(f"with {layers} layer{'s' if layers > 1 else ''}", layers=layers)
+
+    def with_sigma(self, sigma: float) -> Self:
+        """The same experiment with every arm's table standardised to ``sigma``."""
+        return self.changed(f"at sigma {sigma:g}", sigma=sigma)
+
+    def frozen(self) -> Self:
+        """The same experiment with tables that are not trained."""
+        return self.changed("frozen", trained=False)
+
+
+def _replaced(spec: Any, what: str, changes: dict[str, Any]) -> Any:
+    if spec is None:
+        raise InputError(f"the experiment has no {what} to change ({', '.join(changes)})")
+    known = [each.name for each in fields(spec)]
+    for name in changes:
+        if name not in known:
+            raise InputError(f"a {what} has no {name!r}; it has {', '.join(known)}")
+    return replace(spec, **changes)

@@ -1,0 +1,163 @@
+"""What the lab's kinds of runs have in common: their text, table, model, costs and words."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Generic
+
+from embinit.lab.specs import DataSpec, ModelRecipe, ModelSpec, P, Procedure
+from embinit.lab.tables.recipes import INITS
+from embinit.runs.kinds import MOST_RUNS, Kind
+from embinit.runs.structure import structured
+from embinit.specs import RunSpec
+
+NARROW, FEW_RUNS = 128, 5
+"""Models up to ``NARROW`` wide are stacked by ``MOST_RUNS`` on a core, wider ones by ``FEW_RUNS``.
+
+Beyond that width a larger stack is no faster (docs/speed.md).
+"""
+
+WHOLE_SPLIT = 30_000
+"""The assumed size of a training split that nothing cuts, in examples."""
+
+SETTINGS: Mapping[tuple[str, object], str] = {
+    ("training.validation_bleu", True): "",
+    ("training.validation_bleu", False): "",
+    ("table.trained", True): "trained",
+    ("table.trained", False): "frozen",
+    ("table.sigma", None): "as it is",
+    ("positions.kind", "none"): "without positions",
+    ("positions.kind", "sinusoidal"): "with positions",
+    ("model.coupled", True): "coupled",
+    ("model.coupled", False): "two tables",
+    ("model.input_width", None): "E_in as the model",
+    ("model.output_width", None): "E_out as the model",
+    ("model.attention", "plain"): "no positions in attention",
+    ("model.attention", "relative"): "relative positions in attention",
+    ("model.attention", "rotary"): "rotary positions in attention",
+    ("model.attention", "untied"): "scores of positions apart from those of words",
+    ("positions.learned_multiplier", True): "with a learned multiplier",
+    ("positions.learned_multiplier", False): "with a fixed multiplier",
+    ("model.activation", "relu"): "ReLU",
+    ("model.activation", "gelu"): "GELU",
+    ("model.activation", "gelu_tanh"): "GELU by tanh",
+    ("model.activation", "silu"): "SiLU",
+    ("model.gated", True): "gated feed-forward layers",
+    ("model.gated", False): "plain feed-forward layers",
+    ("model.bias", True): "biases",
+    ("model.bias", False): "no biases",
+    ("model.norm", "layer"): "LayerNorm",
+    ("model.norm", "rms"): "RMSNorm",
+    ("model.norm_position", "post"): "post-norm",
+    ("model.norm_position", "pre"): "pre-norm",
+    ("model.norm_after_sum", True): "LayerNorm after the sum",
+    ("model.norm_after_sum", False): "no LayerNorm after the sum",
+}
+"""Settings in words; "" for those that change what is logged and not what is trained."""
+
+
+class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
+    """A kind of run that starts from an embedding table."""
+
+    recipe = ModelRecipe
+    procedure: ClassVar[type[Procedure]]
+    """The class of its runs' procedures."""
+    distributions: ClassVar[tuple[str, ...]] = ("numpy", "torch")
+
+    def recipe_of(self, layout: Mapping[str, Any]) -> ModelRecipe[P]:
+        """The recipe of a record's layout, whose ``training`` is of this kind's procedure."""
+        training = {} if layout["training"] is None else layout["training"]
+        recipe: ModelRecipe[P] = structured(
+            ModelRecipe, {**layout, "training": training}, training=self.procedure
+        )
+        return recipe
+
+    def reads(self, run: RunSpec[ModelRecipe[P]]) -> Sequence[DataSpec]:
+        """The recipe's data."""
+        return (run.recipe.data,)
+
+    def codes(self, run: RunSpec[ModelRecipe[P]]) -> Iterator[str]:
+        """Digests of the init, the source, the positions, the tasks and the attention."""
+        from embinit.lab.data.sources import SOURCES
+        from embinit.lab.data.tasks import TASKS
+        from embinit.lab.tables.positions import KINDS as POSITIONS
+
+        recipe = run.recipe
+        yield INITS.code(recipe.table.init, lambda init: (init.make, init.needs_source))
+        if recipe.table.source is not None:
+            yield SOURCES.code(recipe.table.source)
+        yield POSITIONS.code(recipe.positions.kind)
+        for data in self.reads(run):
+            if data.task in TASKS:
+                yield TASKS.code(data.task)
+        if recipe.model is not None:
+            from embinit.lab.models.attention import ATTENTION
+            from embinit.lab.models.layers import ACTIVATIONS, NORM_POSITIONS, NORMS
+
+            model = recipe.model
+            yield ATTENTION.code(model.attention)
+            _ = (
+                NORMS[model.norm],
+                NORM_POSITIONS[model.norm_position],
+                ACTIVATIONS[model.activation],
+            )
+
+    def fingerprint(self, run: RunSpec[ModelRecipe[P]], data_dir: Path | None) -> str:
+        """Digests of the text and of the source's vectors."""
+        from embinit.lab.tables import start
+
+        return start.fingerprint(run, data_dir)
+
+    def check(self, run: RunSpec[ModelRecipe[P]], data_dir: Path | None) -> None:
+        """Reads text and vectors."""
+        from embinit.lab.tables import start
+
+        start.check(run, data_dir)
+
+    def check_key(self, run: RunSpec[ModelRecipe[P]]) -> Hashable:
+        """Text, source, training and model: what a check reads."""
+        recipe = run.recipe
+        return (recipe.data, recipe.table.source, recipe.training, recipe.model)
+
+    def stacked(self, run: RunSpec[ModelRecipe[P]], device: str) -> int:
+        """As many as a core gains by; a wide model fills it with a few.
+
+        More would only hold their results back.
+        """
+        model = run.recipe.model
+        wide = model is not None and model.dim > NARROW
+        return FEW_RUNS if wide and device == "cpu" else MOST_RUNS
+
+    def label(self, run: RunSpec[ModelRecipe[P]], sources: Mapping[str, str]) -> str:
+        """The procedure's label, or the init's with the paper's name of the source in it."""
+        recipe = run.recipe
+        if recipe.training.label:
+            return recipe.training.label
+        source = recipe.table.source
+        return INITS[recipe.table.init].label.format(source=sources.get(source or "", source))
+
+    def say(self, setting: str, value: object) -> str | None:
+        """A setting in words, where it has words of its own."""
+        return SETTINGS.get((setting, value)) if isinstance(value, str | bool | None) else None
+
+
+def cost_of_layers(model: ModelSpec) -> float:
+    """The rough cost of a model's layers for each token."""
+    return float(model.layers * model.dim * (4 * model.dim + 2 * model.feed_forward))
+
+
+def examples_of(data: DataSpec) -> int:
+    """About how many training examples there are."""
+    return data.cut.train or WHOLE_SPLIT
+
+
+def model_words(model: ModelSpec) -> str:
+    """A model in words."""
+    layers = f"{model.layers} layer{'' if model.layers == 1 else 's'}"
+    return f"{model.dim} wide, {layers}, feed-forward {model.feed_forward}"
+
+
+def epoch_words(epochs: int) -> str:
+    """A number of epochs in words."""
+    return f"{epochs} epoch{'' if epochs == 1 else 's'}"

@@ -1,0 +1,143 @@
+"""The lab's measures. Each is one object, which ``pyproject.toml`` names.
+
+A metric that training does not record (F1, Matthews, chrF) is computed from a run's outputs and
+references. So a new metric is one entry here, and no run has to be trained again for it.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+
+from embinit.runs.measures import Measure
+from embinit.runs.paired_examples import bootstrap, mcnemar
+from embinit.runs.results import RunResult
+
+LARGEST_LOSS = math.log(sys.float_info.max)
+"""The largest loss whose perplexity is a finite float."""
+
+
+def table_statistic(statistic: str) -> Measure:
+    """A statistic of the encoder's starting table.
+
+    Args:
+        statistic: A field of ``tables.diagnostics.TableStatistics``, such as ``minimum``.
+    """
+
+    def read(result: RunResult) -> float | None:
+        table = result.tables.get("encoder")
+        return None if table is None else float(getattr(table, statistic))
+
+    name = f"table {statistic}"
+    return Measure(name, says=f"the table's {statistic}", of_start=True, read=read)
+
+
+def task_accuracy(role: str) -> Measure:
+    """Accuracy on one of the tasks that a pre-trained model is fine-tuned on.
+
+    Args:
+        role: The task's role in ``specs.DownstreamSpec``.
+    """
+    return Measure(
+        f"{role}_accuracy",
+        "% accuracy",
+        says=f"{role} accuracy",
+        better="up",
+        curve=f"{role}_validation_accuracy",
+        repeated=f"{role}_accuracy_by_time",
+    )
+
+
+def task_transfer(role: str) -> Measure:
+    """Accuracy on a task's test in another language than it was fine-tuned in.
+
+    Args:
+        role: The task's role in ``specs.DownstreamSpec``.
+    """
+    return Measure(
+        f"{role}_test",
+        "% accuracy",
+        says=f"{role} accuracy in the other language",
+        better="up",
+        curve=f"{role}_test_accuracy",
+        repeated=f"{role}_test_by_time",
+    )
+
+
+def _outputs(result: RunResult) -> tuple[Sequence[str], Sequence[str]] | None:
+    """The references and the model's outputs, example by example; None where they are not kept."""
+    if not result.outputs or len(result.outputs) != len(result.references):
+        return None
+    return result.references, result.outputs
+
+
+def _chrf(result: RunResult) -> float | None:
+    from sacrebleu.metrics.chrf import CHRF
+
+    pairs = _outputs(result)
+    if pairs is None:
+        return None
+    references, outputs = pairs
+    return float(CHRF().corpus_score(list(outputs), [list(references)]).score)
+
+
+def _f1(result: RunResult) -> float | None:
+    from sklearn.metrics import f1_score
+
+    pairs = _outputs(result)
+    return None if pairs is None else 100 * float(f1_score(*pairs, average="macro"))
+
+
+def _matthews(result: RunResult) -> float | None:
+    from sklearn.metrics import matthews_corrcoef
+
+    pairs = _outputs(result)
+    if pairs is None:
+        return None
+    # Of a single class scikit-learn says 0 as well, but warns.
+    one_class = len({*pairs[0], *pairs[1]}) == 1
+    return 0.0 if one_class else 100 * float(matthews_corrcoef(*pairs))
+
+
+def _perplexity(result: RunResult) -> float | None:
+    loss = result.measures.get("validation_loss")
+    # A run that diverged far enough has a perplexity that no float holds.
+    return None if loss is None or loss > LARGEST_LOSS else math.exp(loss)
+
+
+BLEU = Measure("bleu", "BLEU", "BLEU", "up", curve="validation_bleu", test=bootstrap("BLEU"))
+CHRF = Measure("chrf", "chrF", "chrF", "up", read=_chrf, test=bootstrap("CHRF"))
+ACCURACY = Measure(
+    "accuracy", "% accuracy", better="up", curve="validation_accuracy", test=mcnemar()
+)
+F1 = Measure("f1", "% F1", "macro F1", "up", read=_f1)
+MATTHEWS = Measure("matthews", "% Matthews", "Matthews correlation", "up", read=_matthews)
+TEST_ACCURACY = Measure("test_accuracy", "% accuracy", better="up", curve="test_accuracy")
+TEST_ACCURACY_THEN = Measure(
+    "test_accuracy_then",
+    "% accuracy",
+    "test accuracy at the best epoch",
+    "up",
+    curve="test_accuracy",
+)
+VALIDATION_LOSS = Measure("validation_loss", "nats a word", better="down", curve="validation_loss")
+PERPLEXITY = Measure(
+    "perplexity", "", "perplexity on the validation split", "down", read=_perplexity
+)
+MASKED_LOSS = Measure("masked_loss", "nats a word", better="down", curve="masked_loss")
+LOSS = Measure("loss", "nats a word", better="down")
+BEST_EPOCH = Measure("best_epoch", "epochs")
+BEST_TEST_EPOCH = Measure("best_test_epoch", "epochs")
+PROBE_LAST = Measure("probe_last", "% right", "right by a probe of the last layer", "up")
+PROBE_DROP = Measure(
+    "probe_drop", "% right", "probes' drop from the best layer to the last", "down"
+)
+RETRIEVAL_LAST = Measure("retrieval_last", "% found", "translations found by the last layer", "up")
+RETRIEVAL_DROP = Measure(
+    "retrieval_drop", "% found", "retrieval's drop from the best layer to the last", "down"
+)
+SIGMA = Measure("sigma", "", "the table's sigma", of_start=True)
+PE_SHARE = Measure(
+    "pe_share", "share of variance", "the positions' share of the variance", of_start=True
+)
