@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from embinit.claims.experiments import Experiment
-from embinit.lab.specs import Cut, DataSpec, ModelSpec, TrainingSpec
+from embinit.lab.experiments import ModelExperiment
+from embinit.lab.specs import Cut, DataSpec, ModelSpec, P, TrainingSpec
 from embinit.lab.tables.diagnostics import TableStatistics
 from embinit.registry import Registry
 from embinit.runs.kinds import KINDS
 from embinit.runs.measures import MEASURES
 from embinit.runs.results import RunResult
-from embinit.specs import FunctionRecipe, Recipe, RunSpec
+from embinit.specs import FunctionRecipe, R, RunSpec
 
 
 def set_apart(
@@ -37,14 +37,14 @@ def set_apart(
 def make_function_run() -> RunSpec:
     """A run of a user's function."""
     recipe = FunctionRecipe("mine.trained", "c0de", '{"arm": "a"}', ("words.txt",))
-    return dataclasses.replace(make_experiment().run("xavier", 3), model=None, training=recipe)
+    return RunSpec(recipe, 3)
 
 
 OWN_KINDS = [name for name in KINDS if str(KINDS.module(name)).startswith("embinit.")]
 """The kinds of runs that embinit has itself."""
 
 
-def make_experiment(**changes: Any) -> Experiment:
+def make_experiment(**changes: Any) -> ModelExperiment:
     """A small experiment on the made language's opinions; ``changes`` are its fields."""
     usual: dict[str, Any] = {
         "name": "mine-sentiment",
@@ -59,7 +59,7 @@ def make_experiment(**changes: Any) -> Experiment:
         "seeds": 5,
         "margin": 4.0,
     }
-    return Experiment(**{**usual, **changes})
+    return ModelExperiment(**{**usual, **changes})
 
 
 def make_result(
@@ -106,15 +106,16 @@ PLAIN = st.none() | st.booleans() | NUMBERS | st.text()
 def values_of(hint: Any) -> st.SearchStrategy[Any]:
     """Draws any value of a type that a spec or a result has; of a dataclass, every field is drawn.
 
-    A run's recipe is of any kind that is registered.
+    A run's recipe is of any class that a registered kind has, and so is a recipe's procedure.
     """
     if hint is Any:
         return st.recursive(
             PLAIN, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
         )
-    if hint is Recipe:
-        recipes = [KINDS[name].recipe for name in KINDS]
-        return st.one_of(*(values_of(recipe) for recipe in recipes if recipe is not None))
+    if hint in (R, P):
+        attribute = "recipe" if hint is R else "procedure"
+        classes = {getattr(KINDS[name], attribute, None): None for name in KINDS}
+        return st.one_of(*(values_of(one) for one in classes if one is not None))
     if dataclasses.is_dataclass(hint):
         types = typing.get_type_hints(hint)
         names = [one.name for one in dataclasses.fields(hint)]

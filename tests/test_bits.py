@@ -22,6 +22,7 @@ from embinit.lab.specs import (
     Cut,
     DataSpec,
     DownstreamSpec,
+    ModelRecipe,
     ModelSpec,
     PositionSpec,
     PretrainingSpec,
@@ -108,7 +109,7 @@ def transfers(name: str) -> tuple[RunSpec, ...]:
     spec = replace(ModelSpec(24, 3, 2, 31, 0.1, norm_after_sum=True), **model)
     where = PositionSpec("learned", "one")
     return tuple(
-        RunSpec(text, spec, recipe, TableSpec(init, None), where, seed)
+        RunSpec(ModelRecipe(text, spec, recipe, TableSpec(init, None), where), seed)
         for seed in (5000, 5001, 5002)
         for init in ("normal", "xavier")
     )

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from embinit.cli import main
 from embinit.errors import InputError, OutputError, Status, printable
+from embinit.files import writing as files
 from embinit.files.schema import mismatch
-from embinit.lab.data import files
 from embinit.report import baseline, load_schema, past, render, write_report
 
 REFERENCE = Path(__file__).parents[1] / "reports/reference/micro/verdicts.json"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -13,14 +14,14 @@ import pytest
 import embinit
 from builders import OWN_KINDS, make_experiment, make_function_run, set_apart
 from embinit.claims import Family, Verdict, claim, judge
+from embinit.claims.experiments import Experiment
 from embinit.errors import InputError
-from embinit.lab.specs import EVALUATION
-from embinit.runs.kinds import KINDS, Description, kind_of
+from embinit.runs.kinds import KINDS, Description, Kind, kind_of
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult, provenance
 from embinit.runs.session import Session
 from embinit.runs.store import Store
-from embinit.specs import Recipe
+from embinit.specs import Recipe, RunSpec
 from embinit_papers import chung2021
 from embinit_papers.kim2024.experiments import pretrainings, probes
 
@@ -36,10 +37,8 @@ def registry(monkeypatch):
 
 @pytest.mark.parametrize("name", OWN_KINDS)
 def test_a_kinds_recipe_leads_back_to_it(name):
-    """A run is of the kind whose recipe it has; one without a recipe evaluates a table."""
+    """A run is of the kind that its recipe names, and its record's layout gives the recipe."""
     kind = KINDS[name]
-    assert (EVALUATION if kind.recipe is None else kind.recipe.kind) == name
-    assert len({KINDS[other].recipe for other in KINDS}) == len(list(KINDS))
     examples = (
         make_experiment(),
         chung2021.experiments("micro")[0],
@@ -49,11 +48,10 @@ def test_a_kinds_recipe_leads_back_to_it(name):
     runs = (make_function_run(), *(one.run("pretrained", 0) for one in examples))
     [run] = [run for run in runs if run.kind == name]
     assert kind_of(run) is kind
-    assert (
-        run.recipe.training is None
-        if kind.recipe is None
-        else type(run.recipe.training) is kind.recipe
-    )
+    assert type(run.recipe) is kind.recipe
+    layout = json.loads(json.dumps(run.as_dict()))
+    del layout["seed"]
+    assert kind.recipe_of(layout) == run.recipe
 
 
 @pytest.mark.parametrize("name", OWN_KINDS)
@@ -67,59 +65,53 @@ def test_a_kind_says_what_its_runs_take(name):
     assert kind.cost(run) > 0
     assert kind.stacked(run, "cpu") >= 1
     assert all(kind.describe(run).__dict__.values())
-    counted = run.changed(data=replace(run.recipe.data, most_words=900))
-    assert all(count > 0 for count in kind.parameters(counted).values())
-    assert run.recipe.data in kind.reads(run) or name == "function"
+    if name != "function":
+        counted = run.changed(data=replace(run.recipe.data, most_words=900))
+        assert all(count > 0 for count in kind.parameters(counted).values())
+        assert run.recipe.data in kind.reads(run)
     assert hash(kind.check_key(run)) == hash(kind.check_key(replace(run, seed=7)))
 
 
 @dataclass(frozen=True)
-class DiceSpec(Recipe):
+class DiceRecipe(Recipe):
     """A third party's recipe: so many throws of a die with so many sides."""
 
+    arm: str
     throws: int
     sides: tuple[int, ...] = (6,)
 
     kind: ClassVar[str] = "dice"
+    task: ClassVar[str] = "dice"
+
+    @property
+    def stacking(self):
+        """All dice may be thrown at once."""
+        return self.kind
 
 
-class Dice:
-    """A third party's kind, which shares nothing with embinit's own."""
+class Dice(Kind):
+    """A third party's kind, which shares nothing with the lab's."""
 
-    recipe = DiceSpec
-    random_scores = True
-    random_tables = False
+    recipe = DiceRecipe
 
     def __init__(self):
         self.made = []
-
-    def reads(self, run):
-        return ()
 
     def fingerprint(self, run, data_dir):
         return "dice/1"
 
     def check(self, run, data_dir):
-        if run.recipe.training.throws < 1:
+        if run.recipe.throws < 1:
             raise InputError("a die that is never thrown shows nothing")
-
-    def check_key(self, run):
-        return run.recipe.training
-
-    def cost(self, run):
-        return float(run.recipe.training.throws)
 
     def stacked(self, run, device):
         return 2
 
     def parameters(self, run):
-        return {"throws": run.recipe.training.throws}
-
-    def epochs(self, run):
-        return None
+        return {"throws": run.recipe.throws}
 
     def describe(self, run):
-        return Description("a die", f"{run.recipe.training.throws} throws")
+        return Description("a die", f"{run.recipe.throws} throws")
 
     def make(self, cohort, workplace):
         self.made.append(cohort.runs)
@@ -131,30 +123,50 @@ class Dice:
 
     @staticmethod
     def pips(run):
-        """Xavier's die shows more."""
-        text = f"{run.seed}/{run.recipe.table.init}"
+        """The loaded die shows more."""
+        text = f"{run.seed}/{run.recipe.arm}"
         chance = hashlib.sha256(text.encode()).digest()[0] / 256
-        return chance + 20.0 * (run.recipe.table.init == "xavier") * run.recipe.training.sides[0]
+        return chance + 20.0 * (run.recipe.arm == "loaded") * run.recipe.sides[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Throws(Experiment):
+    """A third party's experiment, whose arms are dice."""
+
+    throws: int
+    sides: tuple[int, ...] = (6,)
+
+    def run(self, arm, seed):
+        return RunSpec(DiceRecipe(arm, self.throws, self.sides), seed)
 
 
 PIPS = Measure("pips", "pips", "pips shown", "up")
 MINE = Family("mine/dice", {"micro": 1})
 
 
-@claim("mine/dice/a", says="Xavier throws higher", where="here", family=MINE, experiments=list)
+@claim(
+    "mine/dice/a", says="The loaded die throws higher", where="here", family=MINE, experiments=list
+)
 def thrown(experiment):
-    assert experiment["xavier"] > experiment["normal"]
+    assert experiment["loaded"] > experiment["fair"]
 
 
-def dice(**recipe):
-    return make_experiment(
-        name="dice", model=None, training=DiceSpec(**recipe), metric=PIPS, margin=1.0, seeds=5
+def dice(**settings):
+    return Throws(
+        name="dice",
+        tier="micro",
+        role="dice",
+        metric=PIPS,
+        margin=1.0,
+        seeds=5,
+        baseline="fair",
+        **settings,
     )
 
 
 def test_a_third_partys_kind_is_planned_made_stored_and_judged(registry, tmp_path):
     """With nothing registered but the kind: its recipe is read back from the store, typed."""
-    kind = registry.register(DiceSpec.kind, Dice())
+    kind = registry.register(DiceRecipe.kind, Dice())
     experiment = dice(throws=3, sides=(6, 8))
     session = Session(Store(tmp_path), None, "cpu")
     judgement = judge(thrown, experiment, session)
@@ -162,17 +174,17 @@ def test_a_third_partys_kind_is_planned_made_stored_and_judged(registry, tmp_pat
     assert [len(runs) for runs in kind.made] == [2] * 5
     assert session.trained == 10
     again = Session(Store(tmp_path), None, "cpu", may_train=False)
-    run = experiment.run("xavier", 0)
+    run = experiment.run("loaded", 0)
     result = again.result(run)
     assert result.spec == run
-    assert result.spec.recipe.training == DiceSpec(3, (6, 8))
+    assert result.spec.recipe == DiceRecipe("loaded", 3, (6, 8))
     assert result.measures == {"pips": kind.pips(run)}
     assert judge(thrown, experiment, again).decisions[0].left == judgement.decisions[0].left
     assert len(kind.made) == 5
 
 
 def test_a_third_partys_check_is_told_before_anything_is_made(registry, tmp_path):
-    kind = registry.register(DiceSpec.kind, Dice())
+    kind = registry.register(DiceRecipe.kind, Dice())
     session = Session(Store(tmp_path), None, "cpu")
     judgement = judge(thrown, dice(throws=0), session)
     assert judgement.verdict is Verdict.NOT_RUN
@@ -184,9 +196,9 @@ def test_a_third_partys_runs_count_what_its_kind_counts(registry):
     """Budgets are the kind's, and unequal ones are caught."""
     from embinit.claims.budgets import unequal
 
-    registry.register(DiceSpec.kind, Dice())
-    few, many = (dice(throws=count)["xavier"] for count in (100, 150))
-    assert unequal([few > dice(throws=100)["normal"]], "throws") is None
+    registry.register(DiceRecipe.kind, Dice())
+    few, many = (dice(throws=count)["loaded"] for count in (100, 150))
+    assert unequal([few > dice(throws=100)["fair"]], "throws") is None
     assert "100 to 150 parameters at throws, 50.0% apart" in unequal([few > many], "throws")
     with pytest.raises(InputError, match="no parameters at 'finetuning'; it does at: throws"):
         unequal([few > many], "finetuning")
@@ -195,7 +207,7 @@ def test_a_third_partys_runs_count_what_its_kind_counts(registry):
 def test_a_kind_that_nobody_registered_is_one_clear_error(tmp_path):
     session = Session(Store(tmp_path), None, "cpu")
     with pytest.raises(InputError, match=r"unknown kind of run 'dice': .*known are evaluation"):
-        session.key(dice(throws=1).run("xavier", 0))
+        session.key(dice(throws=1).run("fair", 0))
 
 
 def called(node):

@@ -18,8 +18,8 @@ import torch
 from safetensors.torch import save_file
 
 from embinit.errors import InputError
+from embinit.files import reading as outside
 from embinit.files.writing import digest, open_lines
-from embinit.lab.data import outside
 from embinit.lab.data.sources import named_source, open_source
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.specs import Cut

@@ -15,13 +15,13 @@ from sklearn import metrics
 from builders import make_experiment, make_result, make_table, set_apart
 from embinit.claims.paired_tests import Verdict
 from embinit.errors import InputError
+from embinit.lab.measures import table_statistic
 from embinit.runs.measures import (
     MEASURES,
     Measure,
     at_epoch,
     measure,
     over_epochs,
-    table_statistic,
 )
 
 ONE = make_experiment()

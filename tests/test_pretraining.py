@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 
 from embinit.errors import InputError
 from embinit.lab.data.microcosm import synonym_groups, unlabelled
+from embinit.lab.data.sources.assets import TrainedTable, load_table, save_table
 from embinit.lab.data.sources.base import SOURCES
 from embinit.lab.data.tasks.base import TASKS
 from embinit.lab.specs import Cut
-from embinit.lab.table_pretraining import Corpus, TrainedTable, load_table, save_table
+from embinit.lab.table_pretraining.corpus import Corpus
 from embinit.lab.table_pretraining.encoder import relative_buckets
 from embinit.lab.table_pretraining.glove import (
     ALPHA,
@@ -220,7 +221,8 @@ def test_skip_gram_does_not_depend_on_the_hash_seed() -> None:
     """Python's own hash of a word changes from process to process; the tables don't."""
     make = (
         "import sys; from embinit.lab.data.microcosm import unlabelled\n"
-        "from embinit.lab.table_pretraining import Corpus, train_fasttext, train_word2vec\n"
+        "from embinit.lab.table_pretraining.corpus import Corpus\n"
+        "from embinit.lab.table_pretraining.skip_gram import train_fasttext, train_word2vec\n"
         "for train in (train_word2vec, train_fasttext):\n"
         "    table = train(Corpus.read(unlabelled(60)), dim=8, epochs=1)\n"
         "    sys.stdout.buffer.write(table.values.numpy().tobytes())\n"

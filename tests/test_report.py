@@ -26,13 +26,15 @@ from builders import OWN_KINDS, set_apart
 from embinit.claims.paired_tests import Relation
 from embinit.errors import InputError
 from embinit.lab.data.sources import Coverage
+from embinit.lab.evaluation import EvaluationKind
+from embinit.lab.kinds import SETTINGS
 from embinit.lab.models.attention import ATTENTION
 from embinit.lab.models.layers import ACTIVATIONS, NORM_POSITIONS, NORMS
 from embinit.lab.specs import ModelSpec
 from embinit.lab.tables.diagnostics import TableStatistics
 from embinit.papers import PAPERS, Figure, Paper, Tier
 from embinit.report import baseline, load_schema, past, render, write_report
-from embinit.report.arms import SAID, Run, gather, learning_curves
+from embinit.report.arms import Run, gather, learning_curves
 from embinit.report.charts import Axis, forest
 from embinit.report.numbers import (
     decimals,
@@ -46,7 +48,7 @@ from embinit.report.numbers import (
 )
 from embinit.report.past import DamagedHistoryWarning
 from embinit.report.verdicts import wanted
-from embinit.runs.kinds import KINDS, Description, EvaluationKind, kind_of
+from embinit.runs.kinds import KINDS, Description, kind_of
 from embinit.runs.measures import MEASURES, at_epoch, over_epochs
 from embinit.runs.results import RunResult
 from embinit.specs import FunctionRecipe, Recipe, RunSpec
@@ -393,7 +395,7 @@ def test_every_model_option_has_words() -> None:
         values = {str: named.get(each.name), bool: (True, False)}.get(type(each.default), ())
         assert values is not None, f"{each.name}: name its values here"
         for value in values:
-            assert (f"model.{each.name}", value) in SAID, (each.name, value)
+            assert (f"model.{each.name}", value) in SETTINGS, (each.name, value)
 
 
 def test_every_field_is_described() -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from builders import set_apart
 from embinit.errors import InputError
-from embinit.lab.data import files
+from embinit.files import writing as files
 from embinit.lab.data.sources import SOURCES, ByLanguage, open_source, use_source
 from embinit.lab.data.sources.arrays import ArrayVectors
 from embinit.lab.data.sources.fasttext import FastTextBinary

@@ -19,18 +19,20 @@ from builders import (
     with_part,
 )
 from embinit import specs
-from embinit.lab.specs import DataSpec, TrainingSpec
+from embinit.lab import specs as lab_specs
+from embinit.lab.specs import DataSpec, Procedure, TrainingSpec
 from embinit.runs.kinds import KINDS
-from embinit.specs import Recipe, RunSpec, canonical
+from embinit.specs import FunctionRecipe, RunSpec, canonical
 from embinit_papers import chung2021
 from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
 
 CLASSES = [
     one
-    for one in vars(specs).values()
-    if isinstance(one, type) and dataclasses.is_dataclass(one) and one.__module__ == specs.__name__
+    for module in (specs, lab_specs)
+    for one in vars(module).values()
+    if isinstance(one, type) and dataclasses.is_dataclass(one) and one.__module__ == module.__name__
 ]
-RECIPES = [recipe for name in KINDS if (recipe := KINDS[name].recipe) is not None]
+RECIPES = [getattr(KINDS[name], "procedure", KINDS[name].recipe) for name in KINDS]
 LATER = {
     (one, field.name): field.default
     for one in {*CLASSES, *RECIPES}
@@ -39,8 +41,11 @@ LATER = {
 }
 
 
-def at(plain, path):
-    """What lies at a path of plain data."""
+def told(run, path):
+    """What a run's canonical JSON tells of the part at a path: the layout has no recipe."""
+    plain = json.loads(canonical(run))
+    if path[:1] == ("recipe",):
+        path = ("training",) if run.kind == FunctionRecipe.kind else path[1:]
     for step in path:
         plain = plain[step]
     return plain
@@ -53,7 +58,8 @@ def test_every_class_of_a_spec_is_frozen_and_part_of_a_run():
     )
     met = {type(part) for _, part in parts_of(run)}
     [table] = [one.run("pretrained", 0) for one in pretrainings("micro")][:1]
-    met |= {type(part) for _, part in parts_of(table)}
+    [probe] = [one.run("pretrained", 0) for one in probes("micro")][:1]
+    met |= {type(part) for one in (table, probe) for _, part in parts_of(one)}
     met |= {type(part) for _, part in parts_of(make_function_run())}
     assert met == set(CLASSES)
     assert all(one.__dataclass_params__.frozen for one in CLASSES)
@@ -69,8 +75,8 @@ def test_a_later_field_at_its_default_is_no_part_of_the_digest(run, data):
     default = LATER[type(part), name]
     before = with_part(run, path, replace(part, **{name: default}))
     after = with_part(run, path, replace(part, **{name: "another"}))
-    assert name not in at(json.loads(canonical(before)), path)
-    assert at(json.loads(canonical(after)), path)[name] == "another"
+    assert name not in told(before, path)
+    assert told(after, path)[name] == "another"
     assert before.digest() != after.digest()
 
 
@@ -78,10 +84,9 @@ def test_a_later_field_at_its_default_is_no_part_of_the_digest(run, data):
 def test_every_other_field_is_always_part_of_the_digest(run, data):
     """At its default too, since older digests have it."""
     path, part = data.draw(st.sampled_from(list(parts_of(run))))
-    told = at(json.loads(canonical(run)), path)
     for field in fields(part):
-        if (type(part), field.name) not in LATER:
-            assert field.name in told
+        if (type(part), field.name) not in LATER | {(RunSpec, "recipe"): None}:
+            assert field.name in told(run, path)
             changed = with_part(run, path, replace(part, **{field.name: "another"}))
             assert changed.digest() != run.digest()
 
@@ -96,23 +101,23 @@ def test_a_digest_is_of_the_values_alone(run):
 
 
 def test_a_class_gets_a_field_and_keeps_its_digests():
-    """What ``specs._later`` is for, at the top, in a recipe and in lists of parts."""
+    """What ``specs.later`` is for, at the top, in a recipe and in lists of parts."""
 
     @dataclass(frozen=True)
-    class Before(Recipe):
+    class Before(Procedure):
         steps: int
         kind: ClassVar[str] = "mine"
 
     @dataclass(frozen=True)
-    class After(Recipe):
+    class After(Procedure):
         steps: int
-        added: DataSpec | None = specs._later(None)  # noqa: RUF009, a field and no default
+        added: DataSpec | None = specs.later(None)  # noqa: RUF009, a field and no default
         kind: ClassVar[str] = "mine"
 
     one = make_experiment()
     old, new = (replace(one, training=kind(3)).run("xavier", 0) for kind in (Before, After))
     assert old.digest() == new.digest()
-    other = replace(new, training=After(3, one.data))
+    other = new.changed(training=After(3, one.data))
     assert other.digest() != new.digest()
     assert canonical({"parts": (After(1), [After(2)])}) == canonical(
         {"parts": (Before(1), [Before(2)])}
@@ -128,9 +133,8 @@ def run_of(tier, name, init):
     ("run", "digest"),
     [
         (
-            lambda: replace(
-                run_of("micro", "glove-micro-translation", "pretrained"),
-                training=TrainingSpec(32, 5, 3e-3, validation_bleu=True),
+            lambda: run_of("micro", "glove-micro-translation", "pretrained").changed(
+                training=TrainingSpec(32, 5, 3e-3, validation_bleu=True)
             ),
             "9d2d72d5615cb8ccf0dff2ca1a19fbbf33f93cdf66e1195af0633c3734efc02a",
         ),

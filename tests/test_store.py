@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from builders import make_experiment, make_result
 from embinit.errors import InputError, OutputError
+from embinit.files import writing as files
 from embinit.files.writing import write_atomically
-from embinit.lab.data import files
 from embinit.runs.progress import Runs, marks, sweep
 from embinit.runs.results import RunName, RunResult
 from embinit.runs.store import (

@@ -34,6 +34,7 @@ from embinit.lab.specs import (
     Cut,
     DataSpec,
     DownstreamSpec,
+    ModelRecipe,
     ModelSpec,
     PositionSpec,
     PretrainingSpec,
@@ -410,7 +411,7 @@ def run_of(seed: int = 0, init: str = "normal", training=TRANSFER, **model) -> R
     source = None if init in ("normal", "xavier") else "micro-glove"
     positions = PositionSpec("learned", "one")
     spec = replace(MODEL, **model)
-    return RunSpec(TEXT, spec, training, TableSpec(init, source), positions, seed)
+    return RunSpec(ModelRecipe(TEXT, spec, training, TableSpec(init, source), positions), seed)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Generic, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
 from typing_extensions import TypeVar
 
@@ -28,22 +28,21 @@ class Recipe:
     """How a run's numbers come about; each kind of run has a recipe class of its own.
 
     A recipe is a frozen dataclass.
+
+    Attributes:
+        kind: The name of its kind in ``runs.kinds.KINDS``.
+        task: The name, for people, of what is trained on, or of the function that trains.
+        arm: The arm's name, for people.
     """
 
-    @property
-    def kind(self) -> str:
-        """The name of its kind in ``runs.kinds.KINDS``."""
-        raise NotImplementedError
+    if TYPE_CHECKING:  # fields or properties: a dataclass would take a property here for a default
 
-    @property
-    def task(self) -> str:
-        """The name, for people, of what is trained on, or of the function that trains."""
-        raise NotImplementedError
-
-    @property
-    def arm(self) -> str:
-        """The arm's name, for people."""
-        raise NotImplementedError
+        @property
+        def kind(self) -> str: ...
+        @property
+        def task(self) -> str: ...
+        @property
+        def arm(self) -> str: ...
 
     @property
     def columns(self) -> Mapping[str, str]:

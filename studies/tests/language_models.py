@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from embinit.lab.specs import Cut, DataSpec, ModelSpec, PositionSpec, TableSpec
+from embinit.lab.specs import Cut, DataSpec, ModelRecipe, ModelSpec, PositionSpec, TableSpec
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 from embinit_studies.language_model import LanguageModelSpec
@@ -39,11 +39,13 @@ def plain(model: str, seed: int = 5000, **recipe: Any) -> RunSpec:
     """A run that trains a language model; ``recipe`` is what it is trained by."""
     positions = PositionSpec("learned" if model == "older" else "none", "one")
     return RunSpec(
-        text("micro-text"),
-        MODELS[model],
-        replace(BASE, **recipe),
-        TableSpec("normal", None),
-        positions,
+        ModelRecipe(
+            text("micro-text"),
+            MODELS[model],
+            replace(BASE, **recipe),
+            TableSpec("normal", None),
+            positions,
+        ),
         seed,
     )
 

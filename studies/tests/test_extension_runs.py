@@ -15,7 +15,7 @@ from embinit.errors import InputError
 from embinit.lab.data.tokenizers import pieces_of
 from embinit.lab.data.vocabulary import EOS, PAD
 from embinit.lab.models.starting import Start
-from embinit.lab.specs import PositionSpec, TableSpec
+from embinit.lab.specs import ModelRecipe, PositionSpec, TableSpec
 from embinit.runs.kinds import kind_of, own_code
 from embinit.runs.plan import Cohort, plan
 from embinit.runs.store import Store
@@ -32,11 +32,13 @@ from embtables.extension.methods import METHODS
 
 def extended(method: str, seed: int = 5000, model: str = "today", **recipe: Any) -> RunSpec:
     return RunSpec(
-        text("micro-text", "whitespace/2"),
-        MODELS[model],
-        ExtensionSpec(BASE, text("micro-more-text"), BASE, method, **recipe),
-        TableSpec("normal", None),
-        PositionSpec("none", "one"),
+        ModelRecipe(
+            text("micro-text", "whitespace/2"),
+            MODELS[model],
+            ExtensionSpec(BASE, text("micro-more-text"), BASE, method, **recipe),
+            TableSpec("normal", None),
+            PositionSpec("none", "one"),
+        ),
         seed,
     )
 
@@ -55,8 +57,8 @@ def test_an_extension_has_the_same_bits_in_any_cohort_and_on_a_base_that_is_kept
 
 def test_a_cohort_holds_all_methods_and_one_training():
     assert len(plan([extended(m) for m in ("noise", "mean", "zero", "wechsel", "focus")])) == 1
-    other = replace(extended("mean").training, training=replace(BASE, lr=1e-3))
-    assert len(plan([extended("noise"), replace(extended("mean"), training=other)])) == 2
+    other = replace(extended("mean").recipe.training, training=replace(BASE, lr=1e-3))
+    assert len(plan([extended("noise"), extended("mean").changed(training=other)])) == 2
 
 
 def test_the_validation_loss_weighs_new_and_old_words():
@@ -178,8 +180,11 @@ def test_every_method_that_needs_no_donor_can_be_an_arm(method):
     [
         ({"data": text("micro-sentiment")}, "not text"),
         ({"table": TableSpec("pretrained", "micro-glove")}, "without a source"),
-        ({"training": replace(extended("mean").training, output_method="mean")}, "one table"),
-        ({"training": replace(extended("mean").training, method="meen")}, "did you mean"),
+        (
+            {"training": replace(extended("mean").recipe.training, output_method="mean")},
+            "one table",
+        ),
+        ({"training": replace(extended("mean").recipe.training, method="meen")}, "did you mean"),
         ({"data": text("micro-more-text")}, "no word"),
         ({"data": replace(text("micro-text"), max_length=20)}, "max_length"),
     ],

@@ -15,7 +15,7 @@ from language_models import TODAY, text
 
 from embinit.lab.data.preparation import prepare
 from embinit.lab.models.starting import Start
-from embinit.lab.specs import Cut, ModelSpec, PositionSpec, TableSpec
+from embinit.lab.specs import Cut, ModelRecipe, ModelSpec, PositionSpec, TableSpec
 from embinit.runs.plan import Cohort
 from embinit.specs import RunSpec
 from embinit_studies.language_model import LanguageModelSpec
@@ -33,11 +33,13 @@ def runs(*sigmas: float, mechanism: bool = True, **model) -> tuple[RunSpec, ...]
     """Small decoders whose tables are of these widths."""
     return tuple(
         RunSpec(
-            replace(text("micro-more-text"), cut=Cut(48, 20, 1)),
-            replace(ModelSpec(32, 2, 2, 64, 0.0, **TODAY), coupled=False, **model),
-            LanguageModelSpec(batch_size=16, epochs=1, lr=3e-3, mechanism=mechanism),
-            TableSpec("normal", None, sigma=sigma),
-            PositionSpec("none", "one"),
+            ModelRecipe(
+                replace(text("micro-more-text"), cut=Cut(48, 20, 1)),
+                replace(ModelSpec(32, 2, 2, 64, 0.0, **TODAY), coupled=False, **model),
+                LanguageModelSpec(batch_size=16, epochs=1, lr=3e-3, mechanism=mechanism),
+                TableSpec("normal", None, sigma=sigma),
+                PositionSpec("none", "one"),
+            ),
             5000,
         )
         for sigma in sigmas
