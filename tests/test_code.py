@@ -496,7 +496,7 @@ def test_an_own_inits_code_is_in_a_runs_key(monkeypatch):
 def test_an_own_tasks_code_is_in_a_runs_key(monkeypatch):
     """A task's fingerprint is of its files; what it makes of them is its code."""
     set_apart(monkeypatch, TASKS)
-    micro = TASKS[run_spec().data.task]
+    micro = TASKS[run_spec().recipe.task]
 
     class Mine:
         cut = 1
@@ -508,7 +508,7 @@ def test_an_own_tasks_code_is_in_a_runs_key(monkeypatch):
         cut = 2
 
     def key(task):
-        TASKS.replace(run_spec().data.task, task)
+        TASKS.replace(run_spec().recipe.task, task)
         assert key_of(elsewhere, None) == other
         return key_of(run_spec(), None)
 

@@ -171,9 +171,7 @@ def test_a_damaged_record_is_a_line(tmp_path, content, capsys):
     path = store.path("ab12")
     if content == "arguments":
         run = make_function_run()
-        odd = dataclasses.replace(
-            run, training=dataclasses.replace(run.recipe.training, arguments="{")
-        )
+        odd = run.changed(arguments="{")
         store.put("ab12", dataclasses.replace(kept_function(), spec=odd))
     elif content == "directory":
         path.mkdir(parents=True)

@@ -361,8 +361,8 @@ def test_sizes_are_arguments_by_tier():
     """A small one for CI, and the real thing."""
     made = training(measures=["score"])(with_lr)
     both = experiment("m", training=made, arms=["x"], sizes={"micro": {"lr": 0.5}})
-    assert '"lr": 0.5' in both("micro")[0].run("x", 0).training.arguments
-    assert '"lr": 0.1' in both("paper")[0].run("x", 0).training.arguments
+    assert '"lr": 0.5' in both("micro")[0].run("x", 0).recipe.arguments
+    assert '"lr": 0.1' in both("paper")[0].run("x", 0).recipe.arguments
 
 
 @pytest.mark.parametrize(
@@ -433,8 +433,8 @@ def test_versions_of_what_a_function_names_are_in_its_runs_keys(session, elsewhe
     """An update of a library changes numbers as an edit does, and left the old verdict."""
     run = arms_of(with_numpy).run("high", 0)
     version = np.__version__.partition("+")[0]
-    assert run.recipe.training.versions == (f"numpy {version}",)
-    assert arms_of(fit).run("high", 0).training.versions == ()
+    assert run.recipe.recipe.versions == (f"numpy {version}",)
+    assert arms_of(fit).run("high", 0).recipe.versions == ()
     assert result_of(with_numpy).provenance["versions"]["numpy"] == metadata.version("numpy")
     key = session.key(run)
     elsewhere(numpy="9.9")
@@ -450,7 +450,7 @@ def test_a_version_may_be_left_out_of_the_key_and_is_told_then(session, elsewher
     """Who updates every week would train all anew each time; what was made before is named."""
     each = arms_of(with_numpy, versions={"NumPy": "any"})
     run = each.run("high", 0)
-    assert run.recipe.training.versions == ()
+    assert run.recipe.recipe.versions == ()
     session.ensure_planned([run])
     result = session.result(run)
     assert other_versions([result]) == []

@@ -142,7 +142,7 @@ def test_the_rate_that_a_wide_table_needs(optimizer, power, times, without_epsil
     original = trained(run)
     for tried in (0, 1, 2):
         wide = widened(run, times, "scale", "ratio")
-        wide = trained(replace(wide, table=replace(wide.table, rate=times**tried)))
+        wide = trained(wide.changed(table=replace(wide.recipe.table, rate=times**tried)))
         equal = [
             torch.equal(wide[name], (times if name.endswith("embedding.table") else 1.0) * value)
             for name, value in original.items()
@@ -168,7 +168,7 @@ def test_adams_decay_shrinks_matrices_and_leaves_vectors():
     for each in (matrix, bias):
         each.grad = torch.zeros_like(each)
     made = OPTIMIZERS["adamw"].make(
-        [{"params": [matrix, bias], "lr": 0.5}], by("adamw").training, False
+        [{"params": [matrix, bias], "lr": 0.5}], by("adamw").recipe.training, False
     )
     made.step()
     torch.testing.assert_close(matrix, torch.full((4, 4), 1 - 0.5 * 0.01))
@@ -190,7 +190,7 @@ def test_it_came_later_and_separates_cohorts():
 
 
 def test_an_unknown_optimizer_is_named_before_anything_trains():
-    run = replace(base(), training=replace(base().training, optimizer="adafctor"))
+    run = base().changed(training=replace(base().recipe.training, optimizer="adafctor"))
     with pytest.raises(InputError, match="unknown optimizer 'adafctor': did you mean 'adafactor'"):
         kind_of(run).check(run, None)
 

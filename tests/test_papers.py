@@ -365,7 +365,9 @@ def page_of(entry):
         "data_dir_given": False,
     }
     document = {"schema_version": 1, "session": about, "claims": [entry], "audits": []}
-    stored = {one.digest(): Run(one.digest(), one.table.init, session.result(one)) for one in runs}
+    stored = {
+        one.digest(): Run(one.digest(), one.recipe.table.init, session.result(one)) for one in runs
+    }
     return render(document, stored, [])
 
 

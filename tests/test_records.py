@@ -77,7 +77,7 @@ def test_a_result_is_read_back_as_it_was(kind, data):
     again = RunResult.from_record(record)
     assert record["kind"] == kind
     assert again == result
-    assert (type(again.spec.training), again.spec.digest()) == (
+    assert (type(again.spec.recipe), again.spec.digest()) == (
         type(run.recipe.training),
         run.digest(),
     )

@@ -30,7 +30,7 @@ from embinit.lab.evaluation import EvaluationKind
 from embinit.lab.kinds import SETTINGS
 from embinit.lab.models.attention import ATTENTION
 from embinit.lab.models.layers import ACTIVATIONS, NORM_POSITIONS, NORMS
-from embinit.lab.specs import ModelSpec
+from embinit.lab.specs import ModelSpec, Procedure
 from embinit.lab.tables.diagnostics import TableStatistics
 from embinit.papers import PAPERS, Figure, Paper, Tier
 from embinit.report import baseline, load_schema, past, render, write_report
@@ -51,7 +51,7 @@ from embinit.report.verdicts import wanted
 from embinit.runs.kinds import KINDS, Description, kind_of
 from embinit.runs.measures import MEASURES, at_epoch, over_epochs
 from embinit.runs.results import RunResult
-from embinit.specs import FunctionRecipe, Recipe, RunSpec
+from embinit.specs import FunctionRecipe, RunSpec
 from embinit_papers import chung2021
 from embinit_papers.kim2024.beside import Runs
 from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
@@ -86,11 +86,10 @@ def make_run(label: str, init: str, seed: int, level: float, **positions: str) -
     wobble = [math.sin(7.1 * seed + epoch) for epoch in range(EPOCHS)]
     scores = [level * (1 - 0.7**epoch) + 0.3 * wobble[epoch - 1] for epoch in range(1, EPOCHS + 1)]
     usual = TRANSLATION.run("pretrained", seed)
-    source = None if init == "xavier" else usual.table.source
-    spec = replace(
-        usual,
-        table=replace(usual.table, init=init, source=source),
-        positions=replace(usual.positions, **positions),
+    source = None if init == "xavier" else usual.recipe.table.source
+    spec = usual.changed(
+        table=replace(usual.recipe.table, init=init, source=source),
+        positions=replace(usual.recipe.positions, **positions),
     )
     result = RunResult(
         spec=spec,
@@ -910,7 +909,7 @@ def test_the_mechanism_is_shown_for_each_source() -> None:
     # were, don't stand for a source.
     elsewhere = {
         key: changed(
-            run, spec=replace(run.spec, positions=replace(run.spec.positions, kind="none"))
+            run, spec=run.spec.changed(positions=replace(run.spec.recipe.positions, kind="none"))
         )
         for key, run in runs.items()
     }
@@ -1077,7 +1076,7 @@ def test_a_damaged_history_costs_its_line_only(tmp_path: Path, line: bytes) -> N
 
 
 @dataclass(frozen=True)
-class Recall(Recipe):
+class Recall(Procedure):
     """The recipe of a kind of run that another package brings."""
 
     kind: ClassVar[str] = "recall"
@@ -1086,7 +1085,7 @@ class Recall(Recipe):
 class RecallKind(EvaluationKind):
     """A kind of run that another package brings."""
 
-    recipe = Recall
+    procedure = Recall
 
     def describe(self, run: RunSpec) -> Description:
         return Description("a table of theirs", "asked what it remembers")
@@ -1110,8 +1109,8 @@ def test_what_was_trained_lists_every_kind_of_run(monkeypatch: pytest.MonkeyPatc
         RELATIONS.run("pretrained", 0),
         table.run("pretrained", 0),
         chung2021.experiments("micro")[0].run(chung2021.USUAL, 0),
-        replace(usual, model=None, training=Recall()),
-        replace(usual, model=None, training=FunctionRecipe("mine.trained", "c0de", '{"arm": "a"}')),
+        usual.changed(model=None, training=Recall()),
+        RunSpec(FunctionRecipe("mine.trained", "c0de", '{"arm": "a"}'), 0),
     ]
     assert {spec.kind for spec in specs} == {*OWN_KINDS, "recall"}
     # Each kind has two runs, of which the first stands for both.
@@ -1130,17 +1129,15 @@ def test_what_was_trained_lists_every_kind_of_run(monkeypatch: pytest.MonkeyPatc
     thin = "\N{NARROW NO-BREAK SPACE}"
     for place, spec in enumerate(specs):
         words = kind_of(spec).describe(spec)
-        found = [
-            row for row in cells_of(html, spec.recipe.data.task) if f"1{thin}00{place}" in row[1]
-        ]
+        found = [row for row in cells_of(html, spec.recipe.task) if f"1{thin}00{place}" in row[1]]
         assert [row[3:] for row in found] == [[words.model, words.training, "2"]], spec.kind
     assert "a table of theirs" in html
     # Of one task and kind, the setting that most runs have.
-    other = replace(usual, model=replace(usual.model, layers=9), seed=7)
+    other = replace(usual.changed(model=replace(usual.recipe.model, layers=9)), seed=7)
     more = {**runs, "more": Run("more", "an arm", RunResult(other, {}, examples={"train": 1000}))}
     claim = make_claim("x", comparisons=[make_comparison(runs=[*more])])
     html = render(make_document([claim]), more)
-    [row] = [one for one in cells_of(html, usual.data.task) if one[5] == "3"]
+    [row] = [one for one in cells_of(html, usual.recipe.task) if one[5] == "3"]
     assert row[3] == kind_of(usual).describe(usual).model
     assert "9 layers" not in row[3]
 
@@ -1203,7 +1200,7 @@ def test_a_reader_learns_which_paper_which_data_and_which_models(layers, said) -
         recipe = replace(run.spec.training, epochs=12, batch_size=32, lr=0.001)
         runs[key] = changed(
             run,
-            spec=replace(run.spec, model=model, training=recipe),
+            spec=run.spec.changed(model=model, training=recipe),
             examples={"train": 1200, "validation": 200, "test": 300},
             measures={**run.result.measures, "best_epoch": 12.0},
         )
@@ -1281,7 +1278,7 @@ def test_more_arms_than_can_be_told_apart_have_no_curves() -> None:
 def test_what_is_only_followed_is_no_difference_between_arms() -> None:
     """Arms are told apart by treatment; whether BLEU was followed by epoch is none."""
     one = make_run("GloVe", "pretrained", 0, 1.0)
-    spec = replace(one.spec, training=replace(one.spec.training, validation_bleu=True))
+    spec = one.spec.changed(training=replace(one.spec.recipe.training, validation_bleu=True))
     frozen = spec.changed(
         training=replace(spec.recipe.training, validation_bleu=False),
         table=replace(spec.recipe.table, trained=False),

@@ -460,7 +460,7 @@ def test_a_result_tells_all_that_claims_ask_of_it():
 
 def test_fixed_positions_are_no_parameters():
     learned = run_of()
-    fixed = replace(learned, positions=PositionSpec("sinusoidal", "one"))
+    fixed = learned.changed(positions=PositionSpec("sinusoidal", "one"))
     rows = MODEL.table_width * (TEXT.max_length + 1)
     for more, fewer in zip(parameters_of(learned), parameters_of(fixed), strict=True):
         assert more - fewer == rows
@@ -495,7 +495,7 @@ def test_fine_tuning_starts_where_pre_training_ended():
 def test_a_renamed_module_is_no_fresh_start(kept):
     """A tensor that the model has under another name is never left as it was drawn."""
     task = TRANSFER.tasks[0]
-    tuned = replace(run_of(0), data=task.data, training=task.training)
+    tuned = run_of(0).changed(data=task.data, training=task.training)
     start = Start((tuned,), prepare(task.data, None), None)
     state = without_output(start.model())
     carry(start.model(), state)
@@ -593,9 +593,9 @@ def test_bad_specs_are_named_before_anything_trains():
     check(run_of(0, "pretrained", dim=64, heads=4), None)
     unsized = replace(TEXT, most_words=None)
     for spec, said in (
-        (replace(run_of(), data=unsized), "must fix its vocabulary"),
-        (replace(run_of(), data=replace(TEXT, most_words=5000)), "has .* words where the spec has"),
-        (replace(run_of(), data=labelled("micro-verb")), "not text to pre-train on"),
+        (run_of().changed(data=unsized), "must fix its vocabulary"),
+        (run_of().changed(data=replace(TEXT, most_words=5000)), "has .* words where the spec has"),
+        (run_of().changed(data=labelled("micro-verb")), "not text to pre-train on"),
         (run_of(0, coupled=True, output_width=9), "leave output_width out"),
         (run_of(0, "pretrained"), "vectors of width 64, the model's table is 16 wide"),
     ):

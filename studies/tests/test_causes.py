@@ -85,7 +85,7 @@ def test_arms_differ_by_their_repairs_alone(experiment):
     assert len({*runs.values(), narrow}) == 9
     assert len(plan([*runs.values(), narrow])) == 2
     for chosen, run in runs.items():
-        assert run.recipe.table.sigma == TIMES * narrow.table.sigma
+        assert run.recipe.table.sigma == TIMES * narrow.recipe.table.sigma
         assert run.recipe.model.norm_after_sum == ("scale" in chosen)
         assert run.recipe.positions.pe_scale == (str(TIMES) if "ratio" in chosen else "one")
         assert run.recipe.table.rate == (TIMES if "step" in chosen else 1)
@@ -109,12 +109,12 @@ def test_another_optimizer_changes_the_training_alone():
             under = each.under(name)
             for arm in (TableExperiment.narrow, TableExperiment.raw, TableExperiment.wide):
                 [adam], [other] = arm(each).runs_of(0), arm(under).runs_of(0)
-                assert other == replace(
-                    adam, training=replace(adam.training, optimizer=name, lr=rate)
+                assert other == adam.changed(
+                    training=replace(adam.recipe.training, optimizer=name, lr=rate)
                 )
         [raw] = each.raw().runs_of(0)
-        assert raw.table.sigma is None
-        assert raw.table.source == (None if each.source_role == "xavier" else each.source)
+        assert raw.recipe.table.sigma is None
+        assert raw.recipe.table.source == (None if each.source_role == "xavier" else each.source)
     with pytest.raises(InputError, match="did you mean 'sgd'"):
         EVERY[0].under("sdg")
 
@@ -238,8 +238,10 @@ def test_settings_change_the_experiment_and_nothing_of_its_factorial():
         [narrow], [wide] = each.narrow().runs_of(0), each.wide().runs_of(0)
         assert narrow.model.dim == 32 * narrow.model.heads
         assert narrow.table.sigma == sigma_at(NARROW, narrow.model.dim)
-        assert wide == replace(narrow, table=replace(narrow.table, sigma=wide.table.sigma))
-        assert wide.table.sigma == TIMES * narrow.table.sigma
+        assert wide == narrow.changed(
+            table=replace(narrow.recipe.table, sigma=wide.recipe.table.sigma)
+        )
+        assert wide.table.sigma == TIMES * narrow.recipe.table.sigma
 
 
 def test_claims_elsewhere_leave_out_where_the_model_does_not_learn():

@@ -24,7 +24,7 @@ from embinit_studies.language_model.training import LanguageModelTraining, area,
 @pytest.mark.parametrize("model", MODELS)
 def test_a_language_model_has_the_same_bits_in_any_cohort(model):
     runs = [
-        replace(plain(model, seed), table=TableSpec(init, None, trained))
+        plain(model, seed).changed(table=TableSpec(init, None, trained))
         for seed in (5000, 5001, 5002)
         for init, trained in (("normal", True), ("xavier", True), ("xavier", False))
     ]
@@ -88,7 +88,7 @@ def test_pieces_make_up_their_word_and_function_words_stay_whole():
 
 
 def test_runs_are_described_and_counted():
-    run = replace(plain("today"), data=replace(plain("today").data, most_words=100))
+    run = plain("today").changed(data=replace(plain("today").recipe.data, most_words=100))
     assert "next words" in kind_of(run).describe(run).training
     assert kind_of(run).parameters(run)["training"] > 100 * 20
 
@@ -96,7 +96,7 @@ def test_runs_are_described_and_counted():
 def test_a_tables_rate_follows_one_that_changes():
     """The first step of Adam is the rate itself, so it shows."""
     runs = [
-        replace(plain("untied", epochs=1, warm_up=0.3), table=TableSpec("normal", None, rate=rate))
+        plain("untied", epochs=1, warm_up=0.3).changed(table=TableSpec("normal", None, rate=rate))
         for rate in (1.0, 4.0)
     ]
     begun = Start(runs, prepare(runs[0].recipe.data, None), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, Self
+from typing import Any, ClassVar, Generic, Self, cast
 
 from typing_extensions import TypeVar
 
@@ -413,5 +413,4 @@ ModelRun = RunSpec[ModelRecipe]
 
 def recipe_of(run: RunSpec) -> ModelRecipe:
     """The recipe of a run that is known to be of the lab."""
-    assert isinstance(run.recipe, ModelRecipe)
-    return run.recipe
+    return cast(ModelRecipe, run.recipe)

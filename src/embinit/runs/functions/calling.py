@@ -23,7 +23,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from embinit.errors import InputError
 from embinit.runs.functions.definition import Training, fingerprint, training_named
@@ -159,9 +159,9 @@ def untrue_seeds(results: Iterable[RunResult]) -> list[str]:
     told: dict[str, None] = {}
     seeds: dict[str, dict[RunSpec, dict[int, str]]] = {}
     for result in results:
-        recipe = result.spec.recipe
-        if not isinstance(recipe, FunctionRecipe):
+        if result.spec.kind != FunctionRecipe.kind:
             continue
+        recipe = cast(FunctionRecipe, result.spec.recipe)
         if result.provenance.get(AGAIN):
             told[str(result.provenance[AGAIN])] = None
         arms = seeds.setdefault(recipe.function, {})

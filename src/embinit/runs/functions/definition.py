@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from embinit.code import UNSEEN, Code
 from embinit.distributions import canonical_name, distributions_of, public_version, versions_of
@@ -290,9 +290,9 @@ def other_versions(results: Iterable[RunResult]) -> list[str]:
     """
     counts: Counter[tuple[str, str]] = Counter()
     for result in results:
-        recipe = result.spec.recipe
-        if not isinstance(recipe, FunctionRecipe):
+        if result.spec.kind != FunctionRecipe.kind:
             continue
+        recipe = cast(FunctionRecipe, result.spec.recipe)
         made = result.provenance.get("versions", {})
         known = TRAININGS.registered(recipe.function)
         for name in sorted(known.any_version) if known is not None else ():

@@ -1,0 +1,52 @@
+"""The digests of the papers' runs stand: a store that was filled by an earlier version is valid."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from embinit.papers import PAPERS
+from embinit_papers.kim2024.experiments import probes
+
+REGISTERED = json.loads(Path(__file__).with_name("run_digests.json").read_text("utf-8"))
+SEEDS = (0, 5)
+PAPERS_INITS = (
+    "xavier",
+    "normal",
+    "pretrained",
+    "pretrained_xavier",
+    "pretrained_shuffled",
+    "xavier_pretrained",
+)
+
+
+def digest_of(experiment) -> str:
+    """One digest of the runs of the papers' inits, also frozen, without positions and standardised."""
+    settings = (
+        experiment,
+        experiment.without_positions(),
+        experiment.frozen(),
+        experiment.with_sigma(0.3),
+    )
+    runs = [one.run(init, seed) for one in settings for init in PAPERS_INITS for seed in SEEDS]
+    return hashlib.sha256("".join(run.digest() for run in runs).encode()).hexdigest()[:16]
+
+
+@pytest.mark.parametrize("key", ["kim2024", "chung2021"])
+def test_the_digests_of_the_papers_runs_stand(key):
+    """On every tier. A digest that changes leaves every stored run of it behind."""
+    found = {
+        f"{key}/{tier}/{experiment.name}": digest_of(experiment)
+        for tier in PAPERS[key].tiers
+        for experiment in PAPERS[key].experiments(tier)
+    }
+    assert found == {name: one for name, one in REGISTERED.items() if name.startswith(f"{key}/")}
+
+
+def test_another_setting_has_another_digest():
+    """So the test above can fail."""
+    [probe] = probes("micro")
+    assert digest_of(probe.changed(trained=True)) != digest_of(probe)
