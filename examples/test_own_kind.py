@@ -1,4 +1,4 @@
-"""A kind of run of your own: any function from a spec to numbers, stored and judged like training.
+"""A kind of run of your own: any function from a recipe to numbers, stored and judged like training.
 
 Run it by ``pytest examples/test_own_kind.py``.
 """
@@ -10,65 +10,45 @@ import torch
 
 from embinit.claims import Experiment, Family, claim
 from embinit.lab.data.sources import SOURCES
-from embinit.lab.specs import Cut, DataSpec
 from embinit.lab.tables.inits import INITS
 from embinit.randomness import stream
-from embinit.runs.kinds import KINDS, Description
+from embinit.runs.kinds import KINDS, Description, Kind
 from embinit.runs.measures import MEASURES, Measure
 from embinit.runs.results import RunResult, provenance
-from embinit.specs import Recipe
+from embinit.specs import Recipe, RunSpec
 
 
 @dataclass(frozen=True)
-class SpectrumSpec(Recipe):
+class SpectrumRecipe(Recipe):
     """How a run comes about: every field is part of its key in the store."""
 
     kind: ClassVar[str] = "spectrum"
+    task: ClassVar[str] = "spectrum"
+
+    arm: str
     words: int = 500
 
 
-class Spectrum:
+class Spectrum(Kind):
     """How many directions a table uses: the exponential of the entropy of its spectrum."""
 
-    recipe = SpectrumSpec
-    random_scores = True
-    random_tables = False
-
-    def reads(self, run):
-        """Reads no text."""
-        return ()
+    recipe = SpectrumRecipe
 
     def fingerprint(self, run, data_dir):
-        """Changes when what is read besides the spec does; the code is in the key by itself."""
-        vectors = SOURCES[run.table.source](data_dir).fingerprint() if run.table.source else ""
-        return f"spectrum/{vectors}"
+        """Changes when what is read besides the recipe does; the code is in the key by itself."""
+        return f"spectrum/{SOURCES['micro-glove'](data_dir).fingerprint()}"
 
     def check(self, run, data_dir):
         """Reads everything once, so that bad input is told before anything runs."""
         self._table(run, data_dir)
 
-    def check_key(self, run):
-        """Runs with equal keys pass or fail the check alike."""
-        return run.table.source
-
     def cost(self, run):
         """Beside other kinds of runs: next to nothing."""
         return 1.0
 
-    def stacked(self, run, device):
-        """One run a cohort: there is nothing to stack."""
-        return 1
-
-    def parameters(self, run):
-        """No model, so no parameters to count."""
-        return {}
-
-    def epochs(self, run):
-        """No epochs to choose from."""
-
     def describe(self, run):
         """For the report's table of what was trained."""
-        return Description("the table alone", f"spectrum of {run.training.words} words")
+        return Description("the table alone", f"spectrum of {run.recipe.words} words")
 
     def make(self, cohort, workplace):
         """The results of a cohort's runs, in its order."""
@@ -83,34 +63,38 @@ class Spectrum:
 
     def _table(self, run, data_dir):
         source = SOURCES["micro-glove"](data_dir)
-        words = source.table.words[: run.training.words]
+        words = source.table.words[: run.recipe.words]
         special = torch.zeros(len(words), dtype=torch.bool)
         generator = stream(run.seed, "embedding/encoder")
-        vectors = source.lookup(words).values if run.table.source else None
-        return INITS[run.table.init]((len(words), source.dim), special, generator, vectors)
+        vectors = source.lookup(words).values
+        return INITS[run.recipe.arm]((len(words), source.dim), special, generator, vectors)
 
 
-KINDS.register(SpectrumSpec.kind, Spectrum())
+KINDS.register(SpectrumRecipe.kind, Spectrum())
 MEASURES.register("effective_rank", Measure("effective_rank", "directions"))
 
 OWN = Family("example/kind", {"micro": 1}, says="How many directions a table uses")
 
 
+class Spectra(Experiment):
+    """An experiment whose arms are inits."""
+
+    def run(self, arm, seed):
+        """The run of an arm and a seed."""
+        return RunSpec(SpectrumRecipe(arm), seed)
+
+
 def spectrum(tier):
-    """One experiment: no text, no model, GloVe's made table as the source."""
+    """One experiment: no text and no model."""
     return [
-        Experiment(
+        Spectra(
             name="spectrum",
             tier=tier,
             role="spectrum",
-            source="micro-glove",
-            source_label="GloVe",
-            data=DataSpec("none", (), Cut()),
-            model=None,
-            training=SpectrumSpec(),
             metric=MEASURES["effective_rank"],
             seeds=5,
             margin=1.0,
+            baseline="xavier",
         )
     ]
 

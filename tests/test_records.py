@@ -21,6 +21,7 @@ from builders import (
 )
 from embinit.errors import InputError
 from embinit.lab.data.sources import Coverage
+from embinit.lab.specs import ModelRecipe
 from embinit.runs.kinds import KINDS
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
@@ -55,7 +56,9 @@ def record_of(kind):
 
 
 def at(plain, path):
-    """What lies at a path of plain data."""
+    """What lies at a path of a record, where a spec has the layout of its recipe."""
+    if path[:2] == ("spec", "recipe"):
+        path = ("spec", *(("training",) if plain["kind"] == "function" else path[2:]))
     for step in path:
         plain = plain[step]
     return plain
@@ -70,17 +73,17 @@ def test_every_kind_has_an_example_here():
 @given(data=st.data())
 def test_a_result_is_read_back_as_it_was(kind, data):
     """Every field of the result and of its spec, drawn at will, through JSON and back."""
-    recipe = values_of(KINDS[kind].recipe or type(None))
-    run = dataclasses.replace(data.draw(values_of(RunSpec)), training=data.draw(recipe))
+    drawn = data.draw(values_of(KINDS[kind].recipe))
+    if isinstance(drawn, ModelRecipe):
+        procedure = data.draw(values_of(KINDS[kind].procedure))
+        drawn = dataclasses.replace(drawn, training=procedure)
+    run = RunSpec(drawn, data.draw(values_of(int)))
     result = dataclasses.replace(data.draw(values_of(RunResult)), spec=run)
     record = json.loads(json.dumps(result.as_record()))
     again = RunResult.from_record(record)
     assert record["kind"] == kind
     assert again == result
-    assert (type(again.spec.recipe), again.spec.digest()) == (
-        type(run.recipe.training),
-        run.digest(),
-    )
+    assert again.spec.digest() == run.digest()
     assert again.as_record() == result.as_record()
 
 
@@ -95,6 +98,8 @@ def broken(kind):
 
     result = RunResult.from_record(whole)
     for path, part in parts_of(result):
+        if path == ("spec",) or at(whole, path) is None:
+            continue  # a recipe and a seed are one layout, and an evaluation has no procedure
         yield ("unknown", *path), changed(path, lambda plain: plain.update(unheard=1))
         for field in dataclasses.fields(part):
             bare = (dataclasses.MISSING, dataclasses.MISSING)
@@ -118,7 +123,7 @@ def test_what_is_no_record_is_one_clear_error(kind):
     """A field too few or too many, at whatever depth, and a kind that nobody registered."""
     assert RunResult.from_record(record_of(kind)).as_record()["kind"] == kind
     cases = list(broken(kind))
-    assert len(cases) > 25
+    assert len(cases) > 15
     for what, record in cases:
         with pytest.raises(InputError) as caught:
             print(what, RunResult.from_record(record))

@@ -140,7 +140,10 @@ def spec_of(plain: Mapping[str, Any], kind: str) -> RunSpec:
     seed = layout.pop("seed")
     if type(seed) is not int:
         raise ValueError(f"the seed {seed!r} is no whole number")
-    return RunSpec(KINDS[kind].recipe_of(layout), seed)
+    recipe = KINDS[kind].recipe_of(layout)
+    if layout.keys() != recipe.layout().keys():
+        raise ValueError(f"a spec of the kind {kind!r} has {', '.join(recipe.layout())}")
+    return RunSpec(recipe, seed)
 
 
 def versions(more: Iterable[str] = ()) -> dict[str, str]:

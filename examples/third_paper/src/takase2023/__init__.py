@@ -57,7 +57,7 @@ def beside(tier, results):
     rows = []
     for arm, sigma in (("vanilla", VANILLA), ("scaled embed", VANILLA * DIM**0.5), ("embed LN", 1)):
         spec = gradients.experiments[0].run(arm, 0)
-        ours = [each for each in results if each.spec.recipe.training == spec.recipe.training]
+        ours = [each for each in results if each.spec.recipe == spec.recipe]
         here = mean_and_spread(ours, gradient.measures["first_layer"], decimals=4)
         rows.append((arm, f"{sigma:.3f}", f"{VANILLA / sigma:.2f}", here))
     head = ("", "width that the first norm reads", "gradient by 1 / width", "gradient, here")
