@@ -1,4 +1,4 @@
-"""A kind of run of your own: any function from a recipe to numbers, stored and judged like training.
+"""A kind of run of your own: from a recipe to numbers, stored and judged like training.
 
 Run it by ``pytest examples/test_own_kind.py``.
 """

@@ -92,7 +92,7 @@ def test_xavier_is_one_run_for_all_sources():
     assert glove.run("pretrained", 0) != t5.run("pretrained", 0)
     assert glove.run("xavier_pretrained", 0) != t5.run("xavier_pretrained", 0)
     [probe] = probes("micro")
-    assert probe.run("pretrained", 0).table.source == "micro-glove"
+    assert probe.run("pretrained", 0).recipe.table.source == "micro-glove"
 
 
 @pytest.mark.parametrize(

@@ -351,7 +351,9 @@ def test_a_rank_correlation_is_locked_with_all_of_its_arms():
 
     def locked(**changes):
         one = make_experiment(**changes)
-        pairs = [(one[init], one["xavier"]) for init in ("pretrained", "xavier_norms", "normal")]
+        pairs = [
+            (one[init], one["xavier"]) for init in ("pretrained", "xavier_pretrained", "normal")
+        ]
 
         @claim(
             "mine/one/ranked", says="It falls", family=Family("mine/one", 1), on=lambda tier: [one]

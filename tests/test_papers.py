@@ -84,7 +84,7 @@ def test_other_tables_are_no_part_of_table_1(tier):
     for other in others:
         assert labels[other.source] == other.source_label == LABELS[other.source_role]
         assert other.margin == next(
-            each.margin for each in table if each.data.task == other.recipe.data.task
+            each.margin for each in table if each.data.task == other.data.task
         )
 
 

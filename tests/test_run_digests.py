@@ -24,7 +24,7 @@ PAPERS_INITS = (
 
 
 def digest_of(experiment) -> str:
-    """One digest of the runs of the papers' inits, also frozen, without positions and standardised."""
+    """One digest of the runs of the papers' inits, also frozen, unplaced and standardised."""
     settings = (
         experiment,
         experiment.without_positions(),

@@ -95,7 +95,7 @@ def test_the_init_leaves_weights_and_order_alone(init):
     others = dict(second.model.named_parameters())
     differing = [
         name
-        for name, value in first.recipe.model.named_parameters()
+        for name, value in first.model.named_parameters()
         if not torch.equal(value, others[name])
     ]
     # The decoder's language has no source, so an init that needs one leaves its table at Xavier.

@@ -517,7 +517,7 @@ def test_arms_of_a_seed_share_all_but_what_they_differ_in():
         for run in (run_of(3), run_of(3, input_width=8, output_width=40))
     )
     layers = dict(second.model.encoder.encoder_layers.named_parameters())
-    for name, value in first.recipe.model.encoder.encoder_layers.named_parameters():
+    for name, value in first.model.encoder.encoder_layers.named_parameters():
         assert torch.equal(value, layers[name])
     hidden = [[one.initial_seed() for one in each.masking] for each in (first, second)]
     assert hidden[0] == hidden[1]

@@ -1,4 +1,4 @@
-"""The command ``embinit prepare``: text as ids and vectors by word, for machines without the rest."""
+"""The command ``embinit prepare``: text as ids and vectors by word, for another machine."""
 
 from __future__ import annotations
 

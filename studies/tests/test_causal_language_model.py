@@ -72,10 +72,10 @@ def of_llama(model: CausalLanguageModel, other: Any, run: int, gradient: bool) -
 
     stack = model.stack
     table = part(stack.encoder_embedding.table)
-    pairs = [(table, other.recipe.model.embed_tokens.weight)]
+    pairs = [(table, other.model.embed_tokens.weight)]
     if model.output_table is not None:
         pairs.append((part(model.output_table), other.lm_head.weight))
-    for layer, theirs in zip(stack.encoder_layers, other.recipe.model.layers, strict=True):
+    for layer, theirs in zip(stack.encoder_layers, other.model.layers, strict=True):
         projected = part(layer.attention.projection.weight).T.chunk(3)
         names = (theirs.self_attn.q_proj, theirs.self_attn.k_proj, theirs.self_attn.v_proj)
         pairs += [(a, b.weight) for a, b in zip(projected, names, strict=True)]
@@ -91,7 +91,7 @@ def of_llama(model: CausalLanguageModel, other: Any, run: int, gradient: bool) -
                 theirs.post_attention_layernorm.weight,
             ),
         ]
-    pairs.append((part(stack.encoder_norm.weight), other.recipe.model.norm.weight))
+    pairs.append((part(stack.encoder_norm.weight), other.model.norm.weight))
     return pairs
 
 

@@ -68,12 +68,12 @@ def test_the_settings_are_those_of_the_first_papers_tasks():
     theirs = {each.role: each for each in kims("micro", ("glove",))}
     for each in EVERY:
         other = theirs[each.role].changed()
-        assert (each.model, each.training) == (other.recipe.model, other.recipe.training)
-        assert (each.metric, each.positions) == (other.metric, other.recipe.positions)
+        assert (each.model, each.training) == (other.model, other.training)
+        assert (each.metric, each.positions) == (other.metric, other.positions)
         if each.role == "sentiment":
-            assert replace(each.data, task=other.recipe.data.task) == other.recipe.data != each.data
+            assert replace(each.data, task=other.data.task) == other.data != each.data
         else:
-            assert (each.data, each.margin) == (other.recipe.data, other.margin)
+            assert (each.data, each.margin) == (other.data, other.margin)
             assert each.planted in (None, other.planted)
 
 
@@ -236,12 +236,12 @@ def test_settings_change_the_experiment_and_nothing_of_its_factorial():
     )
     for each in every.values():
         [narrow], [wide] = each.narrow().runs_of(0), each.wide().runs_of(0)
-        assert narrow.model.dim == 32 * narrow.model.heads
-        assert narrow.table.sigma == sigma_at(NARROW, narrow.model.dim)
+        assert narrow.recipe.model.dim == 32 * narrow.recipe.model.heads
+        assert narrow.recipe.table.sigma == sigma_at(NARROW, narrow.recipe.model.dim)
         assert wide == narrow.changed(
             table=replace(narrow.recipe.table, sigma=wide.recipe.table.sigma)
         )
-        assert wide.table.sigma == TIMES * narrow.recipe.table.sigma
+        assert wide.recipe.table.sigma == TIMES * narrow.recipe.table.sigma
 
 
 def test_claims_elsewhere_leave_out_where_the_model_does_not_learn():
@@ -322,7 +322,7 @@ def test_the_page_has_each_arm_at_each_rate():
             arm(experiment.at_rate_times(times)).runs_of(0)[0] for times in analysis.RATE_FACTORS
         ]
         assert run in rates
-        assert [each.training.lr / run.recipe.training.lr for each in rates] == list(
+        assert [each.recipe.training.lr / run.recipe.training.lr for each in rates] == list(
             analysis.RATE_FACTORS
         )
         assert {each.changed(training=run.recipe.training) for each in rates} == {run}

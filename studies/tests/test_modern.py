@@ -73,12 +73,13 @@ def test_repaired_tables_differ_by_their_repairs_alone(experiment):
         assert arm(experiment.repaired("step")).runs_of(0) == arm(experiment.stepped()).runs_of(0)
         for chosen in combinations_of(experiment.repairs):
             [run] = arm(experiment.repaired(*chosen)).runs_of(0)
-            assert run.recipe.model == replace(
-                wide.model, norm_after_sum="scale" in chosen or wide.model.norm_after_sum
-            )
-            scale = str(int(TIMES)) if "ratio" in chosen else wide.positions.pe_scale
-            assert run.recipe.positions == replace(wide.positions, pe_scale=scale)
-            assert run.recipe.table == replace(wide.table, rate=TIMES if "step" in chosen else 1.0)
+            before = wide.recipe
+            normed = "scale" in chosen or before.model.norm_after_sum
+            assert run.recipe.model == replace(before.model, norm_after_sum=normed)
+            scale = str(int(TIMES)) if "ratio" in chosen else before.positions.pe_scale
+            assert run.recipe.positions == replace(before.positions, pe_scale=scale)
+            rate = TIMES if "step" in chosen else 1.0
+            assert run.recipe.table == replace(before.table, rate=rate)
 
 
 @given(st.lists(st.floats(-10, 10), min_size=4, max_size=4))
@@ -134,7 +135,7 @@ def test_margins_are_twice_xaviers_deviation():
 def test_a_wide_tables_rate_is_its_width():
     """GloVe's table is that many times as wide as Xavier's, to a tenth."""
     first = EVERY[0]
-    data = prepare(first.recipe.data, None)
+    data = prepare(first.data, None)
     raw, standardised = (
         start_tables(run, data, None)["encoder"].values[1:].double().std()
         for run in (first.raw().runs_of(0)[0], first.standardised().runs_of(0)[0])
@@ -155,7 +156,7 @@ def test_another_architecture_has_as_many_seeds():
     other = grown.with_architecture(OLD)
     assert (other.name, other.seeds) == (OLD, 6)
     assert isinstance(grown.at_rate(1e-3), Decoder)
-    assert grown.at_rate(1e-3).raw().runs_of(0)[0].training.lr == 1e-3
+    assert grown.at_rate(1e-3).raw().runs_of(0)[0].recipe.training.lr == 1e-3
 
 
 def decoder(times: float, rate: float, *, normed: bool) -> RunSpec:

@@ -47,9 +47,9 @@ def test_the_settings_are_those_of_causes():
     for each in EVERY:
         other = theirs[each.role, "xavier"]
         assert (each.data, each.model, each.training) == (
-            other.recipe.data,
-            other.recipe.model,
-            other.recipe.training,
+            other.data,
+            other.model,
+            other.training,
         )
         assert (each.metric, each.margin, each.planted, each.sigma) == (
             other.metric,

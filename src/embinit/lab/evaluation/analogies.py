@@ -124,7 +124,8 @@ def evaluate(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> RunResult
 def _source_of(run: RunSpec[EvaluationRecipe]) -> str:
     if run.recipe.table.source is None:
         raise InputError(
-            f"{run.recipe.data.task} evaluates pre-trained tables; {run.recipe.table.init} has no source"
+            f"{run.recipe.data.task} evaluates pre-trained tables; "
+            f"{run.recipe.table.init} has no source"
         )
     return run.recipe.table.source
 

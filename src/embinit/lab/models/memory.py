@@ -42,13 +42,9 @@ class WidestBatch:
 def estimated_bytes(shape: ModelShape, runs: int, batch: WidestBatch, device: str = "cpu") -> int:
     """What training ``runs`` stacked runs takes.
 
-    For each word a layer keeps what its backward pass reads: so many widths D of the model and F
-    of the feed-forward, counted off ``transformer``'s layers, all of it float32.
+    All of it is float32.
     """
-    dim, inner = shape.spec.dim, 2 * shape.spec.feed_forward
-    encoder = 3 * dim + shape.spec.layers * (14 * dim + inner)
-    decoder = 4 * dim + shape.spec.layers * (22 * dim + inner) if shape.translates else 0
-    kept = batch.sentences * (batch.source * encoder + batch.target * decoder)
+    kept = batch.sentences * shape.kept(batch.source, batch.target)
     outputs = batch.sentences * (batch.target if shape.translates else batch.answers)
     logits = 4 * outputs * shape.logits
     most_logits = max(MOST_BYTES[torch.device(device).type], logits)

@@ -85,6 +85,21 @@ class ModelShape:
         """How many parameters one model of this shape has (Table 5), its tables included."""
         return count(StackedTransformer.empty(self))
 
+    def kept(self, source: int, target: int) -> int:
+        """How many numbers training keeps of a sentence for its backward pass.
+
+        They are what the layers below read back: so many widths D of the model and F of the
+        feed-forward for each word.
+
+        Args:
+            source: The words of the sentence.
+            target: The words of its translation; 0 where the model does not translate.
+        """
+        dim, inner = self.spec.dim, 2 * self.spec.feed_forward
+        encoder = 3 * dim + self.spec.layers * (14 * dim + inner)
+        decoder = 4 * dim + self.spec.layers * (22 * dim + inner)
+        return source * encoder + target * decoder * self.translates
+
     def embedding(self, **tensors: Any) -> Embedding:
         """One side's embedding layer; ``tensors`` are as ``Embedding`` takes them."""
         return Embedding(

@@ -5,8 +5,7 @@ After *On Initializing Transformers with Pre-trained Embeddings* (Kim et al. 202
 vectors standardised to Xavier's sigma (equation 1), the vectors shuffled, and Xavier given the
 vectors' mean and sigma (equation 4). The separate shuffles of rows, columns and values are ours:
 they tell apart which word a vector belongs to, which dimension a value belongs to, and the bare
-distribution of the values. The last ones, from ``pretrained_centred`` on, change the rows' geometry
-(``tables.geometry``) in search of a start that keeps both meaning and position.
+distribution of the values.
 
 Throughout, a table is (N, D) float32 and ``special`` is (N,) bool: rows (the pad row) that stay
 zero and are left out of all statistics. What an init draws depends on its generator and on the
@@ -20,8 +19,7 @@ The inits' names, labels and needs are in ``tables.recipes``, which loads withou
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -29,7 +27,6 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from embinit.errors import InputError
-from embinit.lab.tables import geometry
 from embinit.lab.tables.recipes import INITS as INITS
 from embinit.lab.tables.recipes import Init as Init
 from embinit.lab.tables.recipes import Shape
@@ -129,7 +126,7 @@ def standardise(
             "finite: its sigma says nothing; check the vectors"
         )
     shifted = (values.double() - own.mean) * (sigma / own.sigma) + mean
-    return _with_special_rows(shifted.float(), special)
+    return with_special_rows(shifted.float(), special)
 
 
 def xavier(
@@ -156,7 +153,7 @@ def pretrained(
     vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
 ) -> Float[Tensor, "N D"]:
     """Takes the vectors as they are. Nothing is drawn."""
-    return _with_special_rows(ordinary_rows(vectors, special).float(), special)
+    return with_special_rows(ordinary_rows(vectors, special).float(), special)
 
 
 def pretrained_xavier(
@@ -193,7 +190,7 @@ def pretrained_shuffled_rows(
     # alone.
     order = torch.randperm(len(vectors), generator=generator)
     order = order[~special[order]]
-    return _with_special_rows(vectors[order].float(), special)
+    return with_special_rows(vectors[order].float(), special)
 
 
 def pretrained_shuffled_columns(
@@ -215,7 +212,7 @@ def pretrained_shuffled_values(
     order = torch.randperm(vectors.numel(), generator=generator)
     order = order[~special[order // vectors.shape[1]]]
     values = vectors.reshape(-1)[order].float()
-    return _with_special_rows(values.reshape(-1, vectors.shape[1]), special)
+    return with_special_rows(values.reshape(-1, vectors.shape[1]), special)
 
 
 def xavier_pretrained(
@@ -245,41 +242,7 @@ def scale(
             f"can't scale a table of shape {tuple(table.shape)} and mean square {own:g}² to "
             f"{sigma:g}²; both must be finite and above zero: check the vectors"
         )
-    return _with_special_rows((values * (sigma / own)).float(), special)
-
-
-def xavier_norms(
-    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
-) -> Float[Tensor, "N D"]:
-    """Draws a Xavier table and gives each row the norm of its word's standardised vector.
-
-    Frequent words of pre-trained tables have norms of their own. What this start does and Xavier
-    does not, the norms do.
-    """
-    sigma = xavier_sigma(*vectors.shape)
-    norms = standardise(vectors, special, 0.0, sigma).norm(dim=1, keepdim=True)
-    drawn = xavier((vectors.shape[0], vectors.shape[1]), special, generator)
-    return scale(torch.nn.functional.normalize(drawn, dim=1) * norms, special, sigma)
-
-
-def _of_geometry(
-    change: Callable[[Tensor, Tensor], Tensor],
-    vectors: Float[Tensor, "N D"],
-    special: Bool[Tensor, "N"],
-    generator: torch.Generator,
-    counts: Float[Tensor, "N"],
-) -> Float[Tensor, "N D"]:
-    """Changes the vectors' geometry, at Xavier's sigma. Nothing is drawn."""
-    rows = change(ordinary_rows(vectors, special), ordinary_rows(counts, special))
-    table = _with_special_rows(rows.float(), special)
-    return scale(table, special, xavier_sigma(*vectors.shape))
-
-
-pretrained_centred = partial(_of_geometry, geometry.centred)
-pretrained_equal_rows = partial(_of_geometry, geometry.equal_rows)
-pretrained_all_but_the_top = partial(_of_geometry, geometry.all_but_the_top)
-pretrained_whitened = partial(_of_geometry, geometry.whitened)
-pretrained_spared = partial(_of_geometry, geometry.spared)
+    return with_special_rows((values * (sigma / own)).float(), special)
 
 
 def complete(
@@ -314,7 +277,7 @@ def complete(
     return pretrained(drawn, special, generator)
 
 
-def _with_special_rows(
+def with_special_rows(
     values: Float[Tensor, "ordinary D"], special: Bool[Tensor, "N"]
 ) -> Float[Tensor, "N D"]:
     """A new table of the ordinary rows' ``values``, zero in the special rows."""

@@ -118,13 +118,11 @@ class Shipped:
         return self.__wrapped__(*arguments)
 
 
-def _shipped(name: str, label: str, needs_source: bool = True, **options: bool) -> Init:
-    return Init(name, label, needs_source, Shipped(name), **options)
+def _shipped(name: str, label: str, needs_source: bool = True) -> Init:
+    return Init(name, label, needs_source, Shipped(name))
 
 
 INITS: Registry[Init] = Registry("init", "embinit.inits")
-
-_GEOMETRY = {"needs_counts": True, "centred": True}
 
 for _init in (
     _shipped("xavier", "Xavier", needs_source=False),
@@ -136,11 +134,5 @@ for _init in (
     _shipped("pretrained_shuffled_columns", "{source}_Shuffled_Columns"),
     _shipped("pretrained_shuffled_values", "{source}_Shuffled_Values"),
     _shipped("xavier_pretrained", "Xavier_{source}"),
-    _shipped("xavier_norms", "Xavier_{source}_Norms", centred=True),
-    _shipped("pretrained_centred", "{source}_Centred", **_GEOMETRY),
-    _shipped("pretrained_equal_rows", "{source}_Equal_Rows", **_GEOMETRY),
-    _shipped("pretrained_all_but_the_top", "{source}_All_But_The_Top", **_GEOMETRY),
-    _shipped("pretrained_whitened", "{source}_Whitened", **_GEOMETRY),
-    _shipped("pretrained_spared", "{source}_Spared", **_GEOMETRY),
 ):
     INITS.register(_init.name, _init)

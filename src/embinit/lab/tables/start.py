@@ -135,8 +135,8 @@ def check(run: ModelRun, data_dir: Path | None) -> None:
     """
     if not (math.isfinite(run.recipe.table.rate) and run.recipe.table.rate > 0):
         raise InputError(
-            f"the tables' rate can't be multiplied by {run.recipe.table.rate:g}: name a number above 0, "
-            "or freeze the tables"
+            f"the tables' rate can't be multiplied by {run.recipe.table.rate:g}: name a number "
+            "above 0, or freeze the tables"
         )
     data = prepare(run.recipe.data, data_dir)
     if run.recipe.table.source is None:

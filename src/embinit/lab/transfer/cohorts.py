@@ -80,15 +80,15 @@ def check(run: RunSpec[TransferRecipe], data_dir: Path | None) -> None:
     vocabulary, wanted = prepare(run.recipe.data, data_dir).vocabularies["encoder"], words_of(run)
     if len(vocabulary.words) != wanted:
         raise InputError(
-            f"the vocabulary of {run.recipe.data.task} has {len(vocabulary.words)} words where the spec "
-            f"has {wanted}, by which parameters are counted: give it more text, or set most_words "
-            "to what it has"
+            f"the vocabulary of {run.recipe.data.task} has {len(vocabulary.words)} words where the "
+            f"spec has {wanted}, by which parameters are counted: give it more text, or set "
+            "most_words to what it has"
         )
     for data in _data_of(run):
         if (data.vocabulary, data.max_length) != (run.recipe.data, run.recipe.data.max_length):
             raise InputError(
-                f"{data.task} must have the vocabulary and the max_length of {run.recipe.data.task}, "
-                "whose model it is read by"
+                f"{data.task} must have the vocabulary and the max_length of "
+                f"{run.recipe.data.task}, whose model it is read by"
             )
         prepare(data, data_dir)
 

@@ -102,8 +102,8 @@ def check(run: RunSpec[ExtensionRecipe], data_dir: Path | None) -> None:
     texts = texts_of(run, data_dir)
     if not texts.new:
         raise InputError(
-            f"{recipe.text.task} has no word that {run.recipe.data.task} lacks; cut words into pieces "
-            "there (tokenizer whitespace/2), or take other text"
+            f"{recipe.text.task} has no word that {run.recipe.data.task} lacks; cut words into "
+            "pieces there (tokenizer whitespace/2), or take other text"
         )
 
 

@@ -2,7 +2,7 @@
 
 They stand in for the first paper's Multi30k, SST-2 and MNLI on the tier ``micro``, where nothing
 may be downloaded and a model must train in seconds. SST-2 is ``micro-sentiment-plain`` there, and
-``micro-sentiment`` in papers of our own. The text comes from ``embinit.lab.data.microcosm``, drawn on
+``micro-sentiment`` in papers of our own. The text comes from ``data.microcosm``, drawn on
 each machine from fixed seeds. The meaning of a rare word is that of its class, so it can be learned
 from unlabelled text. Word order decides labels and translations.
 

@@ -9,9 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from embinit.errors import InputError
-from embinit.lab.tables import geometry
 from embinit.lab.tables.inits import INITS, moments, pretrained_xavier, scale, xavier_sigma
 from embinit.lab.tables.positions import APART, apart
+from embinit_studies.starts import geometry
 
 modest = settings(max_examples=30)
 CHANGES = (

@@ -1,7 +1,7 @@
-"""Geometry: what can be done to the rows of a table before its scale is set.
+"""Inits that change the geometry of a table's rows, in search of one with meaning and position.
 
-Each function here takes rows (n, D) and weights (n,), how often each row's word occurs, and returns
-new rows of the same shape in float64. Their scale says nothing: who makes a table sets it.
+Each of the first functions takes rows (n, D) and weights (n,), how often each row's word occurs,
+and returns new rows of the same shape in float64. Their scale says nothing: who makes a table sets it.
 
 - ``centred`` takes the mean direction away, as text meets it.
 - ``equal_rows`` then gives every row the same length, after FixNorm (Nguyen and Chiang 2018, arXiv
@@ -16,11 +16,23 @@ new rows of the same shape in float64. Their scale says nothing: who makes a tab
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from embinit.errors import InputError
+from embinit.lab.tables.inits import (
+    Init,
+    ordinary_rows,
+    scale,
+    standardise,
+    with_special_rows,
+    xavier,
+    xavier_sigma,
+)
 
 PER_TOP_DIRECTION = 100
 """All-but-the-top drops one direction for so many columns, and one at least."""
@@ -108,3 +120,55 @@ def _directions(around: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     share = (weights.double() / weights.double().sum()).unsqueeze(1)
     variances, directions = torch.linalg.eigh(around.T @ (share * around))
     return variances, directions
+
+
+def xavier_norms(
+    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
+) -> Float[Tensor, "N D"]:
+    """Draws a Xavier table and gives each row the norm of its word's standardised vector.
+
+    Frequent words of pre-trained tables have norms of their own. What this start does and Xavier
+    does not, the norms do.
+    """
+    sigma = xavier_sigma(*vectors.shape)
+    norms = standardise(vectors, special, 0.0, sigma).norm(dim=1, keepdim=True)
+    drawn = xavier((vectors.shape[0], vectors.shape[1]), special, generator)
+    return scale(torch.nn.functional.normalize(drawn, dim=1) * norms, special, sigma)
+
+
+def _of_geometry(
+    change: Callable[[Tensor, Tensor], Tensor],
+    vectors: Float[Tensor, "N D"],
+    special: Bool[Tensor, "N"],
+    generator: torch.Generator,
+    counts: Float[Tensor, "N"],
+) -> Float[Tensor, "N D"]:
+    """Changes the vectors' geometry, at Xavier's sigma. Nothing is drawn."""
+    rows = change(ordinary_rows(vectors, special), ordinary_rows(counts, special))
+    table = with_special_rows(rows.float(), special)
+    return scale(table, special, xavier_sigma(*vectors.shape))
+
+
+pretrained_centred = partial(_of_geometry, centred)
+pretrained_equal_rows = partial(_of_geometry, equal_rows)
+pretrained_all_but_the_top = partial(_of_geometry, all_but_the_top)
+pretrained_whitened = partial(_of_geometry, whitened)
+pretrained_spared = partial(_of_geometry, spared)
+
+_GEOMETRY = {"needs_counts": True, "centred": True}
+XAVIER_NORMS = Init("xavier_norms", "Xavier_{source}_Norms", True, xavier_norms, centred=True)
+CENTRED = Init("pretrained_centred", "{source}_Centred", True, pretrained_centred, **_GEOMETRY)
+EQUAL_ROWS = Init(
+    "pretrained_equal_rows", "{source}_Equal_Rows", True, pretrained_equal_rows, **_GEOMETRY
+)
+ALL_BUT_THE_TOP = Init(
+    "pretrained_all_but_the_top",
+    "{source}_All_But_The_Top",
+    True,
+    pretrained_all_but_the_top,
+    **_GEOMETRY,
+)
+WHITENED = Init("pretrained_whitened", "{source}_Whitened", True, pretrained_whitened, **_GEOMETRY)
+SPARED_DIRECTIONS = Init(
+    "pretrained_spared", "{source}_Spared", True, pretrained_spared, **_GEOMETRY
+)
