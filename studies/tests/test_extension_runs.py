@@ -191,12 +191,12 @@ def test_every_method_that_needs_no_donor_can_be_an_arm(method):
 )
 def test_what_can_not_be_extended_is_named(changes, match):
     with pytest.raises(InputError, match=match):
-        extension.check(replace(extended("mean"), **changes), None)
+        extension.check(extended("mean").changed(**changes), None)
 
 
 def test_runs_are_described():
     assert "micro-more-text" in kind_of(extended("mean")).describe(extended("mean")).training
-    assert extended("zero", output_method="mean").training.label == "zero, mean"
+    assert extended("zero", output_method="mean").recipe.arm == "zero, mean"
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_a_language_model_learns_and_its_loss_is_that_of_all_words():
     [result] = language_model.train(Cohort((plain("today", epochs=6),)))
     losses = result.curves["validation_loss"]
     assert len(losses) == 7
-    words = len(prepare(plain("today").data, None).vocabularies["encoder"].words)
+    words = len(prepare(plain("today").recipe.data, None).vocabularies["encoder"].words)
     # Small logits at the start: as good as a guess among all words.
     assert losses[0] == pytest.approx(math.log(words), abs=0.1)
     assert losses[-1] < losses[0] - 0.4

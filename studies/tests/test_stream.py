@@ -112,7 +112,7 @@ def test_with_a_norm_after_lookup_the_width_is_no_matter_at_the_start():
 def test_layer_norms_are_autograds():
     """Of the first step's batch: against each layer's own gradients, before they are clipped."""
     wanted = runs(0.02, 0.5)
-    begun = Start(wanted, prepare(wanted[0].data, None), None)
+    begun = Start(wanted, prepare(wanted[0].recipe.data, None), None)
     trainer = LanguageModelTraining(
         begun, begun.model(CausalTransformer), wanted[0].recipe.training, "cpu"
     )
@@ -156,7 +156,7 @@ def test_each_steps_loss_is_the_one_that_was_learnt():
         run.changed(training=replace(run.recipe.training, batch_size=4, epochs=2))
         for run in runs(0.02, 0.5)
     )
-    begun = Start(wanted, prepare(wanted[0].data, None), None)
+    begun = Start(wanted, prepare(wanted[0].recipe.data, None), None)
     trainer = LanguageModelTraining(
         begun, begun.model(CausalTransformer), wanted[0].recipe.training, "cpu"
     )

@@ -1,7 +1,8 @@
 """Inits that change the geometry of a table's rows, in search of one with meaning and position.
 
 Each of the first functions takes rows (n, D) and weights (n,), how often each row's word occurs,
-and returns new rows of the same shape in float64. Their scale says nothing: who makes a table sets it.
+and returns new rows of the same shape in float64. Their scale says nothing: who makes
+a table sets it.
 
 - ``centred`` takes the mean direction away, as text meets it.
 - ``equal_rows`` then gives every row the same length, after FixNorm (Nguyen and Chiang 2018, arXiv
