@@ -433,7 +433,7 @@ def test_versions_of_what_a_function_names_are_in_its_runs_keys(session, elsewhe
     """An update of a library changes numbers as an edit does, and left the old verdict."""
     run = arms_of(with_numpy).run("high", 0)
     version = np.__version__.partition("+")[0]
-    assert run.recipe.recipe.versions == (f"numpy {version}",)
+    assert run.recipe.versions == (f"numpy {version}",)
     assert arms_of(fit).run("high", 0).recipe.versions == ()
     assert result_of(with_numpy).provenance["versions"]["numpy"] == metadata.version("numpy")
     key = session.key(run)
@@ -450,7 +450,7 @@ def test_a_version_may_be_left_out_of_the_key_and_is_told_then(session, elsewher
     """Who updates every week would train all anew each time; what was made before is named."""
     each = arms_of(with_numpy, versions={"NumPy": "any"})
     run = each.run("high", 0)
-    assert run.recipe.recipe.versions == ()
+    assert run.recipe.versions == ()
     session.ensure_planned([run])
     result = session.result(run)
     assert other_versions([result]) == []

@@ -81,9 +81,9 @@ def test_starts_are_runs_of_their_own_and_those_of_one_model_are_one_cohort(expe
             None if start.as_it_is else sigma_at(TRAINED_RATIO, experiment.dim)
         )
         assert (run.recipe.positions.kind == "none") == (not start.added)
-    assert not run_of(experiment.still().start("xavier")).table.trained
+    assert not run_of(experiment.still().start("xavier")).recipe.table.trained
     assert (
-        run_of(experiment.at_rate_times(2).start("xavier")).training.lr
+        run_of(experiment.at_rate_times(2).start("xavier")).recipe.training.lr
         == 2 * experiment.training.lr
     )
     longer = run_of(experiment.for_epochs(4).start("xavier"))
@@ -251,7 +251,7 @@ def test_a_start_is_ranked_at_the_rate_that_was_best_on_explored_seeds():
     assert tuned["frozen, tuned"] == {}
     [run] = tuned["tuned"]["untied"].runs_of(0)
     assert run == run_of(experiment.at_rate_times(2.0).start("untied"))
-    assert run.recipe.training.lr == 2 * run_of(experiment.start("untied")).training.lr
+    assert run.recipe.training.lr == 2 * run_of(experiment.start("untied")).recipe.training.lr
 
     role = experiment.role
     half = {"scores": {role: {"trained": {"both": [8.0]}, "tuned": {"untied": [9.0]}}}}
