@@ -547,7 +547,7 @@ def test_every_measure_has_its_unit(arms):
 def test_a_changed_setting_is_said_and_is_another_run(arms, change, label, part, value):
     changed = change(arms)["pretrained"]
     assert changed.label == f"GloVe {label}"
-    assert {attrgetter(part)(run) for run in changed.runs()} == {value}
+    assert {attrgetter(part)(run.recipe) for run in changed.runs()} == {value}
     assert not set(changed.runs()) & set(arms["pretrained"].runs())
 
 

@@ -141,7 +141,7 @@ def test_a_wide_tables_rate_is_its_width():
         for run in (first.raw().runs_of(0)[0], first.standardised().runs_of(0)[0])
     )
     assert raw / standardised == pytest.approx(TIMES, rel=0.05)
-    assert first.stepped().raw().runs_of(0)[0].table.rate == TIMES
+    assert first.stepped().raw().runs_of(0)[0].recipe.table.rate == TIMES
 
 
 def test_an_architecture_that_is_not_there_is_named():

@@ -87,7 +87,7 @@ def test_starts_are_runs_of_their_own_and_those_of_one_model_are_one_cohort(expe
         == 2 * experiment.training.lr
     )
     longer = run_of(experiment.for_epochs(4).start("xavier"))
-    assert longer.training.epochs == 4 * experiment.training.epochs
+    assert longer.recipe.training.epochs == 4 * experiment.training.epochs
 
 
 @pytest.mark.parametrize("experiment", experiments("sample"), ids=lambda each: each.name)
