@@ -277,7 +277,7 @@ def faults_of(folder: Path, before: dict[str, bytes], whole: dict[str, Any]) -> 
             if result is None:
                 faults.append(f"record {key} can't be read")
                 continue
-            arm = json.loads(result.spec.recipe.training.arguments)["arm"]
+            arm = json.loads(result.spec.recipe.arguments)["arm"]
             if result.measures != {"score": true_score(arm, result.spec.seed)}:
                 faults.append(f"record {key} has {result.measures}")
     for latest in (folder / "reports/latest", folder / "reports/latest/unfinished"):

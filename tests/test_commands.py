@@ -99,8 +99,7 @@ HOSTILE = "a\x1b[2J\u202eb\x9b"
 def kept_function(code="c0de", seed=0, finished="2031-01-01T00:00:00+00:00", **changes):
     """The result of a function's run."""
     run = make_function_run()
-    recipe = dataclasses.replace(run.recipe.training, code=code)
-    run = dataclasses.replace(run, seed=seed, training=recipe)
+    run = dataclasses.replace(run.changed(code=code), seed=seed)
     changes.setdefault("provenance", {"finished": finished})
     return dataclasses.replace(make_result(run, score=1.0), **changes)
 
@@ -138,8 +137,8 @@ def test_a_failed_run_is_shown_by_its_key(tmp_path, capsys):
     store.put("ab34", kept_function(measures={}, failure="the loss is no number"))
     _, lines = told(capsys, "--store", tmp_path)
     assert [line.split("  ")[2:] for line in lines[:-1]] == [
-        [run.recipe.data.task, "a", "seed 0", "the loss is no number"],
-        [run.recipe.data.task, "a", "seed 3", "failed: no room"],
+        [run.recipe.task, "a", "seed 0", "the loss is no number"],
+        [run.recipe.task, "a", "seed 3", "failed: no room"],
     ]
     status, shown = told(capsys, "ab12", "--store", tmp_path)
     assert (status, shown[1:]) == (0, ["Traceback", '  File "f.py"', "none"])

@@ -583,7 +583,7 @@ def test_progress_is_told_what_later_looks_are_expected_to_take(judged, monkeypa
 
     def tell_later(session, controller, runs):
         new = [run for run in runs if session.key(run) not in session.store]
-        told.append({(run.recipe.training.label, run.seed) for run in new})
+        told.append({(run.recipe.arm, run.seed) for run in new})
 
     monkeypatch.setattr(progress, "tell_later", tell_later)
     judged(OPEN_CLAIMS)

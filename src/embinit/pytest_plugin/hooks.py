@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from embinit.claims.experiments import Experiment
-from embinit.runs.session import Definition
-from embinit.specs import RunSpec
+if TYPE_CHECKING:
+    from embinit.claims.experiments import Experiment
+    from embinit.runs.session import Definition
+    from embinit.specs import RunSpec
 
 GROUP = "embinit.pytest"
 

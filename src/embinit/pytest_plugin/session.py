@@ -32,7 +32,6 @@ class ClaimSession:
         Raises:
             pytest.UsageError: One of the options can't be used.
         """
-        config.pluginmanager.add_hookspecs(hooks)
         config.pluginmanager.load_setuptools_entrypoints(hooks.GROUP)
         options = SessionOptions(config)
         option = options.option
