@@ -1195,9 +1195,9 @@ def test_a_reader_learns_which_paper_which_data_and_which_models(layers, said) -
     assert "the paper tier, which was not run here" in text
     assert "Refuted claims are in Finding 1 (1 of 7)" in text
     for key, run in runs.items():
-        assert run.spec.model is not None
-        model = replace(run.spec.model, dim=64, layers=layers, feed_forward=128)
-        recipe = replace(run.spec.training, epochs=12, batch_size=32, lr=0.001)
+        assert run.spec.recipe.model is not None
+        model = replace(run.spec.recipe.model, dim=64, layers=layers, feed_forward=128)
+        recipe = replace(run.spec.recipe.training, epochs=12, batch_size=32, lr=0.001)
         runs[key] = changed(
             run,
             spec=run.spec.changed(model=model, training=recipe),
