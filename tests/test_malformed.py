@@ -20,7 +20,7 @@ from safetensors.torch import save_file
 from embinit.errors import InputError
 from embinit.files import reading as outside
 from embinit.files.writing import digest, open_lines
-from embinit.lab.data.sources import named_source, open_source
+from embinit.lab.data.sources import NamedSource, named_source, open_source
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.specs import Cut
 
@@ -418,4 +418,6 @@ def test_a_source_that_is_named_is_looked_at(tmp_path, name, content):
     model = bert(tmp_path / "model", model__safetensors=LFS)
     with pytest.raises(InputError, match=r"--embinit-source bert=.*SafetensorError"):
         named_source(f"bert={model}")
-    assert named_source(f"bert={bert(tmp_path / 'model')}") == ("bert", tmp_path / "model")
+    assert named_source(f"bert={bert(tmp_path / 'model')}") == NamedSource(
+        "bert", tmp_path / "model"
+    )

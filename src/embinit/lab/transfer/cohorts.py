@@ -143,7 +143,7 @@ def _train(
     tasks = first.recipe.training.tasks
     whole = 1 + TUNING * sum(task.times for task in tasks)
     start = Start(cohort.runs, prepare(first.recipe.data, data_dir), data_dir)
-    pretraining = Pretraining(start, first, device)
+    pretraining = Pretraining(start, device)
     pretraining.run(part_of(progress, 0.0, 1 / whole))
     encoder = pretraining.model.encoder
     outcomes = [_pretrained(run, start, pretraining) for run in range(len(cohort.runs))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from jaxtyping import Int
@@ -19,7 +20,6 @@ from embinit.lab.training.optimizers import lr_factor
 from embinit.lab.training.stacked import Losses, Progress, StackedTrainer
 from embinit.lab.transfer import TransferRecipe
 from embinit.randomness import stream
-from embinit.specs import RunSpec
 
 
 class Pretraining(StackedTrainer[MaskedLanguageModel]):
@@ -29,8 +29,8 @@ class Pretraining(StackedTrainer[MaskedLanguageModel]):
     Validation masks the same words in every epoch, arm and seed.
     """
 
-    def __init__(self, start: Start, first: RunSpec[TransferRecipe], device: str) -> None:
-        self.spec = first.recipe.training.pretraining
+    def __init__(self, start: Start, device: str) -> None:
+        self.spec = cast(TransferRecipe, start.specs[0].recipe).training.pretraining
         self.masking = [stream(seed, "masking", device) for seed in start.seeds]
         # A tensor, so that a recorded step reads each step's own rate.
         self.rate = torch.zeros((), device=device)
