@@ -552,10 +552,10 @@ def test_bad_recipes_are_refused_by_name() -> None:
         (recipe("t5", optimizer="adamx"), "unknown optimizer 'adamx': did you mean 'adamw'"),
     ):
         with pytest.raises(InputError, match=said):
-            check(run, None)
+            check(run)
     run = recipe("bert")
     with pytest.raises(InputError, match="so many sentences of micro-text"):
-        fingerprint(run.changed(data=replace(run.recipe.data, cut=Cut())), None)
+        fingerprint(run.changed(data=replace(run.recipe.data, cut=Cut())))
 
 
 def test_corpus_orders_words_and_pads_behind() -> None:

@@ -341,7 +341,7 @@ def test_translation_with_a_falling_rate_and_tables_of_their_own_rate(monkeypatc
     one = small("translation", 2)
     runs = [one.run("xavier", 0), one.run("pretrained", 0)]
     runs = [run.changed(training=replace(run.recipe.training, schedule="linear")) for run in runs]
-    runs[1] = replace(runs[1], table=replace(runs[1].table, rate=4.0))
+    runs[1] = runs[1].changed(table=replace(runs[1].recipe.table, rate=4.0))
     together = train(Cohort(tuple(runs)))
     assert all(low > 0 and high == pytest.approx(4 * low) for low, high in rates)
     for run, result in zip(runs, together, strict=True):
