@@ -139,8 +139,7 @@ class Conclusion:
                 return
             try:
                 if self._state.registering.is_asked_for:
-                    whole = self._state.reported and not self._state.errors
-                    self._state.registering.write(terminalreporter, whole)
+                    self._state.registering.write(terminalreporter)
                 elif self._state.reported:
                     self._conclude(terminalreporter)
             except Exception as error:
