@@ -166,6 +166,12 @@ def paper(key: str) -> Paper | None:
     return PAPERS[key]
 
 
+def printed_for(key: str, comparison: Comparison) -> Sequence[Printed]:
+    """What the paper of ``key`` prints for a comparison; nothing where it isn't registered."""
+    known = paper(key)
+    return () if known is None else known.printed(comparison)
+
+
 def papers_of(keys: Iterable[str]) -> list[Paper]:
     """The registered papers among ``keys``, in their order."""
     return [found_paper for key in dict.fromkeys(keys) if (found_paper := paper(key)) is not None]

@@ -155,7 +155,7 @@ class Conclusion:
             OutputError: The report can't be written.
         """
         from embinit.report import past, write_report
-        from embinit.report.document import make_document
+        from embinit.report.document import add_sampling_noise, make_document
 
         options, state = self._options, self._state
         load_modules(state.modules)  # what claims register, here where no claim was collected
@@ -175,6 +175,8 @@ class Conclusion:
             skipped=state.skipped,
         )
         self._print_verdicts(terminalreporter, document)
+        # It takes long and decides nothing: who interrupted has the report at once.
+        add_sampling_noise(document, runs if state.unfinished is None else {})
         known = options.baseline_path
         histories = [] if known is None else [known.parent / past.NAME]
         replace_whole = options.option("replace-report")
