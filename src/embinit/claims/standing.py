@@ -108,6 +108,15 @@ def frozen(case: Case, looks: Sequence[Look]) -> dict[str, Any]:
     return entry if claim.expects is None else {**entry, "expects": str(claim.expects)}
 
 
+NAMED_UP_TO = 5
+"""So many claims that stand alike otherwise than registered are named; of more the number."""
+
+
+def named(ids: Sequence[str]) -> str:
+    """Claims in words: their ids, or how many they are."""
+    return ", ".join(ids) if len(ids) <= NAMED_UP_TO else f"{len(ids)} claims"
+
+
 def difference(registered: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """How a claim differs from its line, in words; "" where it doesn't."""
     told = []

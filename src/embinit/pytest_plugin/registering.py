@@ -30,10 +30,9 @@ from embinit.claims.functions import FunctionExperiment
 from embinit.claims.judging import Case, read
 from embinit.claims.lock import Lock
 from embinit.claims.paired_tests import Spread
-from embinit.claims.standing import claim_key, registered
+from embinit.claims.standing import claim_key, named, registered
 from embinit.errors import InputError, counted, printable
 from embinit.papers import NoiseFloor, paper
-from embinit.report.verdicts import named
 from embinit.runs.measures import Measure
 from embinit.runs.session import Session
 from embinit.specs import RunSpec

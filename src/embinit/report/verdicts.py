@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from embinit.claims.paired_tests import Verdict, holm
-from embinit.claims.standing import ABSENT, AFTERWARDS, BEFOREHAND, CHANGED
+from embinit.claims.standing import ABSENT, AFTERWARDS, BEFOREHAND, CHANGED, named
 from embinit.report.numbers import finite
 
 
@@ -83,15 +83,6 @@ def not_beforehand(claims: Sequence[Mapping[str, Any]]) -> list[str]:
             words = WORDS_OF_STATE[known["state"]]
             alike.setdefault((words, told, known["lock"]), []).append(entry["id"])
     return [f"{words}: {named(ids)}{told} ({lock})" for (words, told, lock), ids in alike.items()]
-
-
-NAMED_UP_TO = 5
-"""So many claims that stand alike otherwise than registered are named; of more the number."""
-
-
-def named(ids: Sequence[str]) -> str:
-    """Claims in words: their ids, or how many they are."""
-    return ", ".join(ids) if len(ids) <= NAMED_UP_TO else f"{len(ids)} claims"
 
 
 WORDS_OF_STATE = {
