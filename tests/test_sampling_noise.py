@@ -151,20 +151,37 @@ def test_the_document_tests_the_runs_of_a_session():
     assert document["session"] == {}
 
 
-def test_a_test_that_fails_costs_a_note_and_no_report(monkeypatch):
-    """It decides nothing, and is a package's own."""
+@pytest.fixture
+def failing(monkeypatch):
+    """Lets the test of accuracy fail; returns the document of a claim, its runs, and how to fail."""
+    errors = [ZeroDivisionError("no examples")]
 
     def compare(*outputs):
-        raise ZeroDivisionError("no examples")
+        raise errors[-1]
 
     broken = replace(MEASURES["accuracy"], test=PairedTest("their test", compare))
     set_apart(monkeypatch, MEASURES)
     MEASURES.replace("accuracy", broken)
     hit = lookup(["1"], ["0"], ["1"])
-    document, runs = judged(
-        make_experiment(metric=broken), lambda run: replace(hit(run), measures={"accuracy": 1.0})
-    )
+    found = lambda run: replace(hit(run), measures={"accuracy": 1.0})  # noqa: E731
+    return *judged(make_experiment(metric=broken), found), errors
+
+
+def test_a_test_that_fails_costs_a_note_and_no_report(failing):
+    """It decides nothing, and is a package's own."""
+    document, runs, _ = failing
     add_sampling_noise(document, runs)
     [note] = document["session"]["notes"]
     assert note.startswith("their test of accuracy failed: ZeroDivisionError: no examples")
     assert document["claims"][0]["comparisons"][0]["test_set"] is None
+
+
+def test_an_interrupted_test_leaves_a_document_as_a_reader_expects_it(failing):
+    """The plugin then writes the report without it."""
+    document, runs, errors = failing
+    errors.append(KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        add_sampling_noise(document, runs)
+    [compared] = document["claims"][0]["comparisons"]
+    assert TESTED not in compared
+    assert compared["test_set"] is None

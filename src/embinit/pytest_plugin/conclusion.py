@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import warnings
@@ -175,8 +176,9 @@ class Conclusion:
             skipped=state.skipped,
         )
         self._print_verdicts(terminalreporter, document)
-        # It takes long and decides nothing: who interrupted has the report at once.
-        add_sampling_noise(document, runs if state.unfinished is None else {})
+        # It takes long and decides nothing: who interrupts has the report at once.
+        with contextlib.suppress(KeyboardInterrupt):
+            add_sampling_noise(document, runs if state.unfinished is None else {})
         known = options.baseline_path
         histories = [] if known is None else [known.parent / past.NAME]
         replace_whole = options.option("replace-report")

@@ -109,11 +109,11 @@ def add_sampling_noise(document: dict[str, Any], runs: Mapping[str, Run]) -> Non
         document: The document of a session, which is changed in place.
         runs: The stored runs by key; without them nothing is tested.
     """
+    every = [each for entry in document["claims"] for each in entry["comparisons"]]
+    pairs = [each.pop(TESTED) for each in every]  # at once, since this may be interrupted
     told: dict[str, None] = {}
-    for comparison in (each for entry in document["claims"] for each in entry["comparisons"]):
-        results = [
-            [runs[key].result for key in pair if key in runs] for pair in comparison.pop(TESTED)
-        ]
+    for comparison, keys in zip(every, pairs, strict=True):
+        results = [[runs[key].result for key in pair if key in runs] for pair in keys]
         test = MEASURES[comparison["metric"]].test if comparison["metric"] in MEASURES else None
         if test is None or not results or any(len(pair) != 2 for pair in results):
             continue
