@@ -153,7 +153,7 @@ def test_the_document_tests_the_runs_of_a_session():
 
 @pytest.fixture
 def failing(monkeypatch):
-    """Lets the test of accuracy fail; returns the document of a claim, its runs, and how to fail."""
+    """Lets the test of accuracy fail: the document of a claim, its runs, and how it fails."""
     errors = [ZeroDivisionError("no examples")]
 
     def compare(*outputs):
