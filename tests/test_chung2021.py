@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from builders import make_result
+from embinit.claims.lock import NAME, Lock
 from embinit.errors import InputError
 from embinit.lab.measures import task_transfer
 from embinit.papers import PAPERS
@@ -27,7 +30,9 @@ from embinit_papers.chung2021 import (
     wider,
     with_output_width,
 )
+from embinit_papers.settings import margin_for
 
+CLAIMS = Path(__file__).parents[1] / "claims/embinit_papers/chung2021"
 CHUNG = PAPERS["chung2021"]
 
 
@@ -53,23 +58,28 @@ def test_a_tiers_experiments_are_one_set_of_runs(tier):
 
 def test_margins_come_from_the_noise_floor():
     """Each task's, and that of its score in the other language; a trend has it from end to end."""
-    floors = {one.metric: one for one in CHUNG.floors()}
-    assert [*floors] == [one.name for one in metrics("micro")]
+    lock = Lock(CLAIMS / NAME)
+    [wanted] = CHUNG.noise("micro")
+    assert [*wanted.metrics] == [*metrics("micro")]
+    floors = {each.name: lock.noise_floor(wanted.experiment, each) for each in wanted.metrics}
+    assert len(lock.document["noise_floors"]) == len(floors)
+    for floor in floors.values():
+        assert floor["margin"] == margin_for(floor["sd"])
     for one in experiments("micro"):
         floor = floors[one.metric.name]
-        assert (floor.width, floor.unit) == (one.model.dim, one.metric.unit)
-        assert one.margin == floor.margin()
-        assert one.baseline == USUAL
+        assert floor["unit"] == one.metric.unit
+        assert one.margin == floor["margin"]
+        assert one.baseline == floor["baseline"] == USUAL
     for one in transferring("micro"):
         across = transfer(one)
-        assert across.margin == floors[across.measure.name].margin()
+        assert across.margin == floors[across.measure.name]["margin"]
         doublings = 5  # from 8 to 256
         assert over_output_widths(one, transfer).margin == pytest.approx(across.margin / doublings)
         assert over_output_widths(one).margin == pytest.approx(one.margin / doublings)
     for name in LAYER_MEASURES:
         read = before_fine_tuning(name)
-        assert read(arms()).margin == floors[name].margin()
-        assert over_output_widths(arms(), read).margin == pytest.approx(floors[name].margin() / 5)
+        assert read(arms()).margin == floors[name]["margin"]
+        assert over_output_widths(arms(), read).margin == pytest.approx(floors[name]["margin"] / 5)
     assert masked_loss(arms()).margin == before_fine_tuning("probe_last")(arms("paper")).margin == 0
 
 

@@ -694,7 +694,7 @@ def test_a_papers_claims_name_the_extra_that_they_need(tmp_path):
     wanted = "which isn't installed: pip install 'embinit[models]'"
     for command, status in (
         (("-m", "pytest", "-p", "embinit.pytest_plugin", "-p", "no:cacheprovider", *files), 3),
-        (("-m", "embinit", "noise-floor"), 4),
+        (("-m", "embinit", "prepare", "--to", "prepared"), 4),
     ):
         ran = subprocess.run(
             [sys.executable, *map(str, command)], cwd=tmp_path, capture_output=True, text=True,

@@ -5,25 +5,26 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import random
 import re
 import statistics
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import jsonschema
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from builders import make_experiment, set_apart
+from builders import make_experiment, make_result, set_apart
 from embinit import Family, InputError, claim, cli, commands, experiment, training
 from embinit.claims import Claim, read
+from embinit.claims.beforehand import FIRST_SEED
 from embinit.claims.comparisons import rank_correlation
 from embinit.claims.lock import NAME, Lock, lock_beside
-from embinit.claims.noise_floor import FIRST_SEED, rounded_up
 from embinit.claims.standing import claim_key, difference, frozen, standing
 from embinit.lab.specs import ModelSpec
+from embinit.papers import PAPERS, NoiseFloor
 from embinit.report import load_schema
 from embinit.runs import session
 from embinit.runs.functions import TRAININGS
@@ -109,12 +110,12 @@ def test_a_margin_from_the_noise_floor_is_measured_once_and_kept_in_the_lock(emb
     ran, document, claims = judged(embinit, project)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert claims["no-worse"]["verdict"] == "NOT RUN"
-    assert claims["no-worse"]["reason"].endswith("not measured yet: run embinit noise-floor claims")
+    assert claims["no-worse"]["reason"].endswith("not measured yet: run embinit register claims")
     assert claims["above"]["verdict"] == "SUPPORTED"
     assert "locks" not in document["session"]
     assert "registration" not in claims["above"]
 
-    measured = embinit("noise-floor", "claims", "--seeds", "6")
+    measured = embinit("register", "claims", "--seeds", "6")
     assert measured.returncode == 0, measured.stdout + measured.stderr
     [(key, floor)] = lock_of(project)["noise_floors"].items()
     assert key.startswith("fits on micro ")
@@ -123,23 +124,27 @@ def test_a_margin_from_the_noise_floor_is_measured_once_and_kept_in_the_lock(emb
         for path in (project / ".embinit/store/runs").rglob("*.json")
     ]
     seeds = range(FIRST_SEED, FIRST_SEED + 6)
-    own = [each["measures"]["accuracy"] for each in values if each["spec"]["seed"] in seeds]
+    own = [
+        each["measures"]["accuracy"]
+        for each in values
+        if each["spec"]["seed"] in seeds and "plain" in each["spec"]["training"]["arguments"]
+    ]
     assert len(own) == 6
     assert floor["sd"] == pytest.approx(statistics.stdev(own), rel=1e-4)
     assert 2 * floor["sd"] <= floor["margin"] <= 2.2 * floor["sd"]
-    assert f"margin {floor['margin']:g}" in measured.stdout
+    told = f"noise floor of fits on micro: accuracy, sd {floor['sd']:.3g} % over 6 seeds, margin"
+    assert f"{told} {floor['margin']:g}" in measured.stdout
 
     _, _, claims = judged(embinit, project)
     assert claims["no-worse"]["verdict"] == "SUPPORTED"
     assert claims["no-worse"]["comparisons"][0]["margin"] == floor["margin"]
-    assert claims["no-worse"]["registration"]["state"] == "absent"
 
     before = (project / "claims" / NAME).read_bytes()
-    again = embinit("noise-floor", "claims", "--seeds", "6")
-    assert "every noise floor is measured already" in again.stdout
+    again = embinit("register", "claims", "--seeds", "6")
+    assert "noise floor of" not in again.stdout
     assert (project / "claims" / NAME).read_bytes() == before
     change(project, "70.0", "71.0")
-    embinit("noise-floor", "claims", "--seeds", "6")
+    embinit("register", "claims", "--seeds", "6")
     [changed] = lock_of(project)["noise_floors"].values()
     assert changed["code"] != floor["code"]
 
@@ -150,9 +155,31 @@ def test_registering_some_claims_keeps_the_spreads_that_others_rest_on(embinit, 
     before = lock_of(project)
     embinit("register", "--seeds", "2", "--claim", "*/above")
     assert lock_of(project)["differences"] == before["differences"]
+    embinit("register", "--seeds", "2")
+    assert lock_of(project) == before
     embinit("register", "--seeds", "4", "--claim", "*/above")
     after = lock_of(project)["differences"]
     assert sorted(each["seeds"] for each in after.values()) == [3, 4]
+
+
+def test_a_spread_that_is_measured_once_runs_are_seen_is_registered_afterwards(embinit, project):
+    """It is pooled with theirs, and who has seen them may choose on how many seeds."""
+    change(project, 'margin="noise-floor"', "margin=1.0")
+    embinit("register", "--seeds", "0", "--claim", "*/above")
+    embinit("run", "--claim", "*/above")
+    embinit("register", "--seeds", "3", "--claim", "*/above")
+    [first] = lock_of(project)["differences"].values()
+    key = "mine/fits/above[fits] on micro"
+    line = lock_of(project)["claims"][key]
+    told = f"better > plain: spread {first['sd']:g} over 3 seeds, registered was none"
+    assert line["afterwards"] == told
+    embinit("register", "--seeds", "4", "--claim", "*/above")
+    [second] = lock_of(project)["differences"].values()
+    line = lock_of(project)["claims"][key]
+    more = f"better > plain: spread {second['sd']:g} over 4 seeds, registered was {first['sd']:g}"
+    assert line["afterwards"] == f"{told}; {more} over 3 seeds"
+    _, _, claims = judged(embinit, project, "--claim", "*/above")
+    assert claims["above"]["registration"]["state"] == "afterwards"
 
 
 def test_what_is_registered_is_held_against_every_session(embinit, project):
@@ -241,11 +268,6 @@ def test_another_claim_and_other_looks_are_told(embinit, project):
         ("<<<<<<< HEAD\n{}", "is no JSON (JSONDecodeError"),
         ('{"schema_version": 1}', "is no lock of claims: /: 'noise_floors' is a required property"),
         (
-            '{"schema_version": 1, "noise_floors": {}, "differences": {"a": {"sd": "x"}}, '
-            '"claims": {}}',
-            "is no lock of claims: /differences/a",
-        ),
-        (
             '{"schema_version": 2, "noise_floors": {}, "differences": {}, "claims": {}}',
             "has schema version 2, and this embinit knows 1; use the embinit that wrote it",
         ),
@@ -265,42 +287,106 @@ def test_a_lock_that_cant_be_read_is_one_clear_line(embinit, project, text, said
     assert "already" not in ran.stdout  # nothing says that all is well
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "[" * 99_999,
+        *(
+            '{"schema_version": 1, "noise_floors": {}, "claims": {}, "differences": ' + damaged
+            for damaged in (
+                "",
+                "3}",
+                '{"a": 1}}',
+                '{"a": {"sd": NaN, "seeds": 2}}}',
+                '{"a": {"sd": "1", "seeds": 2}}}',
+                '{"a": {"sd": -1, "seeds": 2}}}',
+                '{"a": {"sd": 1, "seeds": 1}}}',
+            )
+        ),
+    ],
+    ids=lambda text: text[-40:],
+)
+def test_a_damaged_lock_is_one_clear_error(tmp_path, text):
+    """The file is named, and how to mend it."""
+    path = tmp_path / NAME
+    path.write_text(text)
+    with pytest.raises(
+        InputError, match=r"claims\.lock is no (lock of claims|JSON).*embinit register"
+    ) as raised:
+        _ = Lock(path).document
+    assert len(str(raised.value).splitlines()) == 1
+
+
 def test_a_baseline_without_noise_has_no_noise_floor(embinit, project):
-    """The margin is then to be given as a number; the claim fails alone."""
+    """The margin is then to be given as a number; the claims on it fail, and nothing is written."""
     change(project, ' + random.Random(f"{seed} {arm}").random()', "")
-    ran = embinit("noise-floor", "claims", "--seeds", "3")
+    ran = embinit("register", "claims", "--seeds", "3")
     assert ran.returncode == 3  # as where a claim breaks: nothing was judged
-    assert "already" not in ran.stdout
+    assert "nothing was registered" in ran.stdout
     assert "3 of 3 seeds of 'plain' gave accuracy, 1 of them different" in ran.stdout
     assert not (project / "claims" / NAME).exists()
 
 
+def test_a_papers_noise_floors_are_measured_with_its_claims(embinit, project, monkeypatch):
+    """Of what the paper names, by its own rule, and once: its margins rest on it."""
+    [first] = PAPERS["kim2024"].noise("micro")[1:2]
+    one = replace(first.experiment, name="task")
+    further = replace(one.metric, name="loss")
+    mine = replace(
+        PAPERS["kim2024"],
+        key="mine",
+        noise=lambda tier: [NoiseFloor(one, (further,), lambda sd: round(sd) + 0.5)],
+    )
+    monkeypatch.setattr("embinit.pytest_plugin.registering.paper", {"mine": mine}.get)
+    trained = []
+
+    def results_of(cohort, data_dir, device, progress, twice):
+        trained.extend(cohort.runs)
+        return [
+            make_result(
+                run,
+                accuracy=70.0 + random.Random(str(run)).random(),
+                loss=random.Random(f"loss {run}").random(),
+            )
+            for run in cohort.runs
+        ]
+
+    monkeypatch.setattr("embinit.runs.session.results_of", results_of)
+    (project / "claims/test_fits.py").write_text(
+        "from dataclasses import replace\n"
+        "from embinit import Family, claim\n"
+        "from embinit.papers import PAPERS\n"
+        "ONE = PAPERS['kim2024'].noise('micro')[1].experiment\n"
+        "on = lambda tier: [replace(ONE, name='task')]\n"
+        "@claim('mine/fits/above', says='a', family=Family('mine/fits'), on=on)\n"
+        "def test_above(arms):\n"
+        "    assert arms['xavier'] > arms['pretrained']\n"
+    )
+    ran = embinit("register", "--seeds", "3")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    lock = Lock(project / "claims" / NAME)
+    assert len(lock.document["noise_floors"]) == 2
+    for metric in (one.metric, further):
+        floor = lock.noise_floor(one, metric)
+        runs = [run for run in trained if run.recipe.table.init == one.baseline][:3]
+        results = results_of(SimpleNamespace(runs=runs), *4 * [None])
+        assert floor["sd"] == pytest.approx(statistics.stdev(map(metric.of, results)), rel=1e-4)
+        assert floor["margin"] == round(floor["sd"]) + 0.5
+    assert ran.stdout.count("noise floor of task on micro") == 2
+    before = (project / "claims" / NAME).read_bytes()
+    assert "noise floor of" not in embinit("register", "--seeds", "3").stdout
+    assert (project / "claims" / NAME).read_bytes() == before
+
+
 def test_bad_commands_are_told(embinit):
     assert embinit("register", "--seeds", 1).returncode == 4
-    assert embinit("noise-floor", "claims", "--seeds", 1).returncode == 4
-    assert embinit("noise-floor", "claims", "--task", "sst2").returncode == 4
-    assert "nowhere is no folder of claims" in embinit("noise-floor", "nowhere").stderr
-
-
-@given(st.floats(1e-6, 1e6))
-def test_a_margin_is_rounded_up_to_two_digits(number):
-    """So it is no less than twice the deviation, and at most a tenth more, in any unit."""
-    margin = rounded_up(number)
-    assert number * (1 - 1e-9) <= margin <= number * 1.1 * (1 + 1e-9)
-    assert margin == float(f"{margin:.1e}")
-    assert rounded_up(margin) == margin
-
-
-def test_a_papers_own_spreads_are_in_its_lock_at_once(embinit, project):
-    """They were not: the lock was frozen before them, and all claims stood as changed."""
-    imports = "from pathlib import Path\nfrom embinit.claims.registration import Registration\n"
-    change(project, "import random\n", f"import random\n{imports}")
-    own = 'registration=Registration(Path(__file__).with_name("registered.json"))'
-    change(project, 'Family("mine/fits")', f'Family("mine/fits", {own})')
-    assert embinit("register", "claims", "--seeds", "5").returncode == 0
-    _, _, claims = judged(embinit, project)
-    assert {each["registration"]["state"] for each in claims.values()} == {"beforehand"}
-    assert {"spread" in each["states"][0] for each in lock_of(project)["claims"].values()} == {True}
+    assert embinit("register", "--seeds", -1).returncode == 4
+    assert "nowhere is no folder of claims" in embinit("register", "nowhere").stderr
+    former = embinit("noise-floor", "claims")
+    assert (former.returncode, former.stdout) == (4, "")
+    assert former.stderr == "embinit: noise-floor is part of register: run embinit register\n"
 
 
 def test_margins_that_cant_be_used_are_refused(monkeypatch):
@@ -336,7 +422,6 @@ def test_a_difference_names_what_changed():
     for changed, said in [
         ({"states": [{**state, "margin": 2.0}]}, "a > b: margin 2.0, registered was 1.0"),
         ({"states": [{**state, "arms": "y"}]}, "a > b: its arms have other settings"),
-        ({"states": [{**state, "spread": [1, 3]}]}, "spread 1, then 3, registered was none"),
         ({"states": [state, state]}, "it states 'a > b' and 'a > b', registered was 'a > b'"),
         ({"looks": [5]}, "it is looked at with 5 seeds, registered was 5, then 10"),
         ({"claims": 3}, "its family's size is 3, registered was 2"),

@@ -15,6 +15,7 @@ import embinit
 from builders import make_experiment, make_result, make_table, set_apart
 from embinit import papers
 from embinit.claims import Family, claim, judge
+from embinit.claims.entries import claim_entry
 from embinit.errors import InputError
 from embinit.lab.data.preparation import prepare
 from embinit.lab.data.sources import SOURCES as SOURCE_TABLES
@@ -28,11 +29,11 @@ from embinit.papers import (
     arm_labels,
     paper,
     papers_of,
+    printed_for,
     with_tier,
 )
 from embinit.report.arms import Run
 from embinit.report.page import render
-from embinit.report.verdicts import claim_entry
 from embinit.runs.results import versions
 from embinit_papers.kim2024 import (
     everywhere,
@@ -303,7 +304,7 @@ def judged():
     session = Stored()
     judgement = judge(test_stated, make_experiment(), session, ensure=session.asked.extend)
     assert len(session.asked) == 10
-    return claim_entry(judgement, "test.py::test_stated", session.key, session.result)
+    return claim_entry(judgement, "test.py::test_stated", session.key, printed_for)
 
 
 @pytest.fixture

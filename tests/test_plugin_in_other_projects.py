@@ -18,11 +18,15 @@ import jsonschema
 import pytest
 
 from embinit import Session, Store, judge
+from embinit.claims.entries import claim_entry
 from embinit.errors import InputError
 from embinit.options import OPTIONS
+from embinit.papers import printed_for
 from embinit.report import load_schema
+from embinit.report.arms import Run
+from embinit.report.document import add_sampling_noise
 from embinit.report.numbers import rerun
-from embinit.report.verdicts import add_holm, claim_entry
+from embinit.report.verdicts import add_holm
 from embinit_papers.kim2024.experiments import experiments
 
 CLAIMS = """
@@ -170,9 +174,12 @@ def judged(store: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     for test in (module.test_wider, module.test_better):
         judgement = judge(test, experiment, session)
         node = f"claims/test_mine.py::{test.__name__}[{experiment.name}]"
-        entries.append(claim_entry(judgement, node, session.key, session.result))
+        entries.append(claim_entry(judgement, node, session.key, printed_for))
     assert session.trained == RUNS
     add_holm(entries)
+    keys = [key for entry in entries for each in entry["comparisons"] for key in each["runs"]]
+    runs = {key: Run(key, "", result) for key, result in session.store.results(keys)}
+    add_sampling_noise({"claims": entries, "session": {}}, runs)
     return {entry["id"]: entry for entry in entries}
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from builders import set_apart
 from embinit import cli
+from embinit.claims.lock import Lock
 from embinit.claims.looks import Look, schedule
 from embinit.claims.next_looks import NextLook
 from embinit.claims.paired_tests import Spread, smallest_effect
@@ -145,24 +146,10 @@ def test_a_finding_that_has_no_effect_now_is_lost(suite, capsys):
     assert "0 SUPPORTED, 0 REFUTED, 1 NO EFFECT, 0 UNDECIDED, 0 NOT RUN" in told
 
 
-SPREAD = """
-from embinit.claims.paired_tests import Spread
-
-
-class Registered:
-    def spread(self, comparison):
-        return Spread(2.0, 10)
-
-
-MINE = Family("mine/finding", {"micro": 5}, registration=Registered())
-"""
-
-
 @pytest.fixture
-def registered(suite):
+def registered(suite, monkeypatch):
     """The suite with a spread registered for each of its differences."""
-    family = 'MINE = Family("mine/finding", {"micro": 5})'
-    (suite.path / "claims/test_mine.py").write_text(CLAIMS.replace(family, SPREAD))
+    monkeypatch.setattr(Lock, "spread", lambda self, comparison: Spread(2.0, 10))
     return suite
 
 

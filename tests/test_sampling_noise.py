@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from builders import make_experiment, make_result
+from builders import make_experiment, make_result, set_apart
+from embinit.claims import Family, claim, judge
 from embinit.claims.comparisons import Comparison
+from embinit.claims.entries import TESTED, claim_entry
 from embinit.claims.experiments import Experiment
-from embinit.claims.sampling_noise import MOST_SEEDS, sampling_noise
+from embinit.claims.sampling_noise import MOST_SEEDS, paired_runs, sampling_noise
+from embinit.report.arms import Run
+from embinit.report.document import add_sampling_noise
 from embinit.runs.measures import MEASURES
+from embinit.runs.paired_examples import PairedTest
+from embinit.specs import RunSpec
 
 outcomes = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60)
 
@@ -33,12 +42,18 @@ def lookup(left, right, references):
     return lambda run: make_result(run, outputs=said[run.recipe.table.init], references=references)
 
 
+def noise_of(compared, found):
+    """The noise of a comparison whose runs' results ``found`` gives; None where none is tested."""
+    pairs = [[found(run) for run in pair] for pair in paired_runs(compared)]
+    return sampling_noise(compared.left.measure.test, pairs) if pairs else None
+
+
 @settings(max_examples=60)
 @given(outcomes)
 def test_classes_are_compared_by_mcnemars_exact_test(right):
     """The discordant pairs are a fair coin's throws, and a score's interval is Wilson's."""
     sides = [["1" if hit else "0" for hit in side] for side in zip(*right, strict=True)]
-    found = sampling_noise(comparison(SENTIMENT), lookup(*sides, ["1"] * len(right)))
+    found = noise_of(comparison(SENTIMENT), lookup(*sides, ["1"] * len(right)))
     only = [right.count((True, False)), right.count((False, True))]
     expected = stats.binomtest(only[0], sum(only)).pvalue if any(only) else 1.0
     assert found.p == pytest.approx((expected,))
@@ -59,26 +74,25 @@ def test_translations_are_compared_on_the_same_sentences():
     references = [f"the right words {i} of them" for i in range(60)]
     good, bad = sentences("the right words", 20), sentences("the right words", 2)
     translation = comparison(TRANSLATION)
-    found = sampling_noise(translation, lookup(good, bad, references))
+    found = noise_of(translation, lookup(good, bad, references))
     assert found.p[0] < 0.01
     assert 1 < found.spread < 30
-    turned = sampling_noise(translation, lookup(bad, good, references))
+    turned = noise_of(translation, lookup(bad, good, references))
     assert turned.p == found.p
     assert turned.spread == pytest.approx(found.spread)
-    assert sampling_noise(translation, lookup(good, good, references)).p == (1.0,)
+    assert noise_of(translation, lookup(good, good, references)).p == (1.0,)
 
 
 def test_nothing_is_said_where_there_is_no_such_test():
     """Another measure, a difference of differences, runs stored without their outputs."""
     arms = TRANSLATION
     known = lookup(["a"], ["a"], ["a"])
-    assert sampling_noise(arms["pretrained"].sigma > arms["xavier"].sigma, known) is None
+    assert noise_of(arms["pretrained"].sigma > arms["xavier"].sigma, known) is None
     gap = arms["pretrained"] - arms["xavier"]
-    assert sampling_noise(gap < arms["pretrained_xavier"] - arms["xavier"], known) is None
-    assert sampling_noise(arms["pretrained"] < 30.0, known) is None
-    assert sampling_noise(comparison(TRANSLATION), make_result) is None
-    assert sampling_noise(comparison(TRANSLATION), lambda run: None) is None
-    assert sampling_noise(comparison(TRANSLATION), lookup(["a"], ["a", "b"], ["a"])) is None
+    assert noise_of(gap < arms["pretrained_xavier"] - arms["xavier"], known) is None
+    assert noise_of(arms["pretrained"] < 30.0, known) is None
+    assert noise_of(comparison(TRANSLATION), make_result) is None
+    assert noise_of(comparison(TRANSLATION), lookup(["a"], ["a", "b"], ["a"])) is None
 
 
 def test_each_seed_has_its_own_p():
@@ -90,7 +104,84 @@ def test_each_seed_has_its_own_p():
         return make_result(run, outputs=["1"] * hits + ["0"] * (10 - hits), references=["1"] * 10)
 
     compared = arms["pretrained"].with_seeds(2) < arms["xavier"].with_seeds(2)
-    assert sampling_noise(compared, found).p == (pytest.approx(2 * 0.5**5), 1.0)
-    assert json.dumps(sampling_noise(compared, found).p)
+    assert noise_of(compared, found).p == (pytest.approx(2 * 0.5**5), 1.0)
+    assert json.dumps(noise_of(compared, found).p)
     many = arms["pretrained"].with_seeds(20) < arms["xavier"].with_seeds(20)
-    assert len(sampling_noise(many, found).p) == MOST_SEEDS
+    assert len(noise_of(many, found).p) == MOST_SEEDS
+
+
+def judged(experiment, found):
+    """The document of a claim that was judged by the results that ``found`` gives, and its runs."""
+
+    @claim("mine/one/a", says="a", family=Family("mine/one", 1), on=lambda tier: [experiment])
+    def test_a(arms):
+        assert arms["pretrained"] < arms["xavier"]
+
+    session = SimpleNamespace(
+        problem=lambda run: None, failures=lambda runs: [], result=found, ensure_planned=list
+    )
+    judgement = judge(test_a, experiment, session)
+    entry = claim_entry(judgement, "", RunSpec.digest, lambda key, compared: ())
+    wanted = [run for decision in judgement.decisions for run in decision.comparison.runs()]
+    runs = {run.digest(): Run(run.digest(), "", found(run)) for run in wanted}
+    return {"claims": [entry], "session": {}}, runs
+
+
+def test_the_document_tests_the_runs_of_a_session():
+    """When it is written: judging tests none, and none is tested where a run is gone."""
+    hit = lookup(["1"] * 5 + ["0"] * 5, ["1"] * 10, ["1"] * 10)
+
+    def found(run):
+        return replace(hit(run), measures={"accuracy": 50.0 + run.seed})
+
+    document, runs = judged(SENTIMENT, found)
+    [entry] = document["claims"]
+    [compared] = entry["comparisons"]
+    assert compared["test_set"] is None
+    for left in ({}, dict(list(runs.items())[1:])):
+        other = copy.deepcopy(document)
+        add_sampling_noise(other, left)
+        [without] = other["claims"][0]["comparisons"]
+        assert without["test_set"] is None
+        assert TESTED not in without
+    add_sampling_noise(document, runs)
+    p = pytest.approx(2 * 0.5**5)
+    assert compared["test_set"]["p"] == [p] * MOST_SEEDS
+    assert TESTED not in compared
+    assert document["session"] == {}
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Lets the test of accuracy fail: the document of a claim, its runs, and how it fails."""
+    errors = [ZeroDivisionError("no examples")]
+
+    def compare(*outputs):
+        raise errors[-1]
+
+    broken = replace(MEASURES["accuracy"], test=PairedTest("their test", compare))
+    set_apart(monkeypatch, MEASURES)
+    MEASURES.replace("accuracy", broken)
+    hit = lookup(["1"], ["0"], ["1"])
+    found = lambda run: replace(hit(run), measures={"accuracy": 1.0})  # noqa: E731
+    return *judged(make_experiment(metric=broken), found), errors
+
+
+def test_a_test_that_fails_costs_a_note_and_no_report(failing):
+    """It decides nothing, and is a package's own."""
+    document, runs, _ = failing
+    add_sampling_noise(document, runs)
+    [note] = document["session"]["notes"]
+    assert note.startswith("their test of accuracy failed: ZeroDivisionError: no examples")
+    assert document["claims"][0]["comparisons"][0]["test_set"] is None
+
+
+def test_an_interrupted_test_leaves_a_document_as_a_reader_expects_it(failing):
+    """The plugin then writes the report without it."""
+    document, runs, errors = failing
+    errors.append(KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        add_sampling_noise(document, runs)
+    [compared] = document["claims"][0]["comparisons"]
+    assert TESTED not in compared
+    assert compared["test_set"] is None

@@ -26,6 +26,16 @@ from embinit.runs.measures import MEASURES
 AnyExperiment = TypeVar("AnyExperiment", bound=ModelExperiment)
 
 
+def margin_for(*deviations: float) -> float:
+    """The margin of a score in points: twice the largest deviation, rounded up to half a unit.
+
+    Args:
+        deviations: The baseline's standard deviation, and those that a paper prints for it.
+    """
+    # A hair off, so that 2 x 0.75 in floating point is no more than 1.5.
+    return math.ceil(4 * max(deviations) - 1e-9) / 2
+
+
 @dataclass(frozen=True)
 class SourceSetting:
     """A source of a tier, and what a model of its width takes.

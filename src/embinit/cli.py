@@ -4,9 +4,8 @@
 fault, so pytest's failure alone can't say whether a change may land. In order means: every control
 came out as it should, and, with a baseline, no claim that was SUPPORTED there is REFUTED, NO EFFECT
 or NOT RUN now. ``embinit bless`` makes a suite's report the baseline. ``embinit report`` merges the
-stores of several machines or nights and judges what they hold together. ``embinit noise-floor``
-measures what the seeds alone do to each task, and proposes its margin. Other packages add commands
-under the entry-point group ``embinit.commands``.
+stores of several machines or nights and judges what they hold together. Other packages add
+commands under the entry-point group ``embinit.commands``.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from embinit.claims.paired_tests import VERDICTS
 from embinit.commands import (
     add_commands,
     add_fail_on,
-    register,
     run_pytest,
     with_target,
 )
@@ -41,7 +39,7 @@ from embinit.errors import (
     printable,
 )
 from embinit.files.reading import finite
-from embinit.prepare_command import add_data_dir, add_prepare
+from embinit.prepare_command import add_prepare
 from embinit.registry import Registry
 from embinit.report.baseline import changes, faults, is_fault, read, size_in_margins
 
@@ -70,12 +68,7 @@ def _run(given: Sequence[str]) -> int:
         return Status.UNUSABLE
     given, behind = _split(with_target(given))
     parsed, rest = parser.parse_known_args(given)
-    measures_folder = parsed.command == "noise-floor" and parsed.target is not None
-    if (
-        [*rest, *behind]
-        and parsed.command not in ("report", "run", "list", "register")
-        and not measures_folder
-    ):
+    if [*rest, *behind] and parsed.command not in ("report", "run", "list", "register"):
         parser.error(f"unrecognized arguments: {' '.join([*rest, *behind])}")
     parsed.pytest = [*rest, *behind]
     command: Callable[[argparse.Namespace], int] = parsed.run
@@ -158,6 +151,8 @@ def _parser(asked: str = "") -> Parser:
             f"{asked} is a command of embtables, which isn't installed: pip install embtables, or "
             "the folder packages/embtables of embinit's repository"
         )
+    if asked == "noise-floor":
+        raise InputError("noise-floor is part of register: run embinit register")
     parser = Parser(prog="embinit", description="Claims that train models.")
     parser.add_argument("--version", action="version", version=f"embinit {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -165,7 +160,6 @@ def _parser(asked: str = "") -> Parser:
     _add_check(commands)
     _add_bless(commands)
     _add_report(commands)
-    _add_noise_floor(commands)
     add_prepare(commands)
     _add_verify(commands)
     if asked not in commands.choices:
@@ -342,93 +336,6 @@ def _judge(merged: Store, parsed: argparse.Namespace) -> int:
         document = read(report_dir / "verdicts.json")
         return status if faults(document, baseline, moved) else Status.IN_ORDER
     return status
-
-
-def _add_noise_floor(commands: Any) -> None:
-    floor = commands.add_parser("noise-floor", help="what the seeds alone do, and margins from it")
-    floor.add_argument(
-        "target",
-        nargs="?",
-        help="a folder or file of claims whose margins are noise floors: they go to its "
-        "claims.lock (default: embinit's papers, whose floors are told)",
-    )
-    floor.add_argument("--tier", default="micro", help="micro, sample or paper (default: micro)")
-    add_data_dir(floor)
-    floor.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N (default: cpu)")
-    floor.add_argument("--seeds", type=int, default=10, help="replicates (default: 10)")
-    floor.add_argument("--task", help="only this task")
-    floor.add_argument(
-        "--effect",
-        type=float,
-        help="the difference to find, in the metric's unit (default: margin)",
-    )
-    floor.add_argument("--store", type=Path, help="keeps the runs (default: .embinit/store)")
-    floor.add_argument("--json", type=Path, help="write what was measured here too")
-    floor.set_defaults(run=_noise_floor)
-
-
-def _noise_floor(parsed: argparse.Namespace) -> int:
-    if parsed.target is not None:
-        return _measure_folder(parsed)
-    from embinit.claims.noise_floor import Floor, as_json, baseline_runs, measure
-    from embinit.papers import with_tier
-    from embinit.runs.progress import told
-    from embinit.runs.session import Session
-    from embinit.runs.store import Store
-
-    wanted = [
-        noise
-        for paper in with_tier(parsed.tier)
-        for noise in paper.noise(parsed.tier)
-        if parsed.task in (None, noise.experiment.task)
-    ]
-    if not wanted:
-        raise InputError(f"tier {parsed.tier} has no task {parsed.task!r}")
-    session = Session(Store(parsed.store or Path(".embinit/store")), parsed.data_dir, parsed.device)
-    runs = [run for noise in wanted for run in baseline_runs(noise.experiment, parsed.seeds)]
-    session.want(runs)
-    with told(session, _tell), session.helped():
-        session.ensure([run for run in runs if session.problem(run) is None])
-    floors: list[Floor] = []
-    for noise in wanted:
-        measured = measure(noise.experiment, parsed.seeds, session, noise.metrics)
-        floors += measured
-        if parsed.json:
-            parsed.json.write_text(as_json(floors), encoding="utf-8")
-        alpha = noise.family.share(parsed.tier)
-        for floor in measured:
-            margin = floor.margin(noise.deviations)
-            effect = parsed.effect if parsed.effect is not None else margin
-            seeds = floor.seeds_for(effect, alpha)
-            print(
-                f"{floor.task}, width {floor.width}: {floor.metric} mean {floor.mean:.2f}, "
-                f"sd {floor.sd:.2f} over {floor.seeds} seeds, margin {margin:g}; a difference of "
-                f"{effect:g} takes {'over 1000' if seeds is None else f'at most {seeds}'} seeds at "
-                f"alpha {alpha:.2g} ({floor.seconds_a_run} s a run)",
-                flush=True,
-            )
-    return 0
-
-
-def _tell(line: str) -> None:
-    print(f"embinit: {line}", file=sys.stderr, flush=True)
-
-
-def _measure_folder(parsed: argparse.Namespace) -> int:
-    others = {"--task": parsed.task, "--effect": parsed.effect, "--json": parsed.json}
-    given = [name for name, value in others.items() if value is not None]
-    if given:
-        raise InputError(f"{', '.join(given)} are for embinit's papers, not for a folder of claims")
-    data = [] if parsed.data_dir is None else [f"--embinit-data-dir={parsed.data_dir}"]
-    store = [] if parsed.store is None else [f"--embinit-store={parsed.store}"]
-    return register(
-        parsed,
-        "noise-floors",
-        f"--embinit-tier={parsed.tier}",
-        f"--embinit-device={parsed.device}",
-        *data,
-        *store,
-    )
 
 
 def _add_verify(commands: Any) -> None:

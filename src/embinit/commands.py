@@ -69,7 +69,7 @@ def _add_target(command: argparse.ArgumentParser) -> None:
     command.epilog = "Further arguments go to pytest, such as -n 4 or -v, and all behind --."
 
 
-COMMANDS_OWN = ("list", "register", "freeze")
+COMMANDS_OWN = ("list", "register")
 """Options that are commands themselves."""
 
 
@@ -248,28 +248,15 @@ def _add_register(commands: Any) -> None:
         "--seeds",
         type=int,
         default=10,
-        help="measure noise floors and spreads on so many seeds that no claim uses; 0 measures "
-        "nothing (default: 10)",
+        help="measure the noise floors and spreads that it lacks on so many seeds that no claim "
+        "uses; 0 measures nothing (default: 10)",
     )
     _add_target(registering)
-    registering.set_defaults(run=lambda parsed: register(parsed, "claims"))
+    registering.set_defaults(run=_register)
 
 
-def register(parsed: argparse.Namespace, what: str, *options: str) -> int:
-    """Writes the lock of a folder of claims.
-
-    Args:
-        parsed: The command line, with the target and the seeds.
-        what: What is written: ``claims``, or ``noise-floors`` alone.
-        options: Options of pytest.
-
-    Raises:
-        InputError: There is no such folder, or one seed is too few.
-    """
-    if parsed.seeds == 1 or parsed.seeds < 0:
-        raise InputError(f"--seeds {parsed.seeds}: a spread needs at least 2; 10 are usual")
-    measured = [f"--embinit-register={parsed.seeds}"] if parsed.seeds else []
-    return _pytest(parsed, f"--embinit-freeze={what}", *measured, *options)
+def _register(parsed: argparse.Namespace) -> int:
+    return _pytest(parsed, f"--embinit-register={parsed.seeds}")
 
 
 def _add_summary(commands: Any) -> None:

@@ -16,16 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from embinit.claims.definitions import claim_of
+from embinit.claims.entries import claim_entry
 from embinit.claims.judging import ClaimTest, judge
 from embinit.errors import InputError
+from embinit.papers import printed_for
 from embinit.registry import nearest
 from embinit.report import write_report
 from embinit.report.arms import Run
 from embinit.report.baseline import read
-from embinit.report.document import Circumstances, make_document
+from embinit.report.document import Circumstances, add_sampling_noise, make_document
 from embinit.report.page import figure, headline
 from embinit.report.verdict_table import verdict_lines
-from embinit.report.verdicts import claim_entry
 from embinit.runs.results import device_name
 from embinit.runs.session import Session
 from embinit.runs.store import Store
@@ -198,7 +199,7 @@ def judge_all(
         for test in tests
         for experiment in _experiments(test, tier)
     ]
-    entries = [claim_entry(each, "", session.key, session.result) for each in judgements]
+    entries = [claim_entry(each, "", session.key, printed_for) for each in judgements]
     circumstances = Circumstances(
         tier=tier,
         device=device_name(device),
@@ -207,7 +208,9 @@ def judge_all(
         seconds=time.time() - started,
         data_dir_given=data_dir is not None,
     )
-    return Results(*make_document(entries, [], session.store, circumstances))
+    document, runs = make_document(entries, [], session.store, circumstances)
+    add_sampling_noise(document, runs)
+    return Results(document, runs)
 
 
 def _experiments(test: ClaimTest, tier: str) -> Sequence[Any]:

@@ -80,14 +80,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "type": int,
         "default": None,
         "metavar": "SEEDS",
-        "help": "judge nothing: measure how far each difference varies, on so many seeds that no "
-        "claim uses, and register that",
-    },
-    "freeze": {
-        "default": None,
-        "choices": ("claims", "noise-floors"),
-        "help": "judge nothing: write claims.lock, with the noise floors that margins come from "
-        "or with the claims too; --embinit-register says on how many seeds",
+        "help": "judge nothing: write to claims.lock what the claims state, with the noise floors "
+        "and spreads that it lacks, measured on so many seeds that no claim uses; 0 measures "
+        "nothing",
     },
     "baseline": {
         "default": None,

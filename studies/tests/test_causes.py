@@ -6,6 +6,7 @@ import itertools
 import math
 import statistics
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,13 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import make_result
+from embinit.claims.lock import NAME, Lock
 from embinit.errors import InputError
 from embinit.lab.tables.positions import sinusoidal
 from embinit.papers import PAPERS
 from embinit.runs.plan import plan
 from embinit_papers.kim2024.experiments import experiments as kims
 from embinit_papers.kim2024.printed import largest_share, learnt, printed_deviations
-from embinit_papers.settings import sigma_at
+from embinit_papers.settings import margin_for, sigma_at
 from embinit_studies import causes
 from embinit_studies.causes import (
     COMBINATIONS,
@@ -35,6 +37,7 @@ from embinit_studies.causes.beside import beside, methods
 from embinit_studies.causes.paper import PAPER
 from embinit_studies.repairs import REPAIRS
 
+HOME = Path(causes.__file__).parent
 EVERY = experiments("micro")
 REAL_ROLES = ("sentiment", "translation")
 SCORES = st.lists(st.floats(-100, 100), min_size=8, max_size=8)
@@ -362,12 +365,12 @@ def test_it_is_registered():
 @pytest.mark.parametrize("tier", PAPER.tiers)
 def test_every_margin_is_what_the_noise_floor_gives(tier):
     """It was measured, on the task that the first paper does not share."""
-    measured = {floor.task: floor for floor in PAPER.floors() if floor.tier == tier}
-    for one in (wanted.experiment for wanted in PAPER.noise(tier)):
-        floor = measured.pop(one.data.task)
-        assert (floor.metric, floor.unit) == (one.metric.name, one.metric.unit)
-        printed = printed_deviations(one) if tier != "micro" else []
-        assert one.margin == floor.margin(printed)
-        planted = largest_share(one) * learnt(one, floor.mean)
-        assert one.planted == pytest.approx(planted, abs=0.01)
-    assert not measured
+    lock = Lock(HOME / NAME)
+    [wanted] = PAPER.noise(tier)
+    one, floor = wanted.experiment, lock.noise_floor(wanted.experiment)
+    assert (floor["metric"], floor["unit"]) == (one.metric.name, one.metric.unit)
+    printed = printed_deviations(one) if tier != "micro" else []
+    assert one.margin == floor["margin"] == margin_for(floor["sd"], *printed)
+    planted = largest_share(one) * learnt(one, floor["mean"])
+    assert one.planted == pytest.approx(planted, abs=0.01)
+    assert len(lock.document["noise_floors"]) == len(PAPER.tiers)

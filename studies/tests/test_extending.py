@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from builders import make_result
-from embinit.claims.noise_floor import rounded_up
+from embinit.claims.beforehand import margin_of
+from embinit.claims.lock import NAME, Lock
 from embinit.errors import InputError
 from embinit.runs.plan import plan
 from embinit_studies import extending
@@ -37,16 +40,13 @@ def test_all_arms_of_a_seed_extend_one_base_in_one_cohort(tier):
 
 def test_margins_are_twice_the_usual_arms_deviation():
     """In nats, to two digits upwards."""
-    floors = {(floor.tier, floor.task, floor.metric): floor for floor in PAPER.floors()}
-    assert floors
-    for tier, setting in extending.SETTINGS.items():
-        for experiment in extending.experiments(tier):
-            floor = floors.get((tier, experiment.name, experiment.metric.name))
-            if floor is not None:
-                assert setting.margins[experiment.name] == rounded_up(2 * floor.sd)
-    assert {name for tier, name, _ in floors if tier == "micro"} == set(
-        extending.SETTINGS["micro"].margins
-    )
+    lock = Lock(Path(extending.__file__).with_name(NAME))
+    wanted = [each.experiment for tier in TIERS for each in PAPER.noise(tier)]
+    assert len(lock.document["noise_floors"]) == len(wanted)
+    for one in wanted:
+        floor = lock.noise_floor(one)
+        margin = extending.SETTINGS[one.tier].margins[one.name]
+        assert margin == one.margin == floor["margin"] == margin_of(floor["sd"])
 
 
 def test_an_untrained_base_is_another_run():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import make_result
-from embinit.claims.noise_floor import rounded_up
+from embinit.claims.beforehand import margin_of
+from embinit.claims.lock import NAME, Lock
 from embinit.errors import InputError
 from embinit.lab.data.preparation import prepare
 from embinit.lab.models import layers
@@ -22,6 +24,7 @@ from embinit.papers import PAPERS
 from embinit.runs.plan import plan
 from embinit.specs import RunSpec
 from embinit_papers.kim2024.experiments import experiments as kims
+from embinit_studies import modern
 from embinit_studies.language_model import LanguageModelSpec
 from embinit_studies.language_model.model import CausalTransformer
 from embinit_studies.language_model.training import LanguageModelTraining
@@ -125,10 +128,11 @@ def test_neighbours_differ_in_what_their_names_say():
 
 def test_margins_are_twice_xaviers_deviation():
     """In nats, to two digits upwards."""
-    floors = {floor.task: floor for floor in PAPER.floors()}
-    assert set(floors) == set(ARCHITECTURES)
+    lock = Lock(Path(modern.__file__).with_name(NAME))
+    assert len(lock.document["noise_floors"]) == len(EVERY) == len(ARCHITECTURES)
     for each in EVERY:
-        assert each.margin == rounded_up(2 * floors[each.name].sd)
+        floor = lock.noise_floor(each)
+        assert each.margin == floor["margin"] == margin_of(floor["sd"])
     assert [wanted.experiment for wanted in noise("micro")] == list(EVERY)
 
 

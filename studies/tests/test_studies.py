@@ -84,12 +84,3 @@ def test_claims_stand_as_they_are_registered(study):
             assert now.state in ("afterwards", "beforehand"), told
             left.discard(claim_key(case))
     assert left == set()
-
-
-@pytest.mark.parametrize("study", STUDIES)
-def test_every_registered_spread_is_one(study):
-    """At least 0, from at least two seeds."""
-    [registration] = {family.registration for family in PAPERS[study].families}
-    for entry in registration.entries.values():
-        assert entry["sd"] >= 0
-        assert entry["seeds"] >= 2

@@ -28,7 +28,6 @@ from typing import Any, cast
 
 from embinit.claims.comparisons import Comparison, Quantity, trend
 from embinit.claims.definitions import Family
-from embinit.claims.registration import Registration
 from embinit.errors import InputError
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.measures import task_accuracy, task_transfer
@@ -49,38 +48,30 @@ from embinit.runs.measures import MEASURES, Measure
 USUAL = "normal"
 """The init of every arm that is not about inits: BERT's and RemBERT's."""
 
-REGISTERED = Registration(resources.files("embinit_papers.chung2021") / "registered.json")
-"""What was measured for the claims beforehand, on seeds that none of them uses."""
-
 DECOUPLING = Family(
     "chung2021/decoupling",
     {"micro": 6, "paper": 5},
     says="Decoupling: two tables are no worse than one, and better in a wider model",
-    registration=REGISTERED,
 )
 REINVESTMENT = Family(
     "chung2021/reinvestment",
     {"micro": 4, "paper": 3},
     says="Reinvestment: a narrow input table and more layers beat the coupled model",
-    registration=REGISTERED,
 )
 OUTPUT_WIDTH = Family(
     "chung2021/output-width",
     {"micro": 6, "paper": 5},
     says="Output width: a wider output table helps, though it is thrown away",
-    registration=REGISTERED,
 )
 GENERALITY = Family(
     "chung2021/generality",
     {"micro": 4, "paper": 4},
     says="Generality: a wider output table keeps the last layers general",
-    registration=REGISTERED,
 )
 INITS = Family(
     "chung2021/inits",
     {"micro": 8, "paper": 8},
     says="Inits under pre-training: does the first paper's finding 1 hold for the input table?",
-    registration=REGISTERED,
 )
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from embinit.claims.noise_floor import floors_of
-from embinit.papers import NoiseWanted, Paper, Tier
+from embinit.papers import NoiseFloor, Paper, Tier
 from embinit_papers.chung2021 import (
     DECOUPLING,
     GENERALITY,
@@ -19,11 +16,12 @@ from embinit_papers.chung2021 import (
     printed,
 )
 from embinit_papers.chung2021.beside import beside, methods
+from embinit_papers.settings import margin_for
 
 
-def noise(tier: str) -> list[NoiseWanted]:
+def noise(tier: str) -> list[NoiseFloor]:
     """The basis of a tier's margins: one experiment, whose runs have all scores."""
-    return [NoiseWanted(experiments(tier)[0], DECOUPLING, tuple(metrics(tier)[1:]))]
+    return [NoiseFloor(experiments(tier)[0], tuple(metrics(tier)[1:]), margin_for)]
 
 
 PAPER = Paper(
@@ -37,5 +35,4 @@ PAPER = Paper(
     beside=beside,
     methods=methods,
     noise=noise,
-    floors=partial(floors_of, "embinit_papers.chung2021"),
 )

@@ -7,10 +7,8 @@ to, with their sizes: a claim's share of alpha stands here before anything is tr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import resources
 
 from embinit.claims.definitions import Family
-from embinit.claims.registration import Registration
 from embinit.lab.experiments import ModelExperiment
 from embinit_papers.kim2024.changes import (
     everywhere,
@@ -59,80 +57,65 @@ MADE = {
 
 Query = Callable[[str], Sequence[ModelExperiment]]
 
-REGISTERED = Registration(resources.files("embinit_papers.kim2024") / "registered.json")
-"""What was measured for the claims beforehand, on seeds that none of them uses."""
-
 FINDING_1 = Family(
     "kim2024/finding-1",
     {"micro": 20, "sample": 35, "paper": 35},
     says="Finding 1: wide tables fare worse, and standardising repairs them",
-    registration=REGISTERED,
 )
 FINDING_2 = Family(
     "kim2024/finding-2",
     {"micro": 11, "sample": 16, "paper": 16},
     says="Finding 2: wide tables absorb the position encodings",
-    registration=REGISTERED,
 )
 FINDING_3 = Family(
     "kim2024/finding-3",
     {"micro": 21, "sample": 28, "paper": 28},
     says="Finding 3: meaning helps, and shuffling hurts",
-    registration=REGISTERED,
 )
 TABLE_1 = Family(
     "kim2024/table-1",
     {"micro": 14, "sample": 24, "paper": 24},
     says="Table 1: its other directions, and its exceptions",
-    registration=REGISTERED,
 )
 TABLE_2 = Family(
     "kim2024/table-2",
     {"micro": 5, "sample": 10, "paper": 42},
     says="Table 2: how wide the tables are",
-    registration=REGISTERED,
 )
 TABLE_3 = Family(
     "kim2024/table-3",
     {"micro": 3, "sample": 4, "paper": 4},
     says="Table 3: trained or frozen, with positions or without",
-    registration=REGISTERED,
 )
 TABLE_4 = Family(
     "kim2024/table-4",
     {"micro": 6, "sample": 6, "paper": 6},
     says="Table 4: word relations under scaling and positions",
-    registration=REGISTERED,
 )
 FIGURE_1 = Family(
     "kim2024/figure-1",
     {"micro": 5, "sample": 0, "paper": 10},
     says="Figure 1: the curves over epochs",
-    registration=REGISTERED,
 )
 NEXT_CHECKS = Family(
     "kim2024/next-checks",
     {"micro": 5, "sample": 6, "paper": 8},
     says="Next checks: deeper, longer, every family",
-    registration=REGISTERED,
 )
 OTHER_TABLES = Family(
     "kim2024/other-tables",
     {"micro": 18, "sample": 16, "paper": 0},
     says="Next checks: tables of other methods",
-    registration=REGISTERED,
 )
 BEYOND = Family(
     "kim2024/beyond",
     {"micro": 10, "sample": 2, "paper": 2},
     says="Mechanism, beyond the paper: what positions and width do (exploratory)",
-    registration=REGISTERED,
 )
 WIDTH = Family(
     "kim2024/width",
     {"micro": 6, "sample": 0, "paper": 0},
     says="Width, beyond the paper: why T5's tables are wide (exploratory)",
-    registration=REGISTERED,
 )
 FAMILIES = (
     FINDING_1,

@@ -9,7 +9,7 @@
 - ``paper``: the paper's twelve experiments (Tables 1 and 5, A.2), for a GPU.
 
 The settings of ``papers.settings`` are shared with papers that train the same models. Margins stand
-there and here, before any run that they judge; ``noise_floor.json`` says where they come from.
+there and here, before any run that they judge; ``claims.lock`` says where they come from.
 """
 
 from __future__ import annotations

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from embinit.claims.noise_floor import floors_of
 from embinit.lab.experiments import ModelExperiment
-from embinit.papers import NoiseWanted, Paper
-from embinit_papers.kim2024 import FAMILIES, FINDING_1
+from embinit.papers import NoiseFloor, Paper
+from embinit_papers.kim2024 import FAMILIES
 from embinit_papers.kim2024.beside import beside
 from embinit_papers.kim2024.experiments import (
     OTHER_SOURCES,
@@ -19,6 +18,7 @@ from embinit_papers.kim2024.experiments import (
 )
 from embinit_papers.kim2024.figures import figures
 from embinit_papers.kim2024.printed import numbers, printed, printed_deviations
+from embinit_papers.settings import margin_for
 
 
 def every_experiment(tier: str) -> list[ModelExperiment]:
@@ -27,13 +27,13 @@ def every_experiment(tier: str) -> list[ModelExperiment]:
     return [*every, *probes(tier), *pretrainings(tier)]
 
 
-def noise(tier: str) -> list[NoiseWanted]:
+def noise(tier: str) -> list[NoiseFloor]:
     """The basis of a tier's margins: Xavier's noise in GloVe's experiment on each task.
 
     For the real tasks the paper prints standard deviations too.
     """
     return [
-        NoiseWanted(experiment, FINDING_1, deviations=_deviations(tier, experiment))
+        NoiseFloor(experiment, margin=partial(margin_for, *_deviations(tier, experiment)))
         for experiment in experiments(tier, sources=("glove",))
     ]
 
@@ -53,5 +53,4 @@ PAPER = Paper(
     beside=beside,
     figures=figures,
     noise=noise,
-    floors=partial(floors_of, "embinit_papers.kim2024"),
 )

@@ -21,7 +21,6 @@ from typing import Any
 from embinit.claims.comparisons import Comparison, Reader, read_by
 from embinit.claims.experiments import Experiment
 from embinit.claims.paired_tests import Verdict
-from embinit.claims.registration import Registration
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
 
@@ -40,14 +39,12 @@ class Family:
             lets the plugin count the claims of the whole folder, whichever of them are run.
         says: What its claims state together, for people.
         alpha: The level that its claims share.
-        registration: What was measured for its claims beforehand; None where nothing was.
     """
 
     name: str
     size: Mapping[str, int] | int | None = None
     says: str = ""
     alpha: float = 0.05
-    registration: Registration | None = None
 
     def share(self, tier: str) -> float:
         """This family's alpha for one claim on ``tier``.

@@ -86,11 +86,6 @@ class Experiment:
         """The name of what is trained on, or of the function that trains."""
         return self.run(self.baseline, 0).recipe.task
 
-    @property
-    def width(self) -> int:
-        """The width of the model; 0 where embinit knows of none."""
-        return 0
-
     def run(self, arm: str, seed: int) -> RunSpec:
         """The spec of one replicate of an arm.
 

@@ -1,6 +1,6 @@
 """Foresight: what a claim's looks can see, told before anything is trained.
 
-It rests on the registered spread of each difference alone (``registration``), so it says nothing
+It rests on the registered spread of each difference alone (``beforehand``), so it says nothing
 about how a claim will come out. A comparison without a registered spread can't be foreseen.
 """
 

@@ -119,7 +119,7 @@ def experiment(
             ``arm``, which is the name where None or an ellipsis is given. Names alone will do.
         metric: The measure that arms are compared by; by default the function's first.
         margin: The smallest difference that matters, in the metric's unit; ``"noise-floor"`` for
-            twice the standard deviation of the baseline over seeds, which ``embinit noise-floor``
+            twice the standard deviation of the baseline over seeds, which ``embinit register``
             measures.
         baseline: The arm that others are held against; by default the first.
         seeds: How many seeds the first look takes.

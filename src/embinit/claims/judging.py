@@ -57,7 +57,7 @@ class Case:
 
         It is worked out when it is first asked for, since that loads scipy.
         """
-        return _too_small(self.claim, self.experiment, self.comparisons)
+        return _too_small(self)
 
     @property
     def obstacle(self) -> str | None:
@@ -129,7 +129,6 @@ def read(
     _ = claim.family.share(experiment.tier)
     lock = lock or lock_of(test, experiment)
     experiment = with_margin(experiment, lock)
-    registered = claim.family.registration or lock
     stated = comparisons_of(test, experiment)
     for each in stated:
         if each.is_of_one_run:
@@ -139,9 +138,7 @@ def read(
             )
     unmeasured = any(each.relation.uses_margin and math.isnan(each.left.margin) for each in stated)
     comparisons = tuple(
-        comparison
-        if registered is None
-        else replace(comparison, spread=registered.spread(comparison))
+        comparison if lock is None else replace(comparison, spread=lock.spread(comparison))
         for comparison in map(_with_a_margin, stated)
     )
     return Case(
@@ -164,24 +161,21 @@ def _with_a_margin(comparison: Comparison) -> Comparison:
     return replace(comparison, left=comparison.left.within(0.0), right=comparison.right.within(0.0))
 
 
-def _too_small(
-    claim: Claim, experiment: Experiment, comparisons: Sequence[Comparison]
-) -> str | None:
+def _too_small(case: Case) -> str | None:
     """Why an experiment's last look could not find the effect that it plants.
 
     It rests on the registered spread of the baseline against itself, so it is known before anything
     is trained. Controls are tested all the same, and so is a claim on another measure.
     """
-    compares_scores = any(each.left.measure == experiment.metric for each in comparisons)
-    registered = claim.family.registration
-    if claim.expects or not compares_scores or experiment.planted is None or registered is None:
+    experiment = case.experiment
+    compares_scores = any(each.left.measure == experiment.metric for each in case.comparisons)
+    if case.claim.expects or not compares_scores or experiment.planted is None or case.lock is None:
         return None
-    spread = registered.spread(experiment.finds_planted())
+    spread = case.lock.spread(experiment.finds_planted())
     if spread is None:
         return None
-    alpha = claim.family.share(experiment.tier)
-    last = schedule(experiment.seeds, experiment.most_seeds, alpha)[-1]
-    seen = smallest_effect(alpha * last.share, last.seeds, spread)
+    last = case.looks()[-1]
+    seen = smallest_effect(case.alpha * last.share, last.seeds, spread)
     if seen <= experiment.planted:
         return None
     unit = experiment.metric.unit

@@ -1,9 +1,9 @@
-"""``claims.lock``: what of a folder's claims was fixed beforehand, and whether it still stands so.
+"""``claims.lock``: the registration of a folder's claims, of what was fixed beforehand.
 
 The file lies beside the claims, or in a folder above them within the project. It has a line for
 each claim (what it compares, its margins, the size of its family, its looks), for each noise floor
-that a margin comes from, and for each registered spread. ``embinit register`` writes it,
-``embinit noise-floor`` its noise floors alone. A claim that differs from its line says so.
+that a margin comes from, and for each registered spread. ``embinit register`` writes it. A claim
+that differs from its line says so (``standing``).
 """
 
 from __future__ import annotations
@@ -12,28 +12,23 @@ import contextlib
 import hashlib
 import inspect
 import json
-import math
 import os
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from embinit.claims.comparisons import Comparison, Lookup
+from embinit.claims.beforehand import noise_floor_key, spread_key
+from embinit.claims.comparisons import Comparison
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
-from embinit.claims.noise_floor import FIRST_SEED, rounded_up
 from embinit.claims.paired_tests import Spread
-from embinit.claims.registration import SPREAD_SCHEMA, digest_of
 from embinit.errors import InputError, OutputError
 from embinit.files.reading import read_bytes, read_json, reading
 from embinit.files.schema import check_document
 from embinit.files.writing import write_atomically
-from embinit.specs import RunSpec, canonical
+from embinit.runs.measures import Measure
 
 NAME = "claims.lock"
 SCHEMA_VERSION = 1
@@ -44,6 +39,14 @@ MEND = "restore it, or remove it and write it anew with embinit register"
 ROOT_MARKS = ("pyproject.toml", "pytest.ini", "setup.cfg", "tox.ini", ".git")
 """A folder that has one of these is a project's root."""
 
+_SPREAD = {
+    "type": "object",
+    "required": ["sd", "seeds"],
+    "properties": {
+        "sd": {"type": "number", "minimum": 0},
+        "seeds": {"type": "integer", "minimum": 2},
+    },
+}
 _FLOOR = {
     "type": "object",
     "required": ["sd", "unit", "seeds", "margin"],
@@ -75,13 +78,11 @@ SCHEMA: Mapping[str, Any] = {
     "properties": {
         "schema_version": {"const": SCHEMA_VERSION},
         "noise_floors": {"type": "object", "additionalProperties": _FLOOR},
-        "differences": {"type": "object", "additionalProperties": SPREAD_SCHEMA},
+        "differences": {"type": "object", "additionalProperties": _SPREAD},
         "claims": {"type": "object", "additionalProperties": _CLAIM},
     },
 }
 """The JSON Schema of a lock."""
-
-_HEX = 16
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class Lock:
             InputError: It can't be read.
         """
         with reading(self.path, MEND):
-            return hashlib.sha256(read_bytes(self.path)).hexdigest()[:_HEX]
+            return hashlib.sha256(read_bytes(self.path)).hexdigest()[:16]
 
     @property
     def name(self) -> str:
@@ -136,13 +137,20 @@ class Lock:
     def spread(self, comparison: Comparison) -> Spread | None:
         """The registered spread of a comparison's difference; None where none was registered."""
         known = self.document["differences"]
-        entry = known.get(digest_of(comparison)) if known else None
+        entry = known.get(spread_key(comparison)) if known else None
         return None if entry is None else Spread(float(entry["sd"]), int(entry["seeds"]))
 
-    def noise_floor(self, experiment: FunctionExperiment) -> Mapping[str, Any] | None:
-        """The measured noise floor of an experiment; None where it was not measured."""
+    def noise_floor(
+        self, experiment: Experiment, metric: Measure | None = None
+    ) -> Mapping[str, Any] | None:
+        """The measured noise floor of an experiment; None where it was not measured.
+
+        Args:
+            experiment: The experiment.
+            metric: What was measured of its baseline, in place of its own metric.
+        """
         entry: Mapping[str, Any] | None = self.document["noise_floors"].get(
-            noise_floor_key(experiment)
+            noise_floor_key(experiment, metric or experiment.metric)
         )
         return entry
 
@@ -153,7 +161,8 @@ class Lock:
             sections: The entries by section and key.
 
         Raises:
-            InputError: The file can't be written.
+            InputError: The file is there, and is no lock.
+            OutputError: It can't be written.
         """
         known = self.document
         texts = [f'"schema_version": {SCHEMA_VERSION}']
@@ -209,74 +218,6 @@ def lock_of(test: Callable[..., Any], experiment: Experiment) -> Lock | None:
     return None
 
 
-def without_code(run: RunSpec) -> str:
-    """A run's spec as canonical text, without its seed and the digest of its code."""
-    return canonical(RunSpec(run.recipe.without_code(), seed=0))
-
-
-def digest_of_content(content: object) -> str:
-    """A digest of plain data, as a lock has it."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:_HEX]
-
-
-def noise_floor_key(experiment: FunctionExperiment) -> str:
-    """The key of an experiment's noise floor: its name, its tier, and a digest of the baseline."""
-    spec = without_code(experiment.run(experiment.baseline, 0))
-    digest = digest_of_content([spec, experiment.metric.name])
-    return f"{experiment.name} on {experiment.tier} {digest}"
-
-
-def noise_floor_runs(experiment: FunctionExperiment, seeds: int) -> list[RunSpec]:
-    """The runs of the baseline that its noise floor is measured on; no claim uses their seeds."""
-    return [
-        experiment.run(experiment.baseline, seed) for seed in range(FIRST_SEED, FIRST_SEED + seeds)
-    ]
-
-
-def measured_noise_floor(
-    experiment: FunctionExperiment, seeds: int, lookup: Lookup
-) -> dict[str, Any]:
-    """The noise floor of an experiment's metric, and the margin that comes from it.
-
-    Args:
-        experiment: The experiment.
-        seeds: How many seeds are taken.
-        lookup: Finds the runs' results.
-
-    Raises:
-        InputError: A run gave no number, or all gave the same.
-    """
-    metric = experiment.metric
-    results = [lookup(run) for run in noise_floor_runs(experiment, seeds)]
-    values = [
-        value
-        for result in results
-        if result is not None and (value := metric.of(result)) is not None and math.isfinite(value)
-    ]
-    if len(values) < seeds or len(set(values)) < 2:
-        raise InputError(
-            f"{experiment.name}: {len(values)} of {seeds} seeds of {experiment.baseline!r} gave "
-            f"{metric.name}, {len(set(values))} of them different; there is no noise to measure, "
-            "so give the margin as a number"
-        )
-    sd = float(f"{np.std(values, ddof=1):.6g}")
-    return {
-        "metric": metric.name,
-        "unit": metric.unit,
-        "baseline": experiment.baseline,
-        "sd": sd,
-        "seeds": seeds,
-        "margin": rounded_up(2 * sd),
-        "code": code_of(experiment),
-        "measured": time.strftime("%Y-%m-%d"),
-    }
-
-
-def code_of(experiment: FunctionExperiment) -> str:
-    """The digest of the code that an experiment's runs are made by."""
-    return experiment.function.code
-
-
 def with_margin(experiment: Experiment, lock: Lock | None) -> Experiment:
     """The experiment with its margin from the lock, where it comes from the noise floor."""
     if not isinstance(experiment, FunctionExperiment) or not experiment.wants_noise_floor:
@@ -291,4 +232,4 @@ def command(experiment: Experiment, lock: Lock | None) -> str:
     with contextlib.suppress(ValueError):
         folder = folder.relative_to(Path.cwd())
     tier = "" if experiment.tier == "micro" else f" --embinit-tier {experiment.tier}"
-    return f"embinit noise-floor {folder}{tier}"
+    return f"embinit register {folder}{tier}"

@@ -8,10 +8,13 @@ examples; a seed has a p of its own, since its two runs share everything but the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from embinit.claims.comparisons import Comparison, Lookup
+from embinit.claims.comparisons import Comparison
+from embinit.runs.paired_examples import PairedTest
 from embinit.runs.results import RunResult
+from embinit.specs import RunSpec
 
 MOST_SEEDS = 3
 """How many seeds' outputs are tested. It decides nothing, and a bootstrap takes long."""
@@ -35,28 +38,36 @@ class SamplingNoise:
     spread: float
 
 
-def sampling_noise(comparison: Comparison, lookup: Lookup) -> SamplingNoise | None:
+def paired_runs(comparison: Comparison) -> list[tuple[RunSpec, RunSpec]]:
+    """The runs whose outputs tell the test set's noise, seed by seed.
+
+    There are none where no test can tell it: the measure has no test, or a side is a difference of
+    arms or a number.
+    """
+    sides = (comparison.left, comparison.right)
+    if comparison.left.measure.test is None or any(len(side.terms) != 1 for side in sides):
+        return []
+    left, right = (side.terms[0] for side in sides)
+    seeds = range(min(comparison.left.seeds, MOST_SEEDS))
+    return [(left.run(seed), right.run(seed)) for seed in seeds]
+
+
+def sampling_noise(test: PairedTest, pairs: Sequence[Sequence[RunResult]]) -> SamplingNoise | None:
     """The test set's noise in a comparison of one arm with another.
 
     Args:
-        comparison: The comparison.
-        lookup: Finds the runs' results.
+        test: The test of the measure that they are compared by.
+        pairs: The two arms' results, seed by seed; at least one.
 
     Returns:
-        The noise, or None where no test can tell it: the measure has no test, a side is a
-        difference of arms, or the runs were stored without their outputs.
+        The noise, or None where runs were stored without their outputs.
     """
-    sides = (comparison.left, comparison.right)
-    test = comparison.left.measure.test
-    if test is None or any(len(side.terms) != 1 for side in sides):
-        return None
     p: list[float] = []
     spreads: list[float] = []
     examples = 0
-    for seed in range(min(comparison.left.seeds, MOST_SEEDS)):
-        results = [lookup(side.terms[0].run(seed)) for side in sides]
-        first, second = (_outputs(result) for result in results)
-        references = tuple(results[0].references) if results[0] else ()
+    for pair in pairs:
+        first, second = (tuple(result.outputs) for result in pair)
+        references = tuple(pair[0].references)
         if not first or not second or not len(first) == len(second) == len(references):
             return None
         noise = test.compare(first, second, references)
@@ -64,7 +75,3 @@ def sampling_noise(comparison: Comparison, lookup: Lookup) -> SamplingNoise | No
         spreads += noise.spreads
         examples = len(references)
     return SamplingNoise(test.name, examples, tuple(p), sum(spreads) / len(spreads))
-
-
-def _outputs(result: RunResult | None) -> tuple[str, ...]:
-    return tuple(result.outputs) if result else ()

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from embinit.claims.beforehand import digest_of_content, without_code
 from embinit.claims.comparisons import Comparison, Quantity, RankCorrelation
 from embinit.claims.judging import Case
-from embinit.claims.lock import digest_of_content, without_code
 from embinit.claims.looks import Look
+from embinit.claims.paired_tests import Spread
 
 BEFOREHAND, AFTERWARDS, CHANGED, ABSENT = "beforehand", "afterwards", "changed", "absent"
 
@@ -55,12 +56,13 @@ def registered(case: Case, looks: Sequence[Look], seen: bool) -> Mapping[str, An
     Where its runs are there, it says so, and why it was registered so late before.
 
     Args:
-        case: The claim.
+        case: The claim, whose spreads may have been measured anew.
         looks: Its schedule of looks.
         seen: Whether runs of it are stored already.
     """
     entry, now = _line(case), frozen(case, looks)
-    differs = "" if entry is None else difference(entry, now)
+    told = () if entry is None else (difference(entry, now), *_moved(case))
+    differs = "; ".join(filter(None, told))
     if entry is not None and not differs:
         return dict(entry)
     former = "" if entry is None else entry.get("afterwards", "")
@@ -101,9 +103,18 @@ def frozen(case: Case, looks: Sequence[Look]) -> dict[str, Any]:
         "claims": claim.family.size_on(tier),
         "alpha": claim.family.alpha,
         "looks": [look.seeds for look in looks],
-        "states": [_stated(case, comparison) for comparison in case.comparisons],
+        "states": [_stated(comparison) for comparison in case.comparisons],
     }
     return entry if claim.expects is None else {**entry, "expects": str(claim.expects)}
+
+
+NAMED_UP_TO = 5
+"""So many claims that stand alike otherwise than registered are named; of more the number."""
+
+
+def named(ids: Sequence[str]) -> str:
+    """Claims in words: their ids, or how many they are."""
+    return ", ".join(ids) if len(ids) <= NAMED_UP_TO else f"{len(ids)} claims"
 
 
 def difference(registered: Mapping[str, Any], now: Mapping[str, Any]) -> str:
@@ -114,7 +125,7 @@ def difference(registered: Mapping[str, Any], now: Mapping[str, Any]) -> str:
         told.append(f"it states {_says(after)}, registered was {_says(before)}")
     else:
         for old, new in zip(before, after, strict=True):
-            for name in ("margin", "measure", "spread"):
+            for name in ("margin", "measure"):
                 if old.get(name) != new.get(name):
                     told.append(
                         f"{new['says']}: {name} {_value(new.get(name))}, "
@@ -147,17 +158,28 @@ def _value(value: object) -> str:
     return "none" if value is None else str(value)
 
 
-def _stated(case: Case, comparison: Comparison) -> dict[str, Any]:
-    entry: dict[str, Any] = {
+def _stated(comparison: Comparison) -> dict[str, Any]:
+    return {
         "says": str(comparison),
         "measure": comparison.left.measure.name,
         "margin": comparison.left.margin,
         "arms": digest_of_content([_arms(comparison.left), _arms(comparison.right)]),
     }
-    # A spread of the lock's own always fits it; one of a paper's registration may have moved.
-    if case.claim.family.registration is not None and comparison.spread is not None:
-        entry["spread"] = [comparison.spread.sd, comparison.spread.seeds]
-    return entry
+
+
+def _moved(case: Case) -> list[str]:
+    """The spreads of a claim that are others than its lock has so far, in words."""
+    assert case.lock is not None
+    pairs = [(each, each.spread, case.lock.spread(each)) for each in case.comparisons]
+    return [
+        f"{each}: spread {_told(now)}, registered was {_told(known)}"
+        for each, now, known in pairs
+        if now not in (None, known)
+    ]
+
+
+def _told(spread: Spread | None) -> str:
+    return "none" if spread is None else f"{spread.sd:g} over {spread.seeds} seeds"
 
 
 def _arms(quantity: Quantity) -> list[object]:

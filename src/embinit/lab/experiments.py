@@ -53,11 +53,6 @@ class ModelExperiment(Experiment):
         """The data set's name."""
         return self.data.task
 
-    @property
-    def width(self) -> int:
-        """The width of the model's hidden states; 0 where none is trained."""
-        return 0 if self.model is None else self.model.dim
-
     def run(self, init: str, seed: int) -> RunSpec[ModelRecipe]:
         """The spec of one replicate of an arm.
 

@@ -15,11 +15,11 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from embinit.claims.beforehand import margin_of
 from embinit.claims.comparisons import OTHER_SEEDS, Comparison
 from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import OWN_TIERS
-from embinit.claims.noise_floor import Floor
 from embinit.errors import InputError
 from embinit.registry import Registry, nearest
 from embinit.runs.kinds import kind_of
@@ -96,20 +96,24 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class NoiseWanted:
-    """The basis of a paper's margin: an experiment whose baseline arm is trained on extra seeds.
+class NoiseFloor:
+    """The basis of a paper's margin: the noise floor of one of its experiments.
 
     Attributes:
-        experiment: The experiment whose metric's noise is measured.
-        family: The family whose alpha the number of seeds needed is computed for.
-        metrics: Further measures of the same runs.
-        deviations: Standard deviations that the paper prints for the metric.
+        experiment: The experiment, whose baseline arm is trained on extra seeds. Registering a
+            claim on an experiment of that name measures it.
+        further: Further measures of the same runs, beside the experiment's metric.
+        margin: Gives the margin of a standard deviation.
     """
 
     experiment: Experiment
-    family: Family
-    metrics: tuple[Measure, ...] = ()
-    deviations: tuple[float, ...] = ()
+    further: tuple[Measure, ...] = ()
+    margin: Callable[[float], float] = margin_of
+
+    @property
+    def metrics(self) -> tuple[Measure, ...]:
+        """What of the runs is measured."""
+        return (self.experiment.metric, *self.further)
 
 
 def _nothing(*_: object) -> tuple[()]:
@@ -131,8 +135,7 @@ class Paper:
         beside: Its tables on a tier, with what was measured here beside them.
         methods: How its models are made on a tier, paragraph by paragraph.
         figures: Figures of its own on a tier.
-        noise: What its margins on a tier rest on.
-        floors: The noise floors that were measured for its margins.
+        noise: The noise floors that its margins on a tier rest on.
     """
 
     key: str
@@ -145,8 +148,7 @@ class Paper:
     beside: Callable[[str, Sequence[RunResult]], Sequence[Beside]] = _nothing
     methods: Callable[[str], Sequence[str]] = _nothing
     figures: Callable[[str, Sequence[RunResult]], Sequence[Figure]] = _nothing
-    noise: Callable[[str], Sequence[NoiseWanted]] = _nothing
-    floors: Callable[[], Sequence[Floor]] = _nothing
+    noise: Callable[[str], Sequence[NoiseFloor]] = _nothing
 
     def source_labels(self) -> dict[str, str]:
         """The sources' names as the paper writes them (``GloVe`` for ``micro-glove``)."""
@@ -162,6 +164,12 @@ def paper(key: str) -> Paper | None:
     if key not in PAPERS:
         return None
     return PAPERS[key]
+
+
+def printed_for(key: str, comparison: Comparison) -> Sequence[Printed]:
+    """What the paper of ``key`` prints for a comparison; nothing where it isn't registered."""
+    known = paper(key)
+    return () if known is None else known.printed(comparison)
 
 
 def papers_of(keys: Iterable[str]) -> list[Paper]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import warnings
@@ -139,8 +140,7 @@ class Conclusion:
                 return
             try:
                 if self._state.registering.is_asked_for:
-                    whole = self._state.reported and not self._state.errors
-                    self._state.registering.write(terminalreporter, whole)
+                    self._state.registering.write(terminalreporter)
                 elif self._state.reported:
                     self._conclude(terminalreporter)
             except Exception as error:
@@ -156,7 +156,7 @@ class Conclusion:
             OutputError: The report can't be written.
         """
         from embinit.report import past, write_report
-        from embinit.report.document import make_document
+        from embinit.report.document import add_sampling_noise, make_document
 
         options, state = self._options, self._state
         load_modules(state.modules)  # what claims register, here where no claim was collected
@@ -176,6 +176,9 @@ class Conclusion:
             skipped=state.skipped,
         )
         self._print_verdicts(terminalreporter, document)
+        # It takes long and decides nothing: who interrupts has the report at once.
+        with contextlib.suppress(KeyboardInterrupt):
+            add_sampling_noise(document, runs if state.unfinished is None else {})
         known = options.baseline_path
         histories = [] if known is None else [known.parent / past.NAME]
         replace_whole = options.option("replace-report")

@@ -7,8 +7,10 @@ import json
 import pytest
 
 from embinit.claims.audit import Audit
+from embinit.claims.entries import claim_entry, properties
 from embinit.claims.judging import Judgement, broken, judge
 from embinit.errors import OutputError, printable
+from embinit.papers import printed_for
 from embinit.pytest_plugin import STRICT
 from embinit.pytest_plugin.items import CASE, UNREADABLE, argument
 from embinit.pytest_plugin.look_order import LookOrder
@@ -16,7 +18,6 @@ from embinit.pytest_plugin.outcomes import settle, settle_audit
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
-from embinit.report.verdicts import claim_entry, properties
 from embinit.runs.machine import require_room
 
 PROPERTY = "embinit.verdict"
@@ -64,7 +65,7 @@ class Judging:
             judgement,
             argument(pyfuncitem),
             self._training.session.key,
-            self._training.session.result,
+            printed_for,
         )
         pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
         pyfuncitem.user_properties.extend(properties(entry))

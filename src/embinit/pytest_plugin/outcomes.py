@@ -9,11 +9,11 @@ import pytest
 
 from embinit.claims.audit import Audit, Finding, finding_of
 from embinit.claims.comparisons import Decider, read_by
+from embinit.claims.entries import audit_entry
 from embinit.claims.judging import Judgement
 from embinit.claims.paired_tests import Verdict
 from embinit.errors import lacking_models, printable
 from embinit.pytest_plugin.items import argument
-from embinit.report.verdicts import audit_entry
 
 AUDIT_PROPERTY = "embinit.audit"
 

@@ -1,8 +1,8 @@
 """Registering: a session that judges nothing, and writes down what must stand beforehand.
 
-``--embinit-register`` measures how far each difference varies, ``--embinit-freeze`` writes a
-folder's ``claims.lock``. Workers measure, and tell what they measured with the reports of their
-tests. The process that collects the reports writes it, once, at the session's end.
+``--embinit-register`` measures noise floors and spreads, and writes them to the folder's
+``claims.lock`` with what the claims state. Workers measure, and tell what they measured with the
+reports of their tests. The process that collects the reports writes it, once, at the session's end.
 """
 
 from __future__ import annotations
@@ -16,25 +16,27 @@ from typing import Any
 
 import pytest
 
+from embinit.claims.beforehand import (
+    code_of,
+    measure_noise_floor,
+    measure_spread,
+    noise_floor_key,
+    noise_floor_runs,
+    spread_key,
+    spread_runs,
+)
 from embinit.claims.comparisons import Comparison
 from embinit.claims.functions import FunctionExperiment
 from embinit.claims.judging import Case, read
-from embinit.claims.lock import (
-    Lock,
-    code_of,
-    measured_noise_floor,
-    noise_floor_key,
-    noise_floor_runs,
-)
+from embinit.claims.lock import Lock
 from embinit.claims.paired_tests import Spread
-from embinit.claims.registration import Registration, digest_of, measure_spread, registered_runs
-from embinit.claims.standing import claim_key, registered
+from embinit.claims.standing import claim_key, named, registered
 from embinit.errors import InputError, counted, printable
-from embinit.report.verdicts import named
+from embinit.papers import NoiseFloor, paper
+from embinit.runs.measures import Measure
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
 
-SPREAD_PROPERTY = "embinit.spread"
 LOCK_PROPERTY = "embinit.lock"
 REGISTERED = "embinit.registered"
 LOCK_WORDS = {"noise_floors": "noise floor", "differences": "spread", "claims": "claim"}
@@ -45,65 +47,71 @@ class Registering:
     """What a session registers.
 
     Args:
-        seeds: On how many seeds spreads and noise floors are measured; None where none are.
-        freeze: What is written to locks: ``claims``, ``noise-floors``, or None for nothing.
+        seeds: On how many seeds noise floors and spreads are measured, 0 for none; None in a
+            session that judges.
         most_seeds: The most seeds of a look, in place of the experiments'.
-        in_part: Whether it registers some claims of a folder. Other claims may rest on a spread
-            that is registered already, so one of as many seeds or more is kept.
 
     Attributes:
-        spreads: The registered differences that were measured, by the file that they belong to.
         locks: What is to be written to locks: by their files, then section, then key.
     """
 
-    def __init__(
-        self,
-        seeds: int | None,
-        freeze: str | None,
-        most_seeds: int | None,
-        in_part: bool = False,
-    ) -> None:
-        self.spreads: dict[str, dict[str, Any]] = {}
+    def __init__(self, seeds: int | None, most_seeds: int | None) -> None:
         self.locks: dict[str, dict[str, dict[str, Any]]] = {}
-        self._seeds, self._freeze, self._most_seeds = seeds, freeze, most_seeds
-        self._in_part = in_part
+        self._seeds, self._most_seeds = seeds, most_seeds
 
     @property
     def is_asked_for(self) -> bool:
         """Whether this session judges nothing, and registers what stands beforehand."""
-        return self._seeds is not None or self._freeze is not None
+        return self._seeds is not None
 
     def runs(self, case: Case) -> list[RunSpec]:
         """The runs that are measured for a claim."""
-        seeds = self._seeds or 0
-        floor = self._wanted_noise_floor(case)
-        runs = [] if floor is None else noise_floor_runs(floor, seeds)
-        if self._freeze == "noise-floors":
-            return runs
-        return runs + [
+        if not self._seeds:
+            return []
+        runs = [
+            run
+            for _, floor in self._noise_floors(case)
+            for run in noise_floor_runs(floor.experiment, self._seeds)
+        ]
+        runs += [
             run
             for comparison in case.comparisons
             if self._kept(case, comparison) is None
-            for run in registered_runs(comparison, seeds)
+            for run in spread_runs(comparison, self._seeds)
         ]
+        return list(dict.fromkeys(runs))
 
     def _kept(self, case: Case, comparison: Comparison) -> Spread | None:
-        """The registered spread that stays as it is; None where it is measured."""
-        registered = case.claim.family.registration or case.lock
-        known = None if registered is None else registered.spread(comparison)
-        enough = known is not None and known.seeds >= (self._seeds or 0)
-        return known if self._in_part and enough else None
+        """The registered spread that stays as it is; None where it is measured.
 
-    def _wanted_noise_floor(self, case: Case) -> FunctionExperiment | None:
-        """The claim's experiment, if its noise floor is to be measured now; else None."""
-        experiment = case.experiment
-        if not isinstance(experiment, FunctionExperiment) or not experiment.wants_noise_floor:
-            return None
-        if not self._freeze or not self._seeds or case.lock is None:
-            return None
-        known = case.lock.noise_floor(experiment)
-        measured = known is not None and known.get("code") == code_of(experiment)
-        return None if measured else experiment
+        Other claims may rest on it, so it is measured anew on more seeds alone.
+        """
+        known = _lock(case).spread(comparison)
+        return known if known is not None and known.seeds >= (self._seeds or 0) else None
+
+    def _noise_floors(self, case: Case) -> list[tuple[Measure, NoiseFloor]]:
+        """The noise floors of a claim's experiment that the lock lacks, by what is measured.
+
+        A margin rests on that of a function's experiment if it says so, and else on that of the
+        experiment of its name whose floor the paper names.
+        """
+        experiment, lock = case.experiment, _lock(case)
+        floors: list[NoiseFloor] = []
+        if isinstance(experiment, FunctionExperiment):
+            floors = [NoiseFloor(experiment)] if experiment.wants_noise_floor else []
+        elif (known := paper(case.claim.paper)) is not None and experiment.tier in known.tiers:
+            floors = [
+                each
+                for each in known.noise(experiment.tier)
+                if each.experiment.name == experiment.name
+            ]
+        return [
+            (metric, floor)
+            for floor in floors
+            for metric in floor.metrics
+            if (entry := lock.noise_floor(floor.experiment, metric)) is None
+            or entry.get("code") != code_of(experiment)
+        ]
 
     def register(
         self,
@@ -112,7 +120,7 @@ class Registering:
         session: Session,
         ensure: Callable[[list[RunSpec]], None],
     ) -> None:
-        """Measures and freezes what stands beforehand; the verdict is for another session.
+        """Measures and writes down what stands beforehand; the verdict is for another session.
 
         Args:
             item: The claim's test, whose report takes along what was measured.
@@ -120,86 +128,75 @@ class Registering:
             session: Where runs are found.
             ensure: Returns when runs are stored.
         """
-        registration = case.claim.family.registration
-        if registration is None and not self._freeze:
-            pytest.skip(
-                f"family {case.claim.family.name!r} has no registration; embinit register writes "
-                "a lock for it"
-            )
         runs = self.runs(case)
         if problems := sorted({problem for run in runs if (problem := session.problem(run))}):
             pytest.skip("; ".join(problems))
         ensure(runs)
         if failures := session.failures(runs):
             pytest.fail(f"a run failed: {'; '.join(failures)}", pytrace=False)
-        if self._freeze:
-            case = self._freeze_noise_floor(item, case, session)
-        if self._freeze != "noise-floors" and self._seeds:
-            case = self._measure_spreads(item, case, session)
-        if self._freeze == "claims":
-            self._freeze_claim(item, case, session)
+        if self._seeds:
+            case = self._measure_noise_floors(item, case, session, self._seeds)
+            case = self._measure_spreads(item, case, session, self._seeds)
+        self._freeze_claim(item, case, session)
         item.user_properties.append((REGISTERED, ""))
 
-    def _measure_spreads(self, item: pytest.Function, case: Case, session: Session) -> Case:
+    def _measure_spreads(
+        self, item: pytest.Function, case: Case, session: Session, seeds: int
+    ) -> Case:
         """Measures the spreads of a claim's differences.
 
         Returns:
-            The claim with these spreads, which its line in the lock is to have.
+            The claim with these spreads.
         """
-        registration, lock = case.claim.family.registration, case.lock
         comparisons = []
         for comparison in case.comparisons:
-            if (kept := self._kept(case, comparison)) is not None:
-                comparisons.append(replace(comparison, spread=kept))
-                continue
-            spread = measure_spread(comparison, self._seeds or 0, session.result)
+            spread = self._kept(case, comparison)
             if spread is None:
-                comparisons.append(comparison)
-                continue
+                spread = measure_spread(comparison, seeds, session.result)
+                if spread is not None:
+                    entry = {
+                        "tier": case.experiment.tier,
+                        "experiment": case.experiment.name,
+                        "difference": f"{comparison.left.label} − {comparison.right.label}",
+                        "measure": comparison.left.measure.name,
+                        "sd": spread.sd,
+                        "seeds": spread.seeds,
+                    }
+                    _tell_lock(item, case, "differences", spread_key(comparison), entry)
             comparisons.append(replace(comparison, spread=spread))
-            entry = {
-                "tier": case.experiment.tier,
-                "experiment": case.experiment.name,
-                "difference": f"{comparison.left.label} − {comparison.right.label}",
-                "measure": comparison.left.measure.name,
-                "sd": spread.sd,
-                "seeds": spread.seeds,
-            }
-            digest = digest_of(comparison)
-            if registration is not None:
-                told = {"file": str(registration.path), "digest": digest, "entry": entry}
-                item.user_properties.append((SPREAD_PROPERTY, json.dumps(told)))
-            elif lock is not None:
-                _tell_lock(item, lock, "differences", digest, entry)
         return replace(case, comparisons=tuple(comparisons))
 
-    def _freeze_noise_floor(self, item: pytest.Function, case: Case, session: Session) -> Case:
-        """Measures the noise floor that the claim's margin comes from.
+    def _measure_noise_floors(
+        self, item: pytest.Function, case: Case, session: Session, seeds: int
+    ) -> Case:
+        """Measures the noise floors that margins come from.
 
         Returns:
-            The claim with that margin.
+            The claim with its margin, where that comes from one.
         """
-        experiment, lock = self._wanted_noise_floor(case), case.lock
-        if experiment is None or lock is None:
-            return case
-        try:
-            entry = measured_noise_floor(experiment, self._seeds or 0, session.result)
-        except InputError as error:
-            pytest.fail(str(error), pytrace=False)
-        _tell_lock(item, lock, "noise_floors", noise_floor_key(experiment), entry)
-        settled = replace(experiment, margin=entry["margin"], wants_noise_floor=False)
-        return read(item.obj, settled, case.claim.family, lock)
+        experiment = case.experiment
+        for metric, floor in self._noise_floors(case):
+            key = noise_floor_key(floor.experiment, metric)
+            try:
+                entry = measure_noise_floor(
+                    floor.experiment, metric, seeds, session.result, floor.margin
+                )
+            except InputError as error:
+                pytest.fail(str(error), pytrace=False)
+            _tell_lock(item, case, "noise_floors", key, entry)
+            if isinstance(experiment, FunctionExperiment):
+                settled = replace(experiment, margin=entry["margin"], wants_noise_floor=False)
+                case = read(item.obj, settled, case.claim.family, case.lock)
+        return case
 
     def _freeze_claim(self, item: pytest.Function, case: Case, session: Session) -> None:
         """Freezes what a claim states, unless its margin isn't known yet."""
-        lock = case.lock
-        assert lock is not None
         experiment = case.experiment
         if isinstance(experiment, FunctionExperiment) and math.isnan(experiment.margin):
             pytest.skip(case.unmeasured or f"the noise floor of {experiment.name} isn't measured")
         seen = any(session.key(run) in session.store for run in case.runs())
         entry = registered(case, case.looks(self._most_seeds), seen)
-        _tell_lock(item, lock, "claims", claim_key(case), dict(entry))
+        _tell_lock(item, case, "claims", claim_key(case), dict(entry))
 
     def collect(self, report: pytest.TestReport) -> bool:
         """Takes what a claim's report brings along.
@@ -207,54 +204,30 @@ class Registering:
         Returns:
             Whether the claim was registered.
         """
-        registered = False
         for name, value in report.user_properties:
-            registered |= name == REGISTERED
-            if report.when != "call" or name not in (SPREAD_PROPERTY, LOCK_PROPERTY):
-                continue
-            told = json.loads(str(value))
-            if name == SPREAD_PROPERTY:
-                self.spreads.setdefault(told["file"], {})[told["digest"]] = told["entry"]
-            else:
+            if report.when == "call" and name == LOCK_PROPERTY:
+                told = json.loads(str(value))
                 sections = self.locks.setdefault(told["file"], {})
                 sections.setdefault(told["section"], {})[told["key"]] = told["entry"]
-        return registered
+        return any(name == REGISTERED for name, _ in report.user_properties)
 
-    def write(self, terminalreporter: Any, whole: bool) -> None:
-        """Writes what was measured and frozen, and tells it.
+    def write(self, terminalreporter: Any) -> None:
+        """Writes what was measured and frozen to its locks, and tells what is marked there.
 
         Args:
             terminalreporter: pytest's terminal.
-            whole: Whether all claims were read and none broke; only then is nothing to write a
-                good sign.
         """
-        self._write_spreads(terminalreporter)
-        self._write_locks(terminalreporter, whole)
-
-    def _write_spreads(self, terminalreporter: Any) -> None:
-        """Writes the spreads that were measured to their registrations."""
-        if self._freeze and not self.spreads:
-            return
-        terminalreporter.section("registered spreads")
-        for file, entries in sorted(self.spreads.items()):
-            count = Registration(Path(file)).write(entries)
-            told = f"{file}: {len(entries)} measured, {count} in all"
-            terminalreporter.write_line(printable(told))
-
-    def _write_locks(self, terminalreporter: Any, whole: bool) -> None:
-        """Writes what was frozen to its locks, and tells what is marked there."""
-        if not self._freeze or not (self.locks or whole):
-            return
         terminalreporter.section("registered")
         if not self.locks:
-            terminalreporter.write_line("nothing to write: every noise floor is measured already")
+            terminalreporter.write_line("nothing was registered")
         for file, sections in sorted(self.locks.items()):
             lock = Lock(Path(file))
             lock.write(sections)
             for key, entry in sorted(sections.get("noise_floors", {}).items()):
                 told = (
-                    f"noise floor of {key.rpartition(' ')[0]}: sd {entry['sd']:.3g} {entry['unit']}"
-                    f" over {entry['seeds']} seeds, margin {entry['margin']:g}"
+                    f"noise floor of {key.rpartition(' ')[0]}: {entry['metric']}, sd "
+                    f"{entry['sd']:.3g} {entry['unit']} over {entry['seeds']} seeds, margin "
+                    f"{entry['margin']:g}"
                 )
                 terminalreporter.write_line(printable(told))
             afterwards: dict[str, list[str]] = {}
@@ -272,9 +245,15 @@ class Registering:
             terminalreporter.write_line(printable(f"{file} {lock.digest}: {counts}"))
 
 
+def _lock(case: Case) -> Lock:
+    """The lock of a claim that pytest collected from a file."""
+    assert case.lock is not None
+    return case.lock
+
+
 def _tell_lock(
-    item: pytest.Function, lock: Lock, section: str, key: str, entry: dict[str, Any]
+    item: pytest.Function, case: Case, section: str, key: str, entry: dict[str, Any]
 ) -> None:
-    """Has an entry written to a lock at the session's end, by whoever collects the reports."""
-    told = {"file": str(lock.path), "section": section, "key": key, "entry": entry}
+    """Has an entry written to a claim's lock at the session's end, by who collects the reports."""
+    told = {"file": str(_lock(case).path), "section": section, "key": key, "entry": entry}
     item.user_properties.append((LOCK_PROPERTY, json.dumps(told)))

@@ -34,13 +34,7 @@ class ClaimSession:
         """
         config.pluginmanager.load_setuptools_entrypoints(hooks.GROUP)
         options = SessionOptions(config)
-        option = options.option
-        registering = Registering(
-            option("register"),
-            option("freeze"),
-            options.most_seeds,
-            in_part=bool(option("claim")),
-        )
+        registering = Registering(options.option("register"), options.most_seeds)
         state = SessionState(options.tier, registering)
         training = Training(options, state)
         looks = LookOrder(options, state, training)

@@ -167,9 +167,11 @@ class SessionOptions:
                 )
         if seeds is not None and most is not None:
             _check_looks(seeds, most)
-        if (registered := self.option("register")) is not None and registered < 2:
+        registered = self.option("register")
+        if registered is not None and (registered < 0 or registered == 1):
             raise InputError(
-                f"--embinit-register {registered}: a spread needs at least 2; 10 are usual"
+                f"--embinit-register {registered}: a spread needs at least 2 seeds, and 10 are "
+                "usual; 0 measures nothing"
             )
         if self.baseline_path is not None:
             try:

@@ -1,7 +1,7 @@
 """The report: verdicts and run records in, one self-contained HTML page out.
 
-It reads only the verdicts document (``verdicts.schema.json``) and the records of the store; it
-tests nothing and decides nothing.
+It reads only the verdicts document (``verdicts.schema.json``) and the records of the store, and
+decides nothing.
 """
 
 from embinit.report.baseline import load_schema

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from embinit.claims.entries import TESTED
+from embinit.claims.sampling_noise import sampling_noise
 from embinit.papers import arm_labels, papers_of
 from embinit.report.arms import Run
 from embinit.report.verdicts import add_holm, locks_of
 from embinit.runs.functions import other_versions, untrue_seeds
+from embinit.runs.measures import MEASURES
 from embinit.runs.results import moment, versions
+from embinit.runs.session import failure_reason
 from embinit.runs.store import Store
 
 
@@ -47,6 +51,8 @@ def make_document(
     **absent: Sequence[dict[str, str]],
 ) -> tuple[dict[str, Any], dict[str, Run]]:
     """The document of a session, and the stored runs of its claims by key.
+
+    ``add_sampling_noise`` completes it.
 
     Args:
         claims: The claims' entries, which are sorted in place and get their Holm-adjusted p.
@@ -92,3 +98,32 @@ def make_document(
         **{name: entries for name, entries in absent.items() if entries},
     }
     return document, runs
+
+
+def add_sampling_noise(document: dict[str, Any], runs: Mapping[str, Run]) -> None:
+    """Adds to each comparison what the choice of test examples alone does to it.
+
+    It is shown beside the verdicts and decides nothing, so a test that fails is a note.
+
+    Args:
+        document: The document of a session, which is changed in place.
+        runs: The stored runs by key; without them nothing is tested.
+    """
+    every = [each for entry in document["claims"] for each in entry["comparisons"]]
+    pairs = [each.pop(TESTED) for each in every]  # at once, since this may be interrupted
+    told: dict[str, None] = {}
+    for comparison, keys in zip(every, pairs, strict=True):
+        results = [[runs[key].result for key in pair if key in runs] for pair in keys]
+        test = MEASURES[comparison["metric"]].test if comparison["metric"] in MEASURES else None
+        if test is None or not results or any(len(pair) != 2 for pair in results):
+            continue
+        try:
+            noise = sampling_noise(test, results)
+        except Exception as error:
+            told[f"{test.name} of {comparison['metric']} failed: {failure_reason(error)}"] = None
+            continue
+        if noise is not None:
+            comparison["test_set"] = {**asdict(noise), "p": list(noise.p)}
+    if told:
+        session = document["session"]
+        session["notes"] = [*session.get("notes", ()), *told]

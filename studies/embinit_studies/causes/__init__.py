@@ -27,12 +27,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 from typing import cast
 
 from embinit.claims.comparisons import Quantity
 from embinit.claims.definitions import Family
-from embinit.claims.registration import Registration
 from embinit.errors import InputError
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import TrainingSpec
@@ -82,58 +80,47 @@ learns less there than a third of what it learns as registered (seeds 5000 to 50
 FOLLOWED = "translation"
 """The role of the task whose score is followed over R."""
 
-REGISTERED = Registration(resources.files("embinit_studies.causes") / "registered.json")
-"""What was measured for the claims beforehand, on seeds that none of them uses."""
-
 REPAIR = Family(
     "causes/repair",
     {"micro": 20},
     says="Repair: all three causes have to be repaired, and then width costs nothing",
-    registration=REGISTERED,
 )
 EFFECTS = Family(
     "causes/effects",
     {"micro": 22},
     says="Effects: what each cause costs, and which of them go together",
-    registration=REGISTERED,
 )
 RATIO = Family(
     "causes/ratio",
     {"micro": 7},
     says="Ratio: the score over the energy of words to that of positions",
-    registration=REGISTERED,
 )
 OPTIMIZERS = Family(
     "causes/optimizers",
     {"micro": 10},
     says="Optimizers: the step is Adam's; Adafactor, whose steps are proportional to the table, "
     "lacks it",
-    registration=REGISTERED,
 )
 ADAMW = Family(
     "causes/adamw",
     {"micro": 12},
     says="AdamW: its decay leaves the causes as they are under Adam",
-    registration=REGISTERED,
 )
 ELSEWHERE = Family(
     "causes/elsewhere",
     {"micro": 51},
     says="Elsewhere: other widths, depths, lengths of training, vocabularies and tables",
-    registration=REGISTERED,
 )
 REAL_TEXT = Family(
     "causes/real-text",
     {"sample": 8},
     says="Real text: all three causes have to be repaired there too",
-    registration=REGISTERED,
 )
 
 REAL_SENTIMENT = Family(
     "causes/real-sentiment",
     {"sample": 8},
     says="Real sentiment: the causes on SST-2, where width costs little",
-    registration=REGISTERED,
 )
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from embinit.claims.noise_floor import floors_of
-from embinit.papers import NoiseWanted, Paper, Tier
+from embinit.papers import NoiseFloor, Paper, Tier
+from embinit_papers.settings import margin_for
 from embinit_studies.causes import (
     ADAMW,
     EFFECTS,
@@ -23,14 +21,13 @@ from embinit_studies.causes import (
 from embinit_studies.causes.beside import beside, methods
 
 
-def noise(tier: str) -> list[NoiseWanted]:
+def noise(tier: str) -> list[NoiseFloor]:
     """The basis of the margin on sentiment, a task that the first paper does not share: Xavier's.
 
     The other tasks' margins are the first paper's.
     """
-    family = REPAIR if tier == "micro" else REAL_SENTIMENT
     return [
-        NoiseWanted(setting.experiment(TableExperiment, tier, GLOVE[tier]), family)
+        NoiseFloor(setting.experiment(TableExperiment, tier, GLOVE[tier]), margin=margin_for)
         for setting in TIERS[tier]
         if setting.role == "sentiment"
     ]
@@ -53,5 +50,4 @@ PAPER = Paper(
     beside=beside,
     methods=methods,
     noise=noise,
-    floors=partial(floors_of, "embinit_studies.causes"),
 )

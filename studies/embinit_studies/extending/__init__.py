@@ -14,12 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 from typing import cast
 
 from embinit.claims.comparisons import Quantity
 from embinit.claims.definitions import Family
-from embinit.claims.registration import Registration
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import (
     Cut,
@@ -55,32 +53,25 @@ ARMS: Mapping[str, tuple[str, str]] = {
 }
 """Each arm's method, and its output table's where that has another one."""
 
-REGISTERED = Registration(resources.files("embinit_studies.extending") / "registered.json")
-"""What was measured for the claims beforehand, on seeds that none of them uses."""
-
 START = Family(
     "extending/start",
     {"micro": 4, "sample": 4},
     says="The start: what new rows do to the first loss",
-    registration=REGISTERED,
 )
 ROWS = Family(
     "extending/rows",
     {"micro": 5, "sample": 5},
     says="Rows: near-copies stay alike, and averaged rows are too short",
-    registration=REGISTERED,
 )
 ZERO = Family(
     "extending/zero",
     {"micro": 3, "sample": 3},
     says="Zero rows: they cost a step under clipping, and repair removes that",
-    registration=REGISTERED,
 )
 LANGUAGE = Family(
     "extending/language",
     {"micro": 4, "sample": 4},
     says="A related language: rows from word vectors are above random ones",
-    registration=REGISTERED,
 )
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from embinit.claims.noise_floor import floors_of
-from embinit.papers import NoiseWanted, Paper, Tier
+from embinit.papers import NoiseFloor, Paper, Tier
 from embinit_studies.extending import (
     LANGUAGE,
     ROWS,
@@ -17,13 +14,9 @@ from embinit_studies.extending import (
 from embinit_studies.extending.beside import beside, methods
 
 
-def noise(tier: str) -> list[NoiseWanted]:
+def noise(tier: str) -> list[NoiseFloor]:
     """The basis of a tier's margins: every experiment's usual arm."""
-    families = (START, ZERO, LANGUAGE)
-    return [
-        NoiseWanted(experiment, family)
-        for experiment, family in zip(experiments(tier), families, strict=True)
-    ]
+    return [NoiseFloor(each) for each in experiments(tier)]
 
 
 PAPER = Paper(
@@ -36,5 +29,4 @@ PAPER = Paper(
     beside=beside,
     methods=methods,
     noise=noise,
-    floors=partial(floors_of, "embinit_studies.extending"),
 )

@@ -24,12 +24,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from embinit.claims.comparisons import Quantity
 from embinit.claims.definitions import Family
-from embinit.claims.registration import Registration
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import Cut, DataSpec, ModelSpec, PositionSpec
 from embinit.registry import require
@@ -97,51 +95,41 @@ OLD = "post-norm"
 """The architecture that others are held against."""
 
 
-REGISTERED = Registration(resources.files("embinit_studies.modern") / "registered.json")
-"""What was measured for the claims beforehand, on seeds that none of them uses."""
-
 WIDTH = Family(
     "modern/width",
     {"micro": 16},
     says="Width: finding 1, and what GloVe's table knows against it",
-    registration=REGISTERED,
 )
 STREAM = Family(
     "modern/stream",
     {"micro": 11},
     says="Stream: finding 2, and what a wide table does to what the layers read",
-    registration=REGISTERED,
 )
 STEP = Family(
     "modern/step",
     {"micro": 17},
     says="Step: Adam's, and whether it is all that width costs",
-    registration=REGISTERED,
 )
 MEANING = Family(
     "modern/meaning",
     {"micro": 11},
     says="Meaning: finding 3, what the words' own vectors are worth",
-    registration=REGISTERED,
 )
 REAL_TEXT = Family(
     "modern/real-text",
     {"sample": 17},
     says="Real text: width, the step and meaning, with published vectors",
-    registration=REGISTERED,
 )
 
 REAL_TEXT_FURTHER = Family(
     "modern/real-text-further",
     {"sample": 11},
     says="Real text, further: rotary post-norm, and a norm right after lookup",
-    registration=REGISTERED,
 )
 REPAIRED = Family(
     "modern/repaired",
     {"micro": 27},
     says="Repaired: width's causes, taken apart in each architecture",
-    registration=REGISTERED,
 )
 
 
@@ -257,7 +245,7 @@ class Setting:
         sizes: The models' sizes, where they are not those of ``PAPERS``.
         training: How all are trained. README.md says how the rate was chosen.
         times: How many times wider GloVe's table is than Xavier's, and so the factor of its rate.
-        margins: Each architecture's margin, in nats a word (``noise_floor.json`` has
+        margins: Each architecture's margin, in nats a word (``claims.lock`` has
             those of ``micro``, README.md the others).
         planted: What sensitivity controls plant, in nats: as much as shuffling GloVe's rows cost in
             post-norm beforehand.

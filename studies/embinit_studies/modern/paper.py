@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from embinit.claims.definitions import Family
-from embinit.claims.noise_floor import floors_of
-from embinit.papers import NoiseWanted, Paper, Tier
+from embinit.papers import NoiseFloor, Paper, Tier
 from embinit_studies.modern import (
-    FURTHER,
     MEANING,
     REAL_TEXT,
     REAL_TEXT_FURTHER,
@@ -22,15 +17,9 @@ from embinit_studies.modern import (
 from embinit_studies.modern.beside import beside, methods
 
 
-def noise(tier: str) -> list[NoiseWanted]:
+def noise(tier: str) -> list[NoiseFloor]:
     """The basis of a tier's margins: Xavier's arm in every architecture."""
-
-    def family_of(name: str) -> Family:
-        if tier == "micro":
-            return WIDTH
-        return REAL_TEXT_FURTHER if name in FURTHER else REAL_TEXT
-
-    return [NoiseWanted(each, family_of(each.name)) for each in experiments(tier)]
+    return [NoiseFloor(each) for each in experiments(tier)]
 
 
 PAPER = Paper(
@@ -43,5 +32,4 @@ PAPER = Paper(
     beside=beside,
     methods=methods,
     noise=noise,
-    floors=partial(floors_of, "embinit_studies.modern"),
 )

@@ -27,12 +27,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 from typing import cast
 
 from embinit.claims.comparisons import Quantity
 from embinit.claims.definitions import Family
-from embinit.claims.registration import Registration
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import PositionSpec, TrainingSpec
 from embinit.registry import require
@@ -57,38 +55,30 @@ BASELINE = "xavier"
 """The start that every other is held against, and that needs no vectors."""
 
 
-REGISTERED = Registration(resources.files("embinit_studies.starts") / "registered.json")
-"""What was measured for the claims beforehand, on seeds that none of them uses."""
-
 MEANING = Family(
     "starts/meaning",
     {"micro": 5},
     says="Meaning: what of a start its words' meaning does",
-    registration=REGISTERED,
 )
 GEOMETRY = Family(
     "starts/geometry",
     {"micro": 9},
     says="Geometry: what the rows' lengths and directions do at one energy",
-    registration=REGISTERED,
 )
 POSITIONS = Family(
     "starts/positions",
     {"micro": 17},
     says="Positions: what it does to add them, to put them into attention, or both",
-    registration=REGISTERED,
 )
 APART = Family(
     "starts/apart",
     {"micro": 9, "sample": 4},
     says="Apart: positions that are scored apart from the words",
-    registration=REGISTERED,
 )
 REAL_TEXT = Family(
     "starts/real-text",
     {"sample": 14},
     says="Real text: positions added and in attention, where nothing was made by code",
-    registration=REGISTERED,
 )
 
 

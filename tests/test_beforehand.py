@@ -1,31 +1,37 @@
-"""Registered spreads: measured on seeds that no claim uses, found by the difference itself."""
+"""What is measured beforehand: spreads and noise floors, on seeds that no claim uses.
+
+A lock has a spread under the difference itself, and a noise floor under the baseline.
+"""
 
 from __future__ import annotations
 
-import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import make_experiment, make_result
 from embinit.claims import Claim, rank_correlation, trend
+from embinit.claims.beforehand import (
+    FIRST_SEED,
+    margin_of,
+    measure_noise_floor,
+    measure_spread,
+    noise_floor_key,
+    noise_floor_runs,
+    spread_key,
+    spread_runs,
+)
 from embinit.claims.definitions import Family
 from embinit.claims.judging import judge, read
-from embinit.claims.noise_floor import FIRST_SEED
+from embinit.claims.lock import NAME, Lock
 from embinit.claims.paired_tests import Spread, Verdict
-from embinit.claims.registration import (
-    Registration,
-    digest_of,
-    measure_spread,
-    registered_runs,
-)
 from embinit.errors import InputError
-from embinit.papers import PAPERS
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 
@@ -40,7 +46,7 @@ def score(run):
 
 def test_a_digest_names_the_difference_alone():
     """Neither sign, relation, margin nor number of seeds is part of it; arms and measures are."""
-    digest = digest_of(LEFT < RIGHT)
+    digest = spread_key(LEFT < RIGHT)
     for same in (
         RIGHT > LEFT,
         LEFT >= RIGHT,
@@ -49,7 +55,7 @@ def test_a_digest_names_the_difference_alone():
         LEFT - RIGHT > 0.0,
         LEFT - RIGHT < 3.0,
     ):
-        assert digest_of(same) == digest
+        assert spread_key(same) == digest
     others = [
         ONE["xavier_pretrained"] < RIGHT,
         LEFT.sigma < RIGHT.sigma,
@@ -60,16 +66,16 @@ def test_a_digest_names_the_difference_alone():
         rank_correlation([(LEFT, RIGHT), (LEFT, RIGHT), (LEFT, LEFT)]) > 0,
         trend([(1, LEFT), (2, RIGHT), (4, ONE["normal"])], "width") > 0,
     ]
-    assert len({digest, *map(digest_of, others)}) == len(others) + 1
+    assert len({digest, *map(spread_key, others)}) == len(others) + 1
 
 
 def test_a_spread_is_numpys_over_seeds_that_no_claim_uses():
     """An arm's other seeds are others here too."""
     comparison = LEFT < RIGHT
-    runs = registered_runs(comparison, 6)
+    runs = spread_runs(comparison, 6)
     assert {run.seed for run in runs} == set(range(FIRST_SEED, FIRST_SEED + 6))
     assert set(runs).isdisjoint((LEFT < RIGHT).with_seeds(20).runs())
-    other = registered_runs(RIGHT.on_other_seeds() < RIGHT, 3)
+    other = spread_runs(RIGHT.on_other_seeds() < RIGHT, 3)
     assert len({run.seed for run in other}) == 6
     values = [
         score(ONE.run("pretrained", seed)).measures["accuracy"]
@@ -91,59 +97,33 @@ def test_what_no_seed_changes_or_no_run_has_is_not_registered():
     assert measure_spread(LEFT > 0.0, 3, infinite) is None
 
 
-def test_a_registration_is_written_and_read(tmp_path: Path):
+def test_a_spread_is_written_to_a_lock_and_read(tmp_path: Path):
     """Entries of other differences stay; without the file nothing is registered."""
-    registration = Registration(tmp_path / "registered.json")
+    lock = Lock(tmp_path / NAME)
     comparison = LEFT < RIGHT
-    assert registration.spread(comparison) is None
+    assert lock.spread(comparison) is None
     entry = {"tier": "micro", "experiment": "x", "difference": "d", "sd": 2.5, "seeds": 8}
-    assert registration.write({"0" * 16: entry}) == 1
-    assert registration.write({digest_of(comparison): {**entry, "sd": 1.5}}) == 2
-    assert registration.spread(comparison) == Spread(1.5, 8)
-    again = Registration(tmp_path / "registered.json")
+    lock.write({"differences": {"0" * 16: entry}})
+    lock.write({"differences": {spread_key(comparison): {**entry, "sd": 1.5}}})
+    assert lock.spread(comparison) == Spread(1.5, 8)
+    again = Lock(tmp_path / NAME)
+    assert len(again.document["differences"]) == 2
     assert again.spread(comparison) == Spread(1.5, 8)
     assert again.spread(ONE["xavier_pretrained"] < RIGHT) is None
-    text = (tmp_path / "registered.json").read_text()
-    assert len(text.splitlines()) == 4
-    assert json.loads(text)["schema_version"] == 1
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "[]",
-        "[" * 99_999,
-        '{"differences": 3}',
-        '{"differences": {"a": 1}}',
-        '{"differences": {"a": {"sd": NaN, "seeds": 2}}}',
-        '{"differences": {"a": {"sd": "1", "seeds": 2}}}',
-    ],
-    ids=lambda text: text[:40],
-)
-def test_a_damaged_registration_is_one_clear_error(tmp_path: Path, text: str):
-    """The file is named, and how to mend it."""
-    path = tmp_path / "registered.json"
-    path.write_text(text)
-    with pytest.raises(
-        InputError, match=r"registered\.json is no (registration|JSON).*--embinit-register"
-    ):
-        Registration(path).spread(LEFT < RIGHT)
-
-
-def test_a_claim_that_is_read_has_its_familys_spreads(tmp_path: Path):
+def test_a_claim_that_is_read_has_its_locks_spreads(tmp_path: Path):
     """The decision then pools them: five seeds of one unit decide what they alone could not."""
-    registration = Registration(tmp_path / "registered.json")
-    family = Family("mine/one", {ONE.tier: 1}, alpha=0.001, registration=registration)
+    lock = Lock(tmp_path / NAME)
+    family = Family("mine/one", {ONE.tier: 1}, alpha=0.001)
 
     @Claim("mine/one/a", says="a", where="here", family=family, experiments=lambda tier: [ONE])
     def test_claim(experiment):
         assert experiment["pretrained"] < experiment["xavier"]
 
-    assert read(test_claim, ONE).comparisons[0].spread is None
-    digest = digest_of(LEFT < RIGHT)
-    registration.write({digest: {"sd": 1.0, "seeds": 30}})
-    [comparison] = read(test_claim, ONE).comparisons
+    assert read(test_claim, ONE, lock=lock).comparisons[0].spread is None
+    lock.write({"differences": {spread_key(LEFT < RIGHT): {"sd": 1.0, "seeds": 30}}})
+    [comparison] = read(test_claim, ONE, lock=lock).comparisons
     assert comparison.spread == Spread(1.0, 30)
     lookup = lambda run: make_result(  # noqa: E731
         run, accuracy=(50 if run.recipe.table.init == "xavier" else 47) + (run.seed % 2)
@@ -157,20 +137,10 @@ def test_a_claim_that_is_read_has_its_familys_spreads(tmp_path: Path):
     assert alone.verdict is Verdict.UNDECIDED
 
 
-@pytest.mark.parametrize("paper", ["kim2024", "chung2021"])
-def test_every_entry_of_a_papers_registration_is_a_spread(paper: str):
-    """Finite, at least 0, from at least two seeds."""
-    [registration] = {family.registration for family in PAPERS[paper].families}
-    assert registration is not None
-    for entry in registration.entries.values():
-        assert entry["sd"] >= 0
-        assert entry["seeds"] >= 2
-
-
 def test_a_setting_that_cannot_find_what_is_planted_tests_no_claim(tmp_path: Path):
     """Its claims are NOT RUN and train nothing; its controls are tested all the same."""
-    registration = Registration(tmp_path / "registered.json")
-    family = Family("mine/two", {ONE.tier: 1}, registration=registration)
+    lock = Lock(tmp_path / NAME)
+    family = Family("mine/two", {ONE.tier: 1})
     able = replace(ONE, seeds=5, most_seeds=None, planted=3.0)
 
     def reads(experiment, expects=None, measure=None):
@@ -188,13 +158,13 @@ def test_a_setting_that_cannot_find_what_is_planted_tests_no_claim(tmp_path: Pat
                 left, right = left.measured_by(measure), right.measured_by(measure)
             assert left < right
 
-        return read(test_claim, experiment)
+        return read(test_claim, experiment, lock=lock)
 
     assert reads(able).obstacle is None, "nothing is registered"
-    digest = digest_of(able.finds_planted())
-    registration.write({digest: {"sd": 0.5, "seeds": 10}})
+    key = spread_key(able.finds_planted())
+    lock.write({"differences": {key: {"sd": 0.5, "seeds": 10}}})
     assert reads(able).obstacle is None, "a planted loss of 3 is found at an sd of .5"
-    registration.write({digest: {"sd": 5.0, "seeds": 10}})
+    lock.write({"differences": {key: {"sd": 5.0, "seeds": 10}}})
     small = reads(able)
     assert small.runs() == []
     session = Session(Store(tmp_path / "store"), data_dir=None, device="cpu")
@@ -221,4 +191,79 @@ def test_a_lowered_quantity_is_lower_in_every_seed(by: float, scores: list[float
     assert arm.lowered(by).values(lookup) == pytest.approx([score - by for score in scores])
     difference = arm - arm.lowered(by)
     assert difference.values(lookup) == pytest.approx([by] * len(scores))
-    assert digest_of(arm < RIGHT) == digest_of(arm.lowered(by) < RIGHT)
+    assert spread_key(arm < RIGHT) == spread_key(arm.lowered(by) < RIGHT)
+
+
+def scored(scores: list[float]):
+    """A store whose runs of reserved seeds have these scores."""
+    return lambda run: make_result(run, accuracy=scores[run.seed - FIRST_SEED])
+
+
+def test_a_noise_floor_is_the_spread_of_the_baseline():
+    """Over seeds that no claim uses, with n - 1 below; its margin is twice that, rounded up."""
+    runs = noise_floor_runs(ONE, 3)
+    assert {run.recipe.table.init for run in runs} == {"xavier"}
+    assert [run.seed for run in runs] == [FIRST_SEED, FIRST_SEED + 1, FIRST_SEED + 2]
+    floor = measure_noise_floor(ONE, ONE.metric, 3, scored([70.0, 72.0, 77.0]))
+    assert floor["mean"] == 73.0
+    assert floor["sd"] == pytest.approx(np.std([70, 72, 77], ddof=1), rel=1e-5)
+    assert (floor["margin"], floor["seeds"], floor["metric"]) == (7.3, 3, "accuracy")
+    assert "code" not in floor, "embinit's own trainers have none of a user's"
+    halves = measure_noise_floor(
+        ONE, ONE.metric, 3, scored([70.0, 72.0, 77.0]), lambda sd: round(sd) + 0.5
+    )
+    assert halves["margin"] == 4.5
+
+
+@pytest.mark.parametrize("scores", [[70.0] * 3, [70.0, 71.0, float("nan")]])
+def test_seeds_without_noise_or_number_have_no_noise_floor(scores):
+    """A margin of zero would take any difference for one that matters."""
+    with pytest.raises(InputError, match=r"\d of 3 seeds of 'xavier' gave accuracy"):
+        measure_noise_floor(ONE, ONE.metric, 3, scored(scores))
+
+
+def test_a_small_spread_is_no_spread_of_zero():
+    """Its margin would be zero too, and no number of seeds shows a difference of zero."""
+    floor = measure_noise_floor(ONE, ONE.metric, 3, scored([3.41, 3.4102, 3.4101]))
+    assert floor["sd"] == pytest.approx(0.0001, 0.01)
+    assert floor["margin"] == pytest.approx(0.0002, 0.05)
+
+
+def test_a_noise_floor_is_found_by_its_baseline_and_metric(tmp_path: Path):
+    """Another setting or metric has another, and the margin and the seeds are no part of it."""
+    lock = Lock(tmp_path / NAME)
+    floor = {"sd": 1.0, "unit": "%", "seeds": 3, "margin": 2.0}
+    lock.write({"noise_floors": {noise_floor_key(ONE, ONE.metric): floor}})
+    for same in (replace(ONE, margin=9.0), replace(ONE, seeds=17, most_seeds=40)):
+        assert lock.noise_floor(same) == floor
+    sigma = ONE["xavier"].sigma.measure
+    assert lock.noise_floor(ONE, sigma) is None
+    for other in (ONE.with_layers(3), replace(ONE, baseline="normal"), replace(ONE, tier="ci")):
+        assert lock.noise_floor(other) is None
+
+
+@given(st.floats(0.2, 3), st.floats(0.0, 3), st.integers(2, 5))
+@settings(max_examples=10)
+def test_the_floor_of_a_mean_is_that_of_one_of_its_values(of_seed, within, times):
+    """As if each run had been made once; a run that repeats nothing has the plain deviation."""
+    rng = np.random.default_rng(0)
+    values = of_seed * rng.normal(size=(2000, 1)) + within * rng.normal(size=(2000, times))
+    metric = replace(ONE.metric, name="mean", repeated="mean_by_time")
+
+    def lookup(run):
+        row = values[run.seed - FIRST_SEED]
+        return make_result(run, mean=row.mean(), curves={"mean_by_time": tuple(row)})
+
+    once = measure_noise_floor(ONE, metric, 2000, lookup)["sd"]
+    assert once == pytest.approx(math.hypot(of_seed, within), rel=0.06)
+    alone = measure_noise_floor(ONE, replace(metric, repeated=None), 2000, lookup)
+    assert alone["sd"] == pytest.approx(np.std(values.mean(axis=1), ddof=1), rel=1e-4)
+
+
+@given(st.floats(1e-6, 1e6))
+def test_a_margin_is_twice_the_deviation_rounded_up_to_two_digits(sd):
+    """So it is no less than twice the deviation, and at most a tenth more, in any unit."""
+    margin = margin_of(sd)
+    assert 2 * sd * (1 - 1e-9) <= margin <= 2 * sd * 1.1 * (1 + 1e-9)
+    assert margin == float(f"{margin:.1e}")
+    assert margin_of(margin / 2) == margin

@@ -1,0 +1,201 @@
+"""What is measured beforehand, on seeds that no claim uses: spreads and noise floors.
+
+The spread of a difference over seeds is pooled with what a claim's few seeds show of it
+(``paired_tests.Spread``). It is kept under a digest of the difference itself: its arms' specs,
+weights and measures, without seeds. So a setting that changes has no registered spread until it is
+measured again, and two claims on the same difference share one.
+
+The noise floor of an experiment is how far apart two trainings of its baseline come out by the seed
+alone. A margin is twice that arm's standard deviation. Two trainings of the very same model differ
+by that much in one case of six, so no finding should rest on a smaller difference.
+
+Means of differences are not kept: nothing here tells how a claim would come out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from embinit.claims.comparisons import Comparison, Lookup, Quantity, RankCorrelation
+from embinit.claims.experiments import Experiment
+from embinit.claims.functions import FunctionExperiment
+from embinit.claims.paired_tests import Spread
+from embinit.errors import InputError
+from embinit.runs.measures import Measure
+from embinit.runs.results import RunResult
+from embinit.specs import RunSpec, canonical
+
+FIRST_SEED = 5000
+"""Seeds from here on are reserved: claims use 0 to 999, A/A controls 1000 to 1999."""
+
+_HEX = 16
+
+
+def digest_of_content(content: object) -> str:
+    """A digest of plain data, as a lock has it."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:_HEX]
+
+
+def without_code(run: RunSpec) -> str:
+    """A run's spec as canonical text, without its seed and the digest of its code."""
+    return canonical(RunSpec(run.recipe.without_code(), seed=0))
+
+
+def spread_runs(comparison: Comparison, seeds: int) -> list[RunSpec]:
+    """The runs that a comparison's spread is measured on.
+
+    Args:
+        comparison: The comparison.
+        seeds: How many seeds are taken, from ``FIRST_SEED`` on.
+    """
+    return [
+        run
+        for side in (comparison.left, comparison.right)
+        for seed in range(FIRST_SEED, FIRST_SEED + seeds)
+        for run in side.runs_of(seed)
+    ]
+
+
+def measure_spread(comparison: Comparison, seeds: int, lookup: Lookup) -> Spread | None:
+    """Measures the spread of a comparison's difference over seeds that no claim uses.
+
+    Args:
+        comparison: The comparison.
+        seeds: How many seeds are taken.
+        lookup: Finds the runs' results.
+
+    Returns:
+        The spread; None where no seed changes the difference, or a run has no such measure.
+    """
+    if not (comparison.left.random or comparison.right.random):
+        return None
+    differences = []
+    for seed in range(FIRST_SEED, FIRST_SEED + seeds):
+        left, right = (side.value(seed, lookup) for side in (comparison.left, comparison.right))
+        if left is None or right is None or not math.isfinite(left - right):
+            return None
+        differences.append(left - right)
+    return Spread(float(f"{np.std(differences, ddof=1):.6g}"), seeds)
+
+
+def spread_key(comparison: Comparison) -> str:
+    """A digest of a comparison's difference, whatever its seeds, its sign and its relation."""
+    left, right = comparison.left, comparison.right
+    ranked = [side for side in (left, right) if isinstance(side, RankCorrelation)]
+    if ranked:
+        return digest_of_content(
+            [[_arms(arm), _arms(base)] for side in ranked for arm, base in side.pairs]
+        )
+    weights: dict[str, float] = defaultdict(float)
+    for side, sign in ((left, 1), (right, -1)):
+        for arm, weight in _arms(side).items():
+            weights[arm] += sign * weight
+    kept = sorted((arm, weight) for arm, weight in weights.items() if abs(weight) > 1e-12)
+    sign = 1 if not kept or kept[0][1] > 0 else -1
+    return digest_of_content([[arm, round(sign * weight, 9)] for arm, weight in kept])
+
+
+def _arms(quantity: Quantity) -> dict[str, float]:
+    """The weight of each arm of a quantity. An arm is named by its spec, seeds and measure."""
+    weights: dict[str, float] = defaultdict(float)
+    for term in quantity.terms:
+        spec = canonical(replace(term.run(0), seed=term.offset))
+        weights[f"{spec} {term.measure.name}"] += term.weight
+    return weights
+
+
+def noise_floor_key(experiment: Experiment, metric: Measure) -> str:
+    """The key of a noise floor: the experiment's name, its tier, and a digest of the baseline."""
+    spec = without_code(experiment.run(experiment.baseline, 0))
+    digest = digest_of_content([spec, metric.name])
+    return f"{experiment.name} on {experiment.tier} {digest}"
+
+
+def noise_floor_runs(experiment: Experiment, seeds: int) -> list[RunSpec]:
+    """The runs of the baseline that its noise floor is measured on; no claim uses their seeds."""
+    return [
+        experiment.run(experiment.baseline, seed) for seed in range(FIRST_SEED, FIRST_SEED + seeds)
+    ]
+
+
+def margin_of(sd: float) -> float:
+    """The margin of a noise floor: twice the deviation, rounded up to two significant digits."""
+    digits = 1 - math.floor(math.log10(2 * sd))
+    return round(math.ceil(2 * sd * 10.0**digits - 1e-9) / 10.0**digits, max(digits, 0))
+
+
+def measure_noise_floor(
+    experiment: Experiment,
+    metric: Measure,
+    seeds: int,
+    lookup: Lookup,
+    margin: Callable[[float], float] = margin_of,
+) -> dict[str, Any]:
+    """Measures an experiment's noise floor, and the margin that comes from it.
+
+    Args:
+        experiment: The experiment.
+        metric: What of the baseline's runs is measured.
+        seeds: How many seeds are taken.
+        lookup: Finds the runs' results.
+        margin: Gives the margin of a standard deviation.
+
+    Raises:
+        InputError: A run gave no number, or all gave the same.
+    """
+    found = [lookup(run) for run in noise_floor_runs(experiment, seeds)]
+    results = [result for result in found if result is not None]
+    values = [
+        value
+        for result in results
+        if (value := metric.of(result)) is not None and math.isfinite(value)
+    ]
+    if len(values) < seeds or len(set(values)) < 2:
+        raise InputError(
+            f"{experiment.name}: {len(values)} of {seeds} seeds of {experiment.baseline!r} gave "
+            f"{metric.name}, {len(set(values))} of them different; there is no noise to measure, "
+            "so give the margin as a number"
+        )
+    sd = float(f"{_deviation_of_one(values, metric, results):.6g}")
+    code = code_of(experiment)
+    return {
+        "metric": metric.name,
+        "unit": metric.unit,
+        "baseline": experiment.baseline,
+        "mean": float(f"{np.mean(values):.6g}"),
+        "sd": sd,
+        "seeds": seeds,
+        "margin": margin(sd),
+        **({} if code is None else {"code": code}),
+        "measured": time.strftime("%Y-%m-%d"),
+    }
+
+
+def code_of(experiment: Experiment) -> str | None:
+    """The digest of the user's code that an experiment's runs are made by; None without such."""
+    return experiment.function.code if isinstance(experiment, FunctionExperiment) else None
+
+
+def _deviation_of_one(
+    values: Sequence[float], metric: Measure, results: Sequence[RunResult]
+) -> float:
+    """The standard deviation over seeds; where a score is a mean of several values, of one of them.
+
+    That is the root of the variance between seeds and the one within them.
+    """
+    variance = np.var(values, ddof=1)
+    repeats = [result.curves.get(metric.repeated or "", ()) for result in results]
+    if min(map(len, repeats)) > 1:
+        within = [np.var(of_seed, ddof=1) for of_seed in repeats]
+        shares = [1 - 1 / len(of_seed) for of_seed in repeats]
+        variance += np.mean(np.multiply(within, shares))
+    return math.sqrt(variance)

@@ -1,0 +1,163 @@
+"""The entries of ``verdicts.json``: a claim decided, an audit made (see ``docs/verdicts.md``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from embinit.claims.audit import Audit, Check, finding_of
+from embinit.claims.comparisons import Comparison, Decision
+from embinit.claims.foresight import sight_of
+from embinit.claims.judging import Judgement
+from embinit.claims.sampling_noise import paired_runs
+from embinit.claims.standing import standing
+from embinit.specs import RunSpec
+
+TESTED = "tested"
+"""A comparison's pairs of runs whose outputs are tested; the finished document lacks it."""
+
+Printed = Callable[[str, Comparison], Sequence[Any]]
+"""Gives what the paper of a key prints for a comparison."""
+
+
+def claim_entry(
+    judgement: Judgement, nodeid: str, key: Callable[[RunSpec], str], printed: Printed
+) -> dict[str, Any]:
+    """The entry of a claim that was judged in an experiment, without what decides nothing.
+
+    ``report.document`` completes it by Holm-adjusted p and by the test set's noise.
+
+    Args:
+        judgement: The judgement.
+        nodeid: The test's name in pytest.
+        key: Gives a run's key in the store.
+        printed: Gives what a paper prints for a comparison.
+    """
+    case = judgement.case
+    claim, experiment, registration = case.claim, case.experiment, {}
+    if case.lock is not None and case.lock.exists:
+        named = {"lock": case.lock.name, "digest": case.lock.digest}
+        registration = {"registration": {**named, **asdict(standing(case, judgement.looks))}}
+    reasons = "; ".join(dict.fromkeys(d.reason for d in judgement.decisions if d.reason))
+    return {
+        "id": f"{claim.id}[{experiment.name}]",
+        "nodeid": nodeid,
+        "verdict": str(judgement.verdict),
+        "control": claim.expects is not None,
+        "expects": None if claim.expects is None else str(claim.expects),
+        "as_expected": judgement.as_expected,
+        "statement": claim.says,
+        "paper": claim.paper,
+        "place": claim.where,
+        "tier": experiment.tier,
+        "task": experiment.task,
+        "source": experiment.source,
+        "experiment": experiment.name,
+        "family": claim.family.name,
+        "family_says": claim.family.says,
+        "alpha": case.alpha,
+        "looks": [asdict(look) for look in judgement.looks],
+        "reason": reasons,
+        **registration,
+        "comparisons": [
+            _comparison(decision, judgement, key, printed)
+            for decision in judgement.decisions
+            if decision.outcome
+        ],
+    }
+
+
+def _comparison(
+    decision: Decision, judgement: Judgement, key: Callable[[RunSpec], str], printed: Printed
+) -> dict[str, Any]:
+    comparison, outcome = decision.comparison, decision.outcome
+    assert outcome is not None
+    case = judgement.case
+    sight = sight_of(comparison, judgement.looks, case.alpha)
+    return {
+        "relation": str(comparison.relation),
+        "arms": {"left": comparison.left.label, "right": comparison.right.label},
+        "metric": comparison.left.measure.name,
+        "metric_in_words": comparison.left.measure.in_words,
+        "unit": comparison.left.unit,
+        "alpha": decision.alpha,
+        "n": outcome.n,
+        "seeds": list(range(comparison.left.seeds)),
+        "left_values": list(decision.left),
+        "right_values": list(decision.right),
+        "difference": outcome.difference,
+        "interval": list(outcome.interval),
+        "level": outcome.level,
+        "margin": outcome.margin,
+        "p": outcome.p,
+        "p_against": outcome.p_against,
+        "p_no_effect": outcome.p_no_effect,
+        "holm_p": None,
+        "power": outcome.power,
+        "seeds_needed": outcome.seeds_needed,
+        "hangs_on": outcome.hangs_on,
+        "sd": outcome.sd,
+        "spread": None if outcome.spread is None else asdict(outcome.spread),
+        "smallest_effect": None
+        if sight.effects is None
+        else {"first": sight.effects[0], "last": sight.effects[-1]},
+        "exact": outcome.exact,
+        "verdict": str(outcome.verdict),
+        TESTED: [[key(run) for run in pair] for pair in paired_runs(comparison)],
+        "test_set": None,
+        "printed": [asdict(row) for row in printed(case.claim.paper, comparison)],
+        "runs": list(dict.fromkeys(key(run) for run in comparison.runs())),
+    }
+
+
+def properties(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """A claim's numbers as JUnit properties: pairs of a name and a text.
+
+    Args:
+        entry: The claim's entry.
+    """
+    pairs = [("verdict", entry["verdict"])]
+    for number, comparison in enumerate(entry["comparisons"], start=1):
+        low, high = comparison["interval"]
+        arms = comparison["arms"]
+        pairs += [
+            (f"{number}.{name}", str(value))
+            for name, value in (
+                ("statement", f"{arms['left']} {comparison['relation']} {arms['right']}"),
+                ("verdict", comparison["verdict"]),
+                ("difference", comparison["difference"]),
+                ("low", low),
+                ("high", high),
+                ("unit", comparison["unit"]),
+                ("p", comparison["p"]),
+                ("p_no_effect", comparison["p_no_effect"]),
+                ("alpha", comparison["alpha"]),
+                ("seeds", comparison["n"]),
+                ("hangs_on", comparison["hangs_on"]),
+            )
+            if value is not None
+        ]
+    return pairs
+
+
+def audit_entry(audit: Audit, nodeid: str, checks: Sequence[Check]) -> dict[str, Any]:
+    """The entry of an audit with its checks.
+
+    Args:
+        audit: The audit.
+        nodeid: The test's name in pytest.
+        checks: The checks that the test returned.
+
+    Raises:
+        InputError: There is no check.
+    """
+    return {
+        "id": audit.id,
+        "nodeid": nodeid,
+        "verdict": str(finding_of(checks)),
+        "statement": audit.says,
+        "paper": audit.paper,
+        "place": audit.where,
+        "checks": [asdict(check) for check in checks],
+    }
