@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from embinit.options import CONCLUDED, INTERRUPTED, OPTIONS, TOLD
-from embinit.pytest_plugin import hooks
 
 if TYPE_CHECKING:
     from embinit.pytest_plugin.session import ClaimSession
@@ -66,11 +65,6 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
                 f"{SHORT_OPTIONS} asks for --{name}, which another plugin has ({error}); list the "
                 "others there, or leave that plugin out with -p no:NAME"
             ) from None
-
-
-def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Adds the hooks by which a lab takes part."""
-    pluginmanager.add_hookspecs(hooks)
 
 
 def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> None:

@@ -32,6 +32,8 @@ class ClaimSession:
         Raises:
             pytest.UsageError: One of the options can't be used.
         """
+        if not hasattr(config.hook, hooks.pytest_embinit_definitions.__name__):
+            config.pluginmanager.add_hookspecs(hooks)
         config.pluginmanager.load_setuptools_entrypoints(hooks.GROUP)
         options = SessionOptions(config)
         registering = Registering(options.option("register"), options.most_seeds)
