@@ -242,11 +242,9 @@ os.read(begun, 1)
 
 def test_a_process_ends_with_its_parent_while_a_function_runs():
     """There os._exit ends the call alone, and the process would train its plan for nobody."""
-    # The output is at its end when both have closed it.
-    assert (
-        subprocess.run([sys.executable, "-c", ORPHAN], stdout=subprocess.PIPE, timeout=30).stdout
-        == b""
-    )
+    orphan = [sys.executable, "-c", ORPHAN]
+    # The output is at its end when both have ended.
+    assert subprocess.run(orphan, stdout=subprocess.PIPE, timeout=30).stdout == b""
 
 
 def runs(process: int) -> bool:
