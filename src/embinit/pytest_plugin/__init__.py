@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from embinit.pytest_plugin.session import ClaimSession
 
 NAME = "embinit-claims"
-MARK = "embinit.statement"
-NAMED = "embinit.named"
+RESULT = "embinit_result"
+"""The attribute of a test's reports that holds what came of a claim (``items.ItemResult``)."""
 SHORT_OPTIONS = "embinit_short_options"
 STRICT = "embinit_strict"
 CONTROLLER = "embinit.controller"
 UNUSABLE = "embinit.unusable"
 PHASES = ("setup", "call", "teardown")
-"""A worker that crashed has its test reported as failed in none of them, with no properties."""
+"""A worker that crashed has its test reported as failed in none of them, with no result."""
 STARTED: pytest.StashKey[float] = pytest.StashKey()
 """When the session began: claims may be met, and trained, long before all is loaded."""
 BEGAN: pytest.StashKey[float] = pytest.StashKey()
@@ -249,7 +249,7 @@ class Controller:
         """Loads the session when a claim is reported, and tells it of workers that crashed."""
         if report.when not in PHASES:
             self._crashes.append(report)
-        elif any(name == MARK for name, _ in report.user_properties):
+        elif hasattr(report, RESULT):
             self._config.pluginmanager.unregister(self)
             session = claim_session(self._config)
             session.begin()

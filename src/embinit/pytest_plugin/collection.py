@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,11 +20,13 @@ from embinit.errors import InputError, printable
 from embinit.files.reading import read_bytes
 from embinit.files.writing import write_atomically
 from embinit.papers import is_tier, paper, unknown_tier
-from embinit.pytest_plugin import MARK, NAMED, UNUSABLE, outlook
+from embinit.pytest_plugin import UNUSABLE, outlook
 from embinit.pytest_plugin.folder import Folder
 from embinit.pytest_plugin.items import (
     CASE,
+    ITEM_RESULT,
     NO_CLAIM,
+    ItemResult,
     Unreadable,
     argument,
     cannot_be_read,
@@ -205,9 +206,8 @@ class Collection:
                 continue
             home = (item.module.__name__, str(item.path))
             self._state.modules[home] = None
-            item.user_properties.append((MARK, json.dumps(home)))
             named = {"nodeid": argument(item), "id": ids_of(item)[-1]}
-            item.user_properties.append((NAMED, json.dumps(named)))
+            item.stash[ITEM_RESULT] = ItemResult(home, named)
             if isinstance(stated, Misstated):
                 cannot_be_read(item, stated.error)
             claim = Claim.of(item.function)

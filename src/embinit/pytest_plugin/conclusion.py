@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import json
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -12,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from embinit.errors import InputError, OutputError, Status, is_unwritable, printable
-from embinit.pytest_plugin import MARK, NAMED, PHASES
-from embinit.pytest_plugin.items import reason_of, skip_reason
-from embinit.pytest_plugin.judging import FAILED, PROPERTY, UNWRITTEN
-from embinit.pytest_plugin.outcomes import AUDIT_PROPERTY
+from embinit.pytest_plugin import PHASES
+from embinit.pytest_plugin.items import ItemResult, reason_of, skip_reason
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
@@ -46,35 +43,24 @@ class Conclusion:
         """Collects the verdicts from the reports; a claim without a verdict is broken."""
         if self._options.is_worker:
             return
-        entries = int(self._state.registering.collect(report))
-        named, is_statement, failure = {"nodeid": report.nodeid}, False, ""
-        collected = {PROPERTY: self._state.verdicts, AUDIT_PROPERTY: self._state.audits}
-        for name, value in report.user_properties:
-            if name == MARK:
-                is_statement = True
-                module, file = json.loads(str(value))
-                self._state.modules[module, file] = None
-            if name == NAMED:
-                named = json.loads(str(value))
-            if name == FAILED:
-                failure = str(value)
-            self._state.unwritten |= name == UNWRITTEN
-            if name in collected:
-                entries += 1
-                if report.when == "call":
-                    collected[name].append(json.loads(str(value)))
-        self._state.reported |= is_statement or report.when not in PHASES
+        registered = self._state.registering.collect(report)
+        result, crashed = ItemResult.of(report), report.when not in PHASES
+        self._state.reported |= result is not None or crashed
+        if result is None:
+            if crashed:
+                _tell(self._state.errors, {"nodeid": report.nodeid, "reason": reason_of(report)})
+            return
+        module, file = result.home
+        self._state.modules[module, file] = None
+        self._state.results[result.named["nodeid"]] = result
+        self._state.unwritten |= result.unwritten
+        decided = registered or result.verdict is not None or result.audit is not None
         # What fails before or after a claim's own test is no verdict either.
-        broke = not entries or report.when != "call"
-        if report.failed and (failure or (is_statement and broke) or report.when not in PHASES):
-            _tell(self._state.errors, {**named, "reason": failure or reason_of(report)})
-        if (
-            report.skipped
-            and is_statement
-            and not entries
-            and not self._state.registering.is_asked_for
-        ):
-            _tell(self._state.skipped, {**named, "reason": skip_reason(report)})
+        if report.failed and (result.failure or not decided or report.when != "call"):
+            reason = result.failure or reason_of(report)
+            _tell(self._state.errors, {**result.named, "reason": reason})
+        if report.skipped and not decided and not self._state.registering.is_asked_for:
+            _tell(self._state.skipped, {**result.named, "reason": skip_reason(report)})
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file that can't be collected may have claims, which then have no verdict."""
