@@ -35,8 +35,8 @@ from embinit.pytest_plugin.items import (
     lacks_its_claim,
     read_item,
 )
-from embinit.pytest_plugin.look_order import FIRST_WORKER, LookOrder
-from embinit.pytest_plugin.session_options import SessionOptions
+from embinit.pytest_plugin.look_order import LookOrder
+from embinit.pytest_plugin.session_options import FIRST_WORKER, SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
 from embinit.pytest_plugin.unloadable import Unloadable
@@ -239,7 +239,7 @@ class Collection:
             self._training.session.want(self._state.first_runs)
             progress.tell_plan(self._training.session, self._options.controller)
             self._looks.publish_foreseen()
-            if getattr(self._options.config, "workerinput", {}).get("workerid") == FIRST_WORKER:
+            if self._options.is_worker and self._options.is_first:
                 with contextlib.suppress(OSError):
                     write_atomically(self._outlook, "\n".join(self._lines()))
 

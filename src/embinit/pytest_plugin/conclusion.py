@@ -32,17 +32,8 @@ class Conclusion:
         """Concludes what came out in ``state``."""
         self._options, self._state, self._training = options, state, training
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
-        """Lets no warning, which may be anybody's text, move the terminal."""
-        told = printable(text := str(warning_message.message))
-        if told != text:
-            warning_message.message = told
-
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collects the verdicts from the reports; a claim without a verdict is broken."""
-        if self._options.is_worker:
-            return
         registered = self._state.registering.collect(report)
         result, crashed = ItemResult.of(report), report.when not in PHASES
         self._state.reported |= result is not None or crashed
@@ -64,8 +55,6 @@ class Conclusion:
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file that can't be collected may have claims, which then have no verdict."""
-        if self._options.is_worker:
-            return
         if report.failed:
             _tell(self._state.errors, {"nodeid": report.nodeid, "reason": reason_of(report)})
         if report.skipped and baseline.has_claims_of(self._options.blessed, report.nodeid):
@@ -80,16 +69,15 @@ class Conclusion:
     def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
         """Sets pytest's exit status, to one of ``embinit.errors.Status``."""
         self._training.close()
-        if not self._options.is_worker:
-            stopped = session.shouldfail or session.shouldstop
-            # Where nothing but other tests is there, pytest's own status stands.
-            if (
-                self._state.unfinished is None
-                and stopped
-                and (self._state.cases or self._state.reported)
-            ):
-                self._state.unfinished = str(stopped)
-            session.exitstatus = self._status(session.exitstatus)
+        stopped = session.shouldfail or session.shouldstop
+        # Where nothing but other tests is there, pytest's own status stands.
+        if (
+            self._state.unfinished is None
+            and stopped
+            and (self._state.cases or self._state.reported)
+        ):
+            self._state.unfinished = str(stopped)
+        session.exitstatus = self._status(session.exitstatus)
         yield
         if self._state.unwritten:  # the summary has tried to write the report
             session.exitstatus = self._status(session.exitstatus)
@@ -111,7 +99,7 @@ class Conclusion:
 
     def _faults(self) -> list[str]:
         """What is not in order; nothing is where nothing was to be judged."""
-        if self._options.is_worker or self._state.registering.is_asked_for:
+        if self._state.registering.is_asked_for:
             return []
         return baseline.faults(self._state.document(), self._options.blessed, self._options.moved)
 
@@ -122,8 +110,6 @@ class Conclusion:
         with warnings.catch_warnings():
             # pytest's own filters are those from before the claims were loaded here.
             warnings.simplefilter("default", DamagedWarning)
-            if self._options.is_worker:
-                return
             try:
                 if self._state.registering.is_asked_for:
                     self._state.registering.write(terminalreporter)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Generator
 
 import pytest
@@ -78,6 +79,13 @@ class Judging:
         if ITEM_RESULT in item.stash:
             item.stash[ITEM_RESULT].attach(report)
         return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
+        """Lets no warning, which may be anybody's text, move the terminal."""
+        told = printable(text := str(warning_message.message))
+        if told != text:
+            warning_message.message = told
 
     def _judge(self, item: pytest.Function) -> Judgement:
         """Judges a claim. What goes wrong there is the claim's, and never the session's."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,10 @@ from embinit.pytest_plugin import BEGAN, CONTROLLER, STARTED
 from embinit.report import baseline
 from embinit.runs.session import Definition
 
-PATHS = "embinit.paths"
+GIVEN = "embinit.options"
+"""What a worker of pytest-xdist has from its controller in place of some options."""
+FIRST_WORKER = "gw0"
+"""pytest-xdist's name for the worker that tells what all of them could tell."""
 
 
 class SessionOptions:
@@ -65,6 +69,18 @@ class SessionOptions:
         return hasattr(self.config, "workerinput")
 
     @property
+    def is_first(self) -> bool:
+        """Whether this process tells what all workers could: the first of them, or no worker."""
+        worker = getattr(self.config, "workerinput", {}).get("workerid", FIRST_WORKER)
+        return bool(worker == FIRST_WORKER)
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """What a worker has from its controller in place of the options of these names."""
+        given: Mapping[str, Any] = getattr(self.config, "workerinput", {}).get(GIVEN, {})
+        return given
+
+    @property
     def is_alone(self) -> bool:
         """Whether this process is no worker and has no workers beside it."""
         return not self.is_worker and not self.config.getoption("numprocesses", None)
@@ -99,9 +115,8 @@ class SessionOptions:
         Raises:
             InputError: It begins with the home of a user whom the machine doesn't know.
         """
-        shared = getattr(self.config, "workerinput", {}).get(PATHS, {})
-        if name in shared:
-            return Path(shared[name])
+        if name in self.given:
+            return Path(self.given[name])
         try:
             given = Path(self.option(name)).expanduser()
         except RuntimeError as error:
