@@ -34,7 +34,6 @@ class Conclusion:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collects the verdicts from the reports; a claim without a verdict is broken."""
-        registered = self._state.registering.collect(report)
         result, crashed = ItemResult.of(report), report.when not in PHASES
         self._state.reported |= result is not None or crashed
         if result is None:
@@ -44,8 +43,9 @@ class Conclusion:
         module, file = result.home
         self._state.modules[module, file] = None
         self._state.results[result.named["nodeid"]] = result
+        self._state.registering.collect(result)
         self._state.unwritten |= result.unwritten
-        decided = registered or result.verdict is not None or result.audit is not None
+        decided = result.registered or result.verdict is not None or result.audit is not None
         # What fails before or after a claim's own test is no verdict either.
         if report.failed and (result.failure or not decided or report.when != "call"):
             reason = result.failure or reason_of(report)

@@ -6,7 +6,7 @@ import functools
 import inspect
 import json
 import traceback
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,9 @@ class ItemResult:
         audit: The audit's entry there; None for a claim.
         failure: Why runs of the claim failed; "" where none did.
         unwritten: Whether a result could not be written.
+        registered: Whether the claim was registered.
+        lock: The file of the lock that its entries are for; "" without entries.
+        sections: The entries for the lock: by section, then key.
     """
 
     home: Home
@@ -47,6 +50,9 @@ class ItemResult:
     audit: dict[str, Any] | None = None
     failure: str = ""
     unwritten: bool = False
+    registered: bool = False
+    lock: str = ""
+    sections: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, report: pytest.TestReport) -> ItemResult | None:
