@@ -20,7 +20,6 @@ from embinit.report import baseline
 from embinit.runs.session import Definition
 
 GIVEN = "embinit.options"
-"""What a worker of pytest-xdist has from its controller in place of some options."""
 FIRST_WORKER = "gw0"
 """pytest-xdist's name for the worker that tells what all of them could tell."""
 
@@ -30,6 +29,7 @@ class SessionOptions:
 
     Attributes:
         config: pytest's configuration.
+        given: What a worker has from its controller in place of the options of these names.
         started: When the session started, in seconds since the epoch.
         blessed: The baseline's document; None without a baseline.
         moved: By how many margins a difference may move from the baseline's; None for any move.
@@ -42,6 +42,8 @@ class SessionOptions:
             pytest.UsageError: One of them can't be used.
         """
         self.config = config
+        self._worker: Mapping[str, Any] = getattr(config, "workerinput", {})
+        self.given: Mapping[str, Any] = self._worker.get(GIVEN, {})
         self.started = config.stash[STARTED]
         self.blessed: baseline.Document | None = None
         self.moved: float | None = None
@@ -66,19 +68,12 @@ class SessionOptions:
     @property
     def is_worker(self) -> bool:
         """Whether this process is a worker of pytest-xdist."""
-        return hasattr(self.config, "workerinput")
+        return bool(self._worker)
 
     @property
     def is_first(self) -> bool:
         """Whether this process tells what all workers could: the first of them, or no worker."""
-        worker = getattr(self.config, "workerinput", {}).get("workerid", FIRST_WORKER)
-        return bool(worker == FIRST_WORKER)
-
-    @property
-    def given(self) -> Mapping[str, Any]:
-        """What a worker has from its controller in place of the options of these names."""
-        given: Mapping[str, Any] = getattr(self.config, "workerinput", {}).get(GIVEN, {})
-        return given
+        return bool(self._worker.get("workerid", FIRST_WORKER) == FIRST_WORKER)
 
     @property
     def is_alone(self) -> bool:
@@ -93,13 +88,12 @@ class SessionOptions:
     @property
     def controller(self) -> int:
         """The id of the process that shows progress: a worker's controller, or this process."""
-        return int(getattr(self.config, "workerinput", {}).get(CONTROLLER, os.getpid()))
+        return int(self._worker.get(CONTROLLER, os.getpid()))
 
     @property
     def name(self) -> str:
         """The session's name, which workers share with their controller."""
-        given = getattr(self.config, "workerinput", {}).get("testrunuid")
-        return str(given or uuid.uuid4().hex)
+        return str(self._worker.get("testrunuid") or uuid.uuid4().hex)
 
     @property
     def marks(self) -> Path:
