@@ -225,6 +225,28 @@ def test_a_machine_that_sleeps_ends_no_function(pytester):
     assert "took longer" not in log.read_text()
 
 
+ORPHAN = """
+import os, time
+from embinit.runs.functions.calling import _staying
+from embinit.runs.machine import end_with
+
+begun, wait = os.pipe()
+if os.fork() == 0:
+    end_with(os.getppid())
+    with _staying():
+        os.write(wait, b".")
+        time.sleep(60)
+os.read(begun, 1)
+"""
+
+
+def test_a_process_ends_with_its_parent_while_a_function_runs():
+    """There os._exit ends the call alone, and the process would train its plan for nobody."""
+    orphan = [sys.executable, "-c", ORPHAN]
+    # The output is at its end when both have ended.
+    assert subprocess.run(orphan, stdout=subprocess.PIPE, timeout=30).stdout == b""
+
+
 def runs(process: int) -> bool:
     try:
         os.kill(process, 0)

@@ -437,6 +437,30 @@ def test_junit_has_the_numbers_as_properties(suite):
     assert told["1.statement"] == "GloVe < Xavier"
     assert float(told["1.low"]) < float(told["1.difference"]) < float(told["1.high"]) < 0
     assert told["1.seeds"] == "5"
+    assert not [name for name in told if name.startswith("embinit")]
+
+
+RERUN = """
+from _pytest.runner import runtestprotocol
+
+
+def pytest_runtest_protocol(item, nextitem):
+    for last in (False, True):
+        for report in runtestprotocol(item, nextitem=nextitem, log=False):
+            if report.when == "call" and not last:
+                report.outcome = "rerun"
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
+"""
+
+
+def test_a_claim_that_is_run_again_counts_once(suite):
+    """As by pytest-rerunfailures; Holm's p is over claims, and a report counts them."""
+    suite.makepyfile(rerun=RERUN)
+    suite.syspathinsert()
+    suite.runpytest_inprocess("claims", "-k", "falls", "-p", "rerun")
+    document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
+    assert [claim["statement"] for claim in document["claims"]] == ["falls"]
 
 
 def test_more_seeds_are_trained_for_what_is_open(suite):

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -343,6 +344,20 @@ def test_a_session_waits_for_what_it_holds(joined, tmp_path):
     with session.helped():
         wait_for(lambda: len(marked(tmp_path)) == 2 and not out.update(in_training()) and out)
     assert out <= set(session.store)
+
+
+def test_runs_join_the_plan_between_two_turns(tmp_path):
+    """The thread would put back the plan from before, and hand none of them out."""
+    session = session_of(tmp_path, small_runs())
+    more = small_runs(seeds=(2,))
+    joining = threading.Thread(target=session.want_more, args=(more,))
+    with session._turn:
+        before = session._cohorts
+        joining.start()
+        joining.join(0.1)
+        assert session._cohorts is before
+    joining.join()
+    assert session.wanted[-1:] == more
 
 
 def test_a_task_returns_what_its_input_is_at_fault_for(tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,11 +20,13 @@ from embinit.errors import InputError, printable
 from embinit.files.reading import read_bytes
 from embinit.files.writing import write_atomically
 from embinit.papers import is_tier, paper, unknown_tier
-from embinit.pytest_plugin import MARK, NAMED, UNUSABLE, outlook
+from embinit.pytest_plugin import UNUSABLE, outlook
 from embinit.pytest_plugin.folder import Folder
 from embinit.pytest_plugin.items import (
     CASE,
+    ITEM_RESULT,
     NO_CLAIM,
+    ItemResult,
     Unreadable,
     argument,
     cannot_be_read,
@@ -34,8 +35,8 @@ from embinit.pytest_plugin.items import (
     lacks_its_claim,
     read_item,
 )
-from embinit.pytest_plugin.look_order import FIRST_WORKER, LookOrder
-from embinit.pytest_plugin.session_options import SessionOptions
+from embinit.pytest_plugin.look_order import LookOrder
+from embinit.pytest_plugin.session_options import FIRST_WORKER, SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
 from embinit.pytest_plugin.unloadable import Unloadable
@@ -205,9 +206,8 @@ class Collection:
                 continue
             home = (item.module.__name__, str(item.path))
             self._state.modules[home] = None
-            item.user_properties.append((MARK, json.dumps(home)))
             named = {"nodeid": argument(item), "id": ids_of(item)[-1]}
-            item.user_properties.append((NAMED, json.dumps(named)))
+            item.stash[ITEM_RESULT] = ItemResult(home, named)
             if isinstance(stated, Misstated):
                 cannot_be_read(item, stated.error)
             claim = Claim.of(item.function)
@@ -239,7 +239,7 @@ class Collection:
             self._training.session.want(self._state.first_runs)
             progress.tell_plan(self._training.session, self._options.controller)
             self._looks.publish_foreseen()
-            if getattr(self._options.config, "workerinput", {}).get("workerid") == FIRST_WORKER:
+            if self._options.is_worker and self._options.is_first:
                 with contextlib.suppress(OSError):
                     write_atomically(self._outlook, "\n".join(self._lines()))
 

@@ -15,8 +15,6 @@ from embinit.runs import progress
 from embinit.specs import RunSpec
 
 LOOKS_AHEAD = 4
-FIRST_WORKER = "gw0"
-"""pytest-xdist's name for the worker that tells what the claims can see, as all of them could."""
 
 
 class LookOrder:
@@ -31,9 +29,8 @@ class LookOrder:
 
     def publish_foreseen(self) -> None:
         """Tells progress which runs later looks are expected to take, from one process for all."""
-        worker = getattr(self._options.config, "workerinput", {}).get("workerid", FIRST_WORKER)
         no_looks = self._state.registering.is_asked_for or self._options.option("no-train")
-        if worker != FIRST_WORKER or no_looks:
+        if no_looks or not self._options.is_first:
             return
         runs: list[RunSpec] = []
         for case in self._state.cases:

@@ -206,6 +206,11 @@ class RaySession(Session):
         with self._turn:
             super().want(runs)
 
+    def want_more(self, runs: Iterable[RunSpec]) -> list[RunSpec]:
+        """Lets runs join the plan, between two turns of the thread."""
+        with self._turn:
+            return super().want_more(runs)
+
     def ensure(self, runs: Iterable[RunSpec]) -> None:
         """Returns when all ``runs`` are stored."""
         with self.helped():
