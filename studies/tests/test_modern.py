@@ -17,9 +17,9 @@ from embinit.claims.lock import NAME, Lock
 from embinit.errors import InputError
 from embinit.lab.data.preparation import prepare
 from embinit.lab.models import layers
-from embinit.lab.models.starting import Start
+from embinit.lab.models.initial_state import InitialState
 from embinit.lab.specs import Cut
-from embinit.lab.tables.start import start_tables
+from embinit.lab.tables.initial_tables import make_initial_tables
 from embinit.papers import PAPERS
 from embinit.runs.plan import plan
 from embinit.specs import RunSpec
@@ -141,7 +141,7 @@ def test_a_wide_tables_rate_is_its_width():
     first = EVERY[0]
     data = prepare(first.data, None)
     raw, standardised = (
-        start_tables(run, data, None)["encoder"].values[1:].double().std()
+        make_initial_tables(run, data, None)["encoder"].values[1:].double().std()
         for run in (first.raw().runs_of(0)[0], first.standardised().runs_of(0)[0])
     )
     assert raw / standardised == pytest.approx(TIMES, rel=0.05)
@@ -177,11 +177,11 @@ def decoder(times: float, rate: float, *, normed: bool) -> RunSpec:
 
 def trained(run: RunSpec) -> dict[str, torch.Tensor]:
     """Its parameters in float64 after an epoch."""
-    begun = Start([run], prepare(run.recipe.data, None), None)
+    initial = InitialState([run], prepare(run.recipe.data, None), None)
     torch.set_default_dtype(torch.float64)
     try:
         trainer = LanguageModelTraining(
-            begun, begun.model(CausalTransformer).double(), run.recipe.training, "cpu"
+            initial, initial.model(CausalTransformer).double(), run.recipe.training, "cpu"
         )
         trainer.model.double()
         trainer.train_epoch(0)

@@ -14,7 +14,7 @@ from builders import make_result
 from embinit.errors import InputError
 from embinit.lab.data.preparation import prepare
 from embinit.lab.tables import positions
-from embinit.lab.tables.start import start_tables
+from embinit.lab.tables.initial_tables import make_initial_tables
 from embinit.papers import PAPERS
 from embinit.runs.plan import plan
 from embinit_papers.kim2024.experiments import experiments as kims
@@ -127,7 +127,7 @@ def test_on_real_text_geometries_have_the_r_of_micro():
             run, other = run_of(arm), run_of(like.start(name))
             assert run.recipe.table.trained == other.recipe.table.trained == (kind == "trained")
             assert run.recipe.table.init == other.recipe.table.init
-            apart = starts.positions_apart(300)
+            apart = starts.orthogonal_positions(300)
             assert run.recipe.positions == (apart if STARTS[name].apart else other.recipe.positions)
             if name == "raw":
                 assert run.recipe.table.sigma is other.recipe.table.sigma is None
@@ -173,7 +173,7 @@ def test_starts_have_equal_energy_and_leave_the_decoders_table_alone(name):
     """R is the same for all but the table as it is; the other language starts from Xavier."""
     data = prepare(EVERY[0].data, None)
     tables, xavier = (
-        start_tables(run_of(EVERY[0].start(each)), data, None) for each in (name, "xavier")
+        make_initial_tables(run_of(EVERY[0].start(each)), data, None) for each in (name, "xavier")
     )
     values = tables["encoder"].values[~tables["encoder"].special].double()
     ratio = 2 * values.shape[1] * values.square().mean().item()
@@ -212,9 +212,9 @@ def test_what_one_half_rules_out_is_not_compared_in_the_other():
 @pytest.mark.parametrize("dim", [64, 300, 384])
 def test_positions_apart_are_as_strong_as_those_of_all_directions(dim):
     """Far from the first position, where every sinusoid has turned."""
-    assert starts.APART_DIRECTIONS == positions.APART
+    assert starts.ORTHOGONAL_DIRECTIONS == positions.ORTHOGONAL_DIRECTIONS
     table = torch.randn(200, dim, generator=torch.Generator().manual_seed(0))
-    apart = positions.apart(4000, table) * float(starts.positions_apart(dim).pe_scale)
+    apart = positions.orthogonal(4000, table) * float(starts.orthogonal_positions(dim).pe_scale)
     every = positions.sinusoidal(4000, dim)
     assert apart.square().sum().item() == pytest.approx(every.square().sum().item(), rel=1e-3)
 

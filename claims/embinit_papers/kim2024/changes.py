@@ -52,7 +52,7 @@ def with_sinusoidal_positions(experiment: ModelExperiment) -> ModelExperiment:
     return experiment.with_positions("sinusoidal", "+ PE")
 
 
-def with_positions_apart(experiment: ModelExperiment) -> ModelExperiment:
+def with_orthogonal_positions(experiment: ModelExperiment) -> ModelExperiment:
     """The same experiment with positions in the directions that the table uses least."""
     return experiment.with_positions("apart", "+ PE apart")
 
@@ -60,8 +60,8 @@ def with_positions_apart(experiment: ModelExperiment) -> ModelExperiment:
 def with_faint_positions(experiment: ModelExperiment) -> ModelExperiment:
     """The same experiment with positions of the norm that ``apart`` has, in all directions.
 
-    It is the control for ``with_positions_apart``. Where the two differ, direction matters; where
-    they agree, strength does.
+    It is the control for ``with_orthogonal_positions``. Where the two differ, direction matters;
+    where they agree, strength does.
     """
     return experiment.with_positions("faint", "+ faint PE")
 

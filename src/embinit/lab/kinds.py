@@ -105,15 +105,15 @@ class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
 
     def fingerprint(self, run: RunSpec[ModelRecipe[P]], data_dir: Path | None) -> str:
         """Digests of the text and of the source's vectors."""
-        from embinit.lab.tables import start
+        from embinit.lab.tables import initial_tables
 
-        return start.fingerprint(run, data_dir)
+        return initial_tables.fingerprint(run, data_dir)
 
     def check(self, run: RunSpec[ModelRecipe[P]], data_dir: Path | None) -> None:
         """Reads text and vectors."""
-        from embinit.lab.tables import start
+        from embinit.lab.tables import initial_tables
 
-        start.check(run, data_dir)
+        initial_tables.check(run, data_dir)
 
     def check_key(self, run: RunSpec[ModelRecipe[P]]) -> Hashable:
         """Text, source, training and model: what a check reads."""

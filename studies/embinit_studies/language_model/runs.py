@@ -14,11 +14,11 @@ from typing import Any
 from embinit.errors import InputError
 from embinit.lab.data.preparation import prepare
 from embinit.lab.data.tasks import TASKS
+from embinit.lab.models.initial_state import InitialState, table_measures
 from embinit.lab.models.memory import WidestBatch, runs_that_fit
-from embinit.lab.models.starting import Start, table_measures
 from embinit.lab.models.widths import learned_positions
 from embinit.lab.specs import DataSpec, ModelRecipe, ModelRun
-from embinit.lab.tables import start
+from embinit.lab.tables import initial_tables
 from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.training.stacked import Progress, graph_cache, in_parts
 from embinit.runs.plan import Cohort
@@ -40,7 +40,7 @@ def check(run: ModelRun, data_dir: Path | None) -> None:
     """
     require_usable(run.recipe.architecture)
     require_text(run.recipe.data, data_dir)
-    start.check(run, data_dir)
+    initial_tables.check(run, data_dir)
 
 
 def require_text(data: DataSpec, data_dir: Path | None) -> None:
@@ -145,9 +145,9 @@ def _train(
     cohort: Cohort[LanguageModelRecipe], data_dir: Path | None, device: str, progress: Progress
 ) -> list[RunResult]:
     started, first = time.perf_counter(), cohort.runs[0]
-    begun = Start(cohort.runs, prepare(first.recipe.data, data_dir), data_dir)
+    initial = InitialState(cohort.runs, prepare(first.recipe.data, data_dir), data_dir)
     trainer = LanguageModelTraining(
-        begun, begun.model(CausalTransformer), first.recipe.training, device
+        initial, initial.model(CausalTransformer), first.recipe.training, device
     )
     trainer.run(progress)
     # A run's share of the cohort's time, not what it would take alone.
@@ -156,15 +156,17 @@ def _train(
         RunResult(
             spec=spec,
             measures=trainer.measures_of(run)
-            | table_measures(spec, begun.tables[run]["encoder"], begun.positions["encoder"][run]),
+            | table_measures(
+                spec, initial.tables[run]["encoder"], initial.positions["encoder"][run]
+            ),
             curves=trainer.curves_of(run),
             tables={
                 "encoder": table_statistics(
-                    begun.tables[run]["encoder"].values, begun.tables[run]["encoder"].special
+                    initial.tables[run]["encoder"].values, initial.tables[run]["encoder"].special
                 )
             },
-            coverage={"encoder": begun.tables[run]["encoder"].coverage},
-            examples={name: len(getattr(begun.data, name)) for name in ("train", "validation")},
+            coverage={"encoder": initial.tables[run]["encoder"].coverage},
+            examples={name: len(getattr(initial.data, name)) for name in ("train", "validation")},
             failure=trainer.failure_of(run),
             provenance=made,
         )

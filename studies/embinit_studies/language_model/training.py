@@ -12,9 +12,9 @@ from torch import Tensor
 
 from embinit.lab.data.preparation import Split
 from embinit.lab.models.graphs import own_stream
+from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.layers import Dropout, no_dropout
 from embinit.lab.models.losses import NOTHING, cross_entropy
-from embinit.lab.models.starting import Start
 from embinit.lab.models.transformer import StackedTransformer
 from embinit.lab.training.optimizers import lr_factor
 from embinit.lab.training.scoring import cut
@@ -47,7 +47,7 @@ class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
 
     def __init__(
         self,
-        start: Start,
+        initial: InitialState,
         stack: StackedTransformer,
         recipe: LanguageModelSpec,
         device: str,
@@ -58,7 +58,7 @@ class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
         """A trainer that has learnt nothing yet.
 
         Args:
-            start: What the runs start from, and their data.
+            initial: What the runs start from, and their data.
             stack: The stacked layers, on any device.
             recipe: How they are trained.
             device: Where to train.
@@ -72,17 +72,17 @@ class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
         # A tensor, so that a recorded step reads each step's own rate.
         self.rate = torch.zeros((), device=device)
         model = CausalLanguageModel(stack)
-        for run, spec in enumerate(start.specs):
+        for run, spec in enumerate(initial.specs):
             model.initialise(run, spec.seed)
         if prepared is not None:
             prepared(model)
-        runs = len(start.specs)
+        runs = len(initial.specs)
         self.steps_done = torch.zeros((), device=device)
         self.first_norm = torch.zeros(runs, device=device)
         self.layer_norms = torch.zeros(len(stack.encoder_layers), runs, device=device)
         self.shares: list[Tensor] = []
         self.totals: list[Tensor] = []
-        super().__init__(start, model, recipe, device, purpose, self.rate)
+        super().__init__(initial, model, recipe, device, purpose, self.rate)
 
     def run(self, progress: Progress) -> None:
         """Measures the start, then trains all epochs."""

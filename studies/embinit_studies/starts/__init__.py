@@ -70,7 +70,7 @@ POSITIONS = Family(
     {"micro": 17},
     says="Positions: what it does to add them, to put them into attention, or both",
 )
-APART = Family(
+UNTIED = Family(
     "starts/apart",
     {"micro": 9, "sample": 4},
     says="Apart: positions that are scored apart from the words",
@@ -90,8 +90,8 @@ class Start:
         label: What people call it; ``{source}`` stands for the experiment's source (``told``).
         init: The init's name.
         source: The vectors that it is made of; empty for those of the experiment.
-        apart: Whether the positions have the directions that the table uses least, at the strength
-            that sinusoids have in all directions.
+        orthogonal_positions: Whether the positions have the directions that the table uses least
+            (the kind ``apart``), at the strength that sinusoids have in all directions.
         attention: The positions inside attention (``ModelSpec.attention``).
         added: Whether positions are added to the words.
         as_it_is: Whether the table keeps its own width.
@@ -101,7 +101,7 @@ class Start:
     label: str
     init: str
     source: str = ""
-    apart: bool = False
+    orthogonal_positions: bool = False
     attention: str = "plain"
     added: bool = True
     as_it_is: bool = False
@@ -120,9 +120,9 @@ STARTS: Mapping[str, Start] = {
     "equal-rows": Start("{source}, rows of equal energy", "pretrained_equal_rows"),
     "all-but-the-top": Start("{source}, all but the top", "pretrained_all_but_the_top"),
     "whitened": Start("{source}, Zipfian whitening", "pretrained_whitened"),
-    "apart": Start("{source}, positions apart", "pretrained", apart=True),
+    "apart": Start("{source}, positions apart", "pretrained", orthogonal_positions=True),
     "orthogonal": Start(
-        "{source}, words and positions orthogonal", "pretrained_spared", apart=True
+        "{source}, words and positions orthogonal", "pretrained_spared", orthogonal_positions=True
     ),
     "rotary": Start(
         "{source}, positions in attention alone", "pretrained", attention="rotary", added=False
@@ -205,17 +205,17 @@ BEST = "bert-both"
 RIVALS = ("both", "bert", "bert-equal-rows", "standardised")
 """The starts that came next to it on the explored seeds."""
 
-APART_DIRECTIONS = 16
-"""How many directions positions apart have (``tables.positions.APART``, which needs torch)."""
+ORTHOGONAL_DIRECTIONS = 16
+"""How many directions orthogonal positions have; ``tables.positions`` has it too, with torch."""
 
 
-def positions_apart(dim: int) -> PositionSpec:
+def orthogonal_positions(dim: int) -> PositionSpec:
     """Sinusoids in a few directions, which have as much energy as those of all.
 
     Args:
         dim: The table's width.
     """
-    return PositionSpec("apart", pe_scale=f"{math.sqrt(dim / APART_DIRECTIONS):g}")
+    return PositionSpec("apart", pe_scale=f"{math.sqrt(dim / ORTHOGONAL_DIRECTIONS):g}")
 
 
 TIERS: Mapping[str, Sequence[TaskSetting]] = {"micro": MICRO_SHORT, "sample": SAMPLE}
@@ -257,8 +257,8 @@ class StartExperiment(ModelExperiment):
             setting = setting.changed(source=start.source)
         if start.as_it_is:
             setting = setting.changed(sigma=None)
-        if start.apart:
-            setting = setting.changed(positions=positions_apart(self.dim))
+        if start.orthogonal_positions:
+            setting = setting.changed(positions=orthogonal_positions(self.dim))
         if not start.added:
             setting = setting.changed(positions=PositionSpec("none"))
         if start.learned:

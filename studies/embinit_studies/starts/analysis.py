@@ -39,9 +39,9 @@ from embinit.lab.data.preparation import prepare
 from embinit.lab.data.tasks import TaskDefinition
 from embinit.lab.data.tasks.microcosm import MicrocosmTask, judge
 from embinit.lab.data.vocabulary import Vocabulary
-from embinit.lab.models.starting import multiplier, position_table
+from embinit.lab.models.initial_state import multiplier, position_table
 from embinit.lab.specs import recipe_of
-from embinit.lab.tables.start import start_tables
+from embinit.lab.tables.initial_tables import make_initial_tables
 from embinit.randomness import stream
 from embinit.report.charts import Axis
 from embinit.runs.session import Session
@@ -206,7 +206,7 @@ def sums_of(experiment: StartExperiment) -> dict[str, dict[str, float]]:
     for name in STARTS:
         [given] = experiment.start(name).runs_of(FIRST_SEED)
         run = RunSpec(recipe_of(given), given.seed)
-        start = start_tables(run, data, None)["encoder"]
+        start = make_initial_tables(run, data, None)["encoder"]
         ordinary = ~start.special
         positions = position_table(run, int(data.train.lengths.max()), start)
         words = start.values[ordinary] * multiplier(run)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embinit.papers import Paper, Tier
-from embinit_studies.starts import APART, GEOMETRY, MEANING, POSITIONS, REAL_TEXT, experiments
+from embinit_studies.starts import GEOMETRY, MEANING, POSITIONS, REAL_TEXT, UNTIED, experiments
 from embinit_studies.starts.beside import beside, methods
 
 PAPER = Paper(
@@ -15,7 +15,7 @@ PAPER = Paper(
         "sample": Tier("sample", "parts of SST-2 and Multi30k; GloVe's vectors and MiniLM's."),
     },
     experiments=experiments,
-    families=(MEANING, GEOMETRY, POSITIONS, APART, REAL_TEXT),
+    families=(MEANING, GEOMETRY, POSITIONS, UNTIED, REAL_TEXT),
     beside=beside,
     methods=methods,
 )

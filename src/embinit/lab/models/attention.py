@@ -199,14 +199,16 @@ class UntiedAttention(Attention):
 
     def __init__(self, spec: ModelSpec, runs: int, precision: str) -> None:
         super().__init__(spec, runs, precision)
-        self.places = StackedLinear(runs, spec.dim, 2 * spec.dim, "float32", parts=2, bias=False)
+        self.position_projection = StackedLinear(
+            runs, spec.dim, 2 * spec.dim, "float32", parts=2, bias=False
+        )
 
     def bias(self, batch: int, keys: int, start: int = 0) -> Float[Tensor, "RB H Q T"]:
         """The scores of the positions from ``start`` on with all positions.
 
         Each run has products of its own: those of few rows have other bits in a batch than alone.
         """
-        weights = self.places.weight
+        weights = self.position_projection.weight
         angle = angles(0, keys, self.dim, weights.device)
         sinusoids = torch.cat((angle.sin(), angle.cos()), dim=-1)[:, : self.dim].to(weights)
         scores = [self._of_positions(sinusoids, weight, start) for weight in weights]

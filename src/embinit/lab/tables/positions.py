@@ -28,7 +28,7 @@ PositionKind = Callable[[int, int, torch.Generator | None, Tensor | None], Tenso
 OF_PROBES = "sigma_p/sigma_x"
 """The scale of positions by which an evaluation widens them as its table was widened."""
 
-APART = 16
+ORTHOGONAL_DIRECTIONS = 16
 """The number of a table's directions that the kind ``apart`` gives to the positions."""
 
 
@@ -72,8 +72,8 @@ def shuffled(pe: Float[Tensor, "L D"], generator: torch.Generator) -> Float[Tens
     return pe[torch.randperm(len(pe), generator=generator)]
 
 
-def apart(
-    length: int, rows: Float[Tensor, "N D"], directions: int = APART
+def orthogonal(
+    length: int, rows: Float[Tensor, "N D"], directions: int = ORTHOGONAL_DIRECTIONS
 ) -> Float[Tensor, "{length} D"]:
     """Puts Vaswani's PE into the directions in which a table varies least.
 
@@ -98,10 +98,12 @@ def apart(
     return waves.float()
 
 
-def faint(length: int, dim: int, directions: int = APART) -> Float[Tensor, "{length} {dim}"]:
-    """Scales Vaswani's PE down to the norm that the rows of ``apart`` have.
+def faint(
+    length: int, dim: int, directions: int = ORTHOGONAL_DIRECTIONS
+) -> Float[Tensor, "{length} {dim}"]:
+    """Scales Vaswani's PE down to the norm of ``orthogonal`` positions.
 
-    This is the control for ``apart``: the norm is the same, the directions are all. Where the two
+    This is the control for ``orthogonal``: the norm is the same, the directions are all. Where the two
     differ, direction matters; where they agree, strength does.
     """
     return sinusoidal(length, dim) * math.sqrt(directions / dim)
@@ -175,10 +177,10 @@ def _learned(length: int, dim: int, generator: torch.Generator | None, _: Tensor
     return learned(length, dim, generator)
 
 
-def _apart(length: int, _: int, __: torch.Generator | None, rows: Tensor | None) -> Tensor:
+def _orthogonal(length: int, _: int, __: torch.Generator | None, rows: Tensor | None) -> Tensor:
     if rows is None:
         raise InputError("positions 'apart' depend on the table: give them its rows")
-    return apart(length, rows)
+    return orthogonal(length, rows)
 
 
 KINDS: Registry[PositionKind] = Registry("kind of positions", "embinit.positions")
@@ -187,7 +189,7 @@ KINDS.register("equation-2", lambda length, dim, *_: equation_2(length, dim))
 KINDS.register("none", lambda length, dim, *_: none(length, dim))
 KINDS.register("shuffled", _shuffled_sinusoidal)
 KINDS.register(LEARNED, _learned)
-KINDS.register("apart", _apart)
+KINDS.register("apart", _orthogonal)
 KINDS.register("faint", lambda length, dim, *_: faint(length, dim))
 
 MULTIPLIERS: Named[Callable[[int], float]] = Named(

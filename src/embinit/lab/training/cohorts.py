@@ -21,10 +21,10 @@ from torch import Tensor
 from embinit.lab.data.preparation import PreparedData, Split, prepare
 from embinit.lab.data.vocabulary import PAD
 from embinit.lab.models.graphs import own_stream
+from embinit.lab.models.initial_state import InitialState, carry, model_shape, table_measures
 from embinit.lab.models.layers import Dropout, no_dropout
 from embinit.lab.models.losses import NOTHING, cross_entropy
 from embinit.lab.models.memory import WidestBatch, runs_that_fit
-from embinit.lab.models.starting import Start, carry, model_shape, table_measures
 from embinit.lab.models.transformer import StackedTransformer
 from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.training import TrainingRecipe
@@ -125,18 +125,20 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         """``carried`` are parameters and buffers to go on from, where there are such."""
         training = cohort.runs[0].recipe.training
         self.training, self.data_dir = training, data_dir
-        start = Start(cohort.runs, prepare(cohort.runs[0].recipe.data, data_dir), data_dir)
-        model = start.model()
+        initial = InitialState(cohort.runs, prepare(cohort.runs[0].recipe.data, data_dir), data_dir)
+        model = initial.model()
         if carried is not None:
             carry(model, carried)
         # A tensor, so that a recorded step reads each step's own rate.
         self.rate = torch.zeros((), device=device) if training.falls else None
-        super().__init__(start, model, training, device, lr=self.rate, optimizer=training.optimizer)
+        super().__init__(
+            initial, model, training, device, lr=self.rate, optimizer=training.optimizer
+        )
 
     def take(self, cohort: Cohort[TrainingRecipe]) -> None:
         """Train another cohort with the same key next."""
-        start = Start(cohort.runs, self.start.data, self.data_dir)
-        self.restart(start, start.model())
+        initial = InitialState(cohort.runs, self.initial.data, self.data_dir)
+        self.restart(initial, initial.model())
 
     def begin(self) -> None:
         """Forget the best epoch too."""
@@ -274,7 +276,7 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
 
     def _translate(self, split: Split) -> Outputs:
         """Each run's translations of the split as its model stands."""
-        longest = self.start.positions["decoder"].shape[1] - 1
+        longest = self.initial.positions["decoder"].shape[1] - 1
         vocabulary = self.data.vocabularies["decoder"]
         return translations(self.model, split, self.batches_of(split), vocabulary, longest)
 
@@ -288,13 +290,13 @@ def _result(
     made: Mapping[str, Any],
 ) -> RunResult:
     """One run's result; ``measures`` and ``outputs`` are those of its best epoch."""
-    start, data = trainer.start, trainer.data
-    spec, tables = start.specs[run], start.tables[run]
+    initial, data = trainer.initial, trainer.data
+    spec, tables = initial.specs[run], initial.tables[run]
     epochs = int(trainer.curves.finite_epochs()[run])
     failure = None
     if epochs < trainer.training.epochs:
         failure = f"the loss stopped being a number in epoch {epochs + 1}"
-    positions = {side: rows[run] for side, rows in start.positions.items()}
+    positions = {side: rows[run] for side, rows in initial.positions.items()}
     of_start = table_measures(spec, tables["encoder"], positions["encoder"])
     if spec.recipe.positions.kind == "none":
         positions = {}

@@ -24,9 +24,9 @@ from embinit.lab.data.batching import Buckets, in_order
 from embinit.lab.data.preparation import Split
 from embinit.lab.models.embedding import Embedding
 from embinit.lab.models.graphs import Replayed, Step, cuda_graphs
+from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.layers import SeedDropout
 from embinit.lab.models.memory import ran_out
-from embinit.lab.models.starting import Start
 from embinit.lab.training.optimizers import OPTIMIZERS, Settings
 from embinit.lab.training.scoring import Curves
 from embinit.randomness import stream, stream_seed
@@ -67,14 +67,15 @@ class StackedTrainer(ABC, Generic[Model]):
         curves: What is measured of each epoch.
         learn: Learns a batch: ``step``, on a GPU replayed from CUDA graphs.
         recorded: Whether its steps are replayed from CUDA graphs.
-        pieces: Parameters that are learnt run by run, and each run's piece: those with elements
-            left over (see ``LANES``), tables that learn at a rate of their own, and all those of
-            an optimizer that learns so (see ``optimizers.StackedOptimizer``).
+        per_run_parameters: For each stacked parameter that is updated run by run, one parameter a
+            run: those with elements left over (see ``LANES``), tables with a learning rate of
+            their own, and all those of an optimizer that learns so (see
+            ``optimizers.StackedOptimizer``).
     """
 
     def __init__(
         self,
-        start: Start,
+        initial: InitialState,
         model: Model,
         settings: Settings,
         device: str,
@@ -86,7 +87,7 @@ class StackedTrainer(ABC, Generic[Model]):
         """A trainer that has learnt nothing yet.
 
         Args:
-            start: What the runs start from, and their data.
+            initial: What the runs start from, and their data.
             model: The stacked model, on any device.
             settings: Batch size, epochs and Adam's constants.
             device: Where to train.
@@ -98,43 +99,43 @@ class StackedTrainer(ABC, Generic[Model]):
         Raises:
             InputError: Nobody registered the optimizer.
         """
-        spec = start.specs[0].recipe.architecture
+        spec = initial.specs[0].recipe.architecture
         assert spec is not None
-        self.start, self.settings, self.device = start, settings, device
-        self.runs = len(start.specs)
+        self.initial, self.settings, self.device = initial, settings, device
+        self.runs = len(initial.specs)
         self.on_gpu = torch.device(device).type == "cuda"
-        self.data = start.data.to(device)
+        self.data = initial.data.to(device)
         train = self.data.train
         self.buckets = Buckets(train.lengths, train.target_lengths, settings.batch_size)
         self.model = model.to(device)
-        self.seed_of_run = start.seed_of_run.to(device)
+        self.seed_of_run = initial.seed_of_run.to(device)
         self._purpose = purpose
         self.dropout = SeedDropout(
-            [stream(seed, f"dropout{purpose}", device) for seed in start.seeds],
+            [stream(seed, f"dropout{purpose}", device) for seed in initial.seeds],
             self.seed_of_run,
             spec.dropout,
         )
         entry = OPTIMIZERS[optimizer]
         self.recorded = self.on_gpu and entry.recorded
         learnt = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        times = [spec.recipe.table.rate for spec in start.specs]
-        trained = [spec.recipe.table.trained for spec in start.specs]
+        times = [spec.recipe.table.rate for spec in initial.specs]
+        trained = [spec.recipe.table.trained for spec in initial.specs]
         tables = _tables(model) if entry.by_run or set(times) != {1.0} else set()
-        self.pieces = {
+        self.per_run_parameters = {
             parameter: [nn.Parameter(of_run) for of_run in parameter.detach().unbind()]
             for parameter in learnt
             if entry.by_run
             or parameter in tables
             or (parameter[0].numel() % LANES and not self.on_gpu)
         }
-        whole = [each for each in learnt if each not in self.pieces]
+        whole = [each for each in learnt if each not in self.per_run_parameters]
         groups = defaultdict(list, {1.0: whole} if whole else {})
-        for parameter, pieces in self.pieces.items():
+        for parameter, of_each_run in self.per_run_parameters.items():
             of_runs = times if parameter in tables else [1.0] * self.runs
-            for piece, factor, learns in zip(pieces, of_runs, trained, strict=True):
+            for of_run, factor, learns in zip(of_each_run, of_runs, trained, strict=True):
                 # A frozen table's gradient is zero, but it would decay.
                 if learns or parameter not in tables or not entry.by_run:
-                    groups[factor].append(piece)
+                    groups[factor].append(of_run)
         # A rate that changes is a tensor, of which every factor has its own.
         self._rates = (
             {}
@@ -175,22 +176,22 @@ class StackedTrainer(ABC, Generic[Model]):
 
     def begin(self) -> None:
         """Forget what was learnt of order and curves; parameters and moments stay."""
-        self.orders = [stream(seed, f"order{self._purpose}") for seed in self.start.seeds]
+        self.orders = [stream(seed, f"order{self._purpose}") for seed in self.initial.seeds]
         self.curves = Curves()
 
-    def restart(self, start: Start, model: nn.Module) -> None:
+    def restart(self, initial: InitialState, model: nn.Module) -> None:
         """Take another cohort of the same key: every tensor is filled anew where it lies.
 
         Args:
-            start: What the other cohort starts from.
+            initial: What the other cohort starts from.
             model: Its model.
         """
-        self.start = start
+        self.initial = initial
         self.model.load_state_dict(model.state_dict())
         for state in self.optimizer.state.values():
             for value in state.values():
                 value.zero_()
-        for generator, seed in zip(self.dropout.generators, start.seeds, strict=True):
+        for generator, seed in zip(self.dropout.generators, initial.seeds, strict=True):
             generator.manual_seed(stream_seed(seed, f"dropout{self._purpose}"))
         self.begin()
 
@@ -229,10 +230,10 @@ class StackedTrainer(ABC, Generic[Model]):
         self.model.zero_grad(set_to_none=True)
         losses.sum().backward()
         self.before_update()
-        for parameter, pieces in self.pieces.items():
+        for parameter, of_each_run in self.per_run_parameters.items():
             if parameter.grad is not None:
-                for piece, gradient in zip(pieces, parameter.grad.unbind(), strict=True):
-                    piece.grad = gradient
+                for of_run, gradient in zip(of_each_run, parameter.grad.unbind(), strict=True):
+                    of_run.grad = gradient
         self.optimizer.step()
         self.total += losses.detach()
 

@@ -25,6 +25,7 @@ from torch import Tensor
 from embinit.errors import InputError
 from embinit.lab.data.preparation import data_fingerprint, prepare
 from embinit.lab.data.tasks import TASKS
+from embinit.lab.models.initial_state import InitialState, table_measures, without_output
 from embinit.lab.models.layer_probes import (
     last_and_drop,
     probe_accuracy,
@@ -34,11 +35,10 @@ from embinit.lab.models.layer_probes import (
 from embinit.lab.models.masked_language_model import MaskedModelShape
 from embinit.lab.models.memory import WidestBatch, runs_that_fit
 from embinit.lab.models.sizes import parameters_of, words_of
-from embinit.lab.models.starting import Start, table_measures, without_output
 from embinit.lab.models.transformer import StackedTransformer
 from embinit.lab.models.widths import learned_positions, output_width
 from embinit.lab.specs import DataSpec, DownstreamSpec, ModelRecipe
-from embinit.lab.tables import start
+from embinit.lab.tables import initial_tables
 from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.training import TrainingRecipe
 from embinit.lab.training.cohorts import CohortTraining, at_once
@@ -60,7 +60,7 @@ NEXT_TIME = 1_000_000
 
 def fingerprint(run: RunSpec[TransferRecipe], data_dir: Path | None) -> str:
     """What the run reads besides its spec: every text, and the source's vectors."""
-    parts = [start.fingerprint(run, data_dir)]
+    parts = [initial_tables.fingerprint(run, data_dir)]
     parts += [data_fingerprint(data, data_dir) for data in _data_of(run)]
     return "/".join(parts)
 
@@ -76,7 +76,7 @@ def check(run: RunSpec[TransferRecipe], data_dir: Path | None) -> None:
         _ = task.training.falls, OPTIMIZERS[task.training.optimizer]  # there are such
         if task.times < 1:
             raise InputError(f"{task.role} is fine-tuned {task.times} times; name 1 or more")
-    start.check(run, data_dir)
+    initial_tables.check(run, data_dir)
     vocabulary, wanted = prepare(run.recipe.data, data_dir).vocabularies["encoder"], words_of(run)
     if len(vocabulary.words) != wanted:
         raise InputError(
@@ -142,11 +142,11 @@ def _train(
     started, first = time.perf_counter(), cohort.runs[0]
     tasks = first.recipe.training.tasks
     whole = 1 + TUNING * sum(task.times for task in tasks)
-    start = Start(cohort.runs, prepare(first.recipe.data, data_dir), data_dir)
-    pretraining = Pretraining(start, device)
+    initial = InitialState(cohort.runs, prepare(first.recipe.data, data_dir), data_dir)
+    pretraining = Pretraining(initial, device)
     pretraining.run(part_of(progress, 0.0, 1 / whole))
     encoder = pretraining.model.encoder
-    outcomes = [_pretrained(run, start, pretraining) for run in range(len(cohort.runs))]
+    outcomes = [_pretrained(run, initial, pretraining) for run in range(len(cohort.runs))]
     del pretraining  # its moments and gradients take three times the room of the model
     for name, values in _by_layer(encoder, first, data_dir, device).items():
         for run, outcome in enumerate(outcomes):
@@ -171,7 +171,7 @@ def _train(
     seconds = (time.perf_counter() - started) / len(cohort.runs)
     progress(1.0)
     made = provenance(device, seconds)
-    return [_result(run, outcome, start, made) for run, outcome in enumerate(outcomes)]
+    return [_result(run, outcome, initial, made) for run, outcome in enumerate(outcomes)]
 
 
 @dataclass
@@ -214,14 +214,14 @@ class _Outcome:
                 ]
 
 
-def _pretrained(run: int, start: Start, pretraining: Pretraining) -> _Outcome:
+def _pretrained(run: int, initial: InitialState, pretraining: Pretraining) -> _Outcome:
     """What pre-training alone tells of a run."""
-    spec, curves = start.specs[run], pretraining.curves
+    spec, curves = initial.specs[run], pretraining.curves
     series = (curves.train_loss, curves.validation_loss)
     train, validation = ([float(epoch[run]) for epoch in losses] for losses in series)
     counts = parameters_of(spec)
-    positions = start.positions["encoder"][run]
-    measures = table_measures(spec, start.tables[run]["encoder"], positions) | {
+    positions = initial.positions["encoder"][run]
+    measures = table_measures(spec, initial.tables[run]["encoder"], positions) | {
         "pretraining_parameters": float(counts.pretraining),
         "finetuning_parameters": float(counts.finetuning),
     }
@@ -287,14 +287,16 @@ def _fine_tuned(
     return [results[number :: len(cohort.runs)] for number in range(len(cohort.runs))]
 
 
-def _result(run: int, outcome: _Outcome, start: Start, made: Mapping[str, object]) -> RunResult:
-    table, data = start.tables[run]["encoder"], start.data
+def _result(
+    run: int, outcome: _Outcome, initial: InitialState, made: Mapping[str, object]
+) -> RunResult:
+    table, data = initial.tables[run]["encoder"], initial.data
     return RunResult(
-        spec=start.specs[run],
+        spec=initial.specs[run],
         measures=outcome.measures,
         curves=outcome.curves,
         tables={"encoder": table_statistics(table.values, table.special)},
-        positions={"encoder": table_statistics(start.positions["encoder"][run])},
+        positions={"encoder": table_statistics(initial.positions["encoder"][run])},
         coverage={"encoder": table.coverage},
         examples={"train": len(data.train), "validation": len(data.validation)},
         failure=outcome.failure,

@@ -27,9 +27,9 @@ from embinit.errors import InputError
 from embinit.lab.data.preparation import PreparedData, Split, data_fingerprint, prepare
 from embinit.lab.data.tokenizers import piece_letters, pieces_of
 from embinit.lab.data.vocabulary import Vocabulary
-from embinit.lab.models.starting import Start
+from embinit.lab.models.initial_state import InitialState
 from embinit.lab.specs import DataSpec
-from embinit.lab.tables import start
+from embinit.lab.tables import initial_tables
 from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.tables.inits import NORMAL_SIGMA
 from embinit.lab.training.stacked import Progress
@@ -62,7 +62,7 @@ TABLE, OUTPUT = "stack.encoder_embedding.table", "output_table"
 def fingerprint(run: RunSpec[ExtensionRecipe], data_dir: Path | None) -> str:
     """What the run reads besides its spec: the texts."""
     others = (data_fingerprint(data, data_dir) for data in other_texts(run))
-    return "/".join([start.fingerprint(run, data_dir), *others])
+    return "/".join([initial_tables.fingerprint(run, data_dir), *others])
 
 
 def other_texts(run: RunSpec[ExtensionRecipe]) -> tuple[DataSpec, ...]:
@@ -218,9 +218,9 @@ def bases_of(
     missing = {key: run for key, run in zip(keys, runs, strict=True) if key not in _bases}
     if missing:
         specs = [run.changed(training=run.recipe.training.base) for run in missing.values()]
-        begun = Start(specs, prepare(specs[0].recipe.data, data_dir), data_dir)
+        initial = InitialState(specs, prepare(specs[0].recipe.data, data_dir), data_dir)
         recipe = runs[0].recipe.training.base
-        trainer = LanguageModelTraining(begun, begun.model(CausalTransformer), recipe, device)
+        trainer = LanguageModelTraining(initial, initial.model(CausalTransformer), recipe, device)
         trainer.run(progress)
         for index, key in enumerate(missing):
             parameters = {
@@ -293,10 +293,10 @@ def _train(
     made = [
         extended_rows(run, base, data_dir) for run, base in zip(cohort.runs, bases, strict=True)
     ]
-    begun = Start(cohort.runs, texts.other, data_dir)
+    initial = InitialState(cohort.runs, texts.other, data_dir)
     trainer = LanguageModelTraining(
-        begun,
-        begun.model(CausalTransformer),
+        initial,
+        initial.model(CausalTransformer),
         first.recipe.training.training,
         device,
         "/extension",

@@ -20,7 +20,7 @@ from embinit.lab.data.preparation import prepare, write
 from embinit.lab.data.sources import NamedSource
 from embinit.lab.data.tasks import TaskDefinition
 from embinit.lab.specs import DataSpec
-from embinit.lab.tables.start import start_tables
+from embinit.lab.tables.initial_tables import make_initial_tables
 from embinit.runs.machine import training_devices
 from embinit.runs.measures import MEASURES
 from embinit.runs.progress import Tell, told
@@ -188,9 +188,9 @@ def _coverage_notes(starts: Sequence[Start], data_dir: Path) -> list[str]:
     seen: dict[str, Start] = {s.vectors.name: s for s in reversed(starts) if s.vectors is not None}
     for start in seen.values():
         assert start.vectors is not None
-        table = start_tables(start.spec, prepare(start.spec.recipe.data, data_dir), data_dir)[
-            "encoder"
-        ]
+        table = make_initial_tables(
+            start.spec, prepare(start.spec.recipe.data, data_dir), data_dir
+        )["encoder"]
         assert table.coverage is not None
         share = table.coverage.token_share
         told = f"{start.vectors.given} has vectors for {100 * share:.0f} % of the text's words"

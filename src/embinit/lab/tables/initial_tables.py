@@ -52,7 +52,9 @@ class Table:
     coverage: Coverage | None
 
 
-def start_tables(run: ModelRun, data: PreparedData, data_dir: Path | None) -> dict[Side, Table]:
+def make_initial_tables(
+    run: ModelRun, data: PreparedData, data_dir: Path | None
+) -> dict[Side, Table]:
     """Makes the table of each side of the data.
 
     A side in a language that the source does not cover starts from Xavier.
@@ -67,12 +69,12 @@ def start_tables(run: ModelRun, data: PreparedData, data_dir: Path | None) -> di
     """
     width = run.recipe.architecture.table_width
     return {
-        side: start_table(run, side, vocabulary, data, width, data_dir)
+        side: make_initial_table(run, side, vocabulary, data, width, data_dir)
         for side, vocabulary in data.vocabularies.items()
     }
 
 
-def start_table(
+def make_initial_table(
     run: ModelRun,
     side: Side,
     vocabulary: Vocabulary,

@@ -18,12 +18,12 @@ from embinit.lab.models.widths import learned_positions
 from embinit.lab.specs import ModelRun
 from embinit.lab.tables import positions
 from embinit.lab.tables.diagnostics import pe_share, table_statistics
+from embinit.lab.tables.initial_tables import Table, make_initial_tables
 from embinit.lab.tables.inits import ordinary_rows
-from embinit.lab.tables.start import Table, start_tables
 from embinit.randomness import stream
 
 
-class Start:
+class InitialState:
     """The starting state of a cohort's runs over their data, which they share.
 
     ``tables`` are each run's by side, ``positions`` each side's encodings (R, L, E) of all runs,
@@ -34,7 +34,7 @@ class Start:
         self, specs: Sequence[ModelRun], data: PreparedData, data_dir: Path | None
     ) -> None:
         self.specs, self.data = tuple(specs), data
-        self.tables = [start_tables(spec, data, data_dir) for spec in self.specs]
+        self.tables = [make_initial_tables(spec, data, data_dir) for spec in self.specs]
         self.positions = {side: self._position_tables(side) for side in data.vocabularies}
         self.seeds = sorted({spec.seed for spec in self.specs})
         self.seed_of_run = torch.tensor([self.seeds.index(spec.seed) for spec in self.specs])
