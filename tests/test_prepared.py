@@ -28,7 +28,12 @@ from embinit_papers.kim2024.experiments import experiments
 def forget():
     """Each test opens its own directories."""
     yield
-    for known in (preparation._prepared, preparation._opened, start._lookup, open_directory):
+    for known in (
+        preparation._prepared,
+        preparation._opened,
+        initial_tables._lookup,
+        open_directory,
+    ):
         known.cache_clear()
 
 
@@ -68,7 +73,10 @@ def test_what_is_read_is_what_was_prepared(tmp_path, role):
                 assert before == after
     for side in first.vocabularies:
         if initial_tables.covers(one.source, first.task, side, tmp_path):
-            found = [start._lookup(one.source, one.data, side, where) for where in (None, tmp_path)]
+            found = [
+                initial_tables._lookup(one.source, one.data, side, where)
+                for where in (None, tmp_path)
+            ]
             assert torch.equal(found[0].values, found[1].values)
             assert torch.equal(found[0].found, found[1].found)
 

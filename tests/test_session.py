@@ -413,7 +413,7 @@ def test_a_file_that_changes_within_a_process_is_read_again(tmp_path, monkeypatc
     """Else the old vectors would be trained with and kept under the key of the new ones."""
     set_apart(monkeypatch, SOURCES)
     [pretrained] = small_runs(arms=("pretrained",), seeds=(5000,))
-    words = start.prepare(pretrained.data, None).vocabularies["encoder"].words[10:14]
+    words = initial_tables.prepare(pretrained.data, None).vocabularies["encoder"].words[10:14]
     path, known = tmp_path / "mine.txt", []
     for number in (0.5, 2.25):
         path.write_text("".join(f"{word}{f' {number}' * 64}\n" for word in words))

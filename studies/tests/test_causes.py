@@ -33,8 +33,8 @@ from embinit_studies.causes import (
     contrast,
     experiments,
 )
-from embinit_studies.causes.beside import beside, methods
 from embinit_studies.causes.paper import PAPER
+from embinit_studies.causes.paper_tables import methods, paper_tables
 from embinit_studies.repairs import REPAIRS
 
 HOME = Path(causes.__file__).parent
@@ -348,12 +348,12 @@ def test_the_tables_beside_have_what_was_run():
         *experiment.wide("scale").runs_of(0),
         *experiment.wide("scale").on_other_seeds().runs_of(0),
     ]
-    factorial, widths = beside("micro", [make_result(run, bleu=run.seed) for run in runs])
+    factorial, widths = paper_tables("micro", [make_result(run, bleu=run.seed) for run in runs])
     assert [row[0] for row in factorial.rows] == ["registered width", "scale"]
     assert factorial.rows[0][1] == "0.5 ± 0.7 (2)"
     assert factorial.rows[1][1] == "0.0"
     assert [row[0] for row in widths.rows] == ["R = 0.31"]
-    assert beside("micro", []) == []
+    assert paper_tables("micro", []) == []
     told = " ".join(methods("micro"))
     assert all(setting.task in told for setting in causes.TIERS["micro"])
 

@@ -29,8 +29,8 @@ from embinit_studies.language_model import LanguageModelSpec
 from embinit_studies.language_model.model import CausalTransformer
 from embinit_studies.language_model.training import LanguageModelTraining
 from embinit_studies.modern import ARCHITECTURES, OLD, SETTINGS, Decoder, analysis, experiments, on
-from embinit_studies.modern.beside import MEASURES, arms_of, beside, methods
 from embinit_studies.modern.paper import PAPER, noise
+from embinit_studies.modern.paper_tables import MEASURES, arms_of, methods, paper_tables
 from embinit_studies.repairs import REPAIRS, combinations_of
 
 EVERY = experiments("micro")
@@ -217,7 +217,7 @@ def test_the_tables_beside_have_what_was_run():
         *llama.raw().runs_of(0),
         *llama.raw().on_other_seeds().runs_of(0),
     ]
-    last, first, drawn, given_one = beside(
+    last, first, drawn, given_one = paper_tables(
         "micro", [make_result(run, validation_loss=run.seed, start_loss=7.0) for run in runs]
     )
     assert (last.title, first.title) == (MEASURES["validation_loss"], MEASURES["start_loss"])
@@ -225,7 +225,7 @@ def test_the_tables_beside_have_what_was_run():
     assert last.rows[0][1] == "0.50 ± 0.71 (2)"
     assert last.rows[1][4] == "0.00"
     assert [row[0] for row in (*drawn.rows, *given_one.rows)] == ["narrow", "wide"]
-    assert beside("micro", []) == []
+    assert paper_tables("micro", []) == []
     told = " ".join(methods("micro"))
     assert all(each.label in told for each in ARCHITECTURES.values())
     assert f"{TRAINING.lr:g}" in told

@@ -29,8 +29,8 @@ from embinit_studies.starts import (
     analysis_real_text,
     experiments,
 )
-from embinit_studies.starts.beside import beside, methods
 from embinit_studies.starts.paper import PAPER
+from embinit_studies.starts.paper_tables import methods, paper_tables
 from embtables.best import Scores, compare_with_best
 
 EVERY = experiments("micro")
@@ -328,10 +328,10 @@ def test_the_tables_beside_have_what_was_run():
         *experiment.start("whitened").on_other_seeds().runs_of(0),
         *experiment.still().start("raw").runs_of(0),
     ]
-    trained, frozen = beside("micro", [make_result(run, bleu=run.seed) for run in runs])
+    trained, frozen = paper_tables("micro", [make_result(run, bleu=run.seed) for run in runs])
     assert trained.rows == ((STARTS["whitened"].told("GloVe"), "0.5 ± 0.7 (2)", "–", "–"),)
     assert frozen.rows == ((STARTS["raw"].told("GloVe"), "0.0", "–", "–"),)
-    assert beside("micro", []) == []
+    assert paper_tables("micro", []) == []
     told = " ".join(methods("micro"))
     assert all(setting.task in told for setting in starts.TIERS["micro"])
     assert "Xavier's" in " ".join(methods("sample"))

@@ -31,8 +31,8 @@ from embinit.report.numbers import number, plain
 from embinit.report.templates import environment_of_pages
 from embinit.runs.results import RunResult
 from embinit.runs.table_statistics import HISTOGRAM
-from embinit_papers.kim2024.beside import Runs
 from embinit_papers.kim2024.mechanism import DosePoint, doses, mechanisms, relations
+from embinit_papers.kim2024.paper_tables import Runs
 
 TABLES = (
     "Shares of the encoder's table, lowest seed, times √D. Shuffled tables have the values of "

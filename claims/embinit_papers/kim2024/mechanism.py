@@ -14,8 +14,8 @@ from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import recipe_of
 from embinit.runs.measures import MEASURES
 from embinit_papers.kim2024 import scaled, with_sinusoidal_positions
-from embinit_papers.kim2024.beside import Runs
 from embinit_papers.kim2024.experiments import SOURCES, experiments, probes
+from embinit_papers.kim2024.paper_tables import Runs
 
 SHOWN = ("xavier", "pretrained", "pretrained_xavier")
 """The arms of the mechanism. Shuffled ones are left out: a shuffle keeps the distribution."""

@@ -52,7 +52,7 @@ from embinit_studies.causes import (
     others,
     with_table,
 )
-from embinit_studies.causes.beside import COMBINED, UNDER
+from embinit_studies.causes.paper_tables import COMBINED, UNDER
 from embinit_studies.pages import (
     Estimate,
     Values,

@@ -18,7 +18,7 @@ from embinit_studies.causes import (
     TableExperiment,
     every,
 )
-from embinit_studies.causes.beside import beside, methods
+from embinit_studies.causes.paper_tables import methods, paper_tables
 
 
 def noise(tier: str) -> list[NoiseFloor]:
@@ -47,7 +47,7 @@ PAPER = Paper(
     },
     experiments=every,
     families=(REPAIR, EFFECTS, RATIO, OPTIMIZERS, ADAMW, ELSEWHERE, REAL_TEXT, REAL_SENTIMENT),
-    beside=beside,
+    tables=paper_tables,
     methods=methods,
     noise=noise,
 )

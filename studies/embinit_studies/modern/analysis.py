@@ -33,7 +33,7 @@ from embinit.runs.store import Store
 from embinit.specs import RunSpec
 from embinit_studies.arms import mean_of, runs_of, train, values_of
 from embinit_studies.modern import ARCHITECTURES, OLD, SETTINGS, Decoder, experiments
-from embinit_studies.modern.beside import FACTORIALS, MEASURES, arms_of, losses_of
+from embinit_studies.modern.paper_tables import FACTORIALS, MEASURES, arms_of, losses_of
 from embinit_studies.pages import (
     Estimate,
     Values,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from embinit.papers import Paper, Tier
 from embinit_studies.starts import GEOMETRY, MEANING, POSITIONS, REAL_TEXT, UNTIED, experiments
-from embinit_studies.starts.beside import beside, methods
+from embinit_studies.starts.paper_tables import methods, paper_tables
 
 PAPER = Paper(
     key="starts",
@@ -16,6 +16,6 @@ PAPER = Paper(
     },
     experiments=experiments,
     families=(MEANING, GEOMETRY, POSITIONS, UNTIED, REAL_TEXT),
-    beside=beside,
+    tables=paper_tables,
     methods=methods,
 )

@@ -103,8 +103,8 @@ def faint(
 ) -> Float[Tensor, "{length} {dim}"]:
     """Scales Vaswani's PE down to the norm of ``orthogonal`` positions.
 
-    This is the control for ``orthogonal``: the norm is the same, the directions are all. Where the two
-    differ, direction matters; where they agree, strength does.
+    This is the control for ``orthogonal``: the norm is the same, the directions are all. Where the
+    two differ, direction matters; where they agree, strength does.
     """
     return sinusoidal(length, dim) * math.sqrt(directions / dim)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from embinit.papers import Beside, by_arm, table_of_arms
+from embinit.papers import PaperTable, by_arm, table_of_arms
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 from embinit_studies.starts import (
@@ -16,7 +16,7 @@ from embinit_studies.starts import (
 )
 
 
-def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
+def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
     """What each start scores on each task, with trained tables and with frozen ones."""
     every = experiments(tier)
     of_arms = by_arm(results)
@@ -31,7 +31,7 @@ def _table(
     title: str,
     every: Sequence[StartExperiment],
     results: Mapping[RunSpec, Sequence[RunResult]],
-) -> Beside:
+) -> PaperTable:
     sources = {each.source_label for each in every}
     source = sources.pop() if len(sources) == 1 else "vectors"
     runs = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from embinit.claims.comparisons import Quantity
-from embinit.papers import Beside, by_arm, table_of_arms
+from embinit.papers import PaperTable, by_arm, table_of_arms
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 from embinit_studies.causes import (
@@ -56,7 +56,7 @@ UNDER: dict[str, Arm] = {
 """The arms that are compared under other optimizers."""
 
 
-def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
+def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
     """The factorial, and the score over R with trained and frozen tables, with what was run."""
     every = experiments(tier)
     followed = [each for each in every if each.role == FOLLOWED]
@@ -87,7 +87,7 @@ def _table(
     every: Sequence[TableExperiment],
     arms: Mapping[str, Arm],
     results: Mapping[RunSpec, Sequence[RunResult]],
-) -> Beside:
+) -> PaperTable:
     runs = {
         label: [arm(experiment).runs_of(0)[0] for experiment in every]
         for label, arm in arms.items()

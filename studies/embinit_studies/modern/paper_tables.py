@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from embinit.claims.comparisons import Quantity
-from embinit.papers import Beside, by_arm, table_of_arms
+from embinit.papers import PaperTable, by_arm, table_of_arms
 from embinit.runs.results import RunResult
 from embinit_studies.modern import ARCHITECTURES, SETTINGS, Decoder, experiments
 from embinit_studies.repairs import combinations_of
@@ -62,7 +62,7 @@ MEASURES: Mapping[str, str] = {
 """What the tables show, with their titles."""
 
 
-def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
+def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
     """A table a measure and one a factorial, by architectures; empty where nothing was run."""
     every = experiments(tier)
     of_arms = by_arm(results)

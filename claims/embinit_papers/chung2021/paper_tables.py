@@ -10,7 +10,7 @@ from typing import Any, cast
 from embinit.lab.measures import task_accuracy, task_transfer
 from embinit.lab.specs import TransferSpec, recipe_of
 from embinit.lab.tables.recipes import INITS
-from embinit.papers import Beside, by_arm, mean_and_spread
+from embinit.papers import PaperTable, by_arm, mean_and_spread
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
@@ -72,7 +72,7 @@ def methods(tier: str) -> list[str]:
     ]
 
 
-def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
+def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
     """The tables beside the paper's claims.
 
     Args:
@@ -140,17 +140,17 @@ def _name(run: RunSpec, setting: Setting) -> str:
     return ", ".join(words) or "usual: two tables as wide as the model"
 
 
-def _budgets(arms: Sequence[Arm], setting: Setting) -> Beside:
+def _budgets(arms: Sequence[Arm], setting: Setting) -> PaperTable:
     rows = []
     for arm in arms:
         measures = arm[0].measures
         counts = [int(measures[f"{phase}_parameters"]) for phase in ("pretraining", "finetuning")]
         rows.append((_name(arm[0].spec, setting), *(f"{count:,}" for count in counts)))
     head = ("arm", "parameters at pre-training, here", "parameters at fine-tuning, here")
-    return Beside("Parameter budgets", head, tuple(rows))
+    return PaperTable("Parameter budgets", head, tuple(rows))
 
 
-def _scores(arms: Sequence[Arm], setting: Setting) -> Beside:
+def _scores(arms: Sequence[Arm], setting: Setting) -> PaperTable:
     columns: dict[str, str | Measure] = {"masked loss": "masked_loss"}
     for task in setting.tasks:
         columns[f"{task.role}, %"] = task_accuracy(task.role)
@@ -163,7 +163,7 @@ def _scores(arms: Sequence[Arm], setting: Setting) -> Beside:
         (_name(arm[0].spec, setting), *(mean_and_spread(arm, what) for what in columns.values()))
         for arm in arms
     )
-    return Beside("Scores by arm", ("arm", *(f"{title}, here" for title in columns)), rows)
+    return PaperTable("Scores by arm", ("arm", *(f"{title}, here" for title in columns)), rows)
 
 
 def _output_width(run: RunSpec, setting: Setting) -> int | None:
@@ -174,7 +174,7 @@ def _output_width(run: RunSpec, setting: Setting) -> int | None:
     return int(changes.get("output_width") or setting.model.dim)
 
 
-def _layers(arms: Sequence[Arm], setting: Setting, name: str, title: str) -> list[Beside]:
+def _layers(arms: Sequence[Arm], setting: Setting, name: str, title: str) -> list[PaperTable]:
     """A curve over the layers for each E_out, as a figure and as a table."""
     by_width = sorted(
         (width, [curve for result in arm if (curve := result.curves.get(f"{name}_by_layer"))])
@@ -190,4 +190,4 @@ def _layers(arms: Sequence[Arm], setting: Setting, name: str, title: str) -> lis
         for label, runs in curves
     )
     head = ("", *(f"layer {layer}, here" for layer in layers))
-    return [Beside(f"{title}, layer by layer", head, rows, curves, measure=title, by="layer")]
+    return [PaperTable(f"{title}, layer by layer", head, rows, curves, measure=title, by="layer")]
