@@ -420,6 +420,8 @@ def test_a_side_is_looked_up_in_its_own_language(data_dir, monkeypatch):
     """The encoder's words are English, the decoder's German."""
     from types import SimpleNamespace
 
+    from embinit.lab.tables import initial_tables
+
     words = SimpleNamespace(words=("die",))
     task = SimpleNamespace(languages={"encoder": "en", "decoder": "de"})
     data = SimpleNamespace(vocabularies={"encoder": words, "decoder": words}, task=task)

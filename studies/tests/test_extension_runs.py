@@ -216,7 +216,7 @@ def test_a_kind_comes_by_its_name_and_its_runs_have_no_code_in_their_keys(name, 
 def test_a_method_of_somebody_else_is_in_the_key(monkeypatch):
     """Else a changed method would be taken for what was stored."""
     set_apart(monkeypatch, METHODS)
-    METHODS.register("mine", replace(METHODS["mean"], make=lambda materials: None))
+    METHODS.register("mine", replace(METHODS["mean"], make=lambda method_input: None))
     assert own_code(extended("mine"))
 
 

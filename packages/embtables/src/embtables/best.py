@@ -8,7 +8,7 @@ statements follow from it, each wrong with at most the probability alpha:
 - the best start is among the candidates: those that no other start beats;
 - a start's cost against the best lies in its interval.
 
-The candidates use one-sided bounds, the costs two-sided ones. A race makes one statement, that on
+The candidates use one-sided bounds, the costs two-sided ones. A search makes one statement, that on
 the costs: it rules out what surely costs something, however little.
 
 Starts vary unlike each other, so a pair's standard error has the two variances of its own (after
@@ -213,7 +213,7 @@ def seeds_of(look: int) -> int:
 
 
 @dataclass
-class Standing:
+class ArmStatus:
     """What is known of one start.
 
     Attributes:
@@ -229,7 +229,7 @@ class Standing:
     ruled_out: int | None = None
 
 
-class Race:
+class BestArmSearch:
     """Looks at several starts until one is left, or all that are left cost next to nothing.
 
     Args:
@@ -240,7 +240,7 @@ class Race:
 
     Attributes:
         looks: How many looks there were.
-        standings: One for each start, after the first look.
+        statuses: One for each start, after the first look.
     """
 
     def __init__(
@@ -248,7 +248,7 @@ class Race:
     ) -> None:
         self.alpha, self.resolution, self.within = alpha, resolution, within
         self.looks = 0
-        self.standings: list[Standing] = []
+        self.statuses: list[ArmStatus] = []
         self._candidates = list(range(count))
 
     @property
@@ -266,7 +266,7 @@ class Race:
         """Whether a further look would tell nothing that matters."""
         if not self.looks:
             return False
-        costs = [self.standings[start].high for start in self._candidates]
+        costs = [self.statuses[start].high for start in self._candidates]
         return len(costs) == 1 or max(costs) <= self.within
 
     def look(self, values: Sequence[Sequence[float]]) -> None:
@@ -280,15 +280,15 @@ class Race:
             bounds = Bounds((True,), (True,), (0.0,), (0.0,))
         else:
             bounds = compare_with_best(scores, level(self.looks, self.alpha), self.resolution)
-        first = not self.standings
+        first = not self.statuses
         for number, start in enumerate(self._candidates):
             ruled_out = None if bounds.costless[number] else self.looks
-            standing = Standing(scores[number], bounds.low[number], bounds.high[number], ruled_out)
+            status = ArmStatus(scores[number], bounds.low[number], bounds.high[number], ruled_out)
             if first:
-                self.standings.append(standing)
+                self.statuses.append(status)
             else:
-                self.standings[start] = standing
+                self.statuses[start] = status
         self._candidates = [
-            start for start in self._candidates if self.standings[start].ruled_out is None
+            start for start in self._candidates if self.statuses[start].ruled_out is None
         ]
         self.looks += 1

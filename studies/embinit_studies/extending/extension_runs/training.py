@@ -48,7 +48,7 @@ from embinit_studies.language_model.model import (
 from embinit_studies.language_model.runs import require_text, train_parts
 from embinit_studies.language_model.training import LanguageModelTraining
 from embtables.extension.mathematics import procrustes
-from embtables.extension.methods import METHODS, Materials, Space
+from embtables.extension.methods import METHODS, AlignedVectors, MethodInput
 
 ZERO = "zero"
 """The method that makes no rows: they stay zero."""
@@ -172,7 +172,7 @@ def _pieces(word: str, tokenizer: str, known: Vocabulary) -> tuple[int, ...]:
 @functools.lru_cache(maxsize=8)
 def _space(
     base: DataSpec, other: DataSpec, helper: DataSpec | None, width: int, data_dir: Path | None
-) -> Space:
+) -> AlignedVectors:
     """Vectors of old and new words in one space, that of the base's text.
 
     A word that both texts have stands where the other text, or the helper's, puts it.
@@ -186,7 +186,7 @@ def _space(
     second = word_vectors(inputs, words, width)
     shared = (second[:old].norm(dim=1) > 0) & (first.norm(dim=1) > 0)
     second = second @ procrustes(second[:old][shared], first[shared])
-    return Space(torch.where(shared[:, None], second[:old], first), second[old:], shared)
+    return AlignedVectors(torch.where(shared[:, None], second[:old], first), second[old:], shared)
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ def extended_rows(
         if method == ZERO:
             rows[name] = torch.zeros(len(texts.new), table.shape[1])
             continue
-        materials = Materials(
+        method_input = MethodInput(
             side,
             table,
             len(texts.new),
@@ -261,7 +261,7 @@ def extended_rows(
             vectors=space,
             head=rows.get(OUTPUT),
         )
-        rows[name] = METHODS[method](materials).values
+        rows[name] = METHODS[method](method_input).values
     return rows
 
 

@@ -26,7 +26,7 @@ from embtables.architectures import Layout, layout, text_config
 from embtables.checkpoints import Checkpoint, is_quantised, local_directory, open_checkpoint
 from embtables.extension.mathematics import rows as combined
 from embtables.extension.methods import METHODS as METHODS
-from embtables.extension.methods import Made, Materials, Method, Space
+from embtables.extension.methods import AlignedVectors, Method, MethodInput, NewRows
 from embtables.extension.tokens import (
     TOKENIZER_FILES,
     Side,
@@ -378,7 +378,7 @@ class _Writer:
             (new / REPORT).write_text(extension.as_json(), encoding="utf-8")
         return extension
 
-    def _made(self) -> dict[Side, Made]:
+    def _made(self) -> dict[Side, NewRows]:
         """The new rows of each table that has rows of its own."""
         sides: dict[Side, Tensor] = {"input": self._table}
         if not self._tables.tied and self._tables.head is not None:
@@ -390,12 +390,12 @@ class _Writer:
             head = sound[list(self._ids["input"])]
         vectors = self._vectors() if "vectors" in self._method.needs else None
         donor = self._donor() if "donor" in self._method.needs else None
-        made: dict[Side, Made] = {}
+        made: dict[Side, NewRows] = {}
         for side, table in sides.items():
             if not self._ids[side]:
                 continue
             made[side] = self._method_of(side)(
-                Materials(
+                MethodInput(
                     side,
                     table[self._old].nan_to_num(0.0, 0.0, 0.0),
                     len(self._ids[side]),
@@ -417,12 +417,12 @@ class _Writer:
         mends = side == "output" and "head" in self._method.needs
         return METHODS["covariance"] if mends else self._method
 
-    def _of_side(self, space: Space, side: Side) -> Space:
+    def _of_side(self, space: AlignedVectors, side: Side) -> AlignedVectors:
         """The part of a space that is of the rows to be made of a table."""
         position = {row: number for number, row in enumerate(self._plan.tokens)}
         return replace(space, new=space.new[[position[row] for row in self._ids[side]]])
 
-    def _vectors(self) -> Space:
+    def _vectors(self) -> AlignedVectors:
         """The tokens' word vectors, old ones and new ones in one space."""
         given = self._helpers
         assert given.vectors is not None
@@ -433,7 +433,7 @@ class _Writer:
             other = aligned(words, values, other_words, other, given.dictionary)
         old = token_vectors(words, values, self._plan.old_tokenizer, self._tables.size)
         new = token_vectors(other_words, other, self._plan.tokenizer, len(self._plan.sources))
-        return Space(old[self._old], new[list(self._plan.tokens)], self._shared())
+        return AlignedVectors(old[self._old], new[list(self._plan.tokens)], self._shared())
 
     def _shared(self) -> Tensor:
         """True in the old rows that the extended table keeps."""
@@ -441,7 +441,7 @@ class _Writer:
         kept[[of for of in self._plan.sources if of >= 0]] = True
         return kept[self._old]
 
-    def _donor(self) -> Space:
+    def _donor(self) -> AlignedVectors:
         """Another model's rows of the old tokens and of the new ones."""
         assert self._helpers.donor is not None
         where = local_directory(self._helpers.donor)
@@ -461,9 +461,9 @@ class _Writer:
             ids = [row for row in ids if row < len(rows) and row != tokenizer.unk_token_id]
             if ids:
                 new[number] = rows[ids].mean(dim=0)
-        return Space(old, new, shared & (old.norm(dim=1) > 0))
+        return AlignedVectors(old, new, shared & (old.norm(dim=1) > 0))
 
-    def _rewritten(self, made: Mapping[Side, Made]) -> dict[str, Callable[[], NewTensor]]:
+    def _rewritten(self, made: Mapping[Side, NewRows]) -> dict[str, Callable[[], NewTensor]]:
         """The tensors that change, each made when its turn comes."""
         found, tensors = self._tables.layout, self._checkpoint.tensors
         sides: dict[str, Side] = dict.fromkeys((found.table, *found.copies), "input")
@@ -486,7 +486,7 @@ class _Writer:
         made = set(self._ids[side])
         return [-1 if row in made else row for row in range(self._tables.size)]
 
-    def _rows(self, side: Side, made: Made, name: str) -> dict[int, Tensor]:
+    def _rows(self, side: Side, made: NewRows, name: str) -> dict[int, Tensor]:
         """The new rows by id; rows without a token get the mean row."""
         values = {row: made.values[number] for number, row in enumerate(self._ids[side])}
         if not self._plan.spare:
@@ -495,7 +495,7 @@ class _Writer:
         mean = table[self._old].nan_to_num(0.0, 0.0, 0.0).mean(dim=0)
         return values | dict.fromkeys(self._plan.spare, mean)
 
-    def _biases(self, made: Made, tensor: StoredTensor) -> dict[int, Tensor]:
+    def _biases(self, made: NewRows, tensor: StoredTensor) -> dict[int, Tensor]:
         """The new biases: combined as the rows are, or the mean."""
         old = tensor.rows(0, tensor.shape[0]).reshape(-1).float()[self._old]
         mean = old.mean()
@@ -525,7 +525,7 @@ class _Writer:
         return ids
 
     def _extension(
-        self, to: Path, made: Mapping[Side, Made], rewritten: Iterable[str], left: list[str]
+        self, to: Path, made: Mapping[Side, NewRows], rewritten: Iterable[str], left: list[str]
     ) -> Extension:
         plan = self._plan
         at = {side: {row: n for n, row in enumerate(self._ids[side])} for side in made}
@@ -568,7 +568,7 @@ class _Writer:
             hull=self._method.hull and all_known and only_grown,
         )
 
-    def _sources_of(self, made: Made, number: int) -> tuple[tuple[str, float], ...]:
+    def _sources_of(self, made: NewRows, number: int) -> tuple[tuple[str, float], ...]:
         """The old tokens that weigh most in a new row."""
         if made.weights is None or not made.weights.is_sparse:
             return ()

@@ -27,7 +27,7 @@ INSIDE = "##"
 
 
 @dataclass(frozen=True)
-class Put:
+class InitReport:
     """What was put into a model.
 
     Attributes:
@@ -52,14 +52,14 @@ class Put:
         return f"{self.rows:,} rows at sigma {self.sigma:.3g}; {had}{tied}"
 
 
-def put_into(
+def initialise_embedding(
     model: nn.Module,
     init: str,
     tokens: Any,
     vectors: str | Path | Source | None = None,
     *,
     seed: int,
-) -> Put:
+) -> InitReport:
     """Gives a model's input table the values of an init, in place.
 
     Modules that share the table, such as a tied head, have the new values too. A head of its own
@@ -104,7 +104,7 @@ def put_into(
     made = recipe((rows, dim), special, stream(seed, "embedding"), start)
     with torch.no_grad():
         weight.copy_(made)
-    return Put(
+    return InitReport(
         rows,
         tuple(token for row, token in known.items() if found[row]),
         tuple(token for row, token in known.items() if not found[row]),
@@ -134,7 +134,7 @@ def _embedding(model: nn.Module) -> nn.Embedding:
     if table is None:
         raise InputError(
             f"{name} has {len(embeddings(model))} embeddings, so its input table is not known; "
-            "give the embedding itself, as in put_into(model.tokens, …)"
+            "give the embedding itself, as in initialise_embedding(model.tokens, …)"
         )
     if not isinstance(table, nn.Embedding):
         raise InputError(

@@ -115,7 +115,7 @@ class GivenVectors:
 
 
 @dataclass(frozen=True)
-class Start:
+class Arm:
     """One of the starts that are compared.
 
     Attributes:
@@ -201,9 +201,9 @@ def _title(path: Path) -> str:
     return name or path.name
 
 
-def starts_of(
+def arms_of(
     task: GivenTask, vectors: Sequence[GivenVectors], inits: Sequence[str], settings: Settings
-) -> list[Start]:
+) -> list[Arm]:
     """The starts: each init with each set of vectors, or at each width where it needs none.
 
     With several kinds of attention each of these comes with each of them that its width allows.
@@ -228,7 +228,7 @@ def starts_of(
     shapes = dict.fromkeys((each.words, each.dim) for each in vectors)
     if not vectors:
         shapes = {(settings.words(), DEFAULT_WIDTH): None}
-    starts: dict[ModelRun, Start] = {}
+    arms: dict[ModelRun, Arm] = {}
     for given in inits:
         name, sigma = _init(given)
         init = INITS[name]
@@ -241,19 +241,19 @@ def starts_of(
                     task, each.words, each.dim, TableSpec(name, each.name, sigma=sigma), settings
                 )
                 label = init.label.format(source=each.title) + at
-                starts.setdefault(spec, Start(label, name, each, sigma, spec))
+                arms.setdefault(spec, Arm(label, name, each, sigma, spec))
             continue
         for words, dim in shapes:
             spec = _spec(task, words, dim, TableSpec(name, None, sigma=sigma), settings)
             label = init.label + at
             if len(shapes) > 1:
                 label += f" ({dim} wide, {_words_of(words, vectors)})"
-            starts.setdefault(spec, Start(label, name, None, sigma, spec))
+            arms.setdefault(spec, Arm(label, name, None, sigma, spec))
     every = [
-        _with_attention(start, attention, several=len(kinds) > 1)
+        _with_attention(arm, attention, several=len(kinds) > 1)
         for attention in kinds
-        for start in starts.values()
-        if attention != "rotary" or start.turns
+        for arm in arms.values()
+        if attention != "rotary" or arm.turns
     ]
     if not every:
         raise InputError(
@@ -267,13 +267,13 @@ def starts_of(
     return every
 
 
-def _with_attention(start: Start, attention: str, *, several: bool) -> Start:
+def _with_attention(arm: Arm, attention: str, *, several: bool) -> Arm:
     """A start with a kind of attention, which its label names where there are several."""
-    label = f"{start.label} + {attention}" if several and attention != "plain" else start.label
-    spec = start.spec.changed(model=replace(start.spec.recipe.architecture, attention=attention))
+    label = f"{arm.label} + {attention}" if several and attention != "plain" else arm.label
+    spec = arm.spec.changed(model=replace(arm.spec.recipe.architecture, attention=attention))
     if attention == "untied":
         spec = spec.changed(positions=replace(spec.recipe.positions, kind="none"))
-    return replace(start, label=label, spec=spec, attention=attention)
+    return replace(arm, label=label, spec=spec, attention=attention)
 
 
 def _words_of(words: str, vectors: Sequence[GivenVectors]) -> str:
