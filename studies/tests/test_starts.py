@@ -57,10 +57,12 @@ def test_the_settings_are_those_of_causes():
             other.planted,
             other.sigma,
         )
-        assert run_of(each.start("xavier")) == run_of(other.narrow())
+        assert run_of(each.start("xavier")) == run_of(other.small_sigma())
         glove = theirs[each.role, "glove"]
-        assert run_of(each.start("standardised")) == run_of(glove.narrow())
-        assert run_of(each.still().start("standardised")) == run_of(glove.still().at(FROZEN_RATIO))
+        assert run_of(each.start("standardised")) == run_of(glove.small_sigma())
+        assert run_of(each.frozen().start("standardised")) == run_of(
+            glove.frozen().at_ratio(FROZEN_RATIO)
+        )
 
 
 @pytest.mark.parametrize("experiment", EVERY, ids=lambda each: each.name)
@@ -81,7 +83,7 @@ def test_starts_are_runs_of_their_own_and_those_of_one_model_are_one_cohort(expe
             None if start.as_it_is else sigma_at(TRAINED_RATIO, experiment.dim)
         )
         assert (run.recipe.positions.kind == "none") == (not start.added)
-    assert not run_of(experiment.still().start("xavier")).recipe.table.trained
+    assert not run_of(experiment.frozen().start("xavier")).recipe.table.trained
     assert (
         run_of(experiment.at_rate_times(2).start("xavier")).recipe.training.lr
         == 2 * experiment.training.lr
@@ -122,7 +124,7 @@ def test_on_real_text_geometries_have_the_r_of_micro():
     [there] = [each for each in experiments("sample") if each.name == "glove-multi30k-en-de"]
     [here] = [each for each in EVERY if each.role == "translation"]
     for kind, arms in analysis_real_text.geometries_of(there).items():
-        like = here.still() if kind == "frozen" else here
+        like = here.frozen() if kind == "frozen" else here
         for name, arm in arms.items():
             run, other = run_of(arm), run_of(like.start(name))
             assert run.recipe.table.trained == other.recipe.table.trained == (kind == "trained")
@@ -326,7 +328,7 @@ def test_the_tables_beside_have_what_was_run():
     runs = [
         *(run for seed in (0, 1) for run in experiment.start("whitened").runs_of(seed)),
         *experiment.start("whitened").on_other_seeds().runs_of(0),
-        *experiment.still().start("raw").runs_of(0),
+        *experiment.frozen().start("raw").runs_of(0),
     ]
     trained, frozen = paper_tables("micro", [make_result(run, bleu=run.seed) for run in runs])
     assert trained.rows == ((STARTS["whitened"].told("GloVe"), "0.5 ± 0.7 (2)", "–", "–"),)

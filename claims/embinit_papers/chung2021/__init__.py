@@ -298,12 +298,12 @@ def from_vectors(tier: str) -> list[ModelExperiment]:
     ]
 
 
-def once_from_vectors(tier: str) -> list[ModelExperiment]:
+def first_from_vectors(tier: str) -> list[ModelExperiment]:
     """One experiment with an input table as wide as the source's vectors."""
     return from_vectors(tier)[:1]
 
 
-def once(tier: str) -> list[ModelExperiment]:
+def first_experiment(tier: str) -> list[ModelExperiment]:
     """One experiment, for claims on the encoder before fine-tuning: all experiments share it."""
     return list(experiments(tier)[:1])
 

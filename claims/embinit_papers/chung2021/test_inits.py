@@ -11,9 +11,9 @@ from embinit.claims import Verdict, claim
 from embinit_papers.chung2021 import (
     INITS,
     USUAL,
+    first_from_vectors,
     from_vectors,
     masked_loss,
-    once_from_vectors,
     pretrained_for,
 )
 
@@ -67,7 +67,7 @@ def test_berts_start_fares_as_xaviers(experiment):
     says="Control: N(0, .02) differs from N(0, .02) on other seeds",
     where="control",
     family=INITS,
-    experiments=once_from_vectors,
+    experiments=first_from_vectors,
     expects=Verdict.NO_EFFECT,
 )
 def test_control_a_start_against_itself(experiment):
@@ -80,7 +80,7 @@ def test_control_a_start_against_itself(experiment):
     "Xavier's start that was",
     where="control",
     family=INITS,
-    experiments=once_from_vectors,
+    experiments=first_from_vectors,
     expects=Verdict.REFUTED,
 )
 def test_control_xaviers_start_gains_by_pretraining(experiment):

@@ -174,12 +174,12 @@ def only_on(query: Query, *tiers: str) -> Query:
     return lambda tier: query(tier) if tier in tiers else []
 
 
-def planting(query: Query) -> Query:
+def with_planted_effect(query: Query) -> Query:
     """A query for the same experiments, less those that plant no effect."""
     return lambda tier: [each for each in query(tier) if each.planted is not None]
 
 
-def once(tier: str) -> list[ModelExperiment]:
+def first_experiment(tier: str) -> list[ModelExperiment]:
     """One experiment of the tier, for a claim that goes through all of them."""
     return experiments(tier)[:1]
 

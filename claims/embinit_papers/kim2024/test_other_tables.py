@@ -14,7 +14,13 @@ nothing is claimed of these as they are.
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit_papers.kim2024 import OTHER_TABLES, TRANSLATION, other_tables, planting, table1
+from embinit_papers.kim2024 import (
+    OTHER_TABLES,
+    TRANSLATION,
+    other_tables,
+    table1,
+    with_planted_effect,
+)
 
 
 def wide(tier):
@@ -73,7 +79,7 @@ def test_control_raw_word2vec_does_not_fare_better(experiment):
     says="Control: a loss as large as the paper's largest on the task is found",
     where="control",
     family=OTHER_TABLES,
-    experiments=planting(table1("glove")),
+    experiments=with_planted_effect(table1("glove")),
     expects=Verdict.SUPPORTED,
 )
 def test_control_a_planted_loss_is_found(experiment):

@@ -15,9 +15,10 @@ all eight combinations of the repairs on a table ``TIMES`` as wide as the regist
 Widths are told as R = 2 D σ², the energy of the words over that of the sinusoids, where the table
 is multiplied by √D. The registered tables have R = 0.3125, near Xavier's; published GloVe has 82.
 
-The step is Adam's own. ``TableExperiment.under`` trains by other optimizers, each at a rate of its
-own (``RATES``). ``others`` are experiments with BERT's and T5's tables, ``elsewhere`` translation
-in models of other widths and depths, in shorter and longer training, and with fewer words.
+The step is Adam's own. ``TableExperiment.with_optimizer`` trains by other optimizers, each at a
+learning rate of its own (``RATES``). ``language_model_experiments`` have BERT's and T5's tables.
+``setting_experiments`` are on translation with models of other widths and depths, shorter and
+longer training, and fewer words.
 
 On ``sample`` the factorial is made on real text: Multi30k and SST-2 with published GloVe vectors.
 """
@@ -27,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import cast
+from typing import Self, cast
 
 from embinit.claims.comparisons import Quantity
 from embinit.claims.definitions import Family
@@ -138,11 +139,11 @@ GLOVE: Mapping[str, SourceSetting] = {
 class TableExperiment(ModelExperiment):
     """An experiment on one table, whose width and repairs are its arms."""
 
-    def narrow(self) -> Quantity:
+    def small_sigma(self) -> Quantity:
         """The metric with the table at its registered width."""
         return self[self.baseline]
 
-    def wide(self, *repairs: str) -> Quantity:
+    def large_sigma(self, *repairs: str) -> Quantity:
         """The metric with the table ``TIMES`` as wide, and with some repairs.
 
         Raises:
@@ -152,7 +153,7 @@ class TableExperiment(ModelExperiment):
         wide = self.changed(f"{TIMES} × as wide", sigma=TIMES * self.sigma)
         return repaired(wide, repairs, float(TIMES))[self.baseline]
 
-    def at(self, ratio: float) -> Quantity:
+    def at_ratio(self, ratio: float) -> Quantity:
         """The metric with the table at another R.
 
         Args:
@@ -162,11 +163,11 @@ class TableExperiment(ModelExperiment):
         sigma = sigma_at(ratio, self.model.dim)
         return self.changed(f"at R = {ratio:.2g}", sigma=sigma)[self.baseline]
 
-    def raw(self) -> Quantity:
+    def unscaled(self) -> Quantity:
         """The metric with the table as its source has it, as wide as it is."""
         return self.changed("as it is", sigma=None)[self.baseline]
 
-    def under(self, optimizer: str) -> TableExperiment:
+    def with_optimizer(self, optimizer: str) -> Self:
         """The same experiment, trained by another optimizer at its own rate.
 
         Raises:
@@ -177,25 +178,18 @@ class TableExperiment(ModelExperiment):
                 f"no rate is known for {optimizer!r}: {nearest(optimizer, RATES)}"
                 f"there are {', '.join(RATES)}"
             )
-        changed = self.with_training(
+        return self.with_training(
             f"under {TRAINED_BY[optimizer]}", optimizer=optimizer, lr=RATES[optimizer]
         )
-        return changed
 
-    def at_rate_times(self, times: float) -> TableExperiment:
+    def at_rate_times(self, times: float) -> Self:
         """The same experiment, trained at another learning rate.
 
         Args:
             times: The rate, over the registered one.
         """
         recipe = cast(TrainingSpec, self.training)
-        changed = self.with_training(f"at {times:g} × the rate", lr=times * recipe.lr)
-        return changed
-
-    def still(self) -> TableExperiment:
-        """The same experiment with a table that is not trained."""
-        changed = self.frozen()
-        return changed
+        return self.with_training(f"at {times:g} × the rate", lr=times * recipe.lr)
 
 
 def contrast(experiment: TableExperiment, *causes: str) -> Quantity:
@@ -209,7 +203,7 @@ def contrast(experiment: TableExperiment, *causes: str) -> Quantity:
     Raises:
         InputError: There is no such cause, or none is named.
     """
-    return factorial_contrast(experiment.wide, REPAIRS, causes)
+    return factorial_contrast(experiment.large_sigma, REPAIRS, causes)
 
 
 @cache
@@ -234,7 +228,7 @@ def experiments(tier: str) -> tuple[TableExperiment, ...]:
     )
 
 
-def on(*roles: str) -> Callable[[str], list[ModelExperiment]]:
+def on_tasks(*roles: str) -> Callable[[str], list[ModelExperiment]]:
     """A function that gives ``micro``'s experiments on the tasks of some roles; none means all."""
     return pick(experiments, "micro", role=roles)
 
@@ -250,7 +244,7 @@ def on_real_text(role: str, *tables: str) -> Callable[[str], list[ModelExperimen
 
 
 @cache
-def others(tier: str) -> tuple[TableExperiment, ...]:
+def language_model_experiments(tier: str) -> tuple[TableExperiment, ...]:
     """The tier's experiments with language models' tables: of ``micro``, every task with each.
 
     Raises:
@@ -308,7 +302,7 @@ SETTINGS: Mapping[str, Callable[[TableExperiment], ModelExperiment]] = {
 
 
 @cache
-def elsewhere(tier: str) -> tuple[TableExperiment, ...]:
+def setting_experiments(tier: str) -> tuple[TableExperiment, ...]:
     """The tier's experiments in other settings: of ``micro``, translation in each of ``SETTINGS``.
 
     Raises:
@@ -344,23 +338,23 @@ def in_setting(
         require("setting", setting, SETTINGS)
     wanted = settings or tuple(each for each in SETTINGS if each not in UNLEARNED)
     names = tuple(map(_slug, wanted))
-    chosen = pick(elsewhere, "micro", source_role=tables)
+    chosen = pick(setting_experiments, "micro", source_role=tables)
     return lambda tier: [each for each in chosen(tier) if each.name.endswith(names)]
 
 
-def every(tier: str) -> tuple[TableExperiment, ...]:
+def all_experiments(tier: str) -> tuple[TableExperiment, ...]:
     """All of the tier's experiments.
 
     Raises:
         KeyError: The paper has no such tier.
     """
-    return (*experiments(tier), *others(tier), *elsewhere(tier))
+    return (*experiments(tier), *language_model_experiments(tier), *setting_experiments(tier))
 
 
 def with_table(*tables: str) -> Callable[[str], list[ModelExperiment]]:
     """A function that gives ``micro``'s translation with some tables; none means all."""
     return pick(
-        lambda tier: (*experiments(tier), *others(tier)),
+        lambda tier: (*experiments(tier), *language_model_experiments(tier)),
         "micro",
         role=(FOLLOWED,),
         source_role=tables,
@@ -368,19 +362,19 @@ def with_table(*tables: str) -> Callable[[str], list[ModelExperiment]]:
 
 
 def with_a_language_models_table(*roles: str) -> Callable[[str], list[ModelExperiment]]:
-    """A function that gives the experiments of ``others`` on some roles; none means all."""
-    return pick(others, "micro", role=roles)
+    """A function that gives the ``language_model_experiments`` on some roles; none means all."""
+    return pick(language_model_experiments, "micro", role=roles)
 
 
-drawn = with_table("xavier")
+xavier_table = with_table("xavier")
 """Gives the experiment on translation with a drawn table, on which controls are tested."""
 
-given = with_table("glove")
+glove_table = with_table("glove")
 """Gives the experiment on translation with GloVe's table."""
 
 
 def with_glove(experiment: TableExperiment) -> TableExperiment:
     """The experiment on translation with GloVe's table, over as many seeds."""
-    [other] = given(experiment.tier)
+    [other] = glove_table(experiment.tier)
     assert isinstance(other, TableExperiment)
     return replace(other, seeds=experiment.seeds)

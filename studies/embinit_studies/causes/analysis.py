@@ -47,9 +47,9 @@ from embinit_studies.causes import (
     TRAINED_BY,
     TableExperiment,
     contrast,
-    elsewhere,
     experiments,
-    others,
+    language_model_experiments,
+    setting_experiments,
     with_table,
 )
 from embinit_studies.causes.paper_tables import COMBINED, UNDER
@@ -84,12 +84,12 @@ NAMES = {"xavier": "Xavier", "glove": "GloVe", **OTHER_TABLES}
 
 def arms_of(experiment: TableExperiment) -> dict[str, Quantity]:
     """Every arm of an experiment, by name."""
-    arms = {"registered width": experiment.narrow()}
+    arms = {"registered width": experiment.small_sigma()}
     for chosen in COMBINATIONS:
-        arms[" + ".join(chosen) or "nothing"] = experiment.wide(*chosen)
+        arms[" + ".join(chosen) or "nothing"] = experiment.large_sigma(*chosen)
     for ratio in RATIOS:
-        arms[f"R {ratio:.2g}"] = experiment.at(ratio)
-        arms[f"frozen R {ratio:.2g}"] = experiment.still().at(ratio)
+        arms[f"R {ratio:.2g}"] = experiment.at_ratio(ratio)
+        arms[f"frozen R {ratio:.2g}"] = experiment.frozen().at_ratio(ratio)
     return arms
 
 
@@ -153,7 +153,7 @@ def by_optimizer(tables: Sequence[str], optimizers: Sequence[str]) -> dict[str, 
         for each in every
         for name, trained in (
             ("Adam", each),
-            *((TRAINED_BY[optimizer], each.under(optimizer)) for optimizer in optimizers),
+            *((TRAINED_BY[optimizer], each.with_optimizer(optimizer)) for optimizer in optimizers),
         )
     }
 
@@ -201,10 +201,10 @@ def by_setting() -> dict[str, TableExperiment]:
         for each in experiments("micro")
         if each.role == FOLLOWED
     }
-    every = registered | {heading(each.name): each for each in elsewhere("micro")}
+    every = registered | {heading(each.name): each for each in setting_experiments("micro")}
     by_table = sorted(every, key=lambda name: list(NAMES.values()).index(name.partition(",")[0]))
     return {name: every[name] for name in by_table} | {
-        heading(each.name): each for each in others("micro")
+        heading(each.name): each for each in language_model_experiments("micro")
     }
 
 

@@ -16,7 +16,7 @@ from embinit_studies.causes import (
     REPAIR,
     TIERS,
     TableExperiment,
-    every,
+    all_experiments,
 )
 from embinit_studies.causes.paper_tables import methods, paper_tables
 
@@ -45,7 +45,7 @@ PAPER = Paper(
             "published GloVe vectors.",
         ),
     },
-    experiments=every,
+    experiments=all_experiments,
     families=(REPAIR, EFFECTS, RATIO, OPTIMIZERS, ADAMW, ELSEWHERE, REAL_TEXT, REAL_SENTIMENT),
     tables=paper_tables,
     methods=methods,

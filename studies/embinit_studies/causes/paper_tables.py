@@ -18,9 +18,9 @@ from embinit_studies.causes import (
     TIMES,
     TRAINED_BY,
     TableExperiment,
-    elsewhere,
     experiments,
-    others,
+    language_model_experiments,
+    setting_experiments,
 )
 from embinit_studies.repairs import REPAIRS
 
@@ -28,15 +28,15 @@ Arm = Callable[[TableExperiment], Quantity]
 
 
 def _wide(repairs: Sequence[str]) -> Arm:
-    return lambda experiment: experiment.wide(*repairs)
+    return lambda experiment: experiment.large_sigma(*repairs)
 
 
 def _at(ratio: float) -> Arm:
-    return lambda experiment: experiment.at(ratio)
+    return lambda experiment: experiment.at_ratio(ratio)
 
 
 COMBINED: dict[str, Arm] = {
-    "registered width": TableExperiment.narrow,
+    "registered width": TableExperiment.small_sigma,
     **{" + ".join(chosen) or f"{TIMES} × as wide": _wide(chosen) for chosen in COMBINATIONS},
 }
 """The arms of the factorial: the registered width, then each combination on a wide table."""
@@ -46,8 +46,8 @@ WIDTHS: dict[str, Arm] = {f"R = {ratio:.2g}": _at(ratio) for ratio in RATIOS}
 
 
 UNDER: dict[str, Arm] = {
-    "registered width": TableExperiment.narrow,
-    "as it is": TableExperiment.raw,
+    "registered width": TableExperiment.small_sigma,
+    "as it is": TableExperiment.unscaled,
     **{
         " + ".join(chosen) or f"{TIMES} × as wide": _wide(chosen)
         for chosen in ((), ("step",), ("scale", "ratio"), REPAIRS)
@@ -60,8 +60,11 @@ def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
     """The factorial, and the score over R with trained and frozen tables, with what was run."""
     every = experiments(tier)
     followed = [each for each in every if each.role == FOLLOWED]
-    frozen = [each.still() for each in followed]
-    every_table = [*followed, *(each for each in others(tier) if each.role == FOLLOWED)]
+    frozen = [each.frozen() for each in followed]
+    every_table = [
+        *followed,
+        *(each for each in language_model_experiments(tier) if each.role == FOLLOWED),
+    ]
     of_arms = by_arm(results)
     tables = [
         _table("The repairs of a wide table", every, COMBINED, of_arms),
@@ -70,14 +73,16 @@ def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
         *(
             _table(
                 f"Under {TRAINED_BY[optimizer]}",
-                [each.under(optimizer) for each in every_table],
+                [each.with_optimizer(optimizer) for each in every_table],
                 UNDER,
                 of_arms,
             )
             for optimizer in ("adafactor", "adamw")
         ),
-        _table("Other tables under Adam", others(tier), COMBINED | UNDER, of_arms),
-        _table("In other settings", elsewhere(tier), COMBINED, of_arms),
+        _table(
+            "Other tables under Adam", language_model_experiments(tier), COMBINED | UNDER, of_arms
+        ),
+        _table("In other settings", setting_experiments(tier), COMBINED, of_arms),
     ]
     return [table for table in tables if table.rows]
 

@@ -137,36 +137,34 @@ REPAIRED = Family(
 class Decoder(ModelExperiment):
     """An experiment on one architecture."""
 
-    def drawn(self) -> Quantity:
+    def xavier(self) -> Quantity:
         """The loss from Xavier's table."""
         return self["xavier"]
 
-    def usual(self) -> Quantity:
+    def normal(self) -> Quantity:
         """The loss from a table of N(0, 0.02), the usual start of today's models."""
         return self["normal"]
 
-    def stretched(self) -> Quantity:
+    def xavier_pretrained(self) -> Quantity:
         """The loss from Xavier's table, as wide as GloVe's."""
         return self["xavier_pretrained"]
 
-    def raw(self) -> Quantity:
+    def pretrained(self) -> Quantity:
         """The loss from GloVe's table as it is."""
         return self["pretrained"]
 
-    def standardised(self) -> Quantity:
+    def pretrained_xavier(self) -> Quantity:
         """The loss from GloVe's table, as wide as Xavier's."""
         return self["pretrained_xavier"]
 
-    def shuffled(self) -> Quantity:
+    def pretrained_shuffled(self) -> Quantity:
         """The loss from GloVe's table, in which each word has another word's vector."""
         return self["pretrained_shuffled"]
 
-    def stepped(self) -> Decoder:
+    def with_scaled_table_rate(self) -> Decoder:
         """The same, with tables that learn at as many times the rate as GloVe's is wider."""
         times = SETTINGS[self.tier].times
-        changed = self.changed(f"at {times:g} × the rate", table_rate=times)
-        assert isinstance(changed, Decoder)
-        return changed
+        return self.changed(f"at {times:g} × the rate", table_rate=times)
 
     @property
     def repairs(self) -> tuple[str, ...]:
@@ -195,7 +193,7 @@ class Decoder(ModelExperiment):
         """What the repair of a cause adds to a wide table's loss, on the mean over the others.
 
         Args:
-            arm: The wide table: ``Decoder.stretched`` or ``Decoder.raw``.
+            arm: The wide table: ``Decoder.xavier_pretrained`` or ``Decoder.pretrained``.
             causes: The causes (``repairs.factorial_contrast``).
 
         Raises:
@@ -207,9 +205,7 @@ class Decoder(ModelExperiment):
 
     def at_rate(self, rate: float) -> Decoder:
         """The same, where the whole model learns at another rate."""
-        changed = self.with_training(f"at {rate:g}", lr=rate)
-        assert isinstance(changed, Decoder)
-        return changed
+        return self.with_training(f"at {rate:g}", lr=rate)
 
     def with_architecture(self, name: str) -> Decoder:
         """The same over as many seeds in another architecture.
@@ -337,7 +333,7 @@ def experiments(tier: str) -> tuple[Decoder, ...]:
     )
 
 
-def on(*names: str) -> Callable[[str], list[ModelExperiment]]:
+def in_architectures(*names: str) -> Callable[[str], list[ModelExperiment]]:
     """A function that gives ``micro``'s experiments on some architectures; none means all.
 
     Raises:

@@ -81,14 +81,14 @@ class Finding(NamedTuple):
     says: str
 
 
-def stepped(what: str, tier: str = "micro") -> str:
+def at_scaled_rate(what: str, tier: str = "micro") -> str:
     """The arm whose table learns at a rate that grows with its width."""
     return f"{what}, rate × {SETTINGS[tier].times:g}"
 
 
 def findings_of(tier: str) -> dict[str, Finding]:
     """The findings, each a difference in nats a word."""
-    wide, glove = stepped(WIDE, tier), stepped("GloVe", tier)
+    wide, glove = at_scaled_rate(WIDE, tier), at_scaled_rate("GloVe", tier)
     return {
         "width alone": Finding(WIDE, "Xavier", "what a drawn table's width costs"),
         "GloVe as it is": Finding("GloVe", "Xavier", "what GloVe's table costs against Xavier's"),
@@ -101,17 +101,17 @@ def findings_of(tier: str) -> dict[str, Finding]:
             "GloVe, standardised", glove, "GloVe's at that rate against standardised"
         ),
         "both at that rate": Finding(
-            stepped("Xavier", tier), glove, "what GloVe's table gains against Xavier's there"
+            at_scaled_rate("Xavier", tier), glove, "what GloVe's table gains against Xavier's there"
         ),
     }
 
 
 FINDINGS = findings_of("micro")
-STEPPED = stepped(WIDE)
+AT_SCALED_RATE = at_scaled_rate(WIDE)
 
 REAL_ARMS = (
-    *("Xavier", WIDE, stepped(WIDE, "sample"), "GloVe", "GloVe, standardised"),
-    *("GloVe, shuffled", stepped("GloVe", "sample"), stepped("Xavier", "sample")),
+    *("Xavier", WIDE, at_scaled_rate(WIDE, "sample"), "GloVe", "GloVe, standardised"),
+    *("GloVe, shuffled", at_scaled_rate("GloVe", "sample"), at_scaled_rate("Xavier", "sample")),
 )
 """The arms that are trained on real text."""
 
@@ -309,7 +309,7 @@ def train_real_text(session: Session, seeds: range, rates: Sequence[float]) -> d
     every: dict[str, dict[str, Quantity]] = {}
     for each in experiments("sample"):
         if len(rates) > 1:
-            every[each.name] = {f"{rate:g}": each.at_rate(rate).drawn() for rate in rates}
+            every[each.name] = {f"{rate:g}": each.at_rate(rate).xavier() for rate in rates}
         else:
             every[each.name] = {name: arms[name](each) for name in REAL_ARMS}
     train(session, [run for of_each in every.values() for run in runs_of(of_each.values(), seeds)])
@@ -507,7 +507,7 @@ def mechanism_table(results: Mapping[str, Any]) -> list[str]:
     for what, title in MEASURES.items():
         if what == "validation_loss":
             continue
-        for arm in ("Xavier", WIDE, STEPPED, "GloVe"):
+        for arm in ("Xavier", WIDE, AT_SCALED_RATE, "GloVe"):
             means = [statistics.fmean(results[name]["arms"][arm][what]) for name in ARCHITECTURES]
             rows.append([title, arm, *(f"{mean:.2f}" for mean in means)])
     return table(["mean", "table", *labels()], rows)

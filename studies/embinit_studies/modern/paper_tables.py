@@ -17,21 +17,23 @@ def arms_of(tier: str) -> dict[str, Arm]:
     """A tier's arms by name."""
     rate = f"rate × {SETTINGS[tier].times:g}"
     return {
-        "N(0, 0.02)": Decoder.usual,
-        "Xavier": Decoder.drawn,
-        "Xavier, wide": Decoder.stretched,
-        f"Xavier, wide, {rate}": lambda experiment: experiment.stepped().stretched(),
-        "GloVe": Decoder.raw,
-        f"GloVe, {rate}": lambda experiment: experiment.stepped().raw(),
-        "GloVe, standardised": Decoder.standardised,
-        "GloVe, shuffled": Decoder.shuffled,
-        f"Xavier, {rate}": lambda experiment: experiment.stepped().drawn(),
+        "N(0, 0.02)": Decoder.normal,
+        "Xavier": Decoder.xavier,
+        "Xavier, wide": Decoder.xavier_pretrained,
+        f"Xavier, wide, {rate}": lambda experiment: (
+            experiment.with_scaled_table_rate().xavier_pretrained()
+        ),
+        "GloVe": Decoder.pretrained,
+        f"GloVe, {rate}": lambda experiment: experiment.with_scaled_table_rate().pretrained(),
+        "GloVe, standardised": Decoder.pretrained_xavier,
+        "GloVe, shuffled": Decoder.pretrained_shuffled,
+        f"Xavier, {rate}": lambda experiment: experiment.with_scaled_table_rate().xavier(),
     }
 
 
 FACTORIALS: Mapping[str, tuple[Arm, Arm]] = {
-    "Xavier": (Decoder.drawn, Decoder.stretched),
-    "GloVe": (Decoder.standardised, Decoder.raw),
+    "Xavier": (Decoder.xavier, Decoder.xavier_pretrained),
+    "GloVe": (Decoder.pretrained_xavier, Decoder.pretrained),
 }
 """The tables whose width is taken apart, each narrow and wide."""
 

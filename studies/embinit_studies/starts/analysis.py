@@ -103,7 +103,7 @@ FURTHER = {
 
 def kinds_of(experiment: StartExperiment) -> dict[str, StartExperiment]:
     """An experiment with its tables trained, and with them frozen."""
-    return {"trained": experiment, "frozen": experiment.still()}
+    return {"trained": experiment, "frozen": experiment.frozen()}
 
 
 def arms_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]:

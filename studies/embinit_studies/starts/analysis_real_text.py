@@ -88,7 +88,7 @@ def measured(
 
 def geometries_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]:
     """The starts that are tried at the R of ``micro``, with tables trained and frozen."""
-    kinds = {"trained": experiment.at_trained_ratio(), "frozen": experiment.still()}
+    kinds = {"trained": experiment.at_trained_ratio(), "frozen": experiment.frozen()}
     return {
         kind: {name: setting.start(name) for name in RANKED_ON_REAL_TEXT}
         for kind, setting in kinds.items()

@@ -22,7 +22,7 @@ def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
     of_arms = by_arm(results)
     tables = [
         _table("Starts, tables trained", every, of_arms),
-        _table("Starts, tables frozen", [each.still() for each in every], of_arms),
+        _table("Starts, tables frozen", [each.frozen() for each in every], of_arms),
     ]
     return [table for table in tables if table.rows]
 

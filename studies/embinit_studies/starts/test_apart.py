@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit_studies.starts import UNTIED, controls, on, on_real_text
+from embinit_studies.starts import UNTIED, on_real_text, on_tasks, translation
 
 
 @claim(
@@ -11,7 +11,7 @@ from embinit_studies.starts import UNTIED, controls, on, on_real_text
     says="Exploratory: positions scored apart help BERT's table where a negation has to be found",
     where="ours, after Ke et al. 2021 (TUPE)",
     family=UNTIED,
-    experiments=on("sentiment"),
+    experiments=on_tasks("sentiment"),
 )
 def test_positions_apart_help_sentiment(experiment):
     assert experiment.start("bert-untied") > experiment.start("bert")
@@ -22,7 +22,7 @@ def test_positions_apart_help_sentiment(experiment):
     says="Exploratory: positions scored apart cost nothing where added ones serve",
     where="ours, after Ke et al. 2021 (TUPE)",
     family=UNTIED,
-    experiments=on("translation", "inference"),
+    experiments=on_tasks("translation", "inference"),
 )
 def test_positions_apart_cost_nothing(experiment):
     assert experiment.start("bert-untied") >= experiment.start("bert")
@@ -33,7 +33,7 @@ def test_positions_apart_cost_nothing(experiment):
     says="Exploratory: positions scored apart are as good as added and rotary ones together",
     where="ours",
     family=UNTIED,
-    experiments=on("sentiment", "inference"),
+    experiments=on_tasks("sentiment", "inference"),
 )
 def test_positions_apart_are_as_good_as_positions_in_both(experiment):
     assert experiment.start("bert-untied") >= experiment.start("bert-both")
@@ -44,11 +44,11 @@ def test_positions_apart_are_as_good_as_positions_in_both(experiment):
     says="Exploratory: in translation positions scored apart help BERT's frozen table",
     where="ours: nothing drowns its words",
     family=UNTIED,
-    experiments=on("translation"),
+    experiments=on_tasks("translation"),
 )
 def test_positions_apart_help_a_frozen_table(experiment):
-    still = experiment.still()
-    assert still.start("bert-untied") > still.start("bert")
+    frozen = experiment.frozen()
+    assert frozen.start("bert-untied") > frozen.start("bert")
 
 
 @claim(
@@ -56,7 +56,7 @@ def test_positions_apart_help_a_frozen_table(experiment):
     says="Exploratory: a wide table fares worse though it can absorb no positions",
     where="ours, against kim2024, finding 2, as the only cause",
     family=UNTIED,
-    experiments=on(),
+    experiments=on_tasks(),
 )
 def test_a_wide_table_costs_though_nothing_is_added(experiment):
     assert experiment.start("raw-untied") < experiment.start("untied")
@@ -67,7 +67,7 @@ def test_a_wide_table_costs_though_nothing_is_added(experiment):
     says="Control: positions scored apart differ from themselves on other seeds",
     where="control",
     family=UNTIED,
-    experiments=controls,
+    experiments=translation,
     expects=Verdict.NO_EFFECT,
 )
 def test_control_positions_apart_against_themselves(experiment):
@@ -80,7 +80,7 @@ def test_control_positions_apart_against_themselves(experiment):
     says="Control: added positions serve sentiment better than those scored apart",
     where="control",
     family=UNTIED,
-    experiments=on("sentiment"),
+    experiments=on_tasks("sentiment"),
     expects=Verdict.REFUTED,
 )
 def test_control_added_positions_do_not_serve_sentiment_better(experiment):
@@ -92,7 +92,7 @@ def test_control_added_positions_do_not_serve_sentiment_better(experiment):
     says="Control: a planted loss, as large as the paper's largest, is found",
     where="control",
     family=UNTIED,
-    experiments=controls,
+    experiments=translation,
     expects=Verdict.SUPPORTED,
 )
 def test_control_a_planted_loss_is_found(experiment):
