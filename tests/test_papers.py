@@ -110,7 +110,7 @@ def test_the_tables_that_are_claimed_to_be_wide_are(name):
 
 
 def test_scores_are_tables_1_and_7():
-    """A made task stands for several, a real one for itself, MNLI's mismatched for its own."""
+    """A synthetic task stands for several, a real one for itself, MNLI's mismatched for its own."""
     translation = arms("micro", "t5", "micro-translation")
     assert rows(translation["pretrained"] < translation["xavier"]) == [
         ("Multi30k", 35.9, 44.0),

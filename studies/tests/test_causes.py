@@ -101,7 +101,7 @@ def test_another_optimizer_changes_the_training_alone():
     """Each table has its own source; the registered and the wide table are as under Adam."""
     of_translation = [
         each
-        for each in (*causes.experiments("micro"), *causes.others("micro"))
+        for each in (*causes.experiments("micro"), *causes.language_model_experiments("micro"))
         if each.role == causes.FOLLOWED
     ]
     assert {each.source_role for each in of_translation} == {"xavier", "glove", "bert", "t5"}
@@ -256,7 +256,7 @@ def test_claims_elsewhere_leave_out_where_the_model_does_not_learn():
     names = [each.name for each in causes.in_setting()("micro")]
     assert len(names) == len(set(names)) == 10
     assert not [name for name in names if "3-layers" in name or "256-wide" in name]
-    assert len(causes.elsewhere("micro")) == len(names) + 3
+    assert len(causes.setting_experiments("micro")) == len(names) + 3
     with pytest.raises(InputError, match="no setting 'twice epochs': did you mean 'twice the ep"):
         causes.in_setting("twice epochs")
     [each] = causes.in_setting("half the epochs", tables=["glove"])("micro")
@@ -282,8 +282,8 @@ def test_real_text_has_the_settings_of_the_first_papers_sample():
     for role in REAL_ROLES:
         assert [each.role for each in causes.on_real_text(role)("sample")] == [role, role]
         assert causes.on_real_text(role)("micro") == []
-    assert causes.on()("sample") == []
-    assert causes.others("sample") == ()
+    assert causes.on_tasks()("sample") == []
+    assert causes.language_model_experiments("sample") == ()
 
 
 def test_what_was_told_of_other_arms_is_kept():

@@ -130,7 +130,9 @@ def test_on_real_text_geometries_have_the_r_of_micro():
             assert run.recipe.table.trained == other.recipe.table.trained == (kind == "trained")
             assert run.recipe.table.init == other.recipe.table.init
             apart = starts.orthogonal_positions(300)
-            assert run.recipe.positions == (apart if STARTS[name].apart else other.recipe.positions)
+            assert run.recipe.positions == (
+                apart if STARTS[name].orthogonal_positions else other.recipe.positions
+            )
             if name == "raw":
                 assert run.recipe.table.sigma is other.recipe.table.sigma is None
             else:

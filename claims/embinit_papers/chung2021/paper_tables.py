@@ -1,4 +1,4 @@
-"""Tables beside the paper's claims: scores by arm and by layer, with parameter counts."""
+"""The paper's tables in the report: scores by arm and by layer, with parameter counts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Arm = list[RunResult]
 
 
 def methods(tier: str) -> list[str]:
-    """How the paper's models are made and read on a tier, paragraph by paragraph."""
+    """The methods on a tier, paragraph by paragraph."""
     setting = SETTINGS[tier]
     masking, model, text = setting.pretraining, setting.model, setting.text
     tasks = " and ".join(
@@ -73,7 +73,7 @@ def methods(tier: str) -> list[str]:
 
 
 def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
-    """The tables beside the paper's claims.
+    """The paper's tables of runs on a tier.
 
     Args:
         tier: The tier.
@@ -122,7 +122,7 @@ def _order(run: RunSpec, setting: Setting) -> tuple[object, ...]:
 
 
 def _name(run: RunSpec, setting: Setting) -> str:
-    """An arm in words."""
+    """An arm's name in words."""
     says: dict[str, Callable[[Any], str]] = {
         "coupled": lambda _: "coupled",
         "dim": lambda dim: f"{dim} wide",
@@ -175,7 +175,7 @@ def _output_width(run: RunSpec, setting: Setting) -> int | None:
 
 
 def _layers(arms: Sequence[Arm], setting: Setting, name: str, title: str) -> list[PaperTable]:
-    """A curve over the layers for each E_out, as a figure and as a table."""
+    """Curves over layers, one an E_out, as a figure and as a table."""
     by_width = sorted(
         (width, [curve for result in arm if (curve := result.curves.get(f"{name}_by_layer"))])
         for arm in arms

@@ -1,4 +1,4 @@
-"""Where the two papers meet: the decoupled input table started from pre-trained vectors.
+"""Inits of a decoupled input table: where the two papers meet.
 
 Kim et al.'s finding 1 has a table much wider than Xavier's fare worse, and standardising repair it,
 in models that add positions without a LayerNorm after. Here the table is the input of a masked

@@ -53,7 +53,7 @@ MADE = {
     "micro-inference": {"mnli"},
     "micro-translation": set(TRANSLATION),
 }
-"""The paper's tasks that each task of the made language stands for."""
+"""The paper's tasks that each task of the synthetic language stands for."""
 
 Query = Callable[[str], Sequence[ModelExperiment]]
 
@@ -136,8 +136,8 @@ FAMILIES = (
 def table1(*sources: str, tasks: Sequence[str] = TASKS) -> Query:
     """A query for Table 1's experiments on a tier.
 
-    A task of the made language is included if all of the tasks that it stands for are in ``tasks``:
-    its translation stands for both Multi30k and IWSLT2017.
+    A task of the synthetic language is included if all of the tasks that it stands for are in
+    ``tasks``: its translation stands for both Multi30k and IWSLT2017.
 
     Args:
         sources: The roles of the sources; none means all.
@@ -175,12 +175,12 @@ def only_on(query: Query, *tiers: str) -> Query:
 
 
 def with_planted_effect(query: Query) -> Query:
-    """A query for the same experiments, less those that plant no effect."""
+    """A query for those of the experiments that plant an effect."""
     return lambda tier: [each for each in query(tier) if each.planted is not None]
 
 
 def first_experiment(tier: str) -> list[ModelExperiment]:
-    """One experiment of the tier, for a claim that goes through all of them."""
+    """The tier's first experiment, for a claim that goes through all of them."""
     return experiments(tier)[:1]
 
 

@@ -1,4 +1,4 @@
-"""The settings that the paper's claims compare, made of a registered experiment."""
+"""Changes of a registered experiment to the settings that the paper's claims compare."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def with_sinusoidal_positions(experiment: ModelExperiment) -> ModelExperiment:
 
 
 def with_orthogonal_positions(experiment: ModelExperiment) -> ModelExperiment:
-    """The same experiment with positions in the directions that the table uses least."""
+    """The same experiment with positions in the directions in which the table varies least."""
     return experiment.with_positions("apart", "+ PE apart")
 
 
@@ -101,7 +101,7 @@ def twice_as_deep(experiment: ModelExperiment) -> ModelExperiment:
 
 
 def trained_for_times(experiment: ModelExperiment, times: int) -> ModelExperiment:
-    """The same experiment, trained for ``times`` as many epochs.
+    """The same experiment with ``times`` as many epochs.
 
     Raises:
         InputError: The experiment trains nothing.
@@ -110,7 +110,7 @@ def trained_for_times(experiment: ModelExperiment, times: int) -> ModelExperimen
 
 
 def epochs(experiment: ModelExperiment) -> int:
-    """How many epochs the experiment's runs are trained for."""
+    """The number of epochs of the experiment's runs."""
     return cast(TrainingSpec, experiment.training).epochs
 
 

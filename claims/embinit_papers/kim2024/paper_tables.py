@@ -1,4 +1,4 @@
-"""The paper's tables in its own layout, with what was measured here beside each number."""
+"""The paper's tables in its own layout: each printed number and the mean measured here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ARMS = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled", "xav
 
 
 def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
-    """The paper's tables with what was measured here beside each number.
+    """The paper's tables with printed and measured numbers.
 
     Args:
         tier: The tier.
@@ -43,10 +43,10 @@ def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
 
 
 class Runs:
-    """Finds results by arm and seed; an A/A control's second half is left out."""
+    """Results by arm and seed, without the second halves of A/A controls."""
 
     def __init__(self, results: Iterable[RunResult]) -> None:
-        """Sorts ``results``."""
+        """Groups ``results`` by arm."""
         self._arms = by_arm(results)
 
     def __call__(self, run: RunSpec) -> RunResult | None:
@@ -242,7 +242,7 @@ SHOWN = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled")
 
 
 def _figure(family: str, task: str, tier: str, runs: Runs) -> PaperTable | None:
-    """A panel of Figure 1: our curves, beside the best epochs that the paper's tables print."""
+    """A panel of Figure 1: measured curves, and the best epochs that the paper's tables print."""
     candidates = [
         experiment for experiment in experiments(tier, (family,)) if task in stands_for(experiment)
     ]

@@ -1,4 +1,4 @@
-"""Finding 1: tables much wider than Xavier's fare worse, and standardising repairs them.
+"""Finding 1: tables of a much larger sigma than Xavier's fare worse; standardising repairs that.
 
 BERT's table, whose width is near Xavier's, does not fare worse (section 1, Tables 1, 2 and 7).
 """
@@ -19,7 +19,7 @@ from embinit_papers.kim2024 import (
 
 
 def but_t5_on_sst2(tier):
-    """Where the paper finds wide tables worse: with GloVe everywhere, with T5 but for SST2."""
+    """The experiments in which large-sigma tables are worse: GloVe's all, T5's but SST2's."""
     return table1("glove")(tier) + table1("t5", tasks=("mnli", *TRANSLATION))(tier)
 
 

@@ -1,4 +1,4 @@
-"""Finding 2: wide tables absorb the positions (section 6, Tables 3 and 6)."""
+"""Finding 2: large-sigma tables absorb the positions (section 6, Tables 3 and 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the paper leaves to be checked next: longer training, depth, every family standardised."""
+"""The paper's open checks: longer training, depth, every family standardised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the paper leaves to be checked next: the tables of word2vec, fastText and ELMo.
+"""The paper's open checks: the tables of word2vec, fastText and ELMo.
 
 Before any model was trained from these tables, the directions were registered from the tables'
 widths alone. A table above three times Xavier's sigma is wide in the finding's sense: as it is, it
@@ -24,7 +24,7 @@ from embinit_papers.kim2024 import (
 
 
 def wide(tier):
-    """The experiments whose table's width is known, and above three times Xavier's."""
+    """The experiments whose table has a known sigma above three times Xavier's."""
     return other_tables()(tier) if tier == "micro" else other_tables("word2vec")(tier)
 
 

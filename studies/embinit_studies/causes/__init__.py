@@ -1,4 +1,4 @@
-"""Causes: why wide tables cost, an exploratory study of our own.
+"""Causes: why large-sigma tables cost, an exploratory study of our own.
 
 Kim et al. (2024) name two causes: a wide table saturates what reads it, and it absorbs the
 positions. A third is Adam's step, which moves a table by the learning rate, whatever its width.
@@ -50,13 +50,13 @@ from embinit_papers.settings import (
 from embinit_studies.repairs import REPAIRS, combinations_of, factorial_contrast, repaired
 
 TIMES = 8
-"""How many times wider the wide table is. A power of two, whose products are exact."""
+"""The large sigma over the registered one. A power of two, whose products are exact."""
 
 NARROW = 0.3125
-"""The registered table's R; ``TIMES`` as wide it has 20."""
+"""The registered table's R; at ``TIMES`` its sigma R is 20."""
 
 RATIOS = tuple(NARROW * 4.0**power for power in range(-2, 4))
-"""The R that scores are followed over, each twice as wide as the one before."""
+"""The R over which scores are measured; each has twice the sigma of the one before."""
 
 COMBINATIONS = combinations_of(REPAIRS)
 """All combinations of the repairs: none, single ones, pairs, all three."""
@@ -68,18 +68,18 @@ TRAINED_BY: Mapping[str, str] = {"adafactor": "Adafactor", "adamw": "AdamW", "sg
 """The other optimizers and their names for people."""
 
 RATES: Mapping[str, float] = {"adafactor": 0.02, "adamw": MICRO_TRANSLATION.lr, "sgd": 0.05}
-"""Their rates in translation. AdamW has Adam's; with the others Xavier's table of registered width
+"""Their learning rates in translation. AdamW has Adam's; with the others Xavier's registered table
 fares best, or within noise so."""
 
 OTHER_TABLES: Mapping[str, str] = {"bert": "BERT", "t5": "T5"}
 """The tables of language models."""
 
 UNLEARNED = ("256 wide", "3 layers")
-"""The settings that no claim is tested in: at the rate that all settings have, the narrow table
-learns less there than a third of what it learns as registered (seeds 5000 to 5002)."""
+"""The settings that no claim is tested in: at the learning rate of all settings, the small-sigma
+table learns less there than a third of what it learns as registered (seeds 5000 to 5002)."""
 
 FOLLOWED = "translation"
-"""The role of the task whose score is followed over R."""
+"""The role of the task whose score is measured over R."""
 
 REPAIR = Family(
     "causes/repair",
@@ -132,19 +132,19 @@ GLOVE: Mapping[str, SourceSetting] = {
     "micro": micro_source("glove", "GloVe"),
     "sample": SAMPLE_SOURCES[0],
 }
-"""The vectors of each tier, whose width all tables have."""
+"""The vectors of each tier; all tables are as wide (D) as these."""
 
 
 @dataclass(frozen=True)
 class TableExperiment(ModelExperiment):
-    """An experiment on one table, whose width and repairs are its arms."""
+    """An experiment on one table, whose arms are sigmas and repairs."""
 
     def small_sigma(self) -> Quantity:
-        """The metric with the table at its registered width."""
+        """The metric with the table at its registered sigma."""
         return self[self.baseline]
 
     def large_sigma(self, *repairs: str) -> Quantity:
-        """The metric with the table ``TIMES`` as wide, and with some repairs.
+        """The metric with the table at ``TIMES`` its sigma, and with some repairs.
 
         Raises:
             InputError: There is no such repair.
@@ -164,11 +164,11 @@ class TableExperiment(ModelExperiment):
         return self.changed(f"at R = {ratio:.2g}", sigma=sigma)[self.baseline]
 
     def unscaled(self) -> Quantity:
-        """The metric with the table as its source has it, as wide as it is."""
+        """The metric with the source's unscaled table."""
         return self.changed("as it is", sigma=None)[self.baseline]
 
     def with_optimizer(self, optimizer: str) -> Self:
-        """The same experiment, trained by another optimizer at its own rate.
+        """The same experiment, trained by another optimizer at that one's learning rate.
 
         Raises:
             InputError: The optimizer has no rate here.
@@ -229,12 +229,12 @@ def experiments(tier: str) -> tuple[TableExperiment, ...]:
 
 
 def on_tasks(*roles: str) -> Callable[[str], list[ModelExperiment]]:
-    """A function that gives ``micro``'s experiments on the tasks of some roles; none means all."""
+    """A query for ``micro``'s experiments on tasks of some roles; none means all."""
     return pick(experiments, "micro", role=roles)
 
 
 def on_real_text(role: str, *tables: str) -> Callable[[str], list[ModelExperiment]]:
-    """A function that gives ``sample``'s experiments on a role's task, with some tables.
+    """A query for ``sample``'s experiments on a role's task, with some tables.
 
     Args:
         role: The task's role.
@@ -265,7 +265,7 @@ def language_model_experiments(tier: str) -> tuple[TableExperiment, ...]:
 
 
 def _as_wide_as(dim: int) -> Callable[[TableExperiment], ModelExperiment]:
-    """The same at another width: heads are 32 wide, and the table has the registered R."""
+    """A change of D: heads are 32 wide, and the table has the registered R."""
 
     def changed(experiment: TableExperiment) -> ModelExperiment:
         wider = experiment.with_model(f"{dim} wide", dim=dim, heads=dim // 32, feed_forward=2 * dim)
@@ -298,7 +298,7 @@ SETTINGS: Mapping[str, Callable[[TableExperiment], ModelExperiment]] = {
     "twice the epochs": _for_epochs(2, "trained twice as long"),
     "250 words": _with_words(250),
 }
-"""How translation is changed. Widths need a drawn table, since GloVe's has its own."""
+"""Changes of translation. Other widths have Xavier's table alone, since GloVe's width is fixed."""
 
 
 @cache
@@ -324,7 +324,7 @@ def _slug(setting: str) -> str:
 def in_setting(
     *settings: str, tables: Sequence[str] = ()
 ) -> Callable[[str], list[ModelExperiment]]:
-    """A function that gives ``micro``'s experiments in other settings.
+    """A query for ``micro``'s experiments in other settings.
 
     Args:
         settings: Some of ``SETTINGS``; none means all in which the model learns, those but
@@ -352,7 +352,7 @@ def all_experiments(tier: str) -> tuple[TableExperiment, ...]:
 
 
 def with_table(*tables: str) -> Callable[[str], list[ModelExperiment]]:
-    """A function that gives ``micro``'s translation with some tables; none means all."""
+    """A query for ``micro``'s translation with some tables; none means all."""
     return pick(
         lambda tier: (*experiments(tier), *language_model_experiments(tier)),
         "micro",
@@ -362,19 +362,19 @@ def with_table(*tables: str) -> Callable[[str], list[ModelExperiment]]:
 
 
 def with_a_language_models_table(*roles: str) -> Callable[[str], list[ModelExperiment]]:
-    """A function that gives the ``language_model_experiments`` on some roles; none means all."""
+    """A query for the ``language_model_experiments`` on some roles; none means all."""
     return pick(language_model_experiments, "micro", role=roles)
 
 
 xavier_table = with_table("xavier")
-"""Gives the experiment on translation with a drawn table, on which controls are tested."""
+"""A query for translation with Xavier's table, on which controls are tested."""
 
 glove_table = with_table("glove")
-"""Gives the experiment on translation with GloVe's table."""
+"""A query for translation with GloVe's table."""
 
 
 def with_glove(experiment: TableExperiment) -> TableExperiment:
-    """The experiment on translation with GloVe's table, over as many seeds."""
+    """The experiment on translation with GloVe's table, with as many seeds."""
     [other] = glove_table(experiment.tier)
     assert isinstance(other, TableExperiment)
     return replace(other, seeds=experiment.seeds)

@@ -1,4 +1,4 @@
-"""Tables beside the claims: what each combination of repairs scores, and the score over R."""
+"""The study's tables in the report: the score of each combination of repairs, and over R."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ COMBINED: dict[str, Arm] = {
     "registered width": TableExperiment.small_sigma,
     **{" + ".join(chosen) or f"{TIMES} × as wide": _wide(chosen) for chosen in COMBINATIONS},
 }
-"""The arms of the factorial: the registered width, then each combination on a wide table."""
+"""The arms of the factorial: registered sigma, then each combination of repairs at large sigma."""
 
 WIDTHS: dict[str, Arm] = {f"R = {ratio:.2g}": _at(ratio) for ratio in RATIOS}
-"""The widths that scores are followed over."""
+"""The sigmas over which scores are measured."""
 
 
 UNDER: dict[str, Arm] = {
@@ -57,7 +57,7 @@ UNDER: dict[str, Arm] = {
 
 
 def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
-    """The factorial, and the score over R with trained and frozen tables, with what was run."""
+    """Tables of the factorial, and of the score over R with trained and frozen tables."""
     every = experiments(tier)
     followed = [each for each in every if each.role == FOLLOWED]
     frozen = [each.frozen() for each in followed]
@@ -102,8 +102,8 @@ def _table(
 
 
 def methods(tier: str) -> list[str]:
-    """How the models are made on a tier, paragraph by paragraph."""
-    text = "the made language" if tier == "micro" else "real text"
+    """The methods on a tier, paragraph by paragraph."""
+    text = "the synthetic language" if tier == "micro" else "real text"
     other = [
         f"Under Adafactor translation's rate is {RATES['adafactor']:g}, times each parameter's "
         "root mean square; under AdamW it is Adam's, and the decay 0.01.",

@@ -1,4 +1,4 @@
-"""AdamW: whether its decay changes what a wide table costs, and what repairs it."""
+"""AdamW: whether its decay changes a large-sigma table's cost, and its repairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Effects: factorial contrasts over all combinations of the repairs of a wide table."""
+"""Effects: factorial contrasts over all combinations of the repairs of a large-sigma table."""
 
 from __future__ import annotations
 

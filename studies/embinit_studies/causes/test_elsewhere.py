@@ -13,10 +13,10 @@ from embinit_studies.causes import (
 from embinit_studies.repairs import REPAIRS
 
 xavier_table = in_setting(tables=["xavier"])
-"""A drawn table in every setting in which its model learns."""
+"""A query for Xavier's table in every setting in which its model learns."""
 
 twice_the_epochs = in_setting("twice the epochs", tables=["xavier"])
-"""The setting on which controls are tested."""
+"""A query for the setting on which controls are tested."""
 
 
 def all_settings_and_tables(tier):
@@ -25,7 +25,7 @@ def all_settings_and_tables(tier):
 
 
 def where_positions_count(tier):
-    """A given table that is trained for long, or made by a language model."""
+    """GloVe's table in longer training, and language models' tables."""
     return [
         *in_setting("twice the epochs", tables=["glove"])(tier),
         *with_a_language_models_table(FOLLOWED, "inference")(tier),

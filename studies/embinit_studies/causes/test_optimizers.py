@@ -1,4 +1,4 @@
-"""Optimizers: whether width still costs where steps are proportional to the table."""
+"""Optimizers: whether a large sigma still costs where steps are proportional to the table."""
 
 from __future__ import annotations
 

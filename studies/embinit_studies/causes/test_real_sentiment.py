@@ -7,10 +7,10 @@ from embinit_studies.causes import REAL_SENTIMENT, contrast, on_real_text
 from embinit_studies.repairs import REPAIRS
 
 sentiment = on_real_text("sentiment")
-"""SST-2 with a drawn table and with GloVe's."""
+"""A query for SST-2 with Xavier's table and with GloVe's."""
 
 xavier_table = on_real_text("sentiment", "xavier")
-"""The experiment with a drawn table, on which controls are tested."""
+"""A query for Xavier's table, on which controls are tested."""
 
 
 @claim(

@@ -7,7 +7,7 @@ from embinit_studies.causes import FOLLOWED, REAL_TEXT, on_real_text
 from embinit_studies.repairs import REPAIRS
 
 xavier_table = on_real_text(FOLLOWED, "xavier")
-"""The experiment with a drawn table, on which controls are tested."""
+"""A query for Xavier's table, on which controls are tested."""
 
 
 @claim(

@@ -1,4 +1,4 @@
-"""Repair: a wide table costs, no repair alone undoes that, and all three together do."""
+"""Repair: a large sigma costs, no single repair undoes that, and all three do."""
 
 from __future__ import annotations
 

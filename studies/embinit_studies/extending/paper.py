@@ -1,4 +1,4 @@
-"""The paper as an object: what embinit asks of it."""
+"""The registered ``Paper``."""
 
 from __future__ import annotations
 

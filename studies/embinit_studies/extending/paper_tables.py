@@ -1,4 +1,4 @@
-"""A table beside the claims: every arm's losses, and how they came about."""
+"""The study's table in the report: every arm's losses."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
 
 
 def methods(tier: str) -> list[str]:
-    """How the models are made on a tier, paragraph by paragraph."""
+    """The methods on a tier, paragraph by paragraph."""
     setting = SETTINGS[tier]
     model, first, then = setting.model, setting.first, setting.then
     return [

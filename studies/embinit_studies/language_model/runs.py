@@ -1,4 +1,4 @@
-"""Train decoders to predict each next word: what a start of the table is worth, in nats a word.
+"""Training of cohorts of causal language models, from their specs to their results.
 
 A run trains a causal language model on its text from its table, and measures the validation split
 at the start and after each epoch.
@@ -69,7 +69,7 @@ def shape_of(run: ModelRun, words: int) -> CausalModelShape:
 
 
 def parameters_of(run: ModelRun) -> int:
-    """How many parameters the run's model has, counted from the spec alone.
+    """The number of parameters of the run's model, from the spec alone.
 
     Raises:
         InputError: The spec leaves the size of the vocabulary open.
@@ -88,7 +88,7 @@ def fitting(
     device: str,
     sharers: int,
 ) -> int:
-    """How many of the cohort's runs have room at once."""
+    """The number of the cohort's runs that have room at once."""
     first = cohort.runs[0]
     data = prepare(first.recipe.data, data_dir)
     longest = int(data.train.lengths.max())
@@ -117,7 +117,7 @@ def train(
 
 
 Work = Callable[[Cohort[Any], Path | None, str, Progress], list[RunResult]]
-"""Trains a part of a cohort that has room: the part, the data directory, the device, progress."""
+"""A function that trains a part of a cohort, from data directory, device and progress callback."""
 
 
 def train_parts(
@@ -129,7 +129,7 @@ def train_parts(
     progress: Progress,
     sharers: int,
 ) -> list[RunResult]:
-    """``work`` on a cohort of language models, as many of its runs at once as have room.
+    """Does ``work`` on a cohort of language models, on as many runs at once as have room.
 
     Raises:
         InputError: Not even one run has room.

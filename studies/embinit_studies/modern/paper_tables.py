@@ -1,4 +1,4 @@
-"""Tables beside the claims: each arm's loss in each architecture, and what explains it."""
+"""The study's tables in the report: each arm's loss and further measures by architecture."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ FACTORIALS: Mapping[str, tuple[Arm, Arm]] = {
     "Xavier": (Decoder.xavier, Decoder.xavier_pretrained),
     "GloVe": (Decoder.pretrained_xavier, Decoder.pretrained),
 }
-"""The tables whose width is taken apart, each narrow and wide."""
+"""The tables of factorials, each with its small-sigma and its large-sigma arm."""
 
 
 def losses_of(experiment: Decoder, which: str) -> dict[str, Quantity]:
-    """The losses of a table's factorial by name: narrow, wide, and with each combination.
+    """The losses of a table's factorial by name: both sigmas, and each combination of repairs.
 
     Args:
         experiment: The experiment.
@@ -61,11 +61,11 @@ MEASURES: Mapping[str, str] = {
     "embedding_share": "The embedding's share of the last state, at the start",
     "embedding_share_after": "The embedding's share of the last state, trained",
 }
-"""What the tables show, with their titles."""
+"""The tables' measures, with their titles."""
 
 
 def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
-    """A table a measure and one a factorial, by architectures; empty where nothing was run."""
+    """A table per measure and per factorial, by architecture; none where nothing was run."""
     every = experiments(tier)
     of_arms = by_arm(results)
     runs = {
@@ -92,7 +92,7 @@ def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
 
 
 def methods(tier: str) -> list[str]:
-    """How the models are made on a tier, paragraph by paragraph."""
+    """The methods on a tier, paragraph by paragraph."""
     every, setting = experiments(tier), SETTINGS[tier]
     model, training = every[0].model, setting.training
     assert model is not None

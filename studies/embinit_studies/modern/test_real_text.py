@@ -1,4 +1,4 @@
-"""Real text: what width, the step and meaning are worth with published vectors."""
+"""Real text: the effects of sigma, the step and meaning with published vectors."""
 
 from __future__ import annotations
 

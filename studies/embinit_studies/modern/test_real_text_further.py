@@ -8,7 +8,7 @@ from embinit.claims import Verdict, claim
 from embinit_studies.modern import FURTHER, REAL_TEXT_FURTHER, on_real_text
 
 further = on_real_text(*FURTHER)
-"""The two architectures."""
+"""A query for the two architectures."""
 
 
 @claim(

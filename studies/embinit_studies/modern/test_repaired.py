@@ -8,7 +8,7 @@ from embinit_studies.modern import OLD, REPAIRED, Decoder, in_architectures
 POST_NORM = ("post-norm", "post-norm-rotary")
 
 UNNORMED = (*POST_NORM, "pre-norm", "llama", "llama-tied")
-"""The architectures that have more causes than the step, which ``STEP`` has claims on."""
+"""The architectures with further causes than the step, which ``STEP`` has claims on."""
 
 
 @claim(

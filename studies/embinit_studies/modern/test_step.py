@@ -1,4 +1,4 @@
-"""Step: Adam moves a table by the rate, whatever its width; is that all that width costs?"""
+"""Step: Adam moves a table by the learning rate, whatever its sigma; is that the whole cost?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stream: positions in it (finding 2), and what a wide table does to a pre-norm model."""
+"""The residual stream: positions in it (finding 2), and large sigmas in pre-norm models."""
 
 from __future__ import annotations
 

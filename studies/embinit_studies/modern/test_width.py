@@ -1,4 +1,4 @@
-"""Width: finding 1. A wide table costs, and what GloVe's knows may outweigh that."""
+"""Width: finding 1. A large sigma costs, and the meaning of GloVe's vectors may outweigh that."""
 
 from __future__ import annotations
 

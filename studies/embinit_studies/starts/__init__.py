@@ -52,7 +52,7 @@ FROZEN_RATIO = 1.25
 """R of the tables that are not."""
 
 BASELINE = "xavier"
-"""The start that every other is held against, and that needs no vectors."""
+"""The baseline start, which needs no vectors."""
 
 
 MEANING = Family(
@@ -84,7 +84,7 @@ REAL_TEXT = Family(
 
 @dataclass(frozen=True)
 class InputScheme:
-    """One way to start the tables and to tell the positions.
+    """A scheme of the model's input: the table's init and the positions.
 
     Attributes:
         label: What people call it; ``{source}`` stands for the experiment's source (``told``).
@@ -108,7 +108,7 @@ class InputScheme:
     learned: bool = False
 
     def told(self, source: str) -> str:
-        """What people call it with the vectors of a source, which is named as the paper does."""
+        """The label with the name of the source filled in."""
         return self.label.format(source=source)
 
 
@@ -183,7 +183,7 @@ REAL_STARTS: Mapping[str, InputScheme] = {
     ),
     "xavier-untied": STARTS["xavier-untied"],
 }
-"""The starts on real text, by name: tables of Xavier's width."""
+"""The starts on real text, by name: tables of Xavier's sigma."""
 
 RANKED_ON_REAL_TEXT = (
     "xavier",
@@ -203,7 +203,7 @@ RANKED_ON_REAL_TEXT = (
     "shuffled",
     "norms",
 )
-"""Starts of ``STARTS`` that real text is tried from as well, at the R that ``micro`` has."""
+"""The starts of ``STARTS`` that are also tried on real text, at the R of ``micro``."""
 
 BEST = "bert-both"
 """The start with the best mean over the tasks on the explored seeds, trained and frozen."""
@@ -216,7 +216,7 @@ ORTHOGONAL_DIRECTIONS = 16
 
 
 def orthogonal_positions(dim: int) -> PositionSpec:
-    """Sinusoids in a few directions, which have as much energy as those of all.
+    """Orthogonal positions with as much energy as sinusoids in all directions.
 
     Args:
         dim: The table's width.
@@ -240,7 +240,7 @@ class StartExperiment(ModelExperiment):
 
     @property
     def starts(self) -> Mapping[str, InputScheme]:
-        """The starts by name. Those of ``REAL_STARTS`` have a width of their own."""
+        """The starts by name. Those of ``REAL_STARTS`` have a sigma of their own."""
         return REAL_STARTS if self.tier == "sample" and self.sigma is None else STARTS
 
     def start(self, name: str) -> Quantity:
@@ -276,22 +276,22 @@ class StartExperiment(ModelExperiment):
 
     @property
     def dim(self) -> int:
-        """How wide its tables are."""
+        """D, the width of its tables."""
         assert self.model is not None
         return self.model.dim
 
     @property
     def recipe(self) -> TrainingSpec:
-        """How its runs are trained."""
+        """The training of its runs."""
         return cast(TrainingSpec, self.training)
 
     def frozen(self) -> Self:
-        """The same experiment with tables that are not trained, at the R that suits them."""
+        """The same experiment with frozen tables, at the R that suits them."""
         sigma = sigma_at(FROZEN_RATIO, self.dim)
         return self.changed("frozen", trained=False, sigma=sigma)
 
     def at_trained_ratio(self) -> Self:
-        """The same experiment with tables at the R that trained ones have on ``micro``."""
+        """The same experiment with tables at the R of trained ones on ``micro``."""
         sigma = sigma_at(TRAINED_RATIO, self.dim)
         return self.changed(f"at R = {TRAINED_RATIO:.2g}", sigma=sigma)
 
@@ -336,16 +336,16 @@ def experiments(tier: str) -> tuple[StartExperiment, ...]:
 
 
 def on_tasks(*roles: str) -> Callable[[str], list[ModelExperiment]]:
-    """A function that gives the experiments of ``micro`` on tasks of some roles; none means all."""
+    """A query for ``micro``'s experiments on tasks of some roles; none means all."""
     return pick(experiments, "micro", role=roles)
 
 
 translation = on_tasks("translation")
-"""Gives the experiment of ``micro`` on translation, on which controls are tested."""
+"""A query for ``micro``'s translation, on which controls are tested."""
 
 
 def on_real_text(*roles: str, source: str = "") -> Callable[[str], list[ModelExperiment]]:
-    """A function that gives the experiments of ``sample``.
+    """A query for the experiments of ``sample``.
 
     Args:
         roles: The tasks' roles; none means all.

@@ -1,4 +1,4 @@
-"""Tables beside the claims: what each start scores, trained and frozen."""
+"""The study's tables in the report: each start's scores, with trained and frozen tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from embinit_studies.starts import (
 
 
 def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
-    """What each start scores on each task, with trained tables and with frozen ones."""
+    """The scores of each start on each task, with trained and with frozen tables."""
     every = experiments(tier)
     of_arms = by_arm(results)
     tables = [
@@ -43,7 +43,7 @@ def _table(
 
 
 def methods(tier: str) -> list[str]:
-    """How the models are made on a tier, paragraph by paragraph."""
+    """The methods on a tier, paragraph by paragraph."""
     models = (
         "The models are those of Kim et al. (2024): encoder-decoder or encoder-classifier, "
         "post-LayerNorm, one layer, as wide as the vectors, the table multiplied by √D, sinusoids "

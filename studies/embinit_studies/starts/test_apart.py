@@ -1,4 +1,4 @@
-"""Apart: positions that are scored apart from the words (TUPE), where nothing is summed."""
+"""Untied attention (TUPE): positions have scores of their own and are not added."""
 
 from __future__ import annotations
 

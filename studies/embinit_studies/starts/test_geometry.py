@@ -1,4 +1,4 @@
-"""Geometry: what the rows' lengths and directions do, at one energy of the table."""
+"""Geometry: the effects of the rows' lengths and directions at one energy of the table."""
 
 from __future__ import annotations
 

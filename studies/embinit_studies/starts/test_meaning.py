@@ -1,4 +1,4 @@
-"""Meaning: what of a start its words' meaning does, and what their vectors' shape alone does."""
+"""Meaning: the effect of the words' meaning, and of their vectors' shape alone."""
 
 from __future__ import annotations
 

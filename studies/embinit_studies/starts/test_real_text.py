@@ -6,7 +6,7 @@ from embinit.claims import Verdict, claim
 from embinit_studies.starts import REAL_TEXT, on_real_text
 
 glove_translation = on_real_text("translation", source="glove")
-"""Translation with GloVe's vectors, on which controls are tested."""
+"""A query for translation with GloVe's vectors, on which controls are tested."""
 
 
 @claim(

@@ -1,4 +1,4 @@
-"""Which of several starts is best: multiple comparisons with the best, look after look.
+"""Search for the best of several arms by multiple comparisons with the best, look after look.
 
 Hsu's multiple comparisons with the best (1984, Ann. Stat. 12:1136; the book of 1996, chapter 4)
 need one event alone: that no other start beats *the best one* by more than chance allows. It has
@@ -33,11 +33,11 @@ from numpy.typing import NDArray
 from embinit.errors import InputError
 
 SPENT = 0.3
-"""The part of the error that is left which a look takes."""
+"""The share of the remaining error that a look spends."""
 
 MOST_DEGREES = 1000
 TINY = 1e-18
-"""A variance that keeps scores which all agree apart from a division by zero."""
+"""A lower bound of variances, against division by zero where all scores agree."""
 _HERMITE, _LEGENDRE = 64, 128
 
 
@@ -53,7 +53,7 @@ def level(look: int, alpha: float) -> float:
 
 @dataclass(frozen=True)
 class Scores:
-    """The scores of one start, seed by seed; higher is better.
+    """The summary of an arm's scores over seeds; higher is better.
 
     Attributes:
         mean: Their mean.
@@ -79,7 +79,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What one look says of each start, in the order of the scores.
+    """The bounds of one look for each arm, in the order of the scores.
 
     Attributes:
         candidates: Whether the start may be the best, by the first statement.
@@ -125,7 +125,7 @@ def compare_with_best(scores: Sequence[Scores], alpha: float, resolution: float 
 def _allowances(
     scores: Sequence[Scores], alpha: float, resolution: float, two_sided: bool
 ) -> NDArray[np.float64]:
-    """How far start j may lie ahead of start i by chance, were i the best: (i, j)."""
+    """The margins by which arm j may lead arm i by chance if i is the best: (i, j)."""
     count = len(scores)
     ns = np.array([each.n for each in scores], dtype=float)
     own = np.array([each.variance for each in scores])
@@ -200,11 +200,11 @@ def _many_to_one(
 
 
 FIRST_SEEDS = 5
-"""How many seeds the first look has. Each later one has twice as many as the one before."""
+"""The number of seeds of the first look, which doubles with each later one."""
 
 
 def seeds_of(look: int) -> int:
-    """How many seeds a look has.
+    """The number of seeds of a look.
 
     Args:
         look: Its number, from 0.
@@ -214,7 +214,7 @@ def seeds_of(look: int) -> int:
 
 @dataclass
 class ArmStatus:
-    """What is known of one start.
+    """The status of one arm in a search.
 
     Attributes:
         scores: Its scores at the last look that it had.
@@ -230,7 +230,7 @@ class ArmStatus:
 
 
 class BestArmSearch:
-    """Looks at several starts until one is left, or all that are left cost next to nothing.
+    """A search for the best arm, until one is left or all that are left cost next to nothing.
 
     Args:
         count: How many starts there are.
@@ -253,24 +253,24 @@ class BestArmSearch:
 
     @property
     def candidates(self) -> tuple[int, ...]:
-        """The starts that may be the best."""
+        """The arms that may be the best."""
         return tuple(self._candidates)
 
     @property
     def seeds(self) -> int:
-        """How many seeds the next look takes of each candidate."""
+        """The number of seeds of each candidate at the next look."""
         return seeds_of(self.looks)
 
     @property
     def decided(self) -> bool:
-        """Whether a further look would tell nothing that matters."""
+        """Whether one candidate is left, or all cost at most ``within``."""
         if not self.looks:
             return False
         costs = [self.statuses[start].high for start in self._candidates]
         return len(costs) == 1 or max(costs) <= self.within
 
     def look(self, values: Sequence[Sequence[float]]) -> None:
-        """Looks at the candidates' scores.
+        """Updates the arms' status from the candidates' scores at a look.
 
         Args:
             values: For each candidate, in the order of ``candidates``, one score a seed.

@@ -43,7 +43,7 @@ def train(
     progress: Progress = lambda share: None,
     sharers: int = 1,
 ) -> list[RunResult]:
-    """Train the cohort's runs together, as many at once as the device has memory for.
+    """Trains the cohort's runs together, as many at once as the device has memory for.
 
     Args:
         cohort: The runs.
@@ -101,7 +101,7 @@ def _trainer_of(
 def at_once(
     cohort: Cohort[TrainingRecipe], data_dir: Path | None, device: str, sharers: int
 ) -> int:
-    """How many of the cohort's runs the device has memory for, as far as can be told."""
+    """The estimated number of the cohort's runs that the device has memory for."""
     first = cohort.runs[0]
     data = prepare(first.recipe.data, data_dir)
     widest = WidestBatch(
@@ -113,7 +113,7 @@ def at_once(
 
 
 class CohortTraining(StackedTrainer[StackedTransformer]):
-    """One cohort that learns to translate or to classify."""
+    """The training of one cohort on translation or classification."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         device: str,
         carried: Mapping[str, Tensor] | None = None,
     ) -> None:
-        """``carried`` are parameters and buffers to go on from, where there are such."""
+        """A cohort's training, from ``carried`` parameters and buffers where they are given."""
         training = cohort.runs[0].recipe.training
         self.training, self.data_dir = training, data_dir
         initial = InitialState(cohort.runs, prepare(cohort.runs[0].recipe.data, data_dir), data_dir)
@@ -136,12 +136,12 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         )
 
     def take(self, cohort: Cohort[TrainingRecipe]) -> None:
-        """Train another cohort with the same key next."""
+        """Resets the trainer for another cohort with the same key."""
         initial = InitialState(cohort.runs, self.initial.data, self.data_dir)
         self.restart(initial, initial.model())
 
     def begin(self) -> None:
-        """Forget the best epoch too."""
+        """Resets order, curves and best epoch."""
         super().begin()
         self.best = {name: value.clone() for name, value in self._parameters()}
         self.answers = torch.full((self.runs, len(self.data.validation)), NOTHING)
@@ -165,11 +165,11 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         ]
 
     def is_measured(self, epoch: int) -> bool:
-        """Every epoch, or the last alone where the rate falls."""
+        """Whether an epoch is measured: each one, or the last where the learning rate falls."""
         return self.rate is None or epoch + 1 == self.training.epochs
 
     def before_step(self, number: int) -> None:
-        """Set the step's learning rate, where it falls."""
+        """Sets the step's learning rate where it falls."""
         if self.rate is not None:
             steps = self.training.epochs * self.buckets.steps
             self.rate.fill_(self.training.lr * lr_factor(number, steps, warm_up=0.0))
@@ -189,7 +189,7 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         labels: Int[Tensor, "S B"] | None,
         dropout: Dropout,
     ) -> tuple[Float[Tensor, "R M D"], Int[Tensor, "S M"]]:
-        """What goes into the output layer, and what should come out of it.
+        """The output layer's input, and its labels.
 
         The labels are NOTHING where it is padding.
         """
@@ -224,7 +224,7 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
             self.best[name][chosen] = value[chosen]
 
     def _aside(self, *arguments: Any) -> Future[Scores]:
-        """Score while the GPU trains on; on a CPU, whose core is taken, at once."""
+        """Scores in a thread while the GPU trains on; on a CPU at once, whose core is taken."""
         return scored(not self.on_gpu, *arguments)
 
     def _evaluate(
@@ -270,7 +270,7 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         return measures, outputs, signature
 
     def restore_best(self) -> None:
-        """Give each run the parameters of its best epoch."""
+        """Restores each run's parameters of its best epoch."""
         for name, value in self._parameters():
             value.copy_(self.best[name])
 
@@ -317,7 +317,7 @@ def _result(
 
 
 def _references(data: PreparedData) -> tuple[str, ...]:
-    """What the outputs should be: translations, or the numbers of classes."""
+    """Reference outputs: translations, or class numbers."""
     labels = data.validation.labels
     if labels is None:
         return data.test.references

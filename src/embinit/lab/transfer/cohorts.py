@@ -1,4 +1,4 @@
-"""Pre-train, throw the output table away, fine-tune: what a pre-trained model is worth.
+"""Cohorts of transfer runs: pre-train, discard the output table, probe and fine-tune.
 
 A run pre-trains an encoder on text of two languages by guessing hidden words, reads each frozen
 layer by linear probes and by looking translations up, and fine-tunes it on each of its tasks, every
@@ -52,21 +52,21 @@ from embinit.runs.results import RunResult, provenance
 from embinit.specs import RunSpec
 
 TUNING = 0.23
-"""About how long a fine-tuning takes, for telling progress; pre-training and probing take 1."""
+"""A fine-tuning's approximate share of progress; pre-training and probing count 1."""
 
 NEXT_TIME = 1_000_000
-"""How far apart the seeds of a run's fine-tunings are; those of replicates must be nearer."""
+"""The distance between seeds of a run's fine-tunings; replicates' seeds must be nearer."""
 
 
 def fingerprint(run: RunSpec[TransferRecipe], data_dir: Path | None) -> str:
-    """What the run reads besides its spec: every text, and the source's vectors."""
+    """Digests of the run's inputs besides its spec: all text, and the source's vectors."""
     parts = [initial_tables.fingerprint(run, data_dir)]
     parts += [data_fingerprint(data, data_dir) for data in _data_of(run)]
     return "/".join(parts)
 
 
 def check(run: RunSpec[TransferRecipe], data_dir: Path | None) -> None:
-    """Read text and vectors, so that bad input is an InputError before any training."""
+    """Reads text and vectors, so that bad input is an InputError before any training."""
     output_width(run.recipe.architecture)
     if TASKS[run.recipe.data.task].kind != "text":
         raise InputError(
@@ -100,7 +100,7 @@ def train(
     progress: Progress = lambda share: None,
     sharers: int = 1,
 ) -> list[RunResult]:
-    """Make the cohort's runs together; their results, in the cohort's order.
+    """Trains the cohort's runs together and returns their results, in the cohort's order.
 
     InputError where not even one run has room, or seeds are too far apart.
     """
@@ -176,7 +176,7 @@ def _train(
 
 @dataclass
 class _Outcome:
-    """What is known of a run so far; nothing more is learnt of one that failed."""
+    """A run's measures so far; a run that failed gets no further ones."""
 
     measures: dict[str, float]
     curves: dict[str, list[float]]
@@ -189,7 +189,7 @@ class _Outcome:
             self.measures |= {f"{name}_last": last, f"{name}_drop": drop}
 
     def add_task(self, role: str, tuned: Sequence[RunResult]) -> None:
-        """Adds what the fine-tunings on a task came to; of one that broke its first epochs alone.
+        """Adds the scores of a task's fine-tunings; of one that failed, its first epochs.
 
         Where there are several the mean of all counts, so none is told if one of them broke.
         """
@@ -215,7 +215,7 @@ class _Outcome:
 
 
 def _pretrained(run: int, initial: InitialState, pretraining: Pretraining) -> _Outcome:
-    """What pre-training alone tells of a run."""
+    """A run's measures after pre-training."""
     spec, curves = initial.specs[run], pretraining.curves
     series = (curves.train_loss, curves.validation_loss)
     train, validation = ([float(epoch[run]) for epoch in losses] for losses in series)
@@ -234,7 +234,7 @@ def _pretrained(run: int, initial: InitialState, pretraining: Pretraining) -> _O
 def _by_layer(
     encoder: StackedTransformer, first: RunSpec[TransferRecipe], data_dir: Path | None, device: str
 ) -> dict[str, Float[Tensor, "states R"]]:
-    """What each frozen layer tells: the probes' mean, each probe, and retrieval."""
+    """Curves over frozen layers: the probes' mean, each probe, and retrieval."""
     batch = evaluation_batch(device)
     probes: dict[str, Tensor] = {}
     for probe in first.recipe.training.probes:
@@ -263,7 +263,7 @@ def _fine_tuned(
     progress: Progress,
     sharers: int,
 ) -> list[list[RunResult]]:
-    """Each run's fine-tunings on one task from where pre-training ended.
+    """Fine-tunes each run on one task from the pre-trained encoder.
 
     Those of all runs are one cohort, of which as many are stacked as of any cohort of training.
     """

@@ -1,4 +1,4 @@
-"""Pre-training a cohort: stacked masked language models on one text, from its runs' starts."""
+"""Pre-training of a cohort: stacked masked language models on one text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from embinit.randomness import stream
 
 
 class Pretraining(StackedTrainer[MaskedLanguageModel]):
-    """One cohort that learns to predict masked words.
+    """The pre-training of one cohort on masked tokens.
 
     Its curves are in nats a masked word; of no epochs there is the validation loss at the start.
     Validation masks the same words in every epoch, arm and seed.
@@ -40,14 +40,14 @@ class Pretraining(StackedTrainer[MaskedLanguageModel]):
         super().__init__(initial, model, self.spec, device, "/pretraining", self.rate, self.masking)
 
     def run(self, progress: Progress) -> None:
-        """Train all epochs."""
+        """Trains all epochs."""
         with own_stream(self.device):
             self.train_epochs(lambda done: progress(done / self.spec.epochs))
             if not self.spec.epochs:
                 self.validate()
 
     def before_step(self, number: int) -> None:
-        """Set the step's learning rate."""
+        """Sets the step's learning rate."""
         steps = self.spec.epochs * self.buckets.steps
         self.rate.fill_(self.spec.lr * lr_factor(number, steps, self.spec.warm_up))
 
@@ -72,7 +72,7 @@ class Pretraining(StackedTrainer[MaskedLanguageModel]):
         return cross_entropy(read, self.model.output(), masked.labels)
 
     def validate(self) -> None:
-        """Measure the validation split."""
+        """Measures the validation split."""
         split, generators = self.data.validation, [stream(0, "masking/validation", self.device)]
 
         def losses(batch: Tensor) -> Losses:

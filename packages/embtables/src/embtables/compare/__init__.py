@@ -1,4 +1,4 @@
-"""Which start is best on a user's own task: small models, as many seeds as it takes.
+"""Comparison of starts on a user's own task by small models on as many seeds as it takes.
 
 The task and the vectors are prepared once, then each look trains what the store lacks and asks
 which starts may still be the best (``embtables.best``). A start that is ruled out trains no more.
@@ -152,7 +152,7 @@ def compare(
 
 
 def _prepared(task: GivenTask, arms: Sequence[Arm], root: Path) -> Path:
-    """The directory with the task's ids and vectors, which every process reads from."""
+    """The directory of prepared data, with the task's ids and vectors for every process."""
     sources: dict[DataSpec, list[str]] = {}
     for arm in arms:
         names = sources.setdefault(arm.spec.recipe.data, [])
@@ -167,7 +167,7 @@ def _prepared(task: GivenTask, arms: Sequence[Arm], root: Path) -> Path:
 def _attention_notes(
     arms: Sequence[Arm], vectors: Sequence[GivenVectors], settings: Settings
 ) -> list[str]:
-    """What the kinds of attention are that labels name, and which vectors come without one."""
+    """Notes on the kinds of attention in labels, and on vectors that rotary positions don't fit."""
     kinds = list(dict.fromkeys(arm.attention for arm in arms))
     named = [kind for kind in kinds if len(kinds) > 1 and kind in ATTENTION_IN_WORDS]
     notes = [f"{kind}: {ATTENTION_IN_WORDS[kind]}." for kind in named]
@@ -181,7 +181,7 @@ def _attention_notes(
 
 
 def _coverage_notes(arms: Sequence[Arm], data_dir: Path) -> list[str]:
-    """What is to be said of how many words have a vector.
+    """Notes on the vectors' coverage of the text.
 
     Raises:
         InputError: Hardly any has.
@@ -234,7 +234,7 @@ def _seconds(
     results: Sequence[Sequence[RunResult]],
     device: str,
 ) -> float:
-    """About how long the next look takes, by what the runs took so far."""
+    """The estimated seconds of the next look, from the runs so far."""
     total = 0.0
     for number in search.candidates:
         took = [result.seconds for result in results[number]]

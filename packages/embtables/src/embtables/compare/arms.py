@@ -1,4 +1,4 @@
-"""Starts: which tables are compared, and the small models that start from them.
+"""Arms of a comparison: inits and vectors, and the small models that start from their tables.
 
 Vectors bring their tokenizer and their width, and the model has both of them. So each set of
 vectors is compared with Xavier at its own tokenizer and width too.
@@ -32,17 +32,17 @@ from embtables.given import GivenTask
 
 DEFAULT_INITS = ("xavier", "pretrained", "pretrained_xavier")
 HEAD_WIDTH = 48
-"""About how wide an attention head is."""
+"""The width of an attention head that is aimed at."""
 
 ATTENTION_IN_WORDS = {
     "relative": "each distance has a learned bias in attention",
     "rotary": "attention turns queries and keys by their positions",
     "untied": "attention scores positions apart from the words, and none are added",
 }
-"""What the kinds of attention are that labels name."""
+"""The kinds of attention in words, for the notes on labels."""
 
 MOST_WIDE = 1024
-"""The widest vectors that are compared: a model as wide would not be small."""
+"""The largest width of vectors, since a wider model would not be small."""
 
 DEFAULT_WIDTH = 128
 """The models' width where no vectors are given."""
@@ -95,7 +95,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class GivenVectors:
-    """Vectors that the user gave.
+    """A set of vectors that the user named.
 
     Attributes:
         given: What the user wrote.
@@ -116,7 +116,7 @@ class GivenVectors:
 
 @dataclass(frozen=True)
 class Arm:
-    """One of the starts that are compared.
+    """An arm of a comparison: one start of the tables and positions.
 
     Attributes:
         label: The name for people.
@@ -136,7 +136,7 @@ class Arm:
 
     @property
     def turns(self) -> bool:
-        """Whether rotary positions can turn its queries and keys: their width is even."""
+        """Whether rotary positions fit its width, which must be even."""
         return self.spec.recipe.architecture.dim % 2 == 0
 
     def run(self, seed: int) -> ModelRun:
@@ -204,7 +204,7 @@ def _title(path: Path) -> str:
 def arms_of(
     task: GivenTask, vectors: Sequence[GivenVectors], inits: Sequence[str], settings: Settings
 ) -> list[Arm]:
-    """The starts: each init with each set of vectors, or at each width where it needs none.
+    """The arms: each init with each set of vectors, or at each width where it needs none.
 
     With several kinds of attention each of these comes with each of them that its width allows.
 
@@ -268,7 +268,7 @@ def arms_of(
 
 
 def _with_attention(arm: Arm, attention: str, *, several: bool) -> Arm:
-    """A start with a kind of attention, which its label names where there are several."""
+    """An arm with a kind of attention, which its label names where there are several."""
     label = f"{arm.label} + {attention}" if several and attention != "plain" else arm.label
     spec = arm.spec.changed(model=replace(arm.spec.recipe.architecture, attention=attention))
     if attention == "untied":
@@ -277,7 +277,7 @@ def _with_attention(arm: Arm, attention: str, *, several: bool) -> Arm:
 
 
 def _words_of(words: str, vectors: Sequence[GivenVectors]) -> str:
-    """A tokenizer for people."""
+    """A tokenizer's name for people."""
     titles = [each.title for each in vectors if each.words == words]
     return f"{titles[0]}'s pieces" if words.startswith("hf:") else "words"
 
@@ -310,7 +310,7 @@ def _spec(task: GivenTask, words: str, dim: int, table: TableSpec, settings: Set
 
 
 def _heads(dim: int) -> int:
-    """How many heads a model has: their width is the nearest to ``HEAD_WIDTH`` by its ratio.
+    """The number of heads whose width is nearest to ``HEAD_WIDTH`` by ratio.
 
     Heads of a model of an even width have an even one, as rotary positions need.
     """

@@ -24,12 +24,12 @@ from embtables.given import GivenTask
 SCHEMA_VERSION = 2
 
 LEAST_LEARNT = 2.0
-"""Points above guessing from which models have learnt something that starts can be told by."""
+"""The points above guessing from which a model counts as having learnt the task."""
 
 
 @dataclass(frozen=True)
 class ComparedStart:
-    """One start, and what the comparison says of it.
+    """The result of one start.
 
     Attributes:
         label: Its name for people.
@@ -68,14 +68,14 @@ class ComparedStart:
 
     @property
     def costs(self) -> str:
-        """The interval of its cost in words; a cost that is not 0 is never said to be 0.0."""
+        """The interval of its cost in words; 0.0 stands for a cost of 0 alone."""
         low = f"{self.low:.1f}"
         return f"{'above 0' if low == '0.0' and not self.candidate else low} to {self.high:.1f}"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a comparison found.
+    """The result of a comparison.
 
     Attributes:
         task: The task's name for people.
@@ -166,7 +166,7 @@ class Comparison:
 
     @property
     def certainty(self) -> str:
-        """How far the statement reaches, in words."""
+        """The limits of the statement, in words."""
         told = "What is said holds for these small models on this test set, over seeds."
         errors = [start.test_error for start in self.starts if start.test_error is not None]
         if errors:
@@ -191,7 +191,7 @@ class Comparison:
         notes: Sequence[str],
         seconds: float,
     ) -> Comparison:
-        """Puts together what the search says of each start."""
+        """The comparison that a finished search gives."""
         best = max(search.candidates, key=lambda number: search.statuses[number].scores.mean)
         compared = [
             _compared(
@@ -295,7 +295,7 @@ def _test_error(
 
 
 def _right(results: Sequence[RunResult]) -> np.ndarray | None:
-    """How often each example's answer was right, over seeds; None for translations."""
+    """The share of seeds with a right answer, per example; None for translations."""
     answered = [
         np.array(result.outputs) == np.array(result.references)
         for result in results

@@ -26,18 +26,18 @@ Need = Literal["pieces", "vectors", "donor", "head"]
 
 NEIGHBOURS = 10
 TEMPERATURE = 0.1
-"""Of WECHSEL and OFA: the nearest old tokens and the softmax's temperature."""
+"""The number of nearest old tokens, and the softmax's temperature, of WECHSEL and OFA."""
 
 OFA_RANK = 400
 """The width of OFA's coordinates, at most D."""
 
 ATOMS = 64
-"""The shared rows that orthogonal matching pursuit takes at most."""
+"""The largest number of shared rows in orthogonal matching pursuit."""
 
 
 @dataclass(frozen=True)
 class AlignedVectors:
-    """Vectors of old and new tokens in a space of its own, such as fastText's.
+    """Vectors of old and new tokens in one space, such as fastText's.
 
     Attributes:
         old: A vector for each of the V old rows; zero where there is none.
@@ -51,14 +51,14 @@ class AlignedVectors:
 
     @property
     def known(self) -> Tensor:
-        """True for the new tokens that have a vector."""
+        """A mask of the new tokens that have a vector."""
         known: Tensor = self.new.norm(dim=1) > 0
         return known
 
 
 @dataclass(frozen=True)
 class MethodInput:
-    """What new rows are made of, for one table.
+    """The input of a method, for one table.
 
     Attributes:
         side: ``input`` or ``output``.
@@ -85,7 +85,7 @@ class MethodInput:
 
 @dataclass(frozen=True)
 class NewRows:
-    """New rows.
+    """The output of a method: new rows.
 
     Attributes:
         values: (m, D) float32.
@@ -119,7 +119,7 @@ class Method:
     hull: bool = False
 
     def __call__(self, given: MethodInput) -> NewRows:
-        """Makes the rows, and draws those that the method knows nothing of.
+        """Makes the rows; those of tokens that the method can't place are random.
 
         Raises:
             InputError: The method made rows that are not finite or of another shape.
@@ -149,7 +149,7 @@ def noise(given: MethodInput) -> NewRows:
 
 
 def mean(given: MethodInput) -> NewRows:
-    """The mean row for each."""
+    """The mean of the old rows, for each new token."""
     old = len(given.table)
     weights = torch.full((1, old), 1 / old)
     row = given.table.double().mean(dim=0).float()
@@ -157,7 +157,7 @@ def mean(given: MethodInput) -> NewRows:
 
 
 def drawn(factor: float) -> Callable[[MethodInput], NewRows]:
-    """Draws from a normal with the old rows' mean and ``factor`` times their covariance."""
+    """A method that draws from a normal with the old mean and ``factor`` times the covariance."""
 
     def make(given: MethodInput) -> NewRows:
         return NewRows(mathematics.gaussian(given.table, given.count, factor, given.generator))
