@@ -1,18 +1,18 @@
 """Causes: why large-sigma tables cost, an exploratory study of our own.
 
-Kim et al. (2024) name two causes: a wide table saturates what reads it, and it absorbs the
-positions. A third is Adam's step, which moves a table by the learning rate, whatever its width.
-Each cause has a repair of its own:
+Kim et al. (2024) name two causes: a large-sigma table saturates the layers that read it, and it
+absorbs the positions. A third is Adam's step, which moves a table by the learning rate, whatever
+its sigma. Each cause has a repair of its own:
 
 - ``scale``: a LayerNorm after table + positions;
-- ``ratio``: positions that are as many times wider as the table is;
-- ``step``: the table's learning rate, as many times higher.
+- ``ratio``: positions that are scaled as the table's sigma is;
+- ``step``: the table's learning rate, scaled alike.
 
-With all three a table that is k times as wide is trained as the original is, but for the epsilons
-of norm and Adam (``tests/test_table_rates.py`` has the identity). The claims take the causes apart:
-all eight combinations of the repairs on a table ``TIMES`` as wide as the registered one.
+With all three a table of k times the sigma is trained as the original is, but for the epsilons of
+norm and Adam (``tests/test_table_rates.py`` has the identity). The claims take the causes apart:
+all eight combinations of the repairs on a table of ``TIMES`` the registered sigma.
 
-Widths are told as R = 2 D σ², the energy of the words over that of the sinusoids, where the table
+Sigmas are given as R = 2 D σ², the energy of the words over that of the sinusoids, where the table
 is multiplied by √D. The registered tables have R = 0.3125, near Xavier's; published GloVe has 82.
 
 The step is Adam's own. ``TableExperiment.with_optimizer`` trains by other optimizers, each at a

@@ -1,4 +1,4 @@
-"""Causes: the factorial of the repairs of a wide table, and the score over R, with intervals.
+"""The analysis of ``causes``: the factorial of repairs, and the score over R, with intervals.
 
 The claims on ``causes`` compare arms, and say which way. This tells how much: from the runs that
 they train (and from others, which it trains where the store lacks them) each arm's mean, each

@@ -1,8 +1,8 @@
 """The residual stream of a model: the embedding's share of each state.
 
 Every sub-layer adds to the stream, so a state is the embedding plus all that was added since. In a
-pre-norm model nothing rescales it, and a wide table outweighs what the layers add: they read little
-but the embedding, and their norms shrink the gradient that reaches it.
+pre-norm model nothing rescales it, and a large-sigma table outweighs the layers' output: they read
+little but the embedding, and their norms shrink the gradient that reaches it.
 """
 
 from __future__ import annotations

@@ -11,9 +11,10 @@ the paper's to Llama's (Touvron et al. 2023):
 - ``llama-tied``: the same, with one table for both ends;
 - ``llama-normed``: ``llama`` with a norm right after lookup.
 
-Each starts from the same tables: Xavier's, GloVe's as they are, standardised, and shuffled, and
-Xavier's as wide as GloVe's. A wide table may also learn at ``Setting.times`` the rate (Adam moves a
-table by the rate, whatever its width). All losses are of held-out text, in nats a word.
+Each starts from the same tables: Xavier's, GloVe's unscaled, standardised and shuffled, and
+Xavier's at GloVe's sigma. A large-sigma table may also have ``Setting.times`` the learning rate
+(Adam moves a table by the learning rate, whatever its sigma). All losses are of held-out text, in
+nats a word.
 
 On ``sample`` they read English text of the data directory, and GloVe's vectors
 are the published ones.
@@ -170,8 +171,8 @@ class Decoder(ModelExperiment):
     def repairs(self) -> tuple[str, ...]:
         """The repairs that a large-sigma table can have in the architecture.
 
-        There is no ratio where no position is added, and no scale where a norm follows the lookup
-        as it is.
+        There is no ratio where no position is added, and no scale where the architecture has a norm
+        after the look-up.
         """
         assert self.model is not None
         there = {"scale": not self.model.norm_after_sum, "ratio": self.positions.kind != "none"}
@@ -193,7 +194,7 @@ class Decoder(ModelExperiment):
         """The main effect of a cause's repair on a large-sigma table's loss, or an interaction.
 
         Args:
-            arm: The wide table: ``Decoder.xavier_pretrained`` or ``Decoder.pretrained``.
+            arm: The large-sigma arm: ``Decoder.xavier_pretrained`` or ``Decoder.pretrained``.
             causes: The causes (``repairs.factorial_contrast``).
 
         Raises:

@@ -94,8 +94,8 @@ class InputScheme:
             (the kind ``apart``), at the strength that sinusoids have in all directions.
         attention: The positions inside attention (``ModelSpec.attention``).
         added: Whether positions are added to the words.
-        as_it_is: Whether the table keeps its own width.
-        learned: Whether each table has a trained number beside its multiplier.
+        as_it_is: Whether the table keeps its own sigma.
+        learned: Whether each table has a learned multiplier.
     """
 
     label: str

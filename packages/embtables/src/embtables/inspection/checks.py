@@ -43,10 +43,10 @@ WIDEST, NARROWEST = 50.0, 0.004
 """The bounds of a row's root mean square after look-up, beyond which it is reported."""
 
 DECLARED = 10.0
-"""The largest ratio of a table's sigma to the configured one, or its inverse, that is not reported."""
+"""The largest unreported ratio of a table's sigma to the configured one, or its inverse."""
 
 DROWNED = 30.0
-"""The largest ratio of the rows' energy to the positions', or its inverse, that is not reported."""
+"""The largest unreported ratio of the rows' energy to the positions', or its inverse."""
 
 BEST_RATIO, WORSE_RATIO = 0.3, 1.0
 """The ratios of the rows' energy to the positions' up to which trained tables do best, and from
