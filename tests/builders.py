@@ -45,7 +45,7 @@ OWN_KINDS = [name for name in KINDS if str(KINDS.module(name)).startswith("embin
 
 
 def make_experiment(**changes: Any) -> ModelExperiment:
-    """A small experiment on the made language's opinions; ``changes`` are its fields."""
+    """A small experiment on the synthetic language's opinions; ``changes`` are its fields."""
     usual: dict[str, Any] = {
         "name": "mine-sentiment",
         "tier": "micro",

@@ -35,7 +35,7 @@ CHECKED = (
     "embtables.extension",
     "embtables.inspection",
     "embtables.modules",
-    "embtables.put",
+    "embtables.initialisation",
 )
 """Modules with annotated tensors. A call costs 50 µs more, and other modules make millions."""
 

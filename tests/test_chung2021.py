@@ -132,7 +132,7 @@ def test_arms_stand_in_words_with_their_counts_and_scores():
         made(one, seed, inference_accuracy=70.0 + seed) for one in quantities for seed in (0, 1)
     ]
     results.append(made(arm[USUAL].on_other_seeds(), 0, inference_accuracy=0.0))
-    budgets, scores, layers = CHUNG.beside("micro", results)
+    budgets, scores, layers = CHUNG.tables("micro", results)
     names = [row[0] for row in budgets.rows]
     assert names == [
         "usual: two tables as wide as the model",
@@ -157,4 +157,4 @@ def test_methods_are_those_of_the_tier(tier):
     assert f"guessing {setting.pretraining.share:.0%}" in said
     assert ("other language's score" in said) == any(task.transfers for task in setting.tasks)
     assert not PAPERS["kim2024"].methods(tier)
-    assert CHUNG.beside(tier, []) == []
+    assert CHUNG.tables(tier, []) == []

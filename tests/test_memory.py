@@ -87,8 +87,8 @@ def test_what_does_not_fit_is_cut_and_comes_to_the_same(monkeypatch, most):
     honest = CohortTraining.run
 
     def tight(self, progress):
-        sizes.append(len(self.start.specs))
-        if len(self.start.specs) > most:
+        sizes.append(len(self.initial.specs))
+        if len(self.initial.specs) > most:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return honest(self, progress)
 
@@ -108,7 +108,7 @@ def test_the_estimate_cuts_before_memory_runs_out(monkeypatch):
     monkeypatch.setattr(
         CohortTraining,
         "run",
-        lambda self, told: sizes.append(len(self.start.specs)) or honest(self, told),
+        lambda self, told: sizes.append(len(self.initial.specs)) or honest(self, told),
     )
     train(Cohort(tuple(cohort("sentiment"))))
     assert sizes == [2, 2, 2]

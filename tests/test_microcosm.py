@@ -1,4 +1,4 @@
-"""The made language and its tasks: the same everywhere, fair, and decided by meaning."""
+"""The synthetic language and its tasks: the same everywhere, fair, and decided by meaning."""
 
 from __future__ import annotations
 

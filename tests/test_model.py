@@ -280,7 +280,7 @@ def test_untied_scores_are_those_of_words_and_positions_over_the_root_of_two():
         for sentence in range(2):
             read = x[run, sentence * words : (sentence + 1) * words]
             query, key, value = (read @ weights + biases).chunk(3, dim=1)
-            of_place = (waves @ attention.places.weight[run]).chunk(2, dim=1)
+            of_place = (waves @ attention.position_projection.weight[run]).chunk(2, dim=1)
             heads = []
             for head in (slice(0, 6), slice(6, 12)):
                 scores = query[:, head] @ key[:, head].T

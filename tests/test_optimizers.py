@@ -101,7 +101,7 @@ def test_a_run_learns_as_by_others_code(optimizer, other):
     ours, theirs = (CohortTraining(Cohort((run,)), None, "cpu") for _ in range(2))
     before = {name: value.detach().clone() for name, value in ours.model.named_parameters()}
     named = dict(theirs.model.named_parameters())
-    theirs.pieces, theirs.optimizer = {}, other(named, lr)
+    theirs.per_run_parameters, theirs.optimizer = {}, other(named, lr)
     for each in (ours, theirs):
         each.train_epoch(0)
     for name, value in ours.model.named_parameters():

@@ -22,8 +22,8 @@ from embinit.lab.data.sources import SOURCES as SOURCE_TABLES
 from embinit.lab.measures import table_statistic
 from embinit.papers import (
     PAPERS,
-    Beside,
     Paper,
+    PaperTable,
     Printed,
     Tier,
     arm_labels,
@@ -44,7 +44,6 @@ from embinit_papers.kim2024 import (
     trained_for_times,
     with_shuffled_positions,
 )
-from embinit_papers.kim2024.beside import beside
 from embinit_papers.kim2024.experiments import (
     LABELS,
     OTHER_SOURCES,
@@ -53,6 +52,7 @@ from embinit_papers.kim2024.experiments import (
     experiments,
     probes,
 )
+from embinit_papers.kim2024.paper_tables import paper_tables
 
 KIM = PAPERS["kim2024"]
 
@@ -96,7 +96,7 @@ def test_nothing_is_printed_or_shown_beside_other_tables():
             assert not KIM.printed(other["pretrained"] < other["xavier"])
             assert not KIM.printed(other["pretrained"].sigma > other["xavier"].sigma)
             run = make_result(other.run("pretrained", 0), bleu=1.0, accuracy=1.0)
-            assert not beside(tier, [run])
+            assert not paper_tables(tier, [run])
 
 
 @pytest.mark.parametrize("name", ["word2vec", "fasttext", "elmo"])
@@ -110,7 +110,7 @@ def test_the_tables_that_are_claimed_to_be_wide_are(name):
 
 
 def test_scores_are_tables_1_and_7():
-    """A made task stands for several, a real one for itself, MNLI's mismatched for its own."""
+    """A synthetic task stands for several, a real one for itself, MNLI's mismatched for its own."""
     translation = arms("micro", "t5", "micro-translation")
     assert rows(translation["pretrained"] < translation["xavier"]) == [
         ("Multi30k", 35.9, 44.0),
@@ -195,7 +195,7 @@ def test_a_task_that_the_paper_lacks_has_a_column_of_its_own(monkeypatch):
     settings = (*TIERS["micro"].settings, (replace(task, task="micro-verb"), source))
     monkeypatch.setitem(TIERS, "micro", replace(TIERS["micro"], settings=settings))
     [one] = [each for each in experiments("micro", ("glove",)) if each.data.task == "micro-verb"]
-    scores = KIM.beside("micro", [made(one, "pretrained", 0, accuracy=81.0)])[0]
+    scores = KIM.tables("micro", [made(one, "pretrained", 0, accuracy=81.0)])[0]
     assert cell(scores, "GloVe", "micro-verb, here") == "81.0"
     assert KIM.printed(one["pretrained"] < one["xavier"]) == []
 
@@ -211,7 +211,7 @@ def test_ours_stand_beside_the_papers_in_its_own_tables():
         made(one.frozen().without_positions(), "xavier", 0, bleu=7.0),
         made(one.frozen().without_positions(), "xavier", 1, bleu=9.0),
     ]
-    scores, widths, grid, spread, figure = KIM.beside("micro", results)
+    scores, widths, grid, spread, figure = KIM.tables("micro", results)
     here = "micro-translation, here"
     assert cell(scores, "GloVe", here) == "31.0 ± 1.0 (3)"
     assert cell(scores, "GloVe", "Multi30k, paper") == "34.1 ± 0.7"
@@ -232,13 +232,13 @@ def test_ours_stand_beside_the_papers_in_its_own_tables():
     assert cell(figure, "GloVe", "best epoch, paper") == "20.0"
     assert cell(figure, "GloVe", "test BLEU, here") == "31.0 ± 1.0 (3)"
     assert figure.curves == (("GloVe", ((1.0, 2.0), (1.0, 2.0))),)
-    found = KIM.beside("micro", [made(one, "xavier", 0, bleu=1.0)])
+    found = KIM.tables("micro", [made(one, "xavier", 0, bleu=1.0)])
     [spread] = [table for table in found if table.title.startswith("Table 6")]
     assert cell(spread, "Positions", "sigma, here") == "0.7"
     assert cell(spread, "Xavier", "max, here") == "0.3"
     [probe] = probes("sample")
     placed = scaled(probe.with_positions("sinusoidal"), "one", "sigma_p/sigma_x")
-    [analogies] = KIM.beside("sample", [made(placed, "pretrained", 0, accuracy=12.34)])
+    [analogies] = KIM.tables("sample", [made(placed, "pretrained", 0, accuracy=12.34)])
     assert analogies.rows[-1][1:] == ("11.1", "12.3")
     assert {row[2] for row in analogies.rows[:-1]} == {"–"}
 
@@ -246,7 +246,7 @@ def test_ours_stand_beside_the_papers_in_its_own_tables():
 @pytest.mark.parametrize("tier", TIERS)
 def test_nothing_run_nothing_beside(tier):
     """A table without any number of ours is left out."""
-    assert KIM.beside(tier, []) == []
+    assert KIM.tables(tier, []) == []
 
 
 def core():
@@ -328,8 +328,8 @@ def test_a_third_partys_paper_brings_what_it_prints_and_shows(registry):
         experiments=lambda tier: [make_experiment(source_label="MyVectors")],
         families=(MINE,),
         printed=lambda comparison: [Printed("mine", 1.0, 3.5, -2.5)],
-        beside=lambda tier, results: [
-            Beside("My table", ("arm", "here"), (("runs", f"{len(results)} of them"),))
+        tables=lambda tier, results: [
+            PaperTable("My table", ("arm", "here"), (("runs", f"{len(results)} of them"),))
         ],
         methods=lambda tier: ["My models are made by hand."],
     )

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from embinit.errors import InputError
 from embinit.lab.tables.positions import (
-    APART,
     KINDS,
-    apart,
+    ORTHOGONAL_DIRECTIONS,
     equation_2,
     learned,
     multiplier,
+    orthogonal,
     shuffled,
     sinusoidal,
     table,
@@ -164,36 +164,46 @@ def test_bad_input_is_named() -> None:
 
 
 @modest
-@given(st.integers(1, 40), st.integers(APART + 1, 40), st.integers(0, 99))
+@given(st.integers(1, 40), st.integers(ORTHOGONAL_DIRECTIONS + 1, 40), st.integers(0, 99))
 def test_positions_apart_keep_to_the_least_used_directions(length, dim, seed):
     """Outside of the last principal directions they are nothing; inside they are Vaswani's."""
     scale = torch.linspace(3, 0.1, dim)
     turn = torch.linalg.qr(torch.randn(dim, dim, generator=generator(seed))).Q
     rows = torch.randn(300, dim, generator=generator(seed)) * scale @ turn
-    pe = apart(length, rows)
+    pe = orthogonal(length, rows)
     assert pe.shape == (length, dim)
     centred = (rows - rows.mean(dim=0)).double()
     _, _, directions = torch.linalg.svd(centred, full_matrices=False)
-    used, least = directions[: dim - APART], directions[dim - APART :]
+    used, least = (
+        directions[: dim - ORTHOGONAL_DIRECTIONS],
+        directions[dim - ORTHOGONAL_DIRECTIONS :],
+    )
     assert (pe.double() @ used.T).abs().max().item() < 1e-5
-    assert pe.norm(dim=1).tolist() == pytest.approx([math.sqrt(APART / 2)] * length, rel=1e-5)
-    ours, vaswani = pe @ pe.T, sinusoidal(length, APART) @ sinusoidal(length, APART).T
+    assert pe.norm(dim=1).tolist() == pytest.approx(
+        [math.sqrt(ORTHOGONAL_DIRECTIONS / 2)] * length, rel=1e-5
+    )
+    ours, vaswani = (
+        pe @ pe.T,
+        sinusoidal(length, ORTHOGONAL_DIRECTIONS) @ sinusoidal(length, ORTHOGONAL_DIRECTIONS).T,
+    )
     torch.testing.assert_close(ours, vaswani, rtol=1e-4, atol=1e-4)
     assert (pe.double() @ least.T).norm().item() == pytest.approx(pe.norm().item(), rel=1e-5)
     assert torch.equal(table("apart", length, dim, rows=rows), pe)
 
 
-@given(st.integers(1, 40), st.integers(APART + 1, 40).map(lambda half: 2 * half))
+@given(st.integers(1, 40), st.integers(ORTHOGONAL_DIRECTIONS + 1, 40).map(lambda half: 2 * half))
 def test_faint_positions_are_as_strong_as_those_apart(length, dim):
     """Every row as long, pointing where Vaswani's points."""
     pe, whole = table("faint", length, dim), sinusoidal(length, dim)
-    assert pe.norm(dim=1).tolist() == pytest.approx([math.sqrt(APART / 2)] * length, rel=1e-5)
+    assert pe.norm(dim=1).tolist() == pytest.approx(
+        [math.sqrt(ORTHOGONAL_DIRECTIONS / 2)] * length, rel=1e-5
+    )
     torch.testing.assert_close(torch.nn.functional.cosine_similarity(pe, whole), torch.ones(length))
 
 
 def test_positions_apart_need_a_wider_table():
     with pytest.raises(InputError, match="take 16 directions; the table has only 16"):
-        apart(3, torch.randn(9, APART))
+        orthogonal(3, torch.randn(9, ORTHOGONAL_DIRECTIONS))
     with pytest.raises(InputError, match=r"^positions .* on the table: give them its rows$"):
         table("apart", 3, 20)
 

@@ -17,7 +17,7 @@ from embinit.errors import InputError
 from embinit.lab.data import preparation
 from embinit.lab.data.cache import INDEX, CachedSource, Writer, open_directory, vectors_key
 from embinit.lab.data.tasks import TASKS
-from embinit.lab.tables import start
+from embinit.lab.tables import initial_tables
 from embinit.lab.training.cohorts import train
 from embinit.runs.plan import Cohort
 from embinit.runs.store import run_key
@@ -28,7 +28,12 @@ from embinit_papers.kim2024.experiments import experiments
 def forget():
     """Each test opens its own directories."""
     yield
-    for known in (preparation._prepared, preparation._opened, start._lookup, open_directory):
+    for known in (
+        preparation._prepared,
+        preparation._opened,
+        initial_tables._lookup,
+        open_directory,
+    ):
         known.cache_clear()
 
 
@@ -67,8 +72,11 @@ def test_what_is_read_is_what_was_prepared(tmp_path, role):
             else:
                 assert before == after
     for side in first.vocabularies:
-        if start.covers(one.source, first.task, side, tmp_path):
-            found = [start._lookup(one.source, one.data, side, where) for where in (None, tmp_path)]
+        if initial_tables.covers(one.source, first.task, side, tmp_path):
+            found = [
+                initial_tables._lookup(one.source, one.data, side, where)
+                for where in (None, tmp_path)
+            ]
             assert torch.equal(found[0].values, found[1].values)
             assert torch.equal(found[0].found, found[1].found)
 
@@ -77,7 +85,7 @@ def test_training_needs_neither_text_nor_vectors(ready, monkeypatch):
     """The same key and the same run, to the bit, where both could no longer be read."""
     one = small()
     run = one.run("pretrained", 0)
-    key = run_key(run, start.fingerprint(run, None))
+    key = run_key(run, initial_tables.fingerprint(run, None))
     [expected] = train(Cohort((run,)))
     preparation._opened.cache_clear()
 
@@ -88,8 +96,8 @@ def test_training_needs_neither_text_nor_vectors(ready, monkeypatch):
     monkeypatch.setattr(type(TASKS[one.data.task]), "fingerprint", gone)
     monkeypatch.setattr(preparation, "tokenizer", gone)
     set_apart(monkeypatch, preparation.SOURCES, empty=True)
-    start.check(run, ready)
-    assert run_key(run, start.fingerprint(run, ready)) == key
+    initial_tables.check(run, ready)
+    assert run_key(run, initial_tables.fingerprint(run, ready)) == key
     [found] = train(Cohort((run,)), ready)
     assert found.measures == expected.measures
     assert found.curves == expected.curves
@@ -154,7 +162,7 @@ def test_harm_is_noticed_and_named(ready, harm, said):
     harm(ready)
     open_directory.cache_clear()
     with pytest.raises(InputError, match=said) as error:
-        start.check(small().run("pretrained", 0), ready)
+        initial_tables.check(small().run("pretrained", 0), ready)
     assert str(ready) in str(error.value)
     assert "embinit prepare again" in str(error.value)
 
@@ -164,7 +172,7 @@ def test_what_was_not_prepared_is_asked_for(ready):
     one = small()
     longer = replace(one, data=replace(one.data, max_length=8))
     with pytest.raises(InputError, match="has no such micro-translation text"):
-        start.check(longer.run("xavier", 0), ready)
+        initial_tables.check(longer.run("xavier", 0), ready)
     with pytest.raises(InputError, match="has no such vectors of 'micro-glove'"):
         preparation.source(one.source, ready).lookup(["house"], "src")
 

@@ -19,7 +19,7 @@ from builders import set_apart
 from embinit.errors import InputError
 from embinit.lab.data.sources import SOURCES
 from embinit.lab.specs import Cut
-from embinit.lab.tables import start
+from embinit.lab.tables import initial_tables
 from embinit.runs import session as sessions
 from embinit.runs.plan import plan
 from embinit.runs.session import Session
@@ -346,7 +346,7 @@ def test_a_stored_run_says_nothing_of_the_others_data(tmp_path, monkeypatch):
     def gone(run, data_dir):
         raise InputError("the data is gone")
 
-    monkeypatch.setattr("embinit.lab.tables.start.check", gone)
+    monkeypatch.setattr("embinit.lab.tables.initial_tables.check", gone)
     again = Session(store, None, "cpu")
     assert again.problem(runs[0]) is None
     assert again.problem(runs[1]) == "the data is gone"
@@ -413,12 +413,12 @@ def test_a_file_that_changes_within_a_process_is_read_again(tmp_path, monkeypatc
     """Else the old vectors would be trained with and kept under the key of the new ones."""
     set_apart(monkeypatch, SOURCES)
     [pretrained] = small_runs(arms=("pretrained",), seeds=(5000,))
-    words = start.prepare(pretrained.data, None).vocabularies["encoder"].words[10:14]
+    words = initial_tables.prepare(pretrained.data, None).vocabularies["encoder"].words[10:14]
     path, known = tmp_path / "mine.txt", []
     for number in (0.5, 2.25):
         path.write_text("".join(f"{word}{f' {number}' * 64}\n" for word in words))
         session = Session(Store(tmp_path), None, "cpu", [(pretrained.table.source, path)])
-        vectors = start.look_up(pretrained.table.source, pretrained.data, "encoder", None)
+        vectors = initial_tables.look_up(pretrained.table.source, pretrained.data, "encoder", None)
         known.append((session.key(pretrained), float(vectors.values[vectors.found].max())))
     (first, smaller), (second, larger) = known
     assert first != second

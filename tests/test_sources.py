@@ -420,13 +420,13 @@ def test_a_side_is_looked_up_in_its_own_language(data_dir, monkeypatch):
     """The encoder's words are English, the decoder's German."""
     from types import SimpleNamespace
 
-    from embinit.lab.tables import start
+    from embinit.lab.tables import initial_tables
 
     words = SimpleNamespace(words=("die",))
     task = SimpleNamespace(languages={"encoder": "en", "decoder": "de"})
     data = SimpleNamespace(vocabularies={"encoder": words, "decoder": words}, task=task)
-    monkeypatch.setattr(start, "prepare", lambda spec, data_dir: data)
-    look_up = functools.partial(start._lookup.__wrapped__, "glove-de-en", None)
+    monkeypatch.setattr(initial_tables, "prepare", lambda spec, data_dir: data)
+    look_up = functools.partial(initial_tables._lookup.__wrapped__, "glove-de-en", None)
     assert look_up("encoder", data_dir).values.tolist() == [[9, 9, 9]]
     assert look_up("decoder", data_dir).values.tolist() == [[4, 5, 6]]
 

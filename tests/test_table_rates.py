@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from embinit.errors import InputError
 from embinit.lab.models import layers
-from embinit.lab.models.starting import Start, position_table
+from embinit.lab.models.initial_state import InitialState, position_table
 from embinit.lab.specs import Cut
+from embinit.lab.tables.initial_tables import check
 from embinit.lab.tables.positions import multiplier, sinusoidal
-from embinit.lab.tables.start import check
 from embinit.lab.training import cohorts as training
 from embinit.lab.training.cohorts import CohortTraining
 from embinit.runs.plan import Cohort, plan
@@ -61,9 +61,11 @@ def widened(run: RunSpec, times: float, *repairs: str) -> RunSpec:
 @pytest.fixture
 def without_epsilons(monkeypatch):
     """float64 models whose LayerNorm has no epsilon."""
-    made = Start.model
+    made = InitialState.model
     exact = functools.partial(layers.F.layer_norm, eps=0.0)
-    monkeypatch.setattr(Start, "model", lambda start, *made_as: made(start, *made_as).double())
+    monkeypatch.setattr(
+        InitialState, "model", lambda initial, *made_as: made(initial, *made_as).double()
+    )
     monkeypatch.setattr(layers.F, "layer_norm", exact)
 
 
@@ -95,8 +97,8 @@ def test_all_three_repairs_make_a_wide_table_train_as_the_original(role, times, 
     for name, value in original.items():
         factor = times if name.endswith("embedding.table") else 1.0
         assert torch.equal(wide[name], factor * value), name
-    start = Start([run], CohortTraining(Cohort((run,)), None, "cpu").start.data, None)
-    moved = original["encoder_embedding.table"][0] - start.tables[0]["encoder"].values
+    initial = InitialState([run], CohortTraining(Cohort((run,)), None, "cpu").initial.data, None)
+    moved = original["encoder_embedding.table"][0] - initial.tables[0]["encoder"].values
     assert moved.abs().max() > 1e-3
 
 
@@ -144,7 +146,7 @@ def test_a_tables_rate_is_that_of_its_own_group_in_torch():
         named = dict(theirs.model.named_parameters())
         tables = {name for name in named if name.endswith("embedding.table")}
         assert len(tables) == 2
-        theirs.pieces = {}
+        theirs.per_run_parameters = {}
         theirs.optimizer = torch.optim.Adam(
             [
                 {"params": [value for name, value in named.items() if name not in tables]},
@@ -192,8 +194,8 @@ def test_positions_are_widened_as_they_are_made():
     run = base()
     [table] = [
         tables["encoder"]
-        for tables in Start(
-            [run], CohortTraining(Cohort((run,)), None, "cpu").start.data, None
+        for tables in InitialState(
+            [run], CohortTraining(Cohort((run,)), None, "cpu").initial.data, None
         ).tables
     ]
     wide = run.changed(positions=replace(run.recipe.positions, pe_scale="8"))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
-from embinit.lab.models import starting
+from embinit.lab.models import initial_state
 from embinit.lab.specs import Cut
 from embinit.lab.tables.inits import INITS
 from embinit.lab.training import cohorts as training
@@ -112,7 +112,7 @@ def test_a_run_that_breaks_ends_alone(monkeypatch):
     one = small("sentiment")
     runs = (one.run("xavier", 0), one.run("pretrained", 0))
     healthy = train(Cohort(runs))
-    honest = starting.start_tables
+    honest = initial_state.make_initial_tables
 
     def spoiled(run, data, data_dir):
         tables = honest(run, data, data_dir)
@@ -120,7 +120,7 @@ def test_a_run_that_breaks_ends_alone(monkeypatch):
             tables["encoder"].values[6:] = torch.nan
         return tables
 
-    monkeypatch.setattr(starting, "start_tables", spoiled)
+    monkeypatch.setattr(initial_state, "make_initial_tables", spoiled)
     monkeypatch.setattr(training, "table_measures", lambda *_: {})
     broken, other = train(Cohort(runs))
     assert broken.failure == "the loss stopped being a number in epoch 1"

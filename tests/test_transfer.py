@@ -17,6 +17,7 @@ from embinit.lab.data.cache import Writer
 from embinit.lab.data.preparation import data_fingerprint, prepare, write
 from embinit.lab.data.vocabulary import EOS, MASK, PAD, SEP
 from embinit.lab.models.graphs import Replayed
+from embinit.lab.models.initial_state import InitialState, carry, without_output
 from embinit.lab.models.layer_probes import (
     last_and_drop,
     probe_accuracy,
@@ -27,7 +28,6 @@ from embinit.lab.models.losses import NOTHING
 from embinit.lab.models.masked_language_model import MaskedLanguageModel, built_parameters
 from embinit.lab.models.masking import mask_tokens
 from embinit.lab.models.sizes import count_parameters, parameters_of, reinvested
-from embinit.lab.models.starting import Start, carry, without_output
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
 from embinit.lab.models.widths import output_width
 from embinit.lab.specs import (
@@ -470,7 +470,7 @@ def test_fine_tuning_starts_where_pre_training_ended():
     """With the encoder as it was left, an output layer of its own, and no output table."""
     cohort = Cohort((run_of(0, output_width=40),))
     data = prepare(TEXT, None)
-    pretraining = Pretraining(Start(cohort.runs, data, None), "cpu")
+    pretraining = Pretraining(InitialState(cohort.runs, data, None), "cpu")
     before = {name: value.clone() for name, value in pretraining.model.named_parameters()}
     pretraining.run(lambda share: None)
     carried = pretraining.model.encoder.state_dict()
@@ -496,13 +496,13 @@ def test_a_renamed_module_is_no_fresh_start(kept):
     """A tensor that the model has under another name is never left as it was drawn."""
     task = TRANSFER.tasks[0]
     tuned = run_of(0).changed(data=task.data, training=task.training)
-    start = Start((tuned,), prepare(task.data, None), None)
-    state = without_output(start.model())
-    carry(start.model(), state)
+    initial = InitialState((tuned,), prepare(task.data, None), None)
+    state = without_output(initial.model())
+    carry(initial.model(), state)
     renamed = dict(state)
     renamed["renamed." + kept] = renamed.pop(kept, torch.zeros(1))
     with pytest.raises(RuntimeError, match=rf"unexpected \['renamed.{kept}'\]"):
-        carry(start.model(), renamed)
+        carry(initial.model(), renamed)
     if kept in state:
         del renamed["renamed." + kept]
         with pytest.raises(RuntimeError, match=rf"missing \['{kept}'\]"):
@@ -513,7 +513,7 @@ def test_arms_of_a_seed_share_all_but_what_they_differ_in():
     """The layers start alike whatever the tables' widths; the order and the masks are the same."""
     data = prepare(TEXT, None)
     first, second = (
-        Pretraining(Start((run,), data, None), "cpu")
+        Pretraining(InitialState((run,), data, None), "cpu")
         for run in (run_of(3), run_of(3, input_width=8, output_width=40))
     )
     layers = dict(second.model.encoder.encoder_layers.named_parameters())
@@ -521,14 +521,14 @@ def test_arms_of_a_seed_share_all_but_what_they_differ_in():
         assert torch.equal(value, layers[name])
     hidden = [[one.initial_seed() for one in each.masking] for each in (first, second)]
     assert hidden[0] == hidden[1]
-    both = Pretraining(Start((run_of(3), run_of(4)), data, None), "cpu").masking
+    both = Pretraining(InitialState((run_of(3), run_of(4)), data, None), "cpu").masking
     assert both[0].initial_seed() == hidden[0][0]
     assert both[0].initial_seed() != both[1].initial_seed()
 
 
 def test_validation_hides_the_same_words_in_every_epoch():
-    start = Start((run_of(0),), prepare(TEXT, None), None)
-    pretraining = Pretraining(start, "cpu")
+    initial = InitialState((run_of(0),), prepare(TEXT, None), None)
+    pretraining = Pretraining(initial, "cpu")
     pretraining.validate()
     pretraining.validate()
     first, second = pretraining.curves.validation_loss
@@ -615,8 +615,8 @@ def test_bad_specs_are_named_before_anything_trains():
 
 def test_sentences_are_means_over_words_whatever_the_batch():
     data = prepare(TEXT, None)
-    start = Start((run_of(0), run_of(1)), data, None)
-    model = start.model()
+    initial = InitialState((run_of(0), run_of(1)), data, None)
+    model = initial.model()
     one, many = (sentence_vectors(model, data.test, batch) for batch in (1, 64))
     assert one.shape == (3, 2, len(data.test), 16)
     torch.testing.assert_close(one, many, atol=1e-5, rtol=1e-4)
@@ -673,7 +673,7 @@ def test_recorded_pre_training_is_pre_training():
     """The rate, the hidden words and the sums change where they lie, as a CUDA graph needs."""
     cohort = Cohort((run_of(0), run_of(1)))
     eager, replayed = (
-        Pretraining(Start(cohort.runs, prepare(TEXT, None), None), "cpu") for _ in range(2)
+        Pretraining(InitialState(cohort.runs, prepare(TEXT, None), None), "cpu") for _ in range(2)
     )
     recorded = []
 

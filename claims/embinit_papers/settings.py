@@ -1,7 +1,7 @@
-"""The tasks that papers train the first paper's models on: their data, training and margins.
+"""Tasks and sources of the first paper's models, which other papers share.
 
-- ``micro``: the made language, no downloads, minutes on a CPU (docs/regime.md says how its settings
-  were chosen).
+- ``micro``: the synthetic language, no downloads, minutes on a CPU (docs/regime.md says how its
+  settings were chosen).
 - ``sample``: real text from the data directory, cut to what two CPU cores can train: SST-2
   to 30,000 training phrases and the whole validation split, 3 epochs at 5e-4, 1 layer (from 4,000
   phrases Xavier learns less: 73.5 % for 80.5), or less 3,000 of its sentences, which are judged on
@@ -38,7 +38,7 @@ def margin_for(*deviations: float) -> float:
 
 @dataclass(frozen=True)
 class SourceSetting:
-    """A source of a tier, and what a model of its width takes.
+    """A tier's source, and the sizes of a model of its width.
 
     Attributes:
         role: The first paper's source that this one stands for.
@@ -61,7 +61,7 @@ class SourceSetting:
 
 @dataclass(frozen=True)
 class TaskSetting:
-    """One task of a tier: its data, model and training. The model's width is the source's.
+    """A tier's task: data, model and training. The model's width is the source's.
 
     Attributes:
         role: What the task stands for (``translation``, ``sentiment``, ``inference``).
@@ -105,7 +105,7 @@ class TaskSetting:
     planted: float | None = None
 
     def data(self, source: SourceSetting) -> DataSpec:
-        """The data, as a source's tokenizers cut it."""
+        """The data, tokenised as a source needs it."""
         tokenizers = (source.tokenizer, source.decoder_tokenizer)[: self.sides]
         return DataSpec(self.task, tokenizers, self.cut, self.min_freq, self.max_length)
 
@@ -144,7 +144,7 @@ class TaskSetting:
 
     @property
     def training(self) -> TrainingSpec:
-        """How a run is trained."""
+        """The training of a run."""
         return TrainingSpec(
             self.batch_size,
             self.epochs,
@@ -157,7 +157,7 @@ class TaskSetting:
 def pick(
     experiments: Callable[[str], Iterable[ModelExperiment]], of: str, **allowed: Sequence[str]
 ) -> Callable[[str], list[ModelExperiment]]:
-    """A function of a tier, which gives some experiments of the tier ``of``, and none of others.
+    """A query for some of the experiments of the tier ``of``; it gives none of other tiers.
 
     Args:
         experiments: Gives a tier's experiments.
@@ -190,7 +190,7 @@ MICRO_SENTIMENT = TaskSetting(
 MICRO_PLAIN_SENTIMENT = replace(
     MICRO_SENTIMENT, task="micro-sentiment-plain", margin=2.5, planted=4.41
 )
-"""Opinions that deny less, which Xavier's seeds learn evenly; docs/regime.md says of what else."""
+"""Opinions with fewer negations, which Xavier's seeds learn evenly (see docs/regime.md)."""
 
 MICRO_INFERENCE = replace(
     MICRO_SENTIMENT,
@@ -239,7 +239,7 @@ SAMPLE_SST2 = TaskSetting(
     most_seeds=12,
 )
 SAMPLE_SENTENCES = replace(SAMPLE_SST2, task="sst2-sentences", planted=3.46)
-"""As many phrases of fewer sentences, judged on 3,872 sentences in place of 872.
+"""SST-2 with 3,872 validation sentences in place of 872, at as many training phrases.
 
 Its spread over seeds is less. Scores can't be compared with those of ``SAMPLE_SST2``.
 """
@@ -263,7 +263,7 @@ SAMPLE_MULTI30K = TaskSetting(
 )
 
 SAMPLE = (SAMPLE_SST2, SAMPLE_MULTI30K)
-"""The tasks of real text whose settings can tell meaning from none."""
+"""The tasks of real text whose settings are sensitive to the meaning of vectors."""
 
 SAMPLE_SOURCES = (
     SourceSetting("glove", "glove", "GloVe", 300, 10, "spacy", "spacy"),

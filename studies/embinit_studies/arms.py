@@ -1,4 +1,4 @@
-"""Arms: what the studies' analyses share to train arms and to read what they score."""
+"""Arms: training of arms and reading of their scores, for the studies' analyses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def runs_of(arms: Iterable[Quantity], seeds: Sequence[int]) -> list[RunSpec]:
 
 
 def train(session: Session, runs: Sequence[RunSpec]) -> None:
-    """Train what the store lacks of some runs, unless the session may not."""
+    """Trains those of some runs that the store lacks, if the session may train."""
     if session.may_train:
         session.want(runs)
         session.ensure(runs)
@@ -25,7 +25,7 @@ def train(session: Session, runs: Sequence[RunSpec]) -> None:
 def values_of(
     quantities: Mapping[str, Quantity], session: Session, seeds: Sequence[int]
 ) -> dict[str, list[float]]:
-    """Each quantity's values, one a seed; one whose runs are not all there is left out."""
+    """Each quantity's values, one a seed; quantities with missing runs are left out."""
     every = {
         name: [quantity.value(seed, session.result) for seed in seeds]
         for name, quantity in quantities.items()
@@ -43,7 +43,7 @@ def told_of(
     seeds: Sequence[int],
     before: Mapping[str, list[float]],
 ) -> dict[str, list[float]]:
-    """Each quantity's values; those that the store lacks are as they were told before."""
+    """Each quantity's values; those that the store lacks come from earlier results."""
     found = {**before, **values_of(quantities, session, seeds)}
     return {name: found[name] for name in quantities if name in found}
 
@@ -51,7 +51,7 @@ def told_of(
 def compute_of(
     session: Session, runs: Iterable[RunSpec], before: Mapping[str, float] | None
 ) -> Mapping[str, float]:
-    """How many of some runs the store has, and how many hours of a core they took.
+    """The number of runs in the store, and the core hours that they took.
 
     Args:
         session: Has the results.
@@ -65,11 +65,11 @@ def compute_of(
 
 
 def compute_line(told: Mapping[str, Mapping[str, float]]) -> str:
-    """What groups of runs took, in words."""
+    """The compute of groups of runs, in words."""
     words = [f"{name} {of['runs']:,} runs, {of['hours']:.1f} hours" for name, of in told.items()]
     return f"Trained, in hours of one core: {'; '.join(words)}."
 
 
 def mean_of(told: Mapping[str, Sequence[float]], name: str) -> float | None:
-    """The mean of a quantity that was told; None where it was not."""
+    """The mean of a quantity in the results; None where it is missing."""
     return statistics.fmean(told[name]) if name in told else None

@@ -1,4 +1,4 @@
-"""Pages: what the studies' analyses share to write tables and figures.
+"""Pages: tables and figures of the studies' analyses.
 
 A page has pairs of marks, which name the script and the part; what stands between them is the
 script's. An interval is Student's, 95 %, over the seeds' own values.
@@ -52,7 +52,7 @@ def spread(values: Values, decimals: int = 1) -> str:
 def best_bold(
     means: Sequence[float | None], best: Callable[..., float] = max, decimals: int = 1
 ) -> list[str]:
-    """Means in a table, the best bold, and a dash for what was not measured.
+    """A table's cells of means, the best bold, and a dash for missing ones.
 
     Args:
         means: The means.
@@ -78,7 +78,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def write_parts(page: Path, script: str, parts: Mapping[str, Sequence[str]]) -> None:
-    """Writes parts between their marks; a page that is not there, or has no such marks, is left.
+    """Writes parts of a page between their marks, if the page and the marks exist.
 
     Args:
         page: The Markdown file.
@@ -98,7 +98,7 @@ def write_parts(page: Path, script: str, parts: Mapping[str, Sequence[str]]) -> 
 
 
 def svg(width: int, height: int, parts: Sequence[str], title: str) -> str:
-    """A figure that stands alone, with a ground of its own for dark pages."""
+    """A standalone SVG figure with its own background, for dark pages."""
     body = "\n".join(parts)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
@@ -109,7 +109,7 @@ def svg(width: int, height: int, parts: Sequence[str], title: str) -> str:
 
 
 def text(x: float, y: float, words: str, anchor: str = "start", extra: str = "") -> str:
-    """A line of text."""
+    """A line of text in an SVG figure."""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="#222" {extra}>{words}</text>'
     )

@@ -1,9 +1,9 @@
-"""Repairs of a table that is too wide, one for each cause of what its width costs.
+"""Repairs of a large-sigma table, one for each cause of its cost.
 
 - ``scale``: a LayerNorm (of Llama-like models an RMSNorm) after table + positions;
-- ``ratio``: positions that are as many times wider as the table is;
-- ``step``: the table's learning rate, as many times higher, for Adam moves a table by the rate,
-  whatever its width.
+- ``ratio``: positions that are scaled as the table's sigma is;
+- ``step``: the table's learning rate, scaled alike, for Adam moves a table by the learning rate,
+  whatever its sigma.
 
 All combinations of them are a factorial, whose contrasts tell what each cause costs.
 """
@@ -34,7 +34,7 @@ def combinations_of(repairs: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
 
 def repaired(wide: ModelExperiment, repairs: Sequence[str], times: float) -> ModelExperiment:
-    """The same experiment on a wide table, with some repairs.
+    """The same experiment on a large-sigma table, with some repairs.
 
     Args:
         wide: The experiment whose table is wide, and whose positions are as strong as usual.

@@ -31,7 +31,7 @@ BASE = LanguageModelSpec(16, 2, 5e-3)
 
 
 def text(task: str, tokenizer: str = "whitespace", train: int = 75) -> DataSpec:
-    """A little text of the made language."""
+    """A little text of the synthetic language."""
     return DataSpec(task, (tokenizer, tokenizer), Cut(train, 37, 1), 1, 32)
 
 

@@ -33,8 +33,8 @@ from embinit_studies.causes import (
     contrast,
     experiments,
 )
-from embinit_studies.causes.beside import beside, methods
 from embinit_studies.causes.paper import PAPER
+from embinit_studies.causes.paper_tables import methods, paper_tables
 from embinit_studies.repairs import REPAIRS
 
 HOME = Path(causes.__file__).parent
@@ -46,7 +46,7 @@ SCORES = st.lists(st.floats(-100, 100), min_size=8, max_size=8)
 def lookup_of(experiment, scores):
     """Finds what each combination of repairs scored in any seed."""
     known = {
-        experiment.wide(*chosen).runs_of(0)[0]: score
+        experiment.large_sigma(*chosen).runs_of(0)[0]: score
         for chosen, score in zip(COMBINATIONS, scores, strict=True)
     }
     return lambda run: make_result(run, **{experiment.metric.name: known[run]})
@@ -83,8 +83,8 @@ def test_the_settings_are_those_of_the_first_papers_tasks():
 @pytest.mark.parametrize("experiment", EVERY, ids=lambda each: each.name)
 def test_arms_differ_by_their_repairs_alone(experiment):
     """Eight combinations are eight runs, in two cohorts: a norm changes the model's shape."""
-    runs = {chosen: experiment.wide(*chosen).runs_of(0)[0] for chosen in COMBINATIONS}
-    [narrow] = experiment.narrow().runs_of(0)
+    runs = {chosen: experiment.large_sigma(*chosen).runs_of(0)[0] for chosen in COMBINATIONS}
+    [narrow] = experiment.small_sigma().runs_of(0)
     assert len({*runs.values(), narrow}) == 9
     assert len(plan([*runs.values(), narrow])) == 2
     for chosen, run in runs.items():
@@ -93,15 +93,15 @@ def test_arms_differ_by_their_repairs_alone(experiment):
         assert run.recipe.positions.pe_scale == (str(TIMES) if "ratio" in chosen else "one")
         assert run.recipe.table.rate == (TIMES if "step" in chosen else 1)
     # The widths of the curve are the same runs where they are the same tables.
-    assert experiment.at(NARROW).runs_of(0) == [narrow]
-    assert experiment.at(RATIOS[-1]).runs_of(0) == [runs[()]]
+    assert experiment.at_ratio(NARROW).runs_of(0) == [narrow]
+    assert experiment.at_ratio(RATIOS[-1]).runs_of(0) == [runs[()]]
 
 
 def test_another_optimizer_changes_the_training_alone():
     """Each table has its own source; the registered and the wide table are as under Adam."""
     of_translation = [
         each
-        for each in (*causes.experiments("micro"), *causes.others("micro"))
+        for each in (*causes.experiments("micro"), *causes.language_model_experiments("micro"))
         if each.role == causes.FOLLOWED
     ]
     assert {each.source_role for each in of_translation} == {"xavier", "glove", "bert", "t5"}
@@ -109,22 +109,26 @@ def test_another_optimizer_changes_the_training_alone():
     assert causes.with_table("xavier")("sample") == []
     for each in of_translation:
         for name, rate in causes.RATES.items():
-            under = each.under(name)
-            for arm in (TableExperiment.narrow, TableExperiment.raw, TableExperiment.wide):
+            under = each.with_optimizer(name)
+            for arm in (
+                TableExperiment.small_sigma,
+                TableExperiment.unscaled,
+                TableExperiment.large_sigma,
+            ):
                 [adam], [other] = arm(each).runs_of(0), arm(under).runs_of(0)
                 assert other == adam.changed(
                     training=replace(adam.recipe.training, optimizer=name, lr=rate)
                 )
-        [raw] = each.raw().runs_of(0)
+        [raw] = each.unscaled().runs_of(0)
         assert raw.recipe.table.sigma is None
         assert raw.recipe.table.source == (None if each.source_role == "xavier" else each.source)
     with pytest.raises(InputError, match="did you mean 'sgd'"):
-        EVERY[0].under("sdg")
+        EVERY[0].with_optimizer("sdg")
 
 
 def test_an_unknown_repair_or_cause_is_named():
     with pytest.raises(InputError, match="did you mean 'scale'"):
-        EVERY[0].wide("scael")
+        EVERY[0].large_sigma("scael")
     with pytest.raises(InputError, match="there is no repair"):
         contrast(EVERY[0], "norm")
     with pytest.raises(InputError, match="named twice in scale, scale"):
@@ -238,7 +242,7 @@ def test_settings_change_the_experiment_and_nothing_of_its_factorial():
         2 * every["GloVe, translation, as registered"].training.epochs
     )
     for each in every.values():
-        [narrow], [wide] = each.narrow().runs_of(0), each.wide().runs_of(0)
+        [narrow], [wide] = each.small_sigma().runs_of(0), each.large_sigma().runs_of(0)
         assert narrow.recipe.model.dim == 32 * narrow.recipe.model.heads
         assert narrow.recipe.table.sigma == sigma_at(NARROW, narrow.recipe.model.dim)
         assert wide == narrow.changed(
@@ -252,7 +256,7 @@ def test_claims_elsewhere_leave_out_where_the_model_does_not_learn():
     names = [each.name for each in causes.in_setting()("micro")]
     assert len(names) == len(set(names)) == 10
     assert not [name for name in names if "3-layers" in name or "256-wide" in name]
-    assert len(causes.elsewhere("micro")) == len(names) + 3
+    assert len(causes.setting_experiments("micro")) == len(names) + 3
     with pytest.raises(InputError, match="no setting 'twice epochs': did you mean 'twice the ep"):
         causes.in_setting("twice epochs")
     [each] = causes.in_setting("half the epochs", tables=["glove"])("micro")
@@ -278,14 +282,14 @@ def test_real_text_has_the_settings_of_the_first_papers_sample():
     for role in REAL_ROLES:
         assert [each.role for each in causes.on_real_text(role)("sample")] == [role, role]
         assert causes.on_real_text(role)("micro") == []
-    assert causes.on()("sample") == []
-    assert causes.others("sample") == ()
+    assert causes.on_tasks()("sample") == []
+    assert causes.language_model_experiments("sample") == ()
 
 
 def test_what_was_told_of_other_arms_is_kept():
     """What the store has counts before what was told of the same arm."""
     experiment = EVERY[0]
-    [narrow] = experiment.narrow().runs_of(0)
+    [narrow] = experiment.small_sigma().runs_of(0)
 
     class Fake:
         def result(self, run):
@@ -344,16 +348,16 @@ def test_the_page_has_each_arm_at_each_rate():
 def test_the_tables_beside_have_what_was_run():
     experiment = EVERY[0]
     runs = [
-        *(run for seed in (0, 1) for run in experiment.narrow().runs_of(seed)),
-        *experiment.wide("scale").runs_of(0),
-        *experiment.wide("scale").on_other_seeds().runs_of(0),
+        *(run for seed in (0, 1) for run in experiment.small_sigma().runs_of(seed)),
+        *experiment.large_sigma("scale").runs_of(0),
+        *experiment.large_sigma("scale").on_other_seeds().runs_of(0),
     ]
-    factorial, widths = beside("micro", [make_result(run, bleu=run.seed) for run in runs])
+    factorial, widths = paper_tables("micro", [make_result(run, bleu=run.seed) for run in runs])
     assert [row[0] for row in factorial.rows] == ["registered width", "scale"]
     assert factorial.rows[0][1] == "0.5 ± 0.7 (2)"
     assert factorial.rows[1][1] == "0.0"
     assert [row[0] for row in widths.rows] == ["R = 0.31"]
-    assert beside("micro", []) == []
+    assert paper_tables("micro", []) == []
     told = " ".join(methods("micro"))
     assert all(setting.task in told for setting in causes.TIERS["micro"])
 

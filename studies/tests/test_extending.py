@@ -12,8 +12,8 @@ from embinit.claims.lock import NAME, Lock
 from embinit.errors import InputError
 from embinit.runs.plan import plan
 from embinit_studies import extending
-from embinit_studies.extending.beside import beside, methods
 from embinit_studies.extending.paper import PAPER
+from embinit_studies.extending.paper_tables import methods, paper_tables
 from embtables.extension.methods import METHODS
 
 TIERS = sorted(extending.SETTINGS)
@@ -63,10 +63,10 @@ def test_the_table_beside_has_a_row_for_each_arm_that_was_run():
         for arm in ("mean", "noise")
         for seed in (0, 1)
     ]
-    [table] = beside("micro", results)
+    [table] = paper_tables("micro", results)
     assert [row[0] for row in table.rows] == ["noise", "mean"]
     assert table.rows[0][1].startswith("3.50 ± 0.71")
-    assert beside("micro", []) == []
+    assert paper_tables("micro", []) == []
 
 
 @pytest.mark.parametrize("tier", TIERS)

@@ -14,7 +14,7 @@ from builders import make_result, set_apart
 from embinit.errors import InputError
 from embinit.lab.data.tokenizers import pieces_of
 from embinit.lab.data.vocabulary import EOS, PAD
-from embinit.lab.models.starting import Start
+from embinit.lab.models.initial_state import InitialState
 from embinit.lab.specs import ModelRecipe, PositionSpec, TableSpec
 from embinit.runs.kinds import kind_of, own_code
 from embinit.runs.plan import Cohort, plan
@@ -99,10 +99,10 @@ def test_the_mean_row_bounds_what_old_words_lose():
     [base] = extension.bases_of([run], None, "cpu", lambda share: None)
     # The same sentences through the base alone, with no new rows at all: -1e9 logits.
     hidden = run.changed(training=replace(run.recipe.training, method="zero"))
-    begun = Start([hidden], texts.other, None)
+    initial = InitialState([hidden], texts.other, None)
     trainer = LanguageModelTraining(
-        begun,
-        begun.model(CausalTransformer),
+        initial,
+        initial.model(CausalTransformer),
         BASE,
         "cpu",
         first_new=texts.old,
@@ -216,7 +216,7 @@ def test_a_kind_comes_by_its_name_and_its_runs_have_no_code_in_their_keys(name, 
 def test_a_method_of_somebody_else_is_in_the_key(monkeypatch):
     """Else a changed method would be taken for what was stored."""
     set_apart(monkeypatch, METHODS)
-    METHODS.register("mine", replace(METHODS["mean"], make=lambda materials: None))
+    METHODS.register("mine", replace(METHODS["mean"], make=lambda method_input: None))
     assert own_code(extended("mine"))
 
 

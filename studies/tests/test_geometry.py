@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from embinit.errors import InputError
 from embinit.lab.tables.inits import INITS, moments, pretrained_xavier, scale, xavier_sigma
-from embinit.lab.tables.positions import APART, apart
+from embinit.lab.tables.positions import ORTHOGONAL_DIRECTIONS, orthogonal
 from embinit_studies.starts import geometry
 
 modest = settings(max_examples=30)
@@ -114,10 +114,13 @@ def test_spared_rows_leave_a_quarter_of_the_directions_to_the_positions(made):
 
 def test_positions_apart_have_spared_directions_to_themselves():
     """So word and position can be told apart exactly: their rows are orthogonal."""
-    rows = torch.randn(300, 4 * APART, generator=torch.Generator().manual_seed(0)) + 0.5
+    rows = (
+        torch.randn(300, 4 * ORTHOGONAL_DIRECTIONS, generator=torch.Generator().manual_seed(0))
+        + 0.5
+    )
     special = torch.zeros(300, dtype=torch.bool)
     table = INITS["pretrained_spared"](tuple(rows.shape), special, torch.Generator(), rows)
-    waves = apart(20, table)
+    waves = orthogonal(20, table)
     assert (table @ waves.T).abs().max() < 1e-5 * table.norm(dim=1).max() * waves.norm(dim=1).max()
     # Positions as strong as sinusoids of the whole width are twice these.
     assert 2 * waves.norm(dim=1) == pytest.approx((table.shape[1] / 2) ** 0.5, rel=1e-5)

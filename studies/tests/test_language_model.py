@@ -12,7 +12,7 @@ from language_models import MODELS, numbers, plain
 from embinit.lab.data.microcosm import FUNCTION_WORDS, lexicon
 from embinit.lab.data.preparation import prepare
 from embinit.lab.data.tokenizers import tokenizer
-from embinit.lab.models.starting import Start
+from embinit.lab.models.initial_state import InitialState
 from embinit.lab.specs import TableSpec
 from embinit.runs.kinds import kind_of
 from embinit.runs.plan import Cohort
@@ -49,9 +49,9 @@ def test_a_language_model_learns_and_its_loss_is_that_of_all_words():
 
 def test_clipping_scales_each_runs_gradient_to_the_norm_of_one():
     runs = tuple(plain("today", seed, clip=0.01) for seed in (5000, 5001))
-    begun = Start(runs, prepare(runs[0].recipe.data, None), None)
+    initial = InitialState(runs, prepare(runs[0].recipe.data, None), None)
     trainer = LanguageModelTraining(
-        begun, begun.model(CausalTransformer), runs[0].recipe.training, "cpu"
+        initial, initial.model(CausalTransformer), runs[0].recipe.training, "cpu"
     )
     seen: list[torch.Tensor] = []
     update = trainer.before_update
@@ -99,9 +99,9 @@ def test_a_tables_rate_follows_one_that_changes():
         plain("untied", epochs=1, warm_up=0.3).changed(table=TableSpec("normal", None, rate=rate))
         for rate in (1.0, 4.0)
     ]
-    begun = Start(runs, prepare(runs[0].recipe.data, None), None)
+    initial = InitialState(runs, prepare(runs[0].recipe.data, None), None)
     trainer = LanguageModelTraining(
-        begun, begun.model(CausalTransformer), runs[0].recipe.training, "cpu"
+        initial, initial.model(CausalTransformer), runs[0].recipe.training, "cpu"
     )
     table = trainer.model.stack.encoder_embedding.table
     before, steps = table.detach().clone(), []

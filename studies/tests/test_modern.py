@@ -17,9 +17,9 @@ from embinit.claims.lock import NAME, Lock
 from embinit.errors import InputError
 from embinit.lab.data.preparation import prepare
 from embinit.lab.models import layers
-from embinit.lab.models.starting import Start
+from embinit.lab.models.initial_state import InitialState
 from embinit.lab.specs import Cut
-from embinit.lab.tables.start import start_tables
+from embinit.lab.tables.initial_tables import make_initial_tables
 from embinit.papers import PAPERS
 from embinit.runs.plan import plan
 from embinit.specs import RunSpec
@@ -28,9 +28,17 @@ from embinit_studies import modern
 from embinit_studies.language_model import LanguageModelSpec
 from embinit_studies.language_model.model import CausalTransformer
 from embinit_studies.language_model.training import LanguageModelTraining
-from embinit_studies.modern import ARCHITECTURES, OLD, SETTINGS, Decoder, analysis, experiments, on
-from embinit_studies.modern.beside import MEASURES, arms_of, beside, methods
+from embinit_studies.modern import (
+    ARCHITECTURES,
+    OLD,
+    SETTINGS,
+    Decoder,
+    analysis,
+    experiments,
+    in_architectures,
+)
 from embinit_studies.modern.paper import PAPER, noise
+from embinit_studies.modern.paper_tables import MEASURES, arms_of, methods, paper_tables
 from embinit_studies.repairs import REPAIRS, combinations_of
 
 EVERY = experiments("micro")
@@ -65,15 +73,17 @@ def test_an_architecture_has_the_repairs_of_the_causes_that_it_can_have():
     with pytest.raises(InputError, match="there is no repair 'ratio'"):
         EVERY[3].repaired("ratio")
     with pytest.raises(InputError, match="there is no repair 'ratio'"):
-        EVERY[3].effect(Decoder.raw, "ratio")
+        EVERY[3].effect(Decoder.pretrained, "ratio")
 
 
 @pytest.mark.parametrize("experiment", EVERY, ids=lambda each: each.name)
 def test_repaired_tables_differ_by_their_repairs_alone(experiment):
     """And the step is the arms' own, so that claims on both share runs."""
-    for arm in (Decoder.stretched, Decoder.raw):
+    for arm in (Decoder.xavier_pretrained, Decoder.pretrained):
         [wide] = arm(experiment).runs_of(0)
-        assert arm(experiment.repaired("step")).runs_of(0) == arm(experiment.stepped()).runs_of(0)
+        assert arm(experiment.repaired("step")).runs_of(0) == arm(
+            experiment.with_scaled_table_rate()
+        ).runs_of(0)
         for chosen in combinations_of(experiment.repairs):
             [run] = arm(experiment.repaired(*chosen)).runs_of(0)
             before = wide.recipe
@@ -90,13 +100,13 @@ def test_effects_of_two_repairs_are_those_of_least_squares(scores):
     """Against numpy's fit of both factors and their product, coded ±1; an effect is twice that."""
     llama = EVERY[3]
     chosen = combinations_of(llama.repairs)
-    runs = [Decoder.raw(llama.repaired(*each)).runs_of(0)[0] for each in chosen]
+    runs = [Decoder.pretrained(llama.repaired(*each)).runs_of(0)[0] for each in chosen]
     known = dict(zip(runs, scores, strict=True))
     coded = [[1 if name in each else -1 for name in llama.repairs] for each in chosen]
     design = np.array([[1, a, b, a * b] for a, b in coded])
     fitted = np.linalg.lstsq(design, np.array(scores), rcond=None)[0]
     for causes, coefficient in zip(chosen[1:], fitted[1:], strict=True):
-        effect = llama.effect(Decoder.raw, *causes)
+        effect = llama.effect(Decoder.pretrained, *causes)
         value = effect.value(0, lambda run: make_result(run, validation_loss=known[run]))
         assert value == pytest.approx(2 * coefficient, abs=1e-6)
 
@@ -141,16 +151,16 @@ def test_a_wide_tables_rate_is_its_width():
     first = EVERY[0]
     data = prepare(first.data, None)
     raw, standardised = (
-        start_tables(run, data, None)["encoder"].values[1:].double().std()
-        for run in (first.raw().runs_of(0)[0], first.standardised().runs_of(0)[0])
+        make_initial_tables(run, data, None)["encoder"].values[1:].double().std()
+        for run in (first.pretrained().runs_of(0)[0], first.pretrained_xavier().runs_of(0)[0])
     )
     assert raw / standardised == pytest.approx(TIMES, rel=0.05)
-    assert first.stepped().raw().runs_of(0)[0].recipe.table.rate == TIMES
+    assert first.with_scaled_table_rate().pretrained().runs_of(0)[0].recipe.table.rate == TIMES
 
 
 def test_an_architecture_that_is_not_there_is_named():
     with pytest.raises(InputError, match="did you mean 'llama'"):
-        on("lama")
+        in_architectures("lama")
     with pytest.raises(InputError, match="there are post-norm, "):
         EVERY[0].with_architecture("mamba")
 
@@ -160,7 +170,7 @@ def test_another_architecture_has_as_many_seeds():
     other = grown.with_architecture(OLD)
     assert (other.name, other.seeds) == (OLD, 6)
     assert isinstance(grown.at_rate(1e-3), Decoder)
-    assert grown.at_rate(1e-3).raw().runs_of(0)[0].recipe.training.lr == 1e-3
+    assert grown.at_rate(1e-3).pretrained().runs_of(0)[0].recipe.training.lr == 1e-3
 
 
 def decoder(times: float, rate: float, *, normed: bool) -> RunSpec:
@@ -177,11 +187,11 @@ def decoder(times: float, rate: float, *, normed: bool) -> RunSpec:
 
 def trained(run: RunSpec) -> dict[str, torch.Tensor]:
     """Its parameters in float64 after an epoch."""
-    begun = Start([run], prepare(run.recipe.data, None), None)
+    initial = InitialState([run], prepare(run.recipe.data, None), None)
     torch.set_default_dtype(torch.float64)
     try:
         trainer = LanguageModelTraining(
-            begun, begun.model(CausalTransformer).double(), run.recipe.training, "cpu"
+            initial, initial.model(CausalTransformer).double(), run.recipe.training, "cpu"
         )
         trainer.model.double()
         trainer.train_epoch(0)
@@ -213,11 +223,11 @@ def test_after_a_norm_the_width_sets_the_relative_step_alone(times, monkeypatch)
 def test_the_tables_beside_have_what_was_run():
     old, llama = EVERY[0], EVERY[3]
     runs = [
-        *(run for seed in (0, 1) for run in old.drawn().runs_of(seed)),
-        *llama.raw().runs_of(0),
-        *llama.raw().on_other_seeds().runs_of(0),
+        *(run for seed in (0, 1) for run in old.xavier().runs_of(seed)),
+        *llama.pretrained().runs_of(0),
+        *llama.pretrained().on_other_seeds().runs_of(0),
     ]
-    last, first, drawn, given_one = beside(
+    last, first, drawn, given_one = paper_tables(
         "micro", [make_result(run, validation_loss=run.seed, start_loss=7.0) for run in runs]
     )
     assert (last.title, first.title) == (MEASURES["validation_loss"], MEASURES["start_loss"])
@@ -225,7 +235,7 @@ def test_the_tables_beside_have_what_was_run():
     assert last.rows[0][1] == "0.50 ± 0.71 (2)"
     assert last.rows[1][4] == "0.00"
     assert [row[0] for row in (*drawn.rows, *given_one.rows)] == ["narrow", "wide"]
-    assert beside("micro", []) == []
+    assert paper_tables("micro", []) == []
     told = " ".join(methods("micro"))
     assert all(each.label in told for each in ARCHITECTURES.values())
     assert f"{TRAINING.lr:g}" in told

@@ -14,7 +14,7 @@ from builders import make_result
 from embinit.errors import InputError
 from embinit.lab.data.preparation import prepare
 from embinit.lab.tables import positions
-from embinit.lab.tables.start import start_tables
+from embinit.lab.tables.initial_tables import make_initial_tables
 from embinit.papers import PAPERS
 from embinit.runs.plan import plan
 from embinit_papers.kim2024.experiments import experiments as kims
@@ -29,8 +29,8 @@ from embinit_studies.starts import (
     analysis_real_text,
     experiments,
 )
-from embinit_studies.starts.beside import beside, methods
 from embinit_studies.starts.paper import PAPER
+from embinit_studies.starts.paper_tables import methods, paper_tables
 from embtables.best import Scores, compare_with_best
 
 EVERY = experiments("micro")
@@ -57,10 +57,12 @@ def test_the_settings_are_those_of_causes():
             other.planted,
             other.sigma,
         )
-        assert run_of(each.start("xavier")) == run_of(other.narrow())
+        assert run_of(each.start("xavier")) == run_of(other.small_sigma())
         glove = theirs[each.role, "glove"]
-        assert run_of(each.start("standardised")) == run_of(glove.narrow())
-        assert run_of(each.still().start("standardised")) == run_of(glove.still().at(FROZEN_RATIO))
+        assert run_of(each.start("standardised")) == run_of(glove.small_sigma())
+        assert run_of(each.frozen().start("standardised")) == run_of(
+            glove.frozen().at_ratio(FROZEN_RATIO)
+        )
 
 
 @pytest.mark.parametrize("experiment", EVERY, ids=lambda each: each.name)
@@ -81,7 +83,7 @@ def test_starts_are_runs_of_their_own_and_those_of_one_model_are_one_cohort(expe
             None if start.as_it_is else sigma_at(TRAINED_RATIO, experiment.dim)
         )
         assert (run.recipe.positions.kind == "none") == (not start.added)
-    assert not run_of(experiment.still().start("xavier")).recipe.table.trained
+    assert not run_of(experiment.frozen().start("xavier")).recipe.table.trained
     assert (
         run_of(experiment.at_rate_times(2).start("xavier")).recipe.training.lr
         == 2 * experiment.training.lr
@@ -122,13 +124,15 @@ def test_on_real_text_geometries_have_the_r_of_micro():
     [there] = [each for each in experiments("sample") if each.name == "glove-multi30k-en-de"]
     [here] = [each for each in EVERY if each.role == "translation"]
     for kind, arms in analysis_real_text.geometries_of(there).items():
-        like = here.still() if kind == "frozen" else here
+        like = here.frozen() if kind == "frozen" else here
         for name, arm in arms.items():
             run, other = run_of(arm), run_of(like.start(name))
             assert run.recipe.table.trained == other.recipe.table.trained == (kind == "trained")
             assert run.recipe.table.init == other.recipe.table.init
-            apart = starts.positions_apart(300)
-            assert run.recipe.positions == (apart if STARTS[name].apart else other.recipe.positions)
+            apart = starts.orthogonal_positions(300)
+            assert run.recipe.positions == (
+                apart if STARTS[name].orthogonal_positions else other.recipe.positions
+            )
             if name == "raw":
                 assert run.recipe.table.sigma is other.recipe.table.sigma is None
             else:
@@ -173,7 +177,7 @@ def test_starts_have_equal_energy_and_leave_the_decoders_table_alone(name):
     """R is the same for all but the table as it is; the other language starts from Xavier."""
     data = prepare(EVERY[0].data, None)
     tables, xavier = (
-        start_tables(run_of(EVERY[0].start(each)), data, None) for each in (name, "xavier")
+        make_initial_tables(run_of(EVERY[0].start(each)), data, None) for each in (name, "xavier")
     )
     values = tables["encoder"].values[~tables["encoder"].special].double()
     ratio = 2 * values.shape[1] * values.square().mean().item()
@@ -212,9 +216,9 @@ def test_what_one_half_rules_out_is_not_compared_in_the_other():
 @pytest.mark.parametrize("dim", [64, 300, 384])
 def test_positions_apart_are_as_strong_as_those_of_all_directions(dim):
     """Far from the first position, where every sinusoid has turned."""
-    assert starts.APART_DIRECTIONS == positions.APART
+    assert starts.ORTHOGONAL_DIRECTIONS == positions.ORTHOGONAL_DIRECTIONS
     table = torch.randn(200, dim, generator=torch.Generator().manual_seed(0))
-    apart = positions.apart(4000, table) * float(starts.positions_apart(dim).pe_scale)
+    apart = positions.orthogonal(4000, table) * float(starts.orthogonal_positions(dim).pe_scale)
     every = positions.sinusoidal(4000, dim)
     assert apart.square().sum().item() == pytest.approx(every.square().sum().item(), rel=1e-3)
 
@@ -326,12 +330,12 @@ def test_the_tables_beside_have_what_was_run():
     runs = [
         *(run for seed in (0, 1) for run in experiment.start("whitened").runs_of(seed)),
         *experiment.start("whitened").on_other_seeds().runs_of(0),
-        *experiment.still().start("raw").runs_of(0),
+        *experiment.frozen().start("raw").runs_of(0),
     ]
-    trained, frozen = beside("micro", [make_result(run, bleu=run.seed) for run in runs])
+    trained, frozen = paper_tables("micro", [make_result(run, bleu=run.seed) for run in runs])
     assert trained.rows == ((STARTS["whitened"].told("GloVe"), "0.5 ± 0.7 (2)", "–", "–"),)
     assert frozen.rows == ((STARTS["raw"].told("GloVe"), "0.0", "–", "–"),)
-    assert beside("micro", []) == []
+    assert paper_tables("micro", []) == []
     told = " ".join(methods("micro"))
     assert all(setting.task in told for setting in starts.TIERS["micro"])
     assert "Xavier's" in " ".join(methods("sample"))

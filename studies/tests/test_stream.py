@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from language_models import TODAY, text
 
 from embinit.lab.data.preparation import prepare
-from embinit.lab.models.starting import Start
+from embinit.lab.models.initial_state import InitialState
 from embinit.lab.specs import Cut, ModelRecipe, ModelSpec, PositionSpec, TableSpec
 from embinit.runs.plan import Cohort
 from embinit.specs import RunSpec
@@ -112,9 +112,9 @@ def test_with_a_norm_after_lookup_the_width_is_no_matter_at_the_start():
 def test_layer_norms_are_autograds():
     """Of the first step's batch: against each layer's own gradients, before they are clipped."""
     wanted = runs(0.02, 0.5)
-    begun = Start(wanted, prepare(wanted[0].recipe.data, None), None)
+    initial = InitialState(wanted, prepare(wanted[0].recipe.data, None), None)
     trainer = LanguageModelTraining(
-        begun, begun.model(CausalTransformer), wanted[0].recipe.training, "cpu"
+        initial, initial.model(CausalTransformer), wanted[0].recipe.training, "cpu"
     )
     seen = []
     before_update = trainer.before_update
@@ -156,9 +156,9 @@ def test_each_steps_loss_is_the_one_that_was_learnt():
         run.changed(training=replace(run.recipe.training, batch_size=4, epochs=2))
         for run in runs(0.02, 0.5)
     )
-    begun = Start(wanted, prepare(wanted[0].recipe.data, None), None)
+    initial = InitialState(wanted, prepare(wanted[0].recipe.data, None), None)
     trainer = LanguageModelTraining(
-        begun, begun.model(CausalTransformer), wanted[0].recipe.training, "cpu"
+        initial, initial.model(CausalTransformer), wanted[0].recipe.training, "cpu"
     )
     seen, losses = [], trainer.losses
 

@@ -8,7 +8,7 @@ An experiment is a task that a pre-trained encoder is fine-tuned on. Its usual a
 input and output table are two, each as wide as the model. All of a tier's experiments share their
 runs, since one pre-training is fine-tuned on every task.
 
-- ``micro``: 7,500 texts of two related made languages, models 64 wide with 2 layers;
+- ``micro``: 7,500 texts of two related synthetic languages, models 64 wide with 2 layers;
   fine-tuned on the made opinion and inference tasks in one language, tested in the other.
 - ``paper``: English and German Wikipedia through ``datasets``, BERT-base's sizes, fine-tuned on
   XNLI's English and tested on its German, and on SST-2; for a GPU.
@@ -46,7 +46,7 @@ from embinit.papers import Printed
 from embinit.runs.measures import MEASURES, Measure
 
 USUAL = "normal"
-"""The init of every arm that is not about inits: BERT's and RemBERT's."""
+"""The init of all arms that don't compare inits: BERT's and RemBERT's."""
 
 DECOUPLING = Family(
     "chung2021/decoupling",
@@ -77,7 +77,7 @@ INITS = Family(
 
 @dataclass(frozen=True)
 class Task:
-    """A task of a tier that the encoder is fine-tuned on.
+    """A fine-tuning task of a tier.
 
     Attributes:
         role: What the task stands for (``sentiment``, ``inference``).
@@ -107,7 +107,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Setting:
-    """A tier's setting.
+    """The setting of a tier.
 
     Attributes:
         text: The text that is pre-trained on.
@@ -195,7 +195,7 @@ SETTINGS = {
             "retrieval_drop": 8.5,
         },
         says="7,500 texts of two related languages that code makes from a seed, and small "
-        "models, fine-tuned on made tasks in one language and tested in the other.",
+        "models, fine-tuned on synthetic tasks in one language and tested in the other.",
     ),
     "paper": Setting(
         text=DataSpec(
@@ -273,11 +273,11 @@ def experiments(tier: str) -> tuple[ModelExperiment, ...]:
 
 
 LAYER_MEASURES = ("probe_last", "probe_drop", "retrieval_last", "retrieval_drop")
-"""What is measured of the layers of an encoder before fine-tuning, and claimed."""
+"""Measures of an encoder's layers before fine-tuning, which claims are about."""
 
 
 def metrics(tier: str) -> list[Measure]:
-    """All scores that have a margin on the tier, the first experiment's first."""
+    """The measures with a margin on the tier, the first experiment's metric first."""
     scores = [experiment.metric for experiment in experiments(tier)]
     scores += [task_transfer(experiment.role) for experiment in transferring(tier)]
     return scores + [MEASURES[name] for name in LAYER_MEASURES]
@@ -298,18 +298,18 @@ def from_vectors(tier: str) -> list[ModelExperiment]:
     ]
 
 
-def once_from_vectors(tier: str) -> list[ModelExperiment]:
-    """One experiment with an input table as wide as the source's vectors."""
+def first_from_vectors(tier: str) -> list[ModelExperiment]:
+    """The first experiment with an input table as wide as the source's vectors."""
     return from_vectors(tier)[:1]
 
 
-def once(tier: str) -> list[ModelExperiment]:
-    """One experiment, for claims on the encoder before fine-tuning: all experiments share it."""
+def first_experiment(tier: str) -> list[ModelExperiment]:
+    """The first experiment, for claims on the encoder before fine-tuning, which all share."""
     return list(experiments(tier)[:1])
 
 
 Measured = Callable[[ModelExperiment], Quantity]
-"""Reads a quantity off a setting's usual arm."""
+"""A function that gives a quantity of an experiment's usual arm."""
 
 
 def accuracy(arms: ModelExperiment) -> Quantity:
@@ -335,7 +335,7 @@ def transfer(arms: ModelExperiment) -> Quantity:
 
 
 def before_fine_tuning(measure: str) -> Measured:
-    """A function that reads a measure of the encoder off the usual arm, with the tier's margin.
+    """A function that gives a measure of the usual arm's encoder, with the tier's margin.
 
     Args:
         measure: Its name, such as ``probe_drop``, ``retrieval_last`` or ``masked_loss``.
@@ -359,7 +359,7 @@ def coupled(arms: ModelExperiment) -> ModelExperiment:
 
 
 def wider(arms: ModelExperiment) -> ModelExperiment:
-    """The same arms in a model twice as wide: tables, heads and feed-forward are doubled too."""
+    """The same arms in a model twice as wide, in tables, heads and feed-forward layers."""
     model = _model(arms)
     return arms.with_model(
         "twice as wide",
@@ -370,7 +370,7 @@ def wider(arms: ModelExperiment) -> ModelExperiment:
 
 
 def reinvested(arms: ModelExperiment, too_many: int = 0) -> ModelExperiment:
-    """The same arms with a narrow input table, and with more layers for what it saves.
+    """The same arms with a narrow input table, whose saved parameters go into layers.
 
     Args:
         arms: The experiment.
@@ -395,7 +395,7 @@ def with_input_width(arms: ModelExperiment, width: int) -> ModelExperiment:
 
 
 def _or_own(experiment: ModelExperiment, width: int) -> int | None:
-    """``width``, or None for the model's own, so that the usual arm is the same run everywhere."""
+    """``width``, or None if it is the model's own, so that the usual arm stays the same run."""
     return None if width == _model(experiment).dim else width
 
 
@@ -425,7 +425,7 @@ def over_input_widths(arms: ModelExperiment, of: Measured = accuracy) -> Quantit
 
 @cache
 def numbers() -> dict[str, Any]:
-    """The paper's numbers as far as they are known: its models' scores on Papers with Code."""
+    """The paper's known numbers: its models' scores on Papers with Code."""
     text = resources.files("embinit_papers.chung2021").joinpath("numbers.json").read_text("utf-8")
     known: dict[str, Any] = json.loads(text)
     return known
@@ -445,7 +445,7 @@ def printed(comparison: Comparison) -> list[Printed]:
 
 
 def _as_listed(side: Quantity) -> str:
-    """Which of the paper's two models an arm is, if measured by transfer on inference; else ""."""
+    """The paper's name of the model that an arm is; "" for other arms and measures."""
     usual = {
         (experiment.with_model(coupled=is_coupled).model, experiment.training): name
         for tier in SETTINGS

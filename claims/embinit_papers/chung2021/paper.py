@@ -1,4 +1,4 @@
-"""The paper as an object: what embinit asks of it."""
+"""The registered ``Paper``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from embinit_papers.chung2021 import (
     numbers,
     printed,
 )
-from embinit_papers.chung2021.beside import beside, methods
+from embinit_papers.chung2021.paper_tables import methods, paper_tables
 from embinit_papers.settings import margin_for
 
 
@@ -32,7 +32,7 @@ PAPER = Paper(
     experiments=experiments,
     families=(DECOUPLING, REINVESTMENT, OUTPUT_WIDTH, GENERALITY, INITS),
     printed=printed,
-    beside=beside,
+    tables=paper_tables,
     methods=methods,
     noise=noise,
 )

@@ -11,8 +11,8 @@ from embinit_papers.chung2021 import (
     USUAL,
     coupled,
     experiments,
+    first_experiment,
     masked_loss,
-    once,
     pretrained_for,
     transfer,
     transferring,
@@ -62,7 +62,7 @@ def test_decoupling_helps_a_wider_model(experiment):
     says="Control: a model with two tables differs from the same on other seeds",
     where="control",
     family=DECOUPLING,
-    experiments=once,
+    experiments=first_experiment,
     expects=Verdict.NO_EFFECT,
 )
 def test_control_a_model_against_itself(experiment):
@@ -74,7 +74,7 @@ def test_control_a_model_against_itself(experiment):
     says="Control: a model that was not pre-trained guesses hidden words better",
     where="control",
     family=DECOUPLING,
-    experiments=once,
+    experiments=first_experiment,
     expects=Verdict.REFUTED,
 )
 def test_control_pretraining_helps(experiment):
@@ -87,7 +87,7 @@ def test_control_pretraining_helps(experiment):
     says="Control: two tables and a single one have as many parameters at pre-training",
     where="control",
     family=DECOUPLING,
-    experiments=once,
+    experiments=first_experiment,
     expects=Verdict.NOT_RUN,
     equal="pretraining",
 )

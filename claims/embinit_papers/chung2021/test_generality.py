@@ -7,7 +7,12 @@ for the sentence's translation. What is measured is how far the last layer falls
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit_papers.chung2021 import GENERALITY, before_fine_tuning, once, over_output_widths
+from embinit_papers.chung2021 import (
+    GENERALITY,
+    before_fine_tuning,
+    first_experiment,
+    over_output_widths,
+)
 
 
 @claim(
@@ -15,7 +20,7 @@ from embinit_papers.chung2021 import GENERALITY, before_fine_tuning, once, over_
     says="The wider the output table, the less probes lose from the best layer to the last",
     where="section 5",
     family=GENERALITY,
-    experiments=once,
+    experiments=first_experiment,
     equal="finetuning",
 )
 def test_a_wider_output_table_keeps_probes_from_dropping(experiment):
@@ -28,7 +33,7 @@ def test_a_wider_output_table_keeps_probes_from_dropping(experiment):
     "layer to the last",
     where="section 5",
     family=GENERALITY,
-    experiments=once,
+    experiments=first_experiment,
     equal="finetuning",
 )
 def test_a_wider_output_table_keeps_retrieval_from_dropping(experiment):
@@ -40,7 +45,7 @@ def test_a_wider_output_table_keeps_retrieval_from_dropping(experiment):
     says="The wider the output table, the more probes read off the last layer",
     where="section 5 (as a level: ours)",
     family=GENERALITY,
-    experiments=once,
+    experiments=first_experiment,
     equal="finetuning",
 )
 def test_a_wider_output_table_lifts_the_last_layers_probes(experiment):
@@ -52,7 +57,7 @@ def test_a_wider_output_table_lifts_the_last_layers_probes(experiment):
     says="The wider the output table, the more translations the last layer finds",
     where="section 5 (as a level: ours)",
     family=GENERALITY,
-    experiments=once,
+    experiments=first_experiment,
     equal="finetuning",
 )
 def test_a_wider_output_table_lifts_the_last_layers_retrieval(experiment):
@@ -64,7 +69,7 @@ def test_a_wider_output_table_lifts_the_last_layers_retrieval(experiment):
     says="Control: a model's last layer probes otherwise than the same model's on other seeds",
     where="control",
     family=GENERALITY,
-    experiments=once,
+    experiments=first_experiment,
     expects=Verdict.NO_EFFECT,
 )
 def test_control_a_last_layer_against_itself(experiment):
@@ -77,7 +82,7 @@ def test_control_a_last_layer_against_itself(experiment):
     says="Control: the last layer finds more translations than the best one",
     where="control",
     family=GENERALITY,
-    experiments=once,
+    experiments=first_experiment,
     expects=Verdict.REFUTED,
 )
 def test_control_no_layer_is_above_the_best(experiment):

@@ -1,4 +1,4 @@
-"""Where the two papers meet: the decoupled input table started from pre-trained vectors.
+"""Inits of a decoupled input table: where the two papers meet.
 
 Kim et al.'s finding 1 has a table much wider than Xavier's fare worse, and standardising repair it,
 in models that add positions without a LayerNorm after. Here the table is the input of a masked
@@ -11,9 +11,9 @@ from embinit.claims import Verdict, claim
 from embinit_papers.chung2021 import (
     INITS,
     USUAL,
+    first_from_vectors,
     from_vectors,
     masked_loss,
-    once_from_vectors,
     pretrained_for,
 )
 
@@ -67,7 +67,7 @@ def test_berts_start_fares_as_xaviers(experiment):
     says="Control: N(0, .02) differs from N(0, .02) on other seeds",
     where="control",
     family=INITS,
-    experiments=once_from_vectors,
+    experiments=first_from_vectors,
     expects=Verdict.NO_EFFECT,
 )
 def test_control_a_start_against_itself(experiment):
@@ -80,7 +80,7 @@ def test_control_a_start_against_itself(experiment):
     "Xavier's start that was",
     where="control",
     family=INITS,
-    experiments=once_from_vectors,
+    experiments=first_from_vectors,
     expects=Verdict.REFUTED,
 )
 def test_control_xaviers_start_gains_by_pretraining(experiment):

@@ -10,8 +10,8 @@ from embinit_papers.chung2021 import (
     OUTPUT_WIDTH,
     USUAL,
     experiments,
+    first_experiment,
     masked_loss,
-    once,
     over_input_widths,
     over_output_widths,
     pretrained_for,
@@ -60,7 +60,7 @@ def test_output_width_matters_more_than_input_width(experiment):
     says="Control: a model differs from the same on other seeds",
     where="control",
     family=OUTPUT_WIDTH,
-    experiments=once,
+    experiments=first_experiment,
     expects=Verdict.NO_EFFECT,
 )
 def test_control_a_model_against_itself(experiment):
@@ -72,7 +72,7 @@ def test_control_a_model_against_itself(experiment):
     says="Control: the wider the output table, the worse hidden words are guessed",
     where="control",
     family=OUTPUT_WIDTH,
-    experiments=once,
+    experiments=first_experiment,
     expects=Verdict.REFUTED,
 )
 def test_control_a_wider_output_table_guesses_better(experiment):

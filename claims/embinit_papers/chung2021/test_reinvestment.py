@@ -12,8 +12,8 @@ from embinit_papers.chung2021 import (
     USUAL,
     coupled,
     experiments,
+    first_experiment,
     masked_loss,
-    once,
     pretrained_for,
     reinvested,
     transfer,
@@ -52,7 +52,7 @@ def test_reinvesting_the_input_table_transfers_better(experiment):
     says="Control: the coupled model differs from the same on other seeds",
     where="control",
     family=REINVESTMENT,
-    experiments=once,
+    experiments=first_experiment,
     expects=Verdict.NO_EFFECT,
 )
 def test_control_the_coupled_model_against_itself(experiment):
@@ -65,7 +65,7 @@ def test_control_the_coupled_model_against_itself(experiment):
     "coupled one",
     where="control",
     family=REINVESTMENT,
-    experiments=once,
+    experiments=first_experiment,
     expects=Verdict.REFUTED,
 )
 def test_control_the_coupled_model_gains_by_pretraining(experiment):
@@ -78,7 +78,7 @@ def test_control_the_coupled_model_gains_by_pretraining(experiment):
     says="Control: with one layer more than was freed the reinvested model is fine-tuned better",
     where="control",
     family=REINVESTMENT,
-    experiments=once,
+    experiments=first_experiment,
     expects=Verdict.NOT_RUN,
     equal="finetuning",
 )

@@ -18,7 +18,7 @@ from embinit_papers.kim2024.changes import (
     twice_as_deep,
     with_faint_positions,
     with_norm_after_sum,
-    with_positions_apart,
+    with_orthogonal_positions,
     with_positions_in_attention,
     with_shuffled_positions,
     with_sinusoidal_positions,
@@ -39,7 +39,7 @@ __all__ = [
     "twice_as_deep",
     "with_faint_positions",
     "with_norm_after_sum",
-    "with_positions_apart",
+    "with_orthogonal_positions",
     "with_positions_in_attention",
     "with_shuffled_positions",
     "with_sinusoidal_positions",
@@ -53,7 +53,7 @@ MADE = {
     "micro-inference": {"mnli"},
     "micro-translation": set(TRANSLATION),
 }
-"""The paper's tasks that each task of the made language stands for."""
+"""The paper's tasks that each task of the synthetic language stands for."""
 
 Query = Callable[[str], Sequence[ModelExperiment]]
 
@@ -136,8 +136,8 @@ FAMILIES = (
 def table1(*sources: str, tasks: Sequence[str] = TASKS) -> Query:
     """A query for Table 1's experiments on a tier.
 
-    A task of the made language is included if all of the tasks that it stands for are in ``tasks``:
-    its translation stands for both Multi30k and IWSLT2017.
+    A task of the synthetic language is included if all of the tasks that it stands for are in
+    ``tasks``: its translation stands for both Multi30k and IWSLT2017.
 
     Args:
         sources: The roles of the sources; none means all.
@@ -174,13 +174,13 @@ def only_on(query: Query, *tiers: str) -> Query:
     return lambda tier: query(tier) if tier in tiers else []
 
 
-def planting(query: Query) -> Query:
-    """A query for the same experiments, less those that plant no effect."""
+def with_planted_effect(query: Query) -> Query:
+    """A query for those of the experiments that plant an effect."""
     return lambda tier: [each for each in query(tier) if each.planted is not None]
 
 
-def once(tier: str) -> list[ModelExperiment]:
-    """One experiment of the tier, for a claim that goes through all of them."""
+def first_experiment(tier: str) -> list[ModelExperiment]:
+    """The tier's first experiment, for a claim that goes through all of them."""
     return experiments(tier)[:1]
 
 

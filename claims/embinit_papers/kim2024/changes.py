@@ -1,4 +1,4 @@
-"""The settings that the paper's claims compare, made of a registered experiment."""
+"""Changes of a registered experiment to the settings that the paper's claims compare."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ def with_sinusoidal_positions(experiment: ModelExperiment) -> ModelExperiment:
     return experiment.with_positions("sinusoidal", "+ PE")
 
 
-def with_positions_apart(experiment: ModelExperiment) -> ModelExperiment:
-    """The same experiment with positions in the directions that the table uses least."""
+def with_orthogonal_positions(experiment: ModelExperiment) -> ModelExperiment:
+    """The same experiment with positions in the directions in which the table varies least."""
     return experiment.with_positions("apart", "+ PE apart")
 
 
 def with_faint_positions(experiment: ModelExperiment) -> ModelExperiment:
     """The same experiment with positions of the norm that ``apart`` has, in all directions.
 
-    It is the control for ``with_positions_apart``. Where the two differ, direction matters; where
-    they agree, strength does.
+    It is the control for ``with_orthogonal_positions``. Where the two differ, direction matters;
+    where they agree, strength does.
     """
     return experiment.with_positions("faint", "+ faint PE")
 
@@ -101,7 +101,7 @@ def twice_as_deep(experiment: ModelExperiment) -> ModelExperiment:
 
 
 def trained_for_times(experiment: ModelExperiment, times: int) -> ModelExperiment:
-    """The same experiment, trained for ``times`` as many epochs.
+    """The same experiment with ``times`` as many epochs.
 
     Raises:
         InputError: The experiment trains nothing.
@@ -110,7 +110,7 @@ def trained_for_times(experiment: ModelExperiment, times: int) -> ModelExperimen
 
 
 def epochs(experiment: ModelExperiment) -> int:
-    """How many epochs the experiment's runs are trained for."""
+    """The number of epochs of the experiment's runs."""
     return cast(TrainingSpec, experiment.training).epochs
 
 

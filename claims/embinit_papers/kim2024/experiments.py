@@ -1,6 +1,6 @@
-"""The experiments: the same claims at three sizes, and the margins they are judged by.
+"""The paper's experiments on three tiers, with their margins.
 
-- ``micro``: the made language, no downloads, minutes on a CPU; its tables are embinit's own.
+- ``micro``: the synthetic language, no downloads, minutes on a CPU; its tables are embinit's own.
 - ``sample``: real text and real vectors from the data directory: SST-2 (judged on 3,872 sentences)
   and Multi30k, and as they are trained MNLI (9,000 training pairs and 1,000 for validation) and
   IWSLT2017 (5,000 training pairs, less those of over 30 tokens, 300 for validation and 300 for
@@ -39,7 +39,7 @@ SOURCES = ("glove", "bert", "t5")
 """The roles of the paper's three sources; a tier says which source stands for each."""
 
 OTHER_SOURCES = ("word2vec", "fasttext", "elmo")
-"""The roles of the sources that the paper names for later checks, and has no numbers of."""
+"""The roles of sources that the paper names for later checks and prints no numbers of."""
 
 LABELS = {
     "glove": "GloVe",
@@ -230,7 +230,7 @@ def experiments(
 
 
 RIGHT = replace(MEASURES["accuracy"], unit="% right", test=None)
-"""Questions answered right. An evaluation keeps no single answers, so there is no paired test."""
+"""The measure of probes: the share of right answers, without a paired test over questions."""
 
 PROBE_MARGIN = 2.5
 """The margin in percent: twice the standard deviation of 81 % right among 1,008 questions."""
@@ -271,7 +271,7 @@ def probes(name: str) -> list[ModelExperiment]:
 
 PRETRAINING_STEPS = 100
 T5_RATE = 0.01 * (10_000 / PRETRAINING_STEPS) ** 0.5
-"""The rate that makes up for fewer steps than the 10,000 at 0.01 of the shipped T5.
+"""The learning rate that makes up for fewer steps than the shipped T5's 10,000 at 0.01.
 
 Steps x rate squared is the same. A table whose steps are proportional to it and orthogonal to it
 widens by the exponential of half that product.

@@ -1,4 +1,4 @@
-"""Figures of the mechanism, drawn: tables' values, what width costs, and word relations.
+"""Figures of the mechanism: tables' values, the score lost over sigma, and word relations.
 
 - Histograms show how large a table's values are, on a log axis.
 - A scatter shows the score lost over the width of a table.
@@ -31,8 +31,8 @@ from embinit.report.numbers import number, plain
 from embinit.report.templates import environment_of_pages
 from embinit.runs.results import RunResult
 from embinit.runs.table_statistics import HISTOGRAM
-from embinit_papers.kim2024.beside import Runs
 from embinit_papers.kim2024.mechanism import DosePoint, doses, mechanisms, relations
+from embinit_papers.kim2024.paper_tables import Runs
 
 TABLES = (
     "Shares of the encoder's table, lowest seed, times √D. Shuffled tables have the values of "
@@ -191,7 +191,7 @@ class Scatter:
 
 
 def scatter(doses: Sequence[DosePoint]) -> Scatter | None:
-    """Draws the score lost over width, which is on a log axis.
+    """Draws the score lost over sigma, which is on a log axis.
 
     Args:
         doses: The points. Those that the axes can't place are left out.
@@ -267,7 +267,7 @@ def slides(rows: Sequence[tuple[str, float, float]]) -> Slides:
 
 
 def figures(tier: str, results: Sequence[RunResult]) -> list[Figure]:
-    """The figures of the mechanism on a tier, as far as its arms were run."""
+    """The figures of the mechanism on a tier, of the arms that were run."""
     runs, macros = Runs(results), _macros()
     drawn = [
         Figure(

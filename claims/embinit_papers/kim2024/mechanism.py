@@ -1,4 +1,4 @@
-"""The mechanism: how wide the tables are, what their width costs, and what positions do to words.
+"""The mechanism: tables' sigmas, the scores that they cost, and positions' effect on words.
 
 Tables are shown as the model reads them. It multiplies them (by the square root of their width, in
 the paper) before it adds the positions.
@@ -14,8 +14,8 @@ from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import recipe_of
 from embinit.runs.measures import MEASURES
 from embinit_papers.kim2024 import scaled, with_sinusoidal_positions
-from embinit_papers.kim2024.beside import Runs
 from embinit_papers.kim2024.experiments import SOURCES, experiments, probes
+from embinit_papers.kim2024.paper_tables import Runs
 
 SHOWN = ("xavier", "pretrained", "pretrained_xavier")
 """The arms of the mechanism. Shuffled ones are left out: a shuffle keeps the distribution."""
@@ -23,7 +23,7 @@ SHOWN = ("xavier", "pretrained", "pretrained_xavier")
 
 @dataclass(frozen=True)
 class Width:
-    """How wide an arm's table and its positions are where the two are added.
+    """The sigmas of an arm's table and positions where the two are added.
 
     Attributes:
         label: The arm's name.
@@ -40,7 +40,7 @@ class Width:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """How wide one source's tables are on one task.
+    """The sigmas of one source's tables on one task.
 
     Attributes:
         source: The source's name.
@@ -58,7 +58,7 @@ class Mechanism:
 
 @dataclass(frozen=True)
 class DosePoint:
-    """How much wider a table is than its base's, and what that costs.
+    """A table's sigma over its base's, and the score that it costs.
 
     Attributes:
         label: The arm's name.
@@ -75,7 +75,7 @@ class DosePoint:
 
 @dataclass(frozen=True)
 class Relations:
-    """How many word relations are answered right before and after positions are added.
+    """Word relations that are answered right before and after positions are added.
 
     Attributes:
         task: The task.
@@ -122,7 +122,7 @@ def _mechanism(source: str, tier: str, runs: Runs) -> Mechanism | None:
 
 
 def doses(tier: str, runs: Runs) -> list[DosePoint]:
-    """The width of pre-trained tables and the score lost: the claim on dose and response."""
+    """The points of sigma and lost score that the claim on dose and response is about."""
     points = []
     for experiment in experiments(tier):
         arm, base = experiment["pretrained"], experiment["xavier"]
@@ -135,7 +135,7 @@ def doses(tier: str, runs: Runs) -> list[DosePoint]:
 
 
 def relations(tier: str, runs: Runs) -> list[Relations]:
-    """How many word relations were right before and after positions were added, over seeds."""
+    """Right word relations before and after positions were added, over seeds."""
     answered = []
     for experiment in probes(tier):
         rows: list[tuple[str, float, float]] = []

@@ -1,4 +1,4 @@
-"""The paper as an object: what embinit asks of it."""
+"""The registered ``Paper``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from functools import partial
 from embinit.lab.experiments import ModelExperiment
 from embinit.papers import NoiseFloor, Paper
 from embinit_papers.kim2024 import FAMILIES
-from embinit_papers.kim2024.beside import beside
 from embinit_papers.kim2024.experiments import (
     OTHER_SOURCES,
     SOURCES,
@@ -17,6 +16,7 @@ from embinit_papers.kim2024.experiments import (
     probes,
 )
 from embinit_papers.kim2024.figures import figures
+from embinit_papers.kim2024.paper_tables import paper_tables
 from embinit_papers.kim2024.printed import numbers, printed, printed_deviations
 from embinit_papers.settings import margin_for
 
@@ -50,7 +50,7 @@ PAPER = Paper(
     experiments=every_experiment,
     families=FAMILIES,
     printed=printed,
-    beside=beside,
+    tables=paper_tables,
     figures=figures,
     noise=noise,
 )

@@ -1,4 +1,4 @@
-"""Printed numbers: those of the paper's tables, and those for the sides of a comparison."""
+"""The paper's printed numbers, by table and by the sides of a comparison."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ GUESSING = {"sst2": 50.0, "mnli": 100 / 3, "multi30k": 0.0, "iwslt2017": 0.0}
 
 
 def largest_share(experiment: ModelExperiment) -> float:
-    """The largest effect that Table 1 or 7 prints on the experiment's task.
+    """The largest effect on the experiment's task in Tables 1 and 7, as a share of ``learnt``.
 
     It is the difference of an arm and Xavier, as a share of what Xavier learns above guessing. A
-    made task that stands for two gets the smaller one.
+    synthetic task that stands for two gets the smaller one.
     """
     shares = []
     for task in stands_for(experiment):
@@ -63,7 +63,7 @@ def largest_share(experiment: ModelExperiment) -> float:
 
 
 def learnt(experiment: ModelExperiment, mean: float) -> float:
-    """How far a mean score on the experiment's task is above guessing."""
+    """The distance of a mean score on the experiment's task from guessing."""
     return mean - max(GUESSING[task] for task in stands_for(experiment))
 
 
@@ -134,7 +134,7 @@ def _cell_value(measure: str, cell: dict[str, Any], names: tuple[str, ...]) -> f
 
 
 def _as_printed(experiment: ModelExperiment) -> tuple[bool, bool] | None:
-    """Whether tables are trained and positions added; None for a setting that no table prints."""
+    """An arm's setting in Table 3, trained and with positions; None where no table prints it."""
     positions = {PositionSpec(): True, PositionSpec(kind="none"): False}
     if experiment.sigma is not None or experiment.positions not in positions:
         return None

@@ -1,4 +1,4 @@
-"""The audit: what the paper prints against its own formulas and its other tables.
+"""The audit of the paper's printed numbers against its own formulas and other tables.
 
 Nothing is trained here. A disagreement says nothing about a finding; it says which printed numbers
 can't be taken at their word.

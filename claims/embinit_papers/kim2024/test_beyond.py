@@ -16,7 +16,7 @@ from embinit_papers.kim2024 import (
     table4,
     with_faint_positions,
     with_norm_after_sum,
-    with_positions_apart,
+    with_orthogonal_positions,
     with_positions_in_attention,
     with_sinusoidal_positions,
 )
@@ -108,7 +108,7 @@ def test_positions_off_the_table_cost_raw_glove_less(experiment):
     experiments=GLOVE,
 )
 def test_positions_apart_cost_nothing(experiment):
-    apart = with_positions_apart(experiment)
+    apart = with_orthogonal_positions(experiment)
     assert apart["pretrained_xavier"] >= experiment["pretrained_xavier"]
 
 
@@ -121,7 +121,7 @@ def test_positions_apart_cost_nothing(experiment):
 )
 def test_positions_apart_keep_relations(experiment):
     read = scaled(experiment, "sqrt(D)").with_sigma(0.04)
-    assert with_positions_apart(read)["pretrained"].alike(experiment["pretrained"])
+    assert with_orthogonal_positions(read)["pretrained"].alike(experiment["pretrained"])
     assert with_sinusoidal_positions(read)["pretrained"] < experiment["pretrained"]
 
 
@@ -134,7 +134,7 @@ def test_positions_apart_keep_relations(experiment):
 )
 def test_the_strength_of_positions_not_their_directions_costs_relations(experiment):
     read = scaled(experiment, "sqrt(D)").with_sigma(0.04)
-    apart, faint = with_positions_apart(read), with_faint_positions(read)
+    apart, faint = with_orthogonal_positions(read), with_faint_positions(read)
     assert faint["pretrained"].alike(apart["pretrained"])
 
 
@@ -146,7 +146,7 @@ def test_the_strength_of_positions_not_their_directions_costs_relations(experime
     experiments=GLOVE,
 )
 def test_faint_positions_serve_as_well_as_positions_apart(experiment):
-    faint, apart = with_faint_positions(experiment), with_positions_apart(experiment)
+    faint, apart = with_faint_positions(experiment), with_orthogonal_positions(experiment)
     assert faint["pretrained_xavier"] >= apart["pretrained_xavier"]
 
 

@@ -1,4 +1,4 @@
-"""Finding 1: tables much wider than Xavier's fare worse, and standardising repairs them.
+"""Finding 1: tables of a much larger sigma than Xavier's fare worse; standardising repairs that.
 
 BERT's table, whose width is near Xavier's, does not fare worse (section 1, Tables 1, 2 and 7).
 """
@@ -11,15 +11,15 @@ from embinit_papers.kim2024 import (
     FINDING_1,
     TRANSLATION,
     everywhere,
-    once,
+    first_experiment,
     only_on,
-    planting,
     table1,
+    with_planted_effect,
 )
 
 
 def but_t5_on_sst2(tier):
-    """Where the paper finds wide tables worse: with GloVe everywhere, with T5 but for SST2."""
+    """The experiments in which large-sigma tables are worse: GloVe's all, T5's but SST2's."""
     return table1("glove")(tier) + table1("t5", tasks=("mnli", *TRANSLATION))(tier)
 
 
@@ -83,7 +83,7 @@ def test_wide_tables_reach_their_best_epoch_later(experiment):
     says="Over all sources and tasks, the wider a table beside Xavier's, the more it costs",
     where="Figure 1, section 5.2",
     family=FINDING_1,
-    experiments=once,
+    experiments=first_experiment,
 )
 def test_what_a_table_costs_grows_with_its_width(experiment):
     every = everywhere(experiment)
@@ -119,7 +119,7 @@ def test_control_stretching_does_not_help(experiment):
     says="Control: a loss as large as the paper's largest on the task is found",
     where="control",
     family=FINDING_1,
-    experiments=planting(table1("glove")),
+    experiments=with_planted_effect(table1("glove")),
     expects=Verdict.SUPPORTED,
 )
 def test_control_a_planted_loss_is_found(experiment):

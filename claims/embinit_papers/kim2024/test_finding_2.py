@@ -1,9 +1,9 @@
-"""Finding 2: wide tables absorb the positions (section 6, Tables 3 and 6)."""
+"""Finding 2: large-sigma tables absorb the positions (section 6, Tables 3 and 6)."""
 
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit_papers.kim2024 import FINDING_2, TRANSLATION, once, table1
+from embinit_papers.kim2024 import FINDING_2, TRANSLATION, first_experiment, table1
 
 
 @claim(
@@ -74,7 +74,7 @@ def test_control_wide_tables_do_not_enlarge_positions(experiment):
     says="Control: positions gain Xavier more than they gain Xavier on other seeds",
     where="control",
     family=FINDING_2,
-    experiments=once,
+    experiments=first_experiment,
     expects=Verdict.NO_EFFECT,
 )
 def test_control_positions_gain_the_same_on_other_seeds(experiment):

@@ -6,9 +6,9 @@ from embinit.claims import Verdict, claim
 from embinit_papers.kim2024 import (
     FINDING_3,
     TRANSLATION,
-    once,
-    planting,
+    first_experiment,
     table1,
+    with_planted_effect,
     with_shuffled_positions,
 )
 
@@ -76,7 +76,7 @@ def test_control_shuffling_does_not_help(experiment):
     says="Control: a shuffled table differs from one shuffled on other seeds",
     where="control",
     family=FINDING_3,
-    experiments=once,
+    experiments=first_experiment,
     expects=Verdict.NO_EFFECT,
 )
 def test_control_a_shuffled_table_against_itself(experiment):
@@ -89,7 +89,7 @@ def test_control_a_shuffled_table_against_itself(experiment):
     says="Control: a loss as large as the paper's largest on the task is found",
     where="control",
     family=FINDING_3,
-    experiments=planting(table1("glove")),
+    experiments=with_planted_effect(table1("glove")),
     expects=Verdict.SUPPORTED,
 )
 def test_control_a_planted_loss_is_found(experiment):

@@ -1,4 +1,4 @@
-"""What the paper leaves to be checked next: longer training, depth, every family standardised."""
+"""The paper's open checks: longer training, depth, every family standardised."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from embinit_papers.kim2024 import (
     NEXT_CHECKS,
     TRANSLATION,
     only_on,
-    planting,
     table1,
     trained_for_times,
     twice_as_deep,
+    with_planted_effect,
 )
 
 INFERENCE = table1("glove", tasks=("mnli",))
@@ -80,7 +80,7 @@ def test_control_raw_glove_does_not_fare_better(experiment):
     says="Control: a loss as large as the paper's largest on the task is found",
     where="control",
     family=NEXT_CHECKS,
-    experiments=planting(table1("glove")),
+    experiments=with_planted_effect(table1("glove")),
     expects=Verdict.SUPPORTED,
 )
 def test_control_a_planted_loss_is_found(experiment):

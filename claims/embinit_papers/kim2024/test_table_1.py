@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit_papers.kim2024 import TABLE_1, TRANSLATION, only_on, planting, table1
+from embinit_papers.kim2024 import TABLE_1, TRANSLATION, only_on, table1, with_planted_effect
 
 
 @claim(
@@ -159,7 +159,7 @@ def test_control_stretching_to_t5_does_not_help(experiment):
     says="Control: a loss as large as the paper's largest on the task is found",
     where="control",
     family=TABLE_1,
-    experiments=planting(table1("glove")),
+    experiments=with_planted_effect(table1("glove")),
     expects=Verdict.SUPPORTED,
 )
 def test_control_a_planted_loss_is_found(experiment):

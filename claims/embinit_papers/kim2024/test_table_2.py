@@ -1,4 +1,4 @@
-"""Tables 2 and 8: how wide the sources' tables are, in their order and as printed.
+"""Tables 2 and 8: the sources' sigmas, in their order and as printed.
 
 The printed sigmas are asked for on ``paper`` alone: a part of a source or of the training text
 makes another table.

@@ -9,7 +9,7 @@ INITS = ("xavier", "pretrained", "pretrained_xavier")
 
 
 def grid(tier):
-    """Multi30k with GloVe; the made language's translation stands for it."""
+    """Multi30k with GloVe; the synthetic language's translation stands for it."""
     return table1("glove", tasks=TRANSLATION)(tier)[:1]
 
 

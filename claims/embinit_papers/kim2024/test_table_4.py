@@ -1,7 +1,7 @@
 """Table 4: which of GloVe's word-to-word relations survive scaling, standardising and positions.
 
-On ``micro`` the made language's synonyms stand for the analogies. The positions that are added are
-those of a sequence of 64 words; with longer ones less survives.
+On ``micro`` the synthetic language's synonyms stand for the analogies. The positions that are added
+are those of a sequence of 64 words; with longer ones less survives.
 """
 
 from __future__ import annotations

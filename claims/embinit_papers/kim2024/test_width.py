@@ -1,4 +1,4 @@
-"""Why T5's tables are wide and BERT's are not: the made ones again, one thing in each changed.
+"""Why T5's sigma is large and BERT's is not: synthetic pre-trainings with one change each.
 
 The paper (section 3.3) has T5's table unbounded because positions aren't added to it. Its recipe
 differs from BERT's in two more things that bear on width: the sigma that the table starts from, and

@@ -22,7 +22,7 @@ from transformers import (
 
 from embinit import Family, a_a, claim, experiment, falsehood, training
 from embtables.extension import METHODS
-from embtables.extension.methods import Materials
+from embtables.extension.methods import MethodInput
 
 COLOURS = {"red": "warm", "blue": "cold", "grey": "dull", "pink": "soft", "green": "fresh"}
 SHAPES = {"square": "flat", "ball": "round", "stick": "long", "dot": "small", "hill": "high"}
@@ -51,10 +51,10 @@ def extend(model, method, seed):
     table = model.get_input_embeddings().weight.detach().clone()
     pieces = tuple(tuple(IDS[piece] for piece in token.split("_")) for token in NEW)
     generator = torch.Generator().manual_seed(seed)
-    materials = Materials("input", table, len(NEW), pieces, generator)
+    method_input = MethodInput("input", table, len(NEW), pieces, generator)
     rows = torch.zeros(len(NEW), table.shape[1])
     if method != "zero":
-        rows = METHODS[method](materials).values
+        rows = METHODS[method](method_input).values
     model.resize_token_embeddings(len(IDS), mean_resizing=False)
     # The output table is the input table, so this sets both.
     model.get_input_embeddings().weight.data[len(OLD) :] = rows

@@ -1,7 +1,7 @@
 """How often ``embtables compare`` errs, and how many seeds it takes.
 
-Simulates races of starts (``embtables.best.Race``) whose true means are known, and counts over all
-of their looks:
+Simulates searches for the best start (``embtables.best.BestArmSearch``) among starts whose true
+means are known, and counts over all of their looks:
 
 - *best lost*: the best start was ruled out. Nominal: at most 5 %.
 - *cost missed*: the true cost of any start lies outside of its interval. Nominal: at most 5 %.
@@ -11,7 +11,7 @@ Starts vary alike, or one of them three times as much (the best one, or another)
 from a scaled inverse chi-square; scores are normal, heavy-tailed (t with 3 degrees of freedom),
 skewed, or those of a start of which one run in ten fails.
 
-    python packages/embtables/benchmarks/best.py [--races 2000] [--json FILE]
+    python packages/embtables/benchmarks/best.py [--searches 2000] [--json FILE]
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from embtables.best import Race, seeds_of
+from embtables.best import BestArmSearch, seeds_of
 
 ALPHA = 0.05
 LOOKS = 4
@@ -68,13 +68,13 @@ WORLDS = (
 )
 
 
-def race(rng: np.random.Generator, scores: str, spread: str, means: str) -> dict[str, float]:
-    """One race: what went wrong in it, and what it took."""
+def search(rng: np.random.Generator, scores: str, spread: str, means: str) -> dict[str, float]:
+    """One search: what went wrong in it, and what it took."""
     true = np.array(MEANS[means])
     wide = SPREADS[spread](rng, len(true))
     most = seeds_of(LOOKS - 1)
     values = true[:, None] + wide[:, None] * SCORES[scores](rng, (len(true), most))
-    running, runs, lost = Race(len(true), ALPHA), 0, False
+    running, runs, lost = BestArmSearch(len(true), ALPHA), 0, False
     missed = False
     costs = true.max() - true
     while running.looks < LOOKS and not running.decided:
@@ -85,7 +85,7 @@ def race(rng: np.random.Generator, scores: str, spread: str, means: str) -> dict
         lost |= 0 not in running.candidates
         missed |= any(
             not each.low - 1e-9 <= cost <= each.high + 1e-9
-            for each, cost in zip(running.standings, costs, strict=True)
+            for each, cost in zip(running.statuses, costs, strict=True)
         )
     return {
         "best lost": float(lost),
@@ -95,10 +95,10 @@ def race(rng: np.random.Generator, scores: str, spread: str, means: str) -> dict
     }
 
 
-def simulate(races: int, seed: int, scores: str, spread: str, means: str) -> dict[str, float]:
-    """The means over races of what ``race`` counts."""
+def simulate(searches: int, seed: int, scores: str, spread: str, means: str) -> dict[str, float]:
+    """The means over searches of what ``search`` counts."""
     rng = np.random.default_rng(seed)
-    each = [race(rng, scores, spread, means) for _ in range(races)]
+    each = [search(rng, scores, spread, means) for _ in range(searches)]
     return {name: float(np.mean([one[name] for one in each])) for name in each[0]}
 
 
@@ -107,14 +107,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--races", type=int, default=2000)
+    parser.add_argument("--searches", type=int, default=2000)
     parser.add_argument("--json", type=Path)
     parsed = parser.parse_args()
     print("| scores | spread | means | best lost | cost missed | others left | seeds a start |")
     print("|---|---|---|---|---|---|---|")
     rows = []
     for world in WORLDS:
-        told = simulate(parsed.races, 5000, *world)
+        told = simulate(parsed.searches, 5000, *world)
         rows.append(dict(zip(("scores", "spread", "means"), world, strict=True)) | told)
         print(
             f"| {' | '.join(world)} | {100 * told['best lost']:.1f} % | "
@@ -123,7 +123,7 @@ def main() -> None:
             flush=True,
         )
     if parsed.json:
-        parsed.json.write_text(json.dumps({"races": parsed.races, "worlds": rows}, indent=1))
+        parsed.json.write_text(json.dumps({"searches": parsed.searches, "worlds": rows}, indent=1))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from scipy import stats
 from embinit.errors import InputError
 from embtables.best import (
     SPENT,
-    Race,
+    BestArmSearch,
     Scores,
     compare_with_best,
     level,
@@ -131,50 +131,50 @@ def test_scores_that_all_agree_are_known_to_their_resolution() -> None:
 @settings(max_examples=15, deadline=None)
 def test_what_is_ruled_out_costs_something(values: list[list[float]]) -> None:
     """One statement: what a lower end above 0 says, the verdict says; the best mean is left."""
-    race = Race(len(values), 0.05, resolution=0.1)
-    race.look(values)
+    search = BestArmSearch(len(values), 0.05, resolution=0.1)
+    search.look(values)
     bounds = compare_with_best(list(map(Scores.of, values)), level(0, 0.05), 0.1)
-    for number, standing in enumerate(race.standings):
-        assert (number in race.candidates) is bounds.costless[number]
-        assert standing.low == 0 or standing.ruled_out == 0
-    assert int(np.argmax(np.mean(values, axis=1))) in race.candidates
+    for number, status in enumerate(search.statuses):
+        assert (number in search.candidates) is bounds.costless[number]
+        assert status.low == 0 or status.ruled_out == 0
+    assert int(np.argmax(np.mean(values, axis=1))) in search.candidates
 
 
 def test_a_start_whose_cost_may_be_nothing_is_not_ruled_out() -> None:
     """Its distance passes the one-sided bound and not the two-sided one, which the cost is by."""
     values = [[0.0, 1.0, -1.0, 0.5, -0.5], [1.35, 2.35, 0.35, 1.85, 0.85]]
-    race = Race(2, 0.05)
+    search = BestArmSearch(2, 0.05)
     told = compare_with_best(list(map(Scores.of, values)), level(0, 0.05))
     assert told.candidates == (False, True)
     assert told.costless == (True, True)
-    race.look(values)
-    assert race.candidates == (0, 1)
+    search.look(values)
+    assert search.candidates == (0, 1)
 
 
 def test_what_is_ruled_out_gets_no_more_seeds() -> None:
     """A later look takes the candidates alone, and the cost of the others stays."""
     rng = np.random.default_rng(0)
     values = np.array([80.0, 79.5, 60.0])[:, None] + rng.standard_normal((3, 10))
-    race = Race(3, 0.05)
-    race.look([each[:5].tolist() for each in values])
-    assert race.candidates == (0, 1)
-    cost = race.standings[2].low, race.standings[2].high
+    search = BestArmSearch(3, 0.05)
+    search.look([each[:5].tolist() for each in values])
+    assert search.candidates == (0, 1)
+    cost = search.statuses[2].low, search.statuses[2].high
     assert cost[0] > 10
-    assert not race.decided
-    assert race.seeds == seeds_of(1) == 10
-    race.look([each.tolist() for each in values[:2]])
-    assert (race.standings[2].low, race.standings[2].high) == cost
-    assert race.standings[2].ruled_out == 0
+    assert not search.decided
+    assert search.seeds == seeds_of(1) == 10
+    search.look([each.tolist() for each in values[:2]])
+    assert (search.statuses[2].low, search.statuses[2].high) == cost
+    assert search.statuses[2].ruled_out == 0
 
 
 def test_a_race_ends_where_the_costs_do_not_matter() -> None:
     """Starts that are shown to be alike need not be told apart."""
     rng = np.random.default_rng(1)
     values = [(70 + 0.1 * rng.standard_normal(5)).tolist() for _ in range(3)]
-    race = Race(3, 0.05, within=1.0)
-    race.look(values)
-    assert race.decided
-    assert len(race.candidates) > 1
+    search = BestArmSearch(3, 0.05, within=1.0)
+    search.look(values)
+    assert search.decided
+    assert len(search.candidates) > 1
 
 
 def test_a_score_that_is_no_number_is_refused() -> None:
@@ -192,10 +192,10 @@ def test_a_score_that_is_no_number_is_refused() -> None:
     ],
 )
 def test_the_best_is_rarely_lost(world: tuple[str, str, str]) -> None:
-    """Over four looks, at most one race in twenty rules the best start out (3 errors allowed)."""
-    races = 150
-    told = _benchmark().simulate(races, 5000, *world)
-    allowed = 0.05 + 3 * (0.05 * 0.95 / races) ** 0.5
+    """Over four looks, at most one search in twenty rules the best start out (3 errors allowed)."""
+    searches = 150
+    told = _benchmark().simulate(searches, 5000, *world)
+    allowed = 0.05 + 3 * (0.05 * 0.95 / searches) ** 0.5
     assert told["best lost"] <= allowed
     assert told["cost missed"] <= allowed
 

@@ -17,7 +17,7 @@ from embinit.errors import InputError
 from embinit.lab.specs import Cut
 from embtables.cli import main
 from embtables.compare import ComparedStart, Comparison, Settings, compare, load_schema
-from embtables.compare.starts import MOST_WIDE, _heads, open_vectors, starts_of
+from embtables.compare.arms import MOST_WIDE, _heads, arms_of, open_vectors
 from embtables.compare.terminal import as_text
 from embtables.comparison_page import render_comparison
 from embtables.given import GivenLabels, GivenPairs
@@ -239,7 +239,7 @@ def test_each_width_has_its_own_xavier(tmp_path, task, vectors):
     given = GivenLabels(task)
     opened = open_vectors([str(vectors), str(wide)], "en", TINY)
     once = replace(TINY, attention=("plain",))
-    starts = starts_of(given, opened, ("xavier", "pretrained"), once)
+    starts = arms_of(given, opened, ("xavier", "pretrained"), once)
     assert [(start.label, start.spec.recipe.model.dim) for start in starts] == [
         ("Xavier (16 wide, words)", 16),
         ("Xavier (33 wide, words)", 33),
@@ -255,7 +255,7 @@ def test_every_start_is_compared_with_each_attention_that_was_asked_for(task, ve
 
     def starts(*attention):
         inits = ("xavier", "pretrained")
-        return starts_of(given, opened, inits, replace(TINY, attention=attention))
+        return arms_of(given, opened, inits, replace(TINY, attention=attention))
 
     plain, rotary, both = starts("plain"), starts("rotary"), starts("plain", "rotary")
     assert [start.spec for start in both] == [start.spec for start in (*plain, *rotary)]
@@ -277,7 +277,7 @@ def test_every_start_is_compared_with_each_attention_that_was_asked_for(task, ve
     with pytest.raises(InputError, match="did you mean 'rotary'"):
         starts("rotray")
     with pytest.raises(InputError, match="give kinds, such as"):
-        starts_of(given, opened, ["xavier"], replace(TINY, attention="rotary"))
+        arms_of(given, opened, ["xavier"], replace(TINY, attention="rotary"))
 
 
 def test_starts_of_an_odd_width_have_no_rotary_positions(tmp_path, task):
@@ -298,7 +298,7 @@ def test_starts_of_an_odd_width_have_no_rotary_positions(tmp_path, task):
     alone = replace(TINY, attention=("rotary",))
     opened = open_vectors([str(odd)], "en", alone)
     with pytest.raises(InputError, match="even width, which no start has"):
-        starts_of(GivenLabels(task), opened, ("xavier", "pretrained"), alone)
+        arms_of(GivenLabels(task), opened, ("xavier", "pretrained"), alone)
 
 
 def test_heads_of_an_even_width_are_even():

@@ -23,7 +23,13 @@ from embinit.lab.tables.inits import xavier_sigma
 from embtables import extension as extension_module
 from embtables.cli import main
 from embtables.extension import METHODS, Extension, Helpers, extend, mathematics
-from embtables.extension.methods import Materials, Space, _nearest_by_softmax, ofa, wechsel
+from embtables.extension.methods import (
+    AlignedVectors,
+    MethodInput,
+    _nearest_by_softmax,
+    ofa,
+    wechsel,
+)
 from embtables.extension.tokens import aligned, token_vectors
 from embtables.extension.writing import by_rows
 from embtables.inspection import inspect
@@ -54,17 +60,17 @@ def drawn(*shape, seed=5000):
     return torch.randn(*shape, generator=generator(seed))
 
 
-def materials(seed=5000, side="input", rotation=None, pieces=None) -> Materials:
-    """Random materials with all that any method needs; ``rotation`` turns the model's rows."""
+def method_input(seed=5000, side="input", rotation=None, pieces=None) -> MethodInput:
+    """A random input with all that any method needs; ``rotation`` turns the model's rows."""
     draw = generator(seed)
     table = torch.randn(OLD, WIDTH, generator=draw) + 0.3
     head = torch.randn(NEW, WIDTH, generator=draw)
-    vectors = Space(
+    vectors = AlignedVectors(
         torch.randn(OLD, SPACE, generator=draw),
         torch.randn(NEW, SPACE, generator=draw),
         torch.arange(OLD) < 40,
     )
-    donor = Space(
+    donor = AlignedVectors(
         torch.randn(OLD, SPACE, generator=draw),
         torch.randn(NEW, SPACE, generator=draw),
         torch.arange(OLD) % 3 > 0,
@@ -76,34 +82,34 @@ def materials(seed=5000, side="input", rotation=None, pieces=None) -> Materials:
         )
     if rotation is not None:
         table, head = table @ rotation, head @ rotation
-    return Materials(
+    return MethodInput(
         side, table, len(pieces), pieces, generator(seed + 1), 0.02, vectors, donor, head
     )
 
 
-def same_width(given_materials: Materials) -> Materials:
+def same_width(given_input: MethodInput) -> MethodInput:
     """Vectors as wide as the table, for the methods that take them as rows."""
     old, new = drawn(OLD, WIDTH), drawn(NEW, WIDTH, seed=5001)
     return dataclasses.replace(
-        given_materials, vectors=Space(old, new, torch.ones(OLD, dtype=torch.bool))
+        given_input, vectors=AlignedVectors(old, new, torch.ones(OLD, dtype=torch.bool))
     )
 
 
-def made(name, given_materials):
+def made(name, given_input):
     wide = name.startswith("vectors_")
-    return METHODS[name](same_width(given_materials) if wide else given_materials)
+    return METHODS[name](same_width(given_input) if wide else given_input)
 
 
 @pytest.mark.parametrize("name", METHOD_NAMES)
 @pytest.mark.parametrize("side", ["input", "output"])
 def test_rows_are_the_weights_times_the_table_and_drawn_alike(name, side):
     """What a method says it combined is what the row is; the same seed gives the same row."""
-    given_materials = materials(side=side)
-    first, again = made(name, given_materials), made(name, materials(side=side))
+    given_input = method_input(side=side)
+    first, again = made(name, given_input), made(name, method_input(side=side))
     assert first.values.shape == (NEW, WIDTH)
     assert torch.equal(first.values, again.values)
     if first.weights is not None:
-        combined = mathematics.rows(given_materials.table, first.weights)
+        combined = mathematics.rows(given_input.table, first.weights)
         assert torch.allclose(first.values, combined.expand(NEW, -1), atol=1e-5)
         if METHODS[name].hull:
             dense = first.weights.to_dense()
@@ -116,10 +122,10 @@ def test_rows_are_the_weights_times_the_table_and_drawn_alike(name, side):
 @given(seed=st.integers(0, 10_000), name=st.sampled_from([n for n in METHODS if METHODS[n].hull]))
 def test_rows_in_the_hull_never_change_the_greedy_answer(seed, name):
     """H e_new is a mean of old logits, so it is at most the largest of them, for any state h."""
-    given_materials = materials(seed)
-    new = made(name, given_materials).values
+    given_input = method_input(seed)
+    new = made(name, given_input).values
     states = 10 * torch.randn(50, WIDTH, generator=generator(seed + 2))
-    largest = (states @ given_materials.table.T).max(dim=1).values
+    largest = (states @ given_input.table.T).max(dim=1).values
     assert bool(((states @ new.T).max(dim=1).values <= largest + 1e-3).all())
 
 
@@ -127,9 +133,9 @@ def test_rows_in_the_hull_never_change_the_greedy_answer(seed, name):
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 30), scale=st.floats(0.1, 20))
 def test_the_mean_row_bounds_the_divergence(seed, count, scale):
     """Hewitt 2021, by Jensen: exp(h mu) <= Z / V, so KL = log(Z' / Z) <= log(1 + m / V)."""
-    table = materials(seed).table
-    given_materials = materials(seed, pieces=((),) * count)
-    new = METHODS["mean"](given_materials).values
+    table = method_input(seed).table
+    given_input = method_input(seed, pieces=((),) * count)
+    new = METHODS["mean"](given_input).values
     states = scale * torch.randn(40, WIDTH, generator=generator(seed + 2)).double()
     old = (states @ table.double().T).logsumexp(dim=1)
     both = (states @ torch.cat([table, new]).double().T).logsumexp(dim=1)
@@ -146,8 +152,8 @@ NOT_TURNED = {"noise", "columns", "vectors_xavier", "vectors_balanced"}
 def test_methods_turn_with_the_table(seed, name):
     """No method but those that draw or scale by column knows the axes of the table."""
     rotation, _ = torch.linalg.qr(drawn(WIDTH, WIDTH, seed=seed))
-    straight = made(name, materials(seed)).values @ rotation
-    turned = made(name, materials(seed, rotation=rotation)).values
+    straight = made(name, method_input(seed)).values @ rotation
+    turned = made(name, method_input(seed, rotation=rotation)).values
     assert torch.allclose(straight, turned, atol=2e-4)
 
 
@@ -155,54 +161,54 @@ def test_methods_turn_with_the_table(seed, name):
 @pytest.mark.parametrize("side", ["input", "output"])
 def test_a_single_piece_is_copied_bit_for_bit(name, side):
     """A token that the old tokenizer has whole keeps its row."""
-    given_materials = materials(side=side, pieces=((3,), (7,)))
-    assert torch.equal(METHODS[name](given_materials).values, given_materials.table[[3, 7]])
+    given_input = method_input(side=side, pieces=((3,), (7,)))
+    assert torch.equal(METHODS[name](given_input).values, given_input.table[[3, 7]])
 
 
 def test_pieces_weigh_as_their_formulas_say():
     """By hand: three pieces weigh 1/3 each; 1/6, 2/6, 3/6 to the last; the last alone."""
     for side, order in (("input", [0, 1, 2]), ("output", [2, 1, 0])):
-        given_materials = materials(side=side, pieces=((4, 9, 2),))
-        rows = given_materials.table[[4, 9, 2]][order]
+        given_input = method_input(side=side, pieces=((4, 9, 2),))
+        rows = given_input.table[[4, 9, 2]][order]
         expected = {
             "subtokens": rows.mean(dim=0),
             "subtokens_weighted": (rows[0] + 2 * rows[1] + 3 * rows[2]) / 6,
             "edge_piece": rows[2],
         }
         for name, row in expected.items():
-            assert torch.allclose(METHODS[name](given_materials).values[0], row, atol=1e-6)
+            assert torch.allclose(METHODS[name](given_input).values[0], row, atol=1e-6)
 
 
 def test_averages_shrink_by_the_root_of_the_pieces_and_norms_can_be_matched():
     """K incoherent rows have a mean 1/sqrt(k) as long; the matched row has the median norm."""
     wide = torch.randn(400, 512, generator=generator())
     pieces = tuple(tuple(range(4 * number, 4 * number + 4)) for number in range(50))
-    given_materials = Materials("input", wide, 50, pieces, generator())
-    lengths = METHODS["subtokens"](given_materials).values.norm(dim=1)
+    given_input = MethodInput("input", wide, 50, pieces, generator())
+    lengths = METHODS["subtokens"](given_input).values.norm(dim=1)
     assert lengths.mean() == pytest.approx(math.sqrt(512 / 4), rel=0.03)
-    matched = METHODS["subtokens_normed"](given_materials).values.norm(dim=1)
+    matched = METHODS["subtokens_normed"](given_input).values.norm(dim=1)
     assert torch.allclose(matched, wide.norm(dim=1).median().expand(50), rtol=1e-5)
 
 
 def test_drawn_rows_have_the_moments_that_they_are_drawn_with():
     """Noise has sigma sqrt(D); c = 1 has the table's covariance; columns their own sigma."""
     table = drawn(300, WIDTH) @ drawn(WIDTH, WIDTH, seed=1) + 2
-    given_materials = Materials("input", table, 20_000, ((),) * 20_000, generator(), 0.05)
-    length = METHODS["noise"](given_materials).values.norm(dim=1)
+    given_input = MethodInput("input", table, 20_000, ((),) * 20_000, generator(), 0.05)
+    length = METHODS["noise"](given_input).values.norm(dim=1)
     assert length.pow(2).mean().sqrt() == pytest.approx(0.05 * math.sqrt(WIDTH), rel=0.02)
-    new = METHODS["covariance"](given_materials).values.numpy()
+    new = METHODS["covariance"](given_input).values.numpy()
     covariance = np.cov(table.numpy().T, bias=True)
     assert np.allclose(np.cov(new.T), covariance, atol=0.05 * np.abs(covariance).max())
     assert np.allclose(new.mean(axis=0), table.mean(dim=0), atol=0.1)
-    new = METHODS["columns"](given_materials).values
+    new = METHODS["columns"](given_input).values
     assert torch.allclose(new.std(dim=0), table.std(dim=0, correction=0), rtol=0.05)
 
 
 def test_transformers_default_makes_near_copies_as_transformers_does():
     """N(mean, 1e-9 covariance): 3.2e-5 of the old spread, so any two rows are one direction."""
     table = drawn(200, WIDTH) + 1
-    given_materials = Materials("input", table, 500, ((),) * 500, generator())
-    ours = METHODS["mean_resizing"](given_materials).values
+    given_input = MethodInput("input", table, 500, ((),) * 500, generator())
+    ours = METHODS["mean_resizing"](given_input).values
     ratio = (ours - table.mean(dim=0)).norm() / math.sqrt(500)
     spread = (table - table.mean(dim=0)).norm() / math.sqrt(200)
     assert ratio / spread == pytest.approx(math.sqrt(1e-9), rel=0.1)
@@ -216,8 +222,8 @@ def test_transformers_default_makes_near_copies_as_transformers_does():
     old = weight.detach().clone()
     model.resize_token_embeddings(ROWS + 500, mean_resizing=True)
     theirs = model.transformer.wte.weight.detach()[ROWS:] - old.mean(dim=0)
-    given_materials = Materials("input", old, 500, ((),) * 500, generator())
-    ours = METHODS["mean_resizing"](given_materials).values - old.mean(dim=0)
+    given_input = MethodInput("input", old, 500, ((),) * 500, generator())
+    ours = METHODS["mean_resizing"](given_input).values - old.mean(dim=0)
     # Where its check of the covariance fails, all of its rows are the mean itself.
     length = theirs.norm().item()
     assert length < 1e-4 or ours.norm().item() == pytest.approx(length, rel=0.05)
@@ -241,7 +247,7 @@ def test_sparsemax_is_the_nearest_point_of_the_simplex(seed, size):
 def test_wechsel_of_the_same_tokens_at_temperature_zero_is_the_identity():
     """FIELD's oracle: each token is its own nearest."""
     vectors = drawn(OLD, SPACE)
-    space = Space(vectors, vectors, torch.ones(OLD, dtype=torch.bool))
+    space = AlignedVectors(vectors, vectors, torch.ones(OLD, dtype=torch.bool))
     weights, known = _nearest_by_softmax(space, temperature=1e-4)
     assert bool(known.all())
     assert torch.allclose(weights.to_dense(), torch.eye(OLD), atol=1e-5)
@@ -249,32 +255,32 @@ def test_wechsel_of_the_same_tokens_at_temperature_zero_is_the_identity():
 
 def test_wechsel_weighs_as_its_formula_says():
     """softmax(cos / 0.1) over the ten nearest, with numpy."""
-    given_materials = materials()
-    space = given_materials.vectors
+    given_input = method_input()
+    space = given_input.vectors
     old, new = space.old.numpy(), space.new.numpy()
     cosine = (new @ old.T) / np.linalg.norm(new, axis=1)[:, None] / np.linalg.norm(old, axis=1)
     nearest = np.argsort(-cosine, axis=1)[:, :10]
     for number, ids in enumerate(nearest):
         weight = np.exp(cosine[number, ids] / 0.1)
-        row = (weight / weight.sum()) @ given_materials.table.numpy()[ids]
-        assert np.allclose(wechsel(given_materials).values[number], row, atol=1e-5)
+        row = (weight / weight.sum()) @ given_input.table.numpy()[ids]
+        assert np.allclose(wechsel(given_input).values[number], row, atol=1e-5)
 
 
 def test_ofa_at_full_width_is_wechsel():
     """Without a narrower factor only the weights are left."""
-    given_materials = materials()
-    full = ofa(given_materials, rank=WIDTH).values
-    assert torch.equal(full, wechsel(given_materials).values)
-    narrow = ofa(given_materials, rank=3).values
+    given_input = method_input()
+    full = ofa(given_input, rank=WIDTH).values
+    assert torch.equal(full, wechsel(given_input).values)
+    narrow = ofa(given_input, rank=3).values
     assert int(torch.linalg.matrix_rank(narrow, atol=1e-4)) == 3
 
 
 def test_focus_combines_shared_tokens_alone():
     """Tokens that the new tokenizer lacks have no weight."""
-    given_materials = materials()
-    weights = METHODS["focus"](given_materials).weights.to_dense()
-    assert not weights[:, ~given_materials.vectors.shared].any()
-    assert bool((weights[:, given_materials.vectors.shared].sum(dim=1) > 0.999).all())
+    given_input = method_input()
+    weights = METHODS["focus"](given_input).weights.to_dense()
+    assert not weights[:, ~given_input.vectors.shared].any()
+    assert bool((weights[:, given_input.vectors.shared].sum(dim=1) > 0.999).all())
 
 
 def test_the_hull_reaches_what_lies_in_it():
@@ -298,12 +304,12 @@ def test_matching_pursuit_in_an_orthonormal_basis_takes_the_inner_products():
 
 def test_matching_pursuit_of_enough_rows_is_exact():
     """K at the rank or above reconstructs, so coefficients carry a linear map over."""
-    given_materials = materials()
-    donor = given_materials.donor
-    theirs = given_materials.table @ drawn(WIDTH, SPACE, seed=3)
+    given_input = method_input()
+    donor = given_input.donor
+    theirs = given_input.table @ drawn(WIDTH, SPACE, seed=3)
     combination = torch.rand(NEW, OLD, generator=generator()) * donor.shared
     moved = dataclasses.replace(
-        given_materials, donor=Space(theirs, combination @ theirs, donor.shared)
+        given_input, donor=AlignedVectors(theirs, combination @ theirs, donor.shared)
     )
     weights = METHODS["omp"](moved).weights
     assert torch.allclose(mathematics.rows(theirs, weights), moved.donor.new, atol=1e-3, rtol=1e-3)
@@ -311,58 +317,58 @@ def test_matching_pursuit_of_enough_rows_is_exact():
 
 def test_the_nearest_shared_row_has_all_the_weight_where_it_is_the_row_itself():
     """FIELD's oracle of common interpolation."""
-    given_materials = materials()
-    donor = given_materials.donor
+    given_input = method_input()
+    donor = given_input.donor
     ids = donor.shared.nonzero()[:NEW, 0]
     same = dataclasses.replace(
-        given_materials, donor=Space(donor.old, donor.old[ids], donor.shared)
+        given_input, donor=AlignedVectors(donor.old, donor.old[ids], donor.shared)
     )
-    assert torch.equal(METHODS["nearest"](same).values, given_materials.table[ids])
+    assert torch.equal(METHODS["nearest"](same).values, given_input.table[ids])
 
 
 def test_procrustes_recovers_a_rotated_and_moved_table():
     """E = E' R + shift exactly: the donor's rows become the model's."""
-    given_materials = materials()
+    given_input = method_input()
     rotation, _ = torch.linalg.qr(drawn(WIDTH, WIDTH, seed=4))
-    theirs = (given_materials.table - 1.5) @ rotation.T
+    theirs = (given_input.table - 1.5) @ rotation.T
     truth = drawn(NEW, WIDTH, seed=5)
-    shared = given_materials.donor.shared
+    shared = given_input.donor.shared
     moved = dataclasses.replace(
-        given_materials, donor=Space(theirs, (truth - 1.5) @ rotation.T, shared)
+        given_input, donor=AlignedVectors(theirs, (truth - 1.5) @ rotation.T, shared)
     )
     assert torch.allclose(METHODS["procrustes"](moved).values, truth, atol=1e-4)
 
 
 def test_vectors_get_the_sigma_that_they_are_named_for():
     """Old and new vectors together are standardised, so the new ones' own sigma is near it."""
-    given_materials = same_width(materials())
+    given_input = same_width(method_input())
     for name, sigma in (
         ("vectors_xavier", xavier_sigma(OLD + NEW, WIDTH)),
         ("vectors_balanced", 1 / math.sqrt(2 * WIDTH)),
     ):
-        new = METHODS[name](given_materials).values
-        every = torch.cat([given_materials.vectors.old, given_materials.vectors.new])
-        expected = (given_materials.vectors.new - every.mean()) * sigma / every.std()
+        new = METHODS[name](given_input).values
+        every = torch.cat([given_input.vectors.old, given_input.vectors.new])
+        expected = (given_input.vectors.new - every.mean()) * sigma / every.std()
         assert torch.allclose(new, expected, atol=1e-5)
 
 
 def test_repaired_rows_have_the_heads_direction_and_the_tables_norm():
     """NeMo's formula."""
-    given_materials = materials()
-    new = METHODS["repair"](given_materials).values
-    root = given_materials.table.pow(2).sum(dim=1).mean().sqrt()
+    given_input = method_input()
+    new = METHODS["repair"](given_input).values
+    root = given_input.table.pow(2).sum(dim=1).mean().sqrt()
     assert torch.allclose(new.norm(dim=1), root.expand(NEW), rtol=1e-4)
-    own = torch.nn.functional.cosine_similarity(new, given_materials.head)
+    own = torch.nn.functional.cosine_similarity(new, given_input.head)
     assert torch.allclose(own, torch.ones(NEW), atol=1e-5)
 
 
 def test_a_token_that_the_method_does_not_know_is_drawn_and_told():
     """No piece, no vector, no row of the donor: the fallback of WECHSEL, FOCUS and OFA."""
-    given_materials = materials(pieces=((3,), (), (4, 5)))
-    result = METHODS["subtokens"](given_materials)
+    given_input = method_input(pieces=((3,), (), (4, 5)))
+    result = METHODS["subtokens"](given_input)
     assert result.known.tolist() == [True, False, True]
     assert result.values[1].norm() > 0
-    empty = materials()
+    empty = method_input()
     empty.vectors.new[2] = 0
     assert METHODS["wechsel"](empty).known.tolist().count(False) == 1
 

@@ -1,4 +1,4 @@
-"""Experiments of the lab: a model on a task, whose arms are inits of its embedding table.
+"""Experiments on a model and a task, whose arms are inits of the embedding table.
 
 An arm is an init in an experiment, over seeds: ``experiment["xavier"]``.
 """
@@ -54,7 +54,7 @@ class ModelExperiment(Experiment):
         return self.data.task
 
     def run(self, init: str, seed: int) -> RunSpec[ModelRecipe]:
-        """The spec of one replicate of an arm.
+        """The run of one seed of an arm.
 
         Raises:
             InputError: No init of that name is registered.
@@ -120,7 +120,7 @@ class ModelExperiment(Experiment):
         return self.with_model(f"{width} wide", dim=width, heads=heads)
 
     def without_positions(self) -> Self:
-        """The same experiment with nothing added to the embeddings."""
+        """The same experiment without added positions."""
         return self.with_positions("none", "without positions")
 
     def with_positions(self, kind: str, says: str = "") -> Self:
@@ -145,7 +145,7 @@ class ModelExperiment(Experiment):
         return self.changed(f"at sigma {sigma:g}", sigma=sigma)
 
     def frozen(self) -> Self:
-        """The same experiment with tables that are not trained."""
+        """The same experiment with frozen tables."""
         return self.changed("frozen", trained=False)
 
 

@@ -1,4 +1,4 @@
-"""What the lab's kinds of runs have in common: their text, table, model, costs and words."""
+"""The base of the lab's kinds of runs: data, table, model, cost and description."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ SETTINGS: Mapping[tuple[str, object], str] = {
     ("model.norm_after_sum", True): "LayerNorm after the sum",
     ("model.norm_after_sum", False): "no LayerNorm after the sum",
 }
-"""Settings in words; "" for those that change what is logged and not what is trained."""
+"""Settings in words; "" for those that affect only what is logged."""
 
 
 class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
@@ -105,23 +105,23 @@ class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
 
     def fingerprint(self, run: RunSpec[ModelRecipe[P]], data_dir: Path | None) -> str:
         """Digests of the text and of the source's vectors."""
-        from embinit.lab.tables import start
+        from embinit.lab.tables import initial_tables
 
-        return start.fingerprint(run, data_dir)
+        return initial_tables.fingerprint(run, data_dir)
 
     def check(self, run: RunSpec[ModelRecipe[P]], data_dir: Path | None) -> None:
         """Reads text and vectors."""
-        from embinit.lab.tables import start
+        from embinit.lab.tables import initial_tables
 
-        start.check(run, data_dir)
+        initial_tables.check(run, data_dir)
 
     def check_key(self, run: RunSpec[ModelRecipe[P]]) -> Hashable:
-        """Text, source, training and model: what a check reads."""
+        """The key of a check: text, source, training and model."""
         recipe = run.recipe
         return (recipe.data, recipe.table.source, recipe.training, recipe.model)
 
     def stacked(self, run: RunSpec[ModelRecipe[P]], device: str) -> int:
-        """As many as a core gains by; a wide model fills it with a few.
+        """The largest useful cohort on a core; few runs of a wide model fill it.
 
         More would only hold their results back.
         """
@@ -148,7 +148,7 @@ def cost_of_layers(model: ModelSpec) -> float:
 
 
 def examples_of(data: DataSpec) -> int:
-    """About how many training examples there are."""
+    """The approximate number of training examples."""
     return data.cut.train or WHOLE_SPLIT
 
 

@@ -1,4 +1,4 @@
-"""The lab's measures. Each is one object, which ``pyproject.toml`` names.
+"""The lab's measures, each an object that ``pyproject.toml`` registers.
 
 A metric that training does not record (F1, Matthews, chrF) is computed from a run's outputs and
 references. So a new metric is one entry here, and no run has to be trained again for it.
@@ -19,7 +19,7 @@ LARGEST_LOSS = math.log(sys.float_info.max)
 
 
 def table_statistic(statistic: str) -> Measure:
-    """A statistic of the encoder's starting table.
+    """A statistic of the encoder's initial table.
 
     Args:
         statistic: A field of ``tables.diagnostics.TableStatistics``, such as ``minimum``.
@@ -34,7 +34,7 @@ def table_statistic(statistic: str) -> Measure:
 
 
 def task_accuracy(role: str) -> Measure:
-    """Accuracy on one of the tasks that a pre-trained model is fine-tuned on.
+    """The accuracy on one of a pre-trained model's fine-tuning tasks.
 
     Args:
         role: The task's role in ``specs.DownstreamSpec``.
@@ -50,7 +50,7 @@ def task_accuracy(role: str) -> Measure:
 
 
 def task_transfer(role: str) -> Measure:
-    """Accuracy on a task's test in another language than it was fine-tuned in.
+    """The accuracy on a task's test in a language that it was not fine-tuned in.
 
     Args:
         role: The task's role in ``specs.DownstreamSpec``.
@@ -66,7 +66,7 @@ def task_transfer(role: str) -> Measure:
 
 
 def _outputs(result: RunResult) -> tuple[Sequence[str], Sequence[str]] | None:
-    """The references and the model's outputs, example by example; None where they are not kept."""
+    """References and outputs per example; None where they are not kept."""
     if not result.outputs or len(result.outputs) != len(result.references):
         return None
     return result.references, result.outputs

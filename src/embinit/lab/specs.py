@@ -14,7 +14,7 @@ from embinit.specs import Recipe, RunSpec, later
 
 @dataclass(frozen=True)
 class Cut:
-    """How much of a data set a tier uses; None keeps a split whole.
+    """The sizes of a data set's splits on a tier; None keeps a split whole.
 
     Examples longer than ``DataSpec.max_length`` tokens are dropped from training and truncated
     elsewhere.
@@ -37,7 +37,7 @@ LEARNED = "learned"
 
 @dataclass(frozen=True)
 class DataSpec:
-    """The text that a run reads, and how it is turned into ids.
+    """The data of a run: its task, tokenizers, cut and vocabulary.
 
     Attributes:
         task: The data set's name.
@@ -61,7 +61,7 @@ class DataSpec:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """Sizes and variants of the transformer.
+    """The transformer's sizes and variants.
 
     The defaults are those of Kim et al. (2024; A.2 and Table 5). Their feed-forward width of 512
     is inferred.
@@ -112,7 +112,7 @@ class ModelSpec:
 
 
 class Procedure:
-    """How the model of a recipe is trained, or its table evaluated; each kind of run has its own.
+    """The procedure of a recipe: training or evaluation; each kind of run has its own class.
 
     A procedure is a frozen dataclass.
 
@@ -137,17 +137,17 @@ class Procedure:
         return self
 
     def without_arm(self) -> Self:
-        """The procedure without what the runs of one cohort may differ in."""
+        """The procedure without the settings in which runs of a cohort may differ."""
         return self
 
     def layout(self) -> Self | None:
-        """The procedure as a record and a key tell it."""
+        """The procedure as it stands in records and keys."""
         return self
 
 
 @dataclass(frozen=True)
 class Evaluation(Procedure):
-    """No training: the starting table is evaluated."""
+    """Evaluation of the initial table without training."""
 
     kind: ClassVar[str] = "evaluation"
 
@@ -157,7 +157,7 @@ class Evaluation(Procedure):
 
 @dataclass(frozen=True)
 class TrainingSpec(Procedure):
-    """How a model is trained on a task.
+    """The training of a model on a task.
 
     Attributes:
         batch_size: How many examples a batch has.
@@ -206,7 +206,7 @@ class TrainingSpec(Procedure):
 
 @dataclass(frozen=True)
 class TablePretrainingSpec(Procedure):
-    """How a table is pre-trained on unlabelled text. The table itself is measured.
+    """The pre-training of a table on unlabelled text. The table itself is measured.
 
     Attributes:
         objective: The training objective, such as ``span corruption``.
@@ -232,7 +232,7 @@ class TablePretrainingSpec(Procedure):
 
 @dataclass(frozen=True)
 class PretrainingSpec:
-    """How a whole model is pre-trained as a masked language model, by Adam.
+    """The pre-training of a whole model as a masked language model, by Adam.
 
     Attributes:
         batch_size: How many sentences a batch has.
@@ -298,7 +298,7 @@ class TransferSpec(Procedure):
 
 @dataclass(frozen=True)
 class TableSpec:
-    """How the embedding tables start, and whether they are trained.
+    """The embedding tables: init, source, sigma, and whether they are trained.
 
     Attributes:
         init: The init's name in ``tables.inits.INITS``.
@@ -343,7 +343,7 @@ P = TypeVar("P", bound=Procedure, default=Procedure, covariant=True)
 
 @dataclass(frozen=True)
 class ModelRecipe(Recipe, Generic[P]):
-    """How a model comes about that starts from an embedding table, and its numbers.
+    """The recipe of the lab's runs: data, model, procedure, table and positions.
 
     Attributes:
         data: The text that it reads.
@@ -387,7 +387,7 @@ class ModelRecipe(Recipe, Generic[P]):
 
     @property
     def pace(self) -> str:
-        """What decides how long a run takes: data, precision and model."""
+        """The settings that decide a run's duration: data, precision and model."""
         return f"{self.kind}/{self.task}/{self.training.precision}/{self.model}"
 
     @property

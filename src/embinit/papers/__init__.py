@@ -59,7 +59,7 @@ class Printed:
 
 
 @dataclass(frozen=True)
-class Beside:
+class PaperTable:
     """One of a paper's tables with ours beside it.
 
     Attributes:
@@ -132,7 +132,7 @@ class Paper:
         experiments: All experiments of one of its tiers.
         families: The families of its claims.
         printed: What it prints for a comparison.
-        beside: Its tables on a tier, with what was measured here beside them.
+        tables: Its tables on a tier, with what was measured here beside them.
         methods: How its models are made on a tier, paragraph by paragraph.
         figures: Figures of its own on a tier.
         noise: The noise floors that its margins on a tier rest on.
@@ -145,7 +145,7 @@ class Paper:
     experiments: Callable[[str], Sequence[Experiment]]
     families: tuple[Family, ...] = ()
     printed: Callable[[Comparison], Sequence[Printed]] = _nothing
-    beside: Callable[[str, Sequence[RunResult]], Sequence[Beside]] = _nothing
+    tables: Callable[[str, Sequence[RunResult]], Sequence[PaperTable]] = _nothing
     methods: Callable[[str], Sequence[str]] = _nothing
     figures: Callable[[str, Sequence[RunResult]], Sequence[Figure]] = _nothing
     noise: Callable[[str], Sequence[NoiseFloor]] = _nothing
@@ -249,7 +249,7 @@ def table_of_arms(
     results: Mapping[RunSpec, Sequence[RunResult]],
     what: Sequence[str | Measure],
     decimals: int = 1,
-) -> Beside:
+) -> PaperTable:
     """A table of what arms measured; those that measured none of it have no row.
 
     Args:
@@ -269,7 +269,7 @@ def table_of_arms(
         cells = tuple(map(mean_and_spread, of_arms, what, itertools.repeat(decimals)))
         if set(cells) != {"–"}:
             rows.append((label, *cells))
-    return Beside(title, tuple(head), tuple(rows))
+    return PaperTable(title, tuple(head), tuple(rows))
 
 
 def mean_and_spread(results: Iterable[RunResult], what: str | Measure, decimals: int = 1) -> str:

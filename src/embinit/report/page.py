@@ -29,7 +29,7 @@ from embinit.claims.definitions import family_rank
 from embinit.claims.paired_tests import VERDICTS, Relation, Verdict
 from embinit.errors import InputError, OutputError, printable
 from embinit.files.writing import finish_writing, held, write_together
-from embinit.papers import Beside, Figure, papers_of
+from embinit.papers import Figure, PaperTable, papers_of
 from embinit.papers import paper as find_paper
 from embinit.report import baseline, numbers, past
 from embinit.report.arms import (
@@ -489,7 +489,7 @@ class Section:
     paper: str
     short: str
     methods: tuple[str, ...]
-    tables: tuple[tuple[Beside, Curves | None], ...]
+    tables: tuple[tuple[PaperTable, Curves | None], ...]
     figures: tuple[Figure, ...]
 
     @property
@@ -508,7 +508,7 @@ def _sections(document: Mapping[str, Any], used: Sequence[Run]) -> list[Section]
             continue
         tables = tuple(
             (table, curves(table.measure, table.curves, table.by) if table.curves else None)
-            for table in paper.beside(tier, results)
+            for table in paper.tables(tier, results)
         )
         figures = tuple(paper.figures(tier, results))
         if tables or figures:

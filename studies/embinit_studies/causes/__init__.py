@@ -1,23 +1,24 @@
-"""Causes: why wide tables cost, an exploratory study of our own.
+"""Causes: why large-sigma tables cost, an exploratory study of our own.
 
-Kim et al. (2024) name two causes: a wide table saturates what reads it, and it absorbs the
-positions. A third is Adam's step, which moves a table by the learning rate, whatever its width.
-Each cause has a repair of its own:
+Kim et al. (2024) name two causes: a large-sigma table saturates the layers that read it, and it
+absorbs the positions. A third is Adam's step, which moves a table by the learning rate, whatever
+its sigma. Each cause has a repair of its own:
 
 - ``scale``: a LayerNorm after table + positions;
-- ``ratio``: positions that are as many times wider as the table is;
-- ``step``: the table's learning rate, as many times higher.
+- ``ratio``: positions that are scaled as the table's sigma is;
+- ``step``: the table's learning rate, scaled alike.
 
-With all three a table that is k times as wide is trained as the original is, but for the epsilons
-of norm and Adam (``tests/test_table_rates.py`` has the identity). The claims take the causes apart:
-all eight combinations of the repairs on a table ``TIMES`` as wide as the registered one.
+With all three a table of k times the sigma is trained as the original is, but for the epsilons of
+norm and Adam (``tests/test_table_rates.py`` has the identity). The claims take the causes apart:
+all eight combinations of the repairs on a table of ``TIMES`` the registered sigma.
 
-Widths are told as R = 2 D σ², the energy of the words over that of the sinusoids, where the table
+Sigmas are given as R = 2 D σ², the energy of the words over that of the sinusoids, where the table
 is multiplied by √D. The registered tables have R = 0.3125, near Xavier's; published GloVe has 82.
 
-The step is Adam's own. ``TableExperiment.under`` trains by other optimizers, each at a rate of its
-own (``RATES``). ``others`` are experiments with BERT's and T5's tables, ``elsewhere`` translation
-in models of other widths and depths, in shorter and longer training, and with fewer words.
+The step is Adam's own. ``TableExperiment.with_optimizer`` trains by other optimizers, each at a
+learning rate of its own (``RATES``). ``language_model_experiments`` have BERT's and T5's tables.
+``setting_experiments`` are on translation with models of other widths and depths, shorter and
+longer training, and fewer words.
 
 On ``sample`` the factorial is made on real text: Multi30k and SST-2 with published GloVe vectors.
 """
@@ -27,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import cast
+from typing import Self, cast
 
 from embinit.claims.comparisons import Quantity
 from embinit.claims.definitions import Family
@@ -49,13 +50,13 @@ from embinit_papers.settings import (
 from embinit_studies.repairs import REPAIRS, combinations_of, factorial_contrast, repaired
 
 TIMES = 8
-"""How many times wider the wide table is. A power of two, whose products are exact."""
+"""The large sigma over the registered one. A power of two, whose products are exact."""
 
 NARROW = 0.3125
-"""The registered table's R; ``TIMES`` as wide it has 20."""
+"""The registered table's R; at ``TIMES`` its sigma R is 20."""
 
 RATIOS = tuple(NARROW * 4.0**power for power in range(-2, 4))
-"""The R that scores are followed over, each twice as wide as the one before."""
+"""The R over which scores are measured; each has twice the sigma of the one before."""
 
 COMBINATIONS = combinations_of(REPAIRS)
 """All combinations of the repairs: none, single ones, pairs, all three."""
@@ -67,18 +68,18 @@ TRAINED_BY: Mapping[str, str] = {"adafactor": "Adafactor", "adamw": "AdamW", "sg
 """The other optimizers and their names for people."""
 
 RATES: Mapping[str, float] = {"adafactor": 0.02, "adamw": MICRO_TRANSLATION.lr, "sgd": 0.05}
-"""Their rates in translation. AdamW has Adam's; with the others Xavier's table of registered width
+"""Their learning rates in translation. AdamW has Adam's; with the others Xavier's registered table
 fares best, or within noise so."""
 
 OTHER_TABLES: Mapping[str, str] = {"bert": "BERT", "t5": "T5"}
 """The tables of language models."""
 
 UNLEARNED = ("256 wide", "3 layers")
-"""The settings that no claim is tested in: at the rate that all settings have, the narrow table
-learns less there than a third of what it learns as registered (seeds 5000 to 5002)."""
+"""The settings that no claim is tested in: at the learning rate of all settings, the small-sigma
+table learns less there than a third of what it learns as registered (seeds 5000 to 5002)."""
 
 FOLLOWED = "translation"
-"""The role of the task whose score is followed over R."""
+"""The role of the task whose score is measured over R."""
 
 REPAIR = Family(
     "causes/repair",
@@ -131,19 +132,19 @@ GLOVE: Mapping[str, SourceSetting] = {
     "micro": micro_source("glove", "GloVe"),
     "sample": SAMPLE_SOURCES[0],
 }
-"""The vectors of each tier, whose width all tables have."""
+"""The vectors of each tier; all tables are as wide (D) as these."""
 
 
 @dataclass(frozen=True)
 class TableExperiment(ModelExperiment):
-    """An experiment on one table, whose width and repairs are its arms."""
+    """An experiment on one table, whose arms are sigmas and repairs."""
 
-    def narrow(self) -> Quantity:
-        """The metric with the table at its registered width."""
+    def small_sigma(self) -> Quantity:
+        """The metric with the table at its registered sigma."""
         return self[self.baseline]
 
-    def wide(self, *repairs: str) -> Quantity:
-        """The metric with the table ``TIMES`` as wide, and with some repairs.
+    def large_sigma(self, *repairs: str) -> Quantity:
+        """The metric with the table at ``TIMES`` its sigma, and with some repairs.
 
         Raises:
             InputError: There is no such repair.
@@ -152,7 +153,7 @@ class TableExperiment(ModelExperiment):
         wide = self.changed(f"{TIMES} × as wide", sigma=TIMES * self.sigma)
         return repaired(wide, repairs, float(TIMES))[self.baseline]
 
-    def at(self, ratio: float) -> Quantity:
+    def at_ratio(self, ratio: float) -> Quantity:
         """The metric with the table at another R.
 
         Args:
@@ -162,12 +163,12 @@ class TableExperiment(ModelExperiment):
         sigma = sigma_at(ratio, self.model.dim)
         return self.changed(f"at R = {ratio:.2g}", sigma=sigma)[self.baseline]
 
-    def raw(self) -> Quantity:
-        """The metric with the table as its source has it, as wide as it is."""
+    def unscaled(self) -> Quantity:
+        """The metric with the source's unscaled table."""
         return self.changed("as it is", sigma=None)[self.baseline]
 
-    def under(self, optimizer: str) -> TableExperiment:
-        """The same experiment, trained by another optimizer at its own rate.
+    def with_optimizer(self, optimizer: str) -> Self:
+        """The same experiment, trained by another optimizer at that one's learning rate.
 
         Raises:
             InputError: The optimizer has no rate here.
@@ -177,25 +178,18 @@ class TableExperiment(ModelExperiment):
                 f"no rate is known for {optimizer!r}: {nearest(optimizer, RATES)}"
                 f"there are {', '.join(RATES)}"
             )
-        changed = self.with_training(
+        return self.with_training(
             f"under {TRAINED_BY[optimizer]}", optimizer=optimizer, lr=RATES[optimizer]
         )
-        return changed
 
-    def at_rate_times(self, times: float) -> TableExperiment:
+    def at_rate_times(self, times: float) -> Self:
         """The same experiment, trained at another learning rate.
 
         Args:
             times: The rate, over the registered one.
         """
         recipe = cast(TrainingSpec, self.training)
-        changed = self.with_training(f"at {times:g} × the rate", lr=times * recipe.lr)
-        return changed
-
-    def still(self) -> TableExperiment:
-        """The same experiment with a table that is not trained."""
-        changed = self.frozen()
-        return changed
+        return self.with_training(f"at {times:g} × the rate", lr=times * recipe.lr)
 
 
 def contrast(experiment: TableExperiment, *causes: str) -> Quantity:
@@ -209,7 +203,7 @@ def contrast(experiment: TableExperiment, *causes: str) -> Quantity:
     Raises:
         InputError: There is no such cause, or none is named.
     """
-    return factorial_contrast(experiment.wide, REPAIRS, causes)
+    return factorial_contrast(experiment.large_sigma, REPAIRS, causes)
 
 
 @cache
@@ -234,13 +228,13 @@ def experiments(tier: str) -> tuple[TableExperiment, ...]:
     )
 
 
-def on(*roles: str) -> Callable[[str], list[ModelExperiment]]:
-    """A function that gives ``micro``'s experiments on the tasks of some roles; none means all."""
+def on_tasks(*roles: str) -> Callable[[str], list[ModelExperiment]]:
+    """A query for ``micro``'s experiments on tasks of some roles; none means all."""
     return pick(experiments, "micro", role=roles)
 
 
 def on_real_text(role: str, *tables: str) -> Callable[[str], list[ModelExperiment]]:
-    """A function that gives ``sample``'s experiments on a role's task, with some tables.
+    """A query for ``sample``'s experiments on a role's task, with some tables.
 
     Args:
         role: The task's role.
@@ -250,7 +244,7 @@ def on_real_text(role: str, *tables: str) -> Callable[[str], list[ModelExperimen
 
 
 @cache
-def others(tier: str) -> tuple[TableExperiment, ...]:
+def language_model_experiments(tier: str) -> tuple[TableExperiment, ...]:
     """The tier's experiments with language models' tables: of ``micro``, every task with each.
 
     Raises:
@@ -271,7 +265,7 @@ def others(tier: str) -> tuple[TableExperiment, ...]:
 
 
 def _as_wide_as(dim: int) -> Callable[[TableExperiment], ModelExperiment]:
-    """The same at another width: heads are 32 wide, and the table has the registered R."""
+    """A change of D: heads are 32 wide, and the table has the registered R."""
 
     def changed(experiment: TableExperiment) -> ModelExperiment:
         wider = experiment.with_model(f"{dim} wide", dim=dim, heads=dim // 32, feed_forward=2 * dim)
@@ -304,11 +298,11 @@ SETTINGS: Mapping[str, Callable[[TableExperiment], ModelExperiment]] = {
     "twice the epochs": _for_epochs(2, "trained twice as long"),
     "250 words": _with_words(250),
 }
-"""How translation is changed. Widths need a drawn table, since GloVe's has its own."""
+"""Changes of translation. Other widths have Xavier's table alone, since GloVe's width is fixed."""
 
 
 @cache
-def elsewhere(tier: str) -> tuple[TableExperiment, ...]:
+def setting_experiments(tier: str) -> tuple[TableExperiment, ...]:
     """The tier's experiments in other settings: of ``micro``, translation in each of ``SETTINGS``.
 
     Raises:
@@ -330,7 +324,7 @@ def _slug(setting: str) -> str:
 def in_setting(
     *settings: str, tables: Sequence[str] = ()
 ) -> Callable[[str], list[ModelExperiment]]:
-    """A function that gives ``micro``'s experiments in other settings.
+    """A query for ``micro``'s experiments in other settings.
 
     Args:
         settings: Some of ``SETTINGS``; none means all in which the model learns, those but
@@ -344,23 +338,23 @@ def in_setting(
         require("setting", setting, SETTINGS)
     wanted = settings or tuple(each for each in SETTINGS if each not in UNLEARNED)
     names = tuple(map(_slug, wanted))
-    chosen = pick(elsewhere, "micro", source_role=tables)
+    chosen = pick(setting_experiments, "micro", source_role=tables)
     return lambda tier: [each for each in chosen(tier) if each.name.endswith(names)]
 
 
-def every(tier: str) -> tuple[TableExperiment, ...]:
+def all_experiments(tier: str) -> tuple[TableExperiment, ...]:
     """All of the tier's experiments.
 
     Raises:
         KeyError: The paper has no such tier.
     """
-    return (*experiments(tier), *others(tier), *elsewhere(tier))
+    return (*experiments(tier), *language_model_experiments(tier), *setting_experiments(tier))
 
 
 def with_table(*tables: str) -> Callable[[str], list[ModelExperiment]]:
-    """A function that gives ``micro``'s translation with some tables; none means all."""
+    """A query for ``micro``'s translation with some tables; none means all."""
     return pick(
-        lambda tier: (*experiments(tier), *others(tier)),
+        lambda tier: (*experiments(tier), *language_model_experiments(tier)),
         "micro",
         role=(FOLLOWED,),
         source_role=tables,
@@ -368,19 +362,19 @@ def with_table(*tables: str) -> Callable[[str], list[ModelExperiment]]:
 
 
 def with_a_language_models_table(*roles: str) -> Callable[[str], list[ModelExperiment]]:
-    """A function that gives the experiments of ``others`` on some roles; none means all."""
-    return pick(others, "micro", role=roles)
+    """A query for the ``language_model_experiments`` on some roles; none means all."""
+    return pick(language_model_experiments, "micro", role=roles)
 
 
-drawn = with_table("xavier")
-"""Gives the experiment on translation with a drawn table, on which controls are tested."""
+xavier_table = with_table("xavier")
+"""A query for translation with Xavier's table, on which controls are tested."""
 
-given = with_table("glove")
-"""Gives the experiment on translation with GloVe's table."""
+glove_table = with_table("glove")
+"""A query for translation with GloVe's table."""
 
 
 def with_glove(experiment: TableExperiment) -> TableExperiment:
-    """The experiment on translation with GloVe's table, over as many seeds."""
-    [other] = given(experiment.tier)
+    """The experiment on translation with GloVe's table, with as many seeds."""
+    [other] = glove_table(experiment.tier)
     assert isinstance(other, TableExperiment)
     return replace(other, seeds=experiment.seeds)

@@ -1,4 +1,4 @@
-"""Causes: the factorial of the repairs of a wide table, and the score over R, with intervals.
+"""The analysis of ``causes``: the factorial of repairs, and the score over R, with intervals.
 
 The claims on ``causes`` compare arms, and say which way. This tells how much: from the runs that
 they train (and from others, which it trains where the store lacks them) each arm's mean, each
@@ -47,12 +47,12 @@ from embinit_studies.causes import (
     TRAINED_BY,
     TableExperiment,
     contrast,
-    elsewhere,
     experiments,
-    others,
+    language_model_experiments,
+    setting_experiments,
     with_table,
 )
-from embinit_studies.causes.beside import COMBINED, UNDER
+from embinit_studies.causes.paper_tables import COMBINED, UNDER
 from embinit_studies.pages import (
     Estimate,
     Values,
@@ -84,12 +84,12 @@ NAMES = {"xavier": "Xavier", "glove": "GloVe", **OTHER_TABLES}
 
 def arms_of(experiment: TableExperiment) -> dict[str, Quantity]:
     """Every arm of an experiment, by name."""
-    arms = {"registered width": experiment.narrow()}
+    arms = {"registered width": experiment.small_sigma()}
     for chosen in COMBINATIONS:
-        arms[" + ".join(chosen) or "nothing"] = experiment.wide(*chosen)
+        arms[" + ".join(chosen) or "nothing"] = experiment.large_sigma(*chosen)
     for ratio in RATIOS:
-        arms[f"R {ratio:.2g}"] = experiment.at(ratio)
-        arms[f"frozen R {ratio:.2g}"] = experiment.still().at(ratio)
+        arms[f"R {ratio:.2g}"] = experiment.at_ratio(ratio)
+        arms[f"frozen R {ratio:.2g}"] = experiment.frozen().at_ratio(ratio)
     return arms
 
 
@@ -123,7 +123,7 @@ def shares(contrasts: Mapping[str, Values]) -> dict[str, Values]:
 
 
 def measured(session: Session, seeds: Sequence[int], before: Mapping[str, Any]) -> dict[str, Any]:
-    """What every experiment's runs score, arm by arm, and the contrasts, one value a seed.
+    """Every experiment's scores by arm, and its contrasts, one value a seed.
 
     Args:
         session: Has the results.
@@ -153,7 +153,7 @@ def by_optimizer(tables: Sequence[str], optimizers: Sequence[str]) -> dict[str, 
         for each in every
         for name, trained in (
             ("Adam", each),
-            *((TRAINED_BY[optimizer], each.under(optimizer)) for optimizer in optimizers),
+            *((TRAINED_BY[optimizer], each.with_optimizer(optimizer)) for optimizer in optimizers),
         )
     }
 
@@ -177,7 +177,7 @@ def write_optimizers(told: Mapping[str, Any]) -> None:
 
 
 def train_optimizers(session: Session, seeds: range, tables: Sequence[str]) -> None:
-    """Train the arms of ``by_optimizer`` that the store lacks, and write what came of it."""
+    """Trains the arms of ``by_optimizer`` that the store lacks, and writes the results."""
     arms = {
         name: {
             arm: make(experiment)
@@ -201,10 +201,10 @@ def by_setting() -> dict[str, TableExperiment]:
         for each in experiments("micro")
         if each.role == FOLLOWED
     }
-    every = registered | {heading(each.name): each for each in elsewhere("micro")}
+    every = registered | {heading(each.name): each for each in setting_experiments("micro")}
     by_table = sorted(every, key=lambda name: list(NAMES.values()).index(name.partition(",")[0]))
     return {name: every[name] for name in by_table} | {
-        heading(each.name): each for each in others("micro")
+        heading(each.name): each for each in language_model_experiments("micro")
     }
 
 
@@ -216,7 +216,7 @@ def on_real_text() -> dict[str, TableExperiment]:
 def train_factorials(
     session: Session, seeds: range, every: Mapping[str, TableExperiment]
 ) -> dict[str, Any]:
-    """Train the factorials that the store lacks; what they score, and the contrasts."""
+    """Trains the factorials that the store lacks, and returns their scores and contrasts."""
     arms_of_all = [arm(each) for each in every.values() for arm in COMBINED.values()]
     train(session, runs_of(arms_of_all, seeds))
     told = {}
@@ -229,7 +229,7 @@ def train_factorials(
 
 
 def factorials_table(told: Mapping[str, Any]) -> list[str]:
-    """A row a factorial: the narrow table, the wide one, all repaired, and the shares.
+    """A row per factorial: small sigma, large sigma, all repairs, and the shares.
 
     Where the repairs are not shown to gain anything, there is nothing to share.
     """
@@ -248,7 +248,7 @@ def factorials_table(told: Mapping[str, Any]) -> list[str]:
 
 
 def write_factorials(part: str, file: Path, told: Mapping[str, Any]) -> None:
-    """Keeps what was measured, and writes the page's table."""
+    """Saves the measurements, and writes the page's table."""
     file.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
     lines = factorials_table(told)
     if part == "real text":
@@ -265,7 +265,7 @@ def real_arms_table(rows: Mapping[str, Any]) -> list[str]:
 
 
 def search_rates(session: Session) -> None:
-    """Train each arm of the factorial at each rate, and write what came of it."""
+    """Trains each arm of the factorial at each learning rate, and writes the results."""
     seeds = range(FIRST_SEED, FIRST_SEED + 3)
     arms = {
         heading(each.name): {
@@ -298,7 +298,7 @@ def rates_table(values: Mapping[str, Mapping[str, Values]]) -> list[str]:
 
 
 def wanted(roles: Sequence[str]) -> list[tuple[TableExperiment, str, Quantity]]:
-    """The arms that are trained: the factorial on every task, the widths on those of ``roles``."""
+    """The arms to train: the factorial on every task, the sigmas on those of ``roles``."""
     return [
         (experiment, name, arm)
         for experiment in experiments("micro")
@@ -308,7 +308,7 @@ def wanted(roles: Sequence[str]) -> list[tuple[TableExperiment, str, Quantity]]:
 
 
 def main() -> None:
-    """Train what the store lacks, and write what came of it."""
+    """Trains what the store lacks, and writes the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("store", type=Path)
     parser.add_argument("--seeds", type=int, default=3)
@@ -360,7 +360,7 @@ def main() -> None:
 
 
 def write(told: Mapping[str, Any]) -> None:
-    """The figures, and the tables of the page."""
+    """Writes the page's figures and tables."""
     results = told["experiments"]
     (HERE / "repairs.svg").write_text(repairs_figure(results), "utf-8")
     (HERE / "ratio.svg").write_text(ratio_figure(results), "utf-8")
@@ -422,7 +422,7 @@ WIDE, HIGH = 940, 330
 
 
 def legend(x: float, y: float) -> list[str]:
-    """Which colour is which table."""
+    """The legend of tables by colour."""
     return [
         part
         for number, (made, colour) in enumerate(COLOURS.items())

@@ -1,4 +1,4 @@
-"""The paper as an object: what embinit asks of it."""
+"""The registered ``Paper``."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from embinit_studies.causes import (
     REPAIR,
     TIERS,
     TableExperiment,
-    every,
+    all_experiments,
 )
-from embinit_studies.causes.beside import beside, methods
+from embinit_studies.causes.paper_tables import methods, paper_tables
 
 
 def noise(tier: str) -> list[NoiseFloor]:
@@ -45,9 +45,9 @@ PAPER = Paper(
             "published GloVe vectors.",
         ),
     },
-    experiments=every,
+    experiments=all_experiments,
     families=(REPAIR, EFFECTS, RATIO, OPTIMIZERS, ADAMW, ELSEWHERE, REAL_TEXT, REAL_SENTIMENT),
-    beside=beside,
+    tables=paper_tables,
     methods=methods,
     noise=noise,
 )

@@ -1,9 +1,9 @@
-"""AdamW: whether its decay changes what a wide table costs, and what repairs it."""
+"""AdamW: whether its decay changes a large-sigma table's cost, and its repairs."""
 
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit_studies.causes import ADAMW, drawn, with_table
+from embinit_studies.causes import ADAMW, with_table, xavier_table
 from embinit_studies.repairs import REPAIRS
 
 
@@ -15,8 +15,8 @@ from embinit_studies.repairs import REPAIRS
     experiments=with_table(),
 )
 def test_a_wide_table_fares_worse(experiment):
-    under = experiment.under("adamw")
-    assert under.wide() < under.narrow()
+    adamw = experiment.with_optimizer("adamw")
+    assert adamw.large_sigma() < adamw.small_sigma()
 
 
 @claim(
@@ -27,8 +27,8 @@ def test_a_wide_table_fares_worse(experiment):
     experiments=with_table(),
 )
 def test_the_step_helps(experiment):
-    under = experiment.under("adamw")
-    assert under.wide("step") > under.wide()
+    adamw = experiment.with_optimizer("adamw")
+    assert adamw.large_sigma("step") > adamw.large_sigma()
 
 
 @claim(
@@ -39,8 +39,8 @@ def test_the_step_helps(experiment):
     experiments=with_table(),
 )
 def test_all_three_repairs_restore_a_wide_table(experiment):
-    under = experiment.under("adamw")
-    assert under.wide(*REPAIRS) >= under.narrow()
+    adamw = experiment.with_optimizer("adamw")
+    assert adamw.large_sigma(*REPAIRS) >= adamw.small_sigma()
 
 
 @claim(
@@ -48,11 +48,11 @@ def test_all_three_repairs_restore_a_wide_table(experiment):
     says="Control: a wide table under AdamW differs from itself on other seeds",
     where="control",
     family=ADAMW,
-    experiments=drawn,
+    experiments=xavier_table,
     expects=Verdict.NO_EFFECT,
 )
 def test_control_a_wide_table_against_itself(experiment):
-    wide = experiment.under("adamw").wide()
+    wide = experiment.with_optimizer("adamw").large_sigma()
     assert wide > wide.on_other_seeds()
 
 
@@ -61,12 +61,12 @@ def test_control_a_wide_table_against_itself(experiment):
     says="Control: under AdamW a table eight times as wide fares better",
     where="control",
     family=ADAMW,
-    experiments=drawn,
+    experiments=xavier_table,
     expects=Verdict.REFUTED,
 )
 def test_control_a_wide_table_does_not_fare_better(experiment):
-    under = experiment.under("adamw")
-    assert under.wide() > under.narrow()
+    adamw = experiment.with_optimizer("adamw")
+    assert adamw.large_sigma() > adamw.small_sigma()
 
 
 @claim(
@@ -74,8 +74,8 @@ def test_control_a_wide_table_does_not_fare_better(experiment):
     says="Control: a planted loss, as large as the paper's largest, is found under AdamW",
     where="control",
     family=ADAMW,
-    experiments=drawn,
+    experiments=xavier_table,
     expects=Verdict.SUPPORTED,
 )
 def test_control_a_planted_loss_is_found(experiment):
-    assert experiment.under("adamw").finds_planted()
+    assert experiment.with_optimizer("adamw").finds_planted()

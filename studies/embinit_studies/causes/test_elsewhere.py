@@ -12,20 +12,20 @@ from embinit_studies.causes import (
 )
 from embinit_studies.repairs import REPAIRS
 
-drawn = in_setting(tables=["xavier"])
-"""A drawn table in every setting in which its model learns."""
+xavier_table = in_setting(tables=["xavier"])
+"""A query for Xavier's table in every setting in which its model learns."""
 
-longer = in_setting("twice the epochs", tables=["xavier"])
-"""The setting on which controls are tested."""
+twice_the_epochs = in_setting("twice the epochs", tables=["xavier"])
+"""A query for the setting on which controls are tested."""
 
 
-def anywhere(tier):
+def all_settings_and_tables(tier):
     """Every setting with every table."""
     return [*in_setting()(tier), *with_a_language_models_table()(tier)]
 
 
 def where_positions_count(tier):
-    """A given table that is trained for long, or made by a language model."""
+    """GloVe's table in longer training, and language models' tables."""
     return [
         *in_setting("twice the epochs", tables=["glove"])(tier),
         *with_a_language_models_table(FOLLOWED, "inference")(tier),
@@ -37,10 +37,10 @@ def where_positions_count(tier):
     says="Exploratory: wherever the model learns, a table eight times as wide fares worse",
     where="kim2024, Tables 1 and 7",
     family=ELSEWHERE,
-    experiments=anywhere,
+    experiments=all_settings_and_tables,
 )
 def test_a_wide_table_fares_worse(experiment):
-    assert experiment.wide() < experiment.narrow()
+    assert experiment.large_sigma() < experiment.small_sigma()
 
 
 @claim(
@@ -48,10 +48,10 @@ def test_a_wide_table_fares_worse(experiment):
     says="Exploratory: wherever the model learns, all three repairs restore a wide table",
     where="ours: by arithmetic it is the same training, but for the norm after the sum",
     family=ELSEWHERE,
-    experiments=anywhere,
+    experiments=all_settings_and_tables,
 )
 def test_all_three_repairs_restore_a_wide_table(experiment):
-    assert experiment.wide(*REPAIRS) >= experiment.narrow()
+    assert experiment.large_sigma(*REPAIRS) >= experiment.small_sigma()
 
 
 @claim(
@@ -59,7 +59,7 @@ def test_all_three_repairs_restore_a_wide_table(experiment):
     says="Exploratory: wherever the model learns, a LayerNorm after the sum helps a drawn table",
     where="kim2024, section 5: saturation",
     family=ELSEWHERE,
-    experiments=drawn,
+    experiments=xavier_table,
 )
 def test_scale_is_a_cause(experiment):
     assert contrast(experiment, "scale") > 0
@@ -70,7 +70,7 @@ def test_scale_is_a_cause(experiment):
     says="Exploratory: wherever the model learns, a rate that grows with width helps a drawn table",
     where="ours: Adam moves a table by the rate, whatever its width",
     family=ELSEWHERE,
-    experiments=drawn,
+    experiments=xavier_table,
 )
 def test_step_is_a_cause(experiment):
     assert contrast(experiment, "step") > 0
@@ -114,11 +114,11 @@ def test_step_outweighs_ratio_at_first(experiment):
     says="Control: trained twice as long, a wide table differs from itself on other seeds",
     where="control",
     family=ELSEWHERE,
-    experiments=longer,
+    experiments=twice_the_epochs,
     expects=Verdict.NO_EFFECT,
 )
 def test_control_a_wide_table_against_itself(experiment):
-    step = experiment.wide("step")
+    step = experiment.large_sigma("step")
     assert step > step.on_other_seeds()
 
 
@@ -127,11 +127,11 @@ def test_control_a_wide_table_against_itself(experiment):
     says="Control: trained twice as long, a wide table fares better",
     where="control",
     family=ELSEWHERE,
-    experiments=longer,
+    experiments=twice_the_epochs,
     expects=Verdict.REFUTED,
 )
 def test_control_a_wide_table_does_not_fare_better(experiment):
-    assert experiment.wide() > experiment.narrow()
+    assert experiment.large_sigma() > experiment.small_sigma()
 
 
 @claim(
@@ -139,7 +139,7 @@ def test_control_a_wide_table_does_not_fare_better(experiment):
     says="Control: a planted loss, as large as the paper's largest, is found in long training",
     where="control",
     family=ELSEWHERE,
-    experiments=longer,
+    experiments=twice_the_epochs,
     expects=Verdict.SUPPORTED,
 )
 def test_control_a_planted_loss_is_found(experiment):

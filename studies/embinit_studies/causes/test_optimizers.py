@@ -1,9 +1,9 @@
-"""Optimizers: whether width still costs where steps are proportional to the table."""
+"""Optimizers: whether a large sigma still costs where steps are proportional to the table."""
 
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit_studies.causes import OPTIMIZERS, drawn, with_table
+from embinit_studies.causes import OPTIMIZERS, with_table, xavier_table
 
 
 @claim(
@@ -14,8 +14,11 @@ from embinit_studies.causes import OPTIMIZERS, drawn, with_table
     experiments=with_table("xavier", "t5"),
 )
 def test_the_step_gains_less_under_adafactor(experiment):
-    under = experiment.under("adafactor")
-    assert under.wide("step") - under.wide() < experiment.wide("step") - experiment.wide()
+    adafactor = experiment.with_optimizer("adafactor")
+    assert (
+        adafactor.large_sigma("step") - adafactor.large_sigma()
+        < experiment.large_sigma("step") - experiment.large_sigma()
+    )
 
 
 @claim(
@@ -26,8 +29,8 @@ def test_the_step_gains_less_under_adafactor(experiment):
     experiments=with_table("t5"),
 )
 def test_the_step_harms_t5_under_adafactor(experiment):
-    under = experiment.under("adafactor")
-    assert under.wide("step") < under.wide()
+    adafactor = experiment.with_optimizer("adafactor")
+    assert adafactor.large_sigma("step") < adafactor.large_sigma()
 
 
 @claim(
@@ -38,8 +41,11 @@ def test_the_step_harms_t5_under_adafactor(experiment):
     experiments=with_table("xavier", "t5"),
 )
 def test_width_costs_less_under_adafactor(experiment):
-    under = experiment.under("adafactor")
-    assert under.narrow() - under.wide() < experiment.narrow() - experiment.wide()
+    adafactor = experiment.with_optimizer("adafactor")
+    assert (
+        adafactor.small_sigma() - adafactor.large_sigma()
+        < experiment.small_sigma() - experiment.large_sigma()
+    )
 
 
 @claim(
@@ -50,8 +56,8 @@ def test_width_costs_less_under_adafactor(experiment):
     experiments=with_table("xavier", "t5"),
 )
 def test_width_still_costs_under_adafactor(experiment):
-    under = experiment.under("adafactor")
-    assert under.wide() < under.narrow()
+    adafactor = experiment.with_optimizer("adafactor")
+    assert adafactor.large_sigma() < adafactor.small_sigma()
 
 
 @claim(
@@ -62,8 +68,8 @@ def test_width_still_costs_under_adafactor(experiment):
     experiments=with_table("xavier", "t5"),
 )
 def test_two_repairs_restore_a_wide_table_under_adafactor(experiment):
-    under = experiment.under("adafactor")
-    assert under.wide("scale", "ratio") >= under.narrow()
+    adafactor = experiment.with_optimizer("adafactor")
+    assert adafactor.large_sigma("scale", "ratio") >= adafactor.small_sigma()
 
 
 @claim(
@@ -74,8 +80,8 @@ def test_two_repairs_restore_a_wide_table_under_adafactor(experiment):
     experiments=with_table("t5"),
 )
 def test_t5_as_it_is_costs_under_the_optimizer_that_made_it(experiment):
-    under = experiment.under("adafactor")
-    assert under.raw() < under.narrow()
+    adafactor = experiment.with_optimizer("adafactor")
+    assert adafactor.unscaled() < adafactor.small_sigma()
 
 
 @claim(
@@ -83,11 +89,11 @@ def test_t5_as_it_is_costs_under_the_optimizer_that_made_it(experiment):
     says="Control: a wide table under Adafactor differs from itself on other seeds",
     where="control",
     family=OPTIMIZERS,
-    experiments=drawn,
+    experiments=xavier_table,
     expects=Verdict.NO_EFFECT,
 )
 def test_control_a_wide_table_against_itself(experiment):
-    wide = experiment.under("adafactor").wide()
+    wide = experiment.with_optimizer("adafactor").large_sigma()
     assert wide > wide.on_other_seeds()
 
 
@@ -96,12 +102,12 @@ def test_control_a_wide_table_against_itself(experiment):
     says="Control: under Adafactor a table eight times as wide fares better",
     where="control",
     family=OPTIMIZERS,
-    experiments=drawn,
+    experiments=xavier_table,
     expects=Verdict.REFUTED,
 )
 def test_control_a_wide_table_does_not_fare_better(experiment):
-    under = experiment.under("adafactor")
-    assert under.wide() > under.narrow()
+    adafactor = experiment.with_optimizer("adafactor")
+    assert adafactor.large_sigma() > adafactor.small_sigma()
 
 
 @claim(
@@ -109,8 +115,8 @@ def test_control_a_wide_table_does_not_fare_better(experiment):
     says="Control: a planted loss, as large as the paper's largest, is found under Adafactor",
     where="control",
     family=OPTIMIZERS,
-    experiments=drawn,
+    experiments=xavier_table,
     expects=Verdict.SUPPORTED,
 )
 def test_control_a_planted_loss_is_found(experiment):
-    assert experiment.under("adafactor").finds_planted()
+    assert experiment.with_optimizer("adafactor").finds_planted()

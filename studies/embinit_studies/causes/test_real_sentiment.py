@@ -7,10 +7,10 @@ from embinit_studies.causes import REAL_SENTIMENT, contrast, on_real_text
 from embinit_studies.repairs import REPAIRS
 
 sentiment = on_real_text("sentiment")
-"""SST-2 with a drawn table and with GloVe's."""
+"""A query for SST-2 with Xavier's table and with GloVe's."""
 
-drawn = on_real_text("sentiment", "xavier")
-"""The experiment with a drawn table, on which controls are tested."""
+xavier_table = on_real_text("sentiment", "xavier")
+"""A query for Xavier's table, on which controls are tested."""
 
 
 @claim(
@@ -21,7 +21,7 @@ drawn = on_real_text("sentiment", "xavier")
     experiments=sentiment,
 )
 def test_a_wide_table_fares_worse(experiment):
-    assert experiment.wide() < experiment.narrow()
+    assert experiment.large_sigma() < experiment.small_sigma()
 
 
 @claim(
@@ -32,7 +32,7 @@ def test_a_wide_table_fares_worse(experiment):
     experiments=sentiment,
 )
 def test_all_three_repairs_restore_a_wide_table(experiment):
-    assert experiment.wide(*REPAIRS) >= experiment.narrow()
+    assert experiment.large_sigma(*REPAIRS) >= experiment.small_sigma()
 
 
 @claim(
@@ -52,7 +52,7 @@ def test_step_is_a_cause(experiment):
     says="Exploratory: on SST-2 a LayerNorm after the sum helps a drawn table, on the mean",
     where="kim2024, section 5: saturation",
     family=REAL_SENTIMENT,
-    experiments=drawn,
+    experiments=xavier_table,
 )
 def test_scale_is_a_cause(experiment):
     assert contrast(experiment, "scale") > 0
@@ -63,10 +63,10 @@ def test_scale_is_a_cause(experiment):
     says="Exploratory: on SST-2 wider positions alone make a drawn wide table worse",
     where="ours, of micro: the sum that saturates gets wider still",
     family=REAL_SENTIMENT,
-    experiments=drawn,
+    experiments=xavier_table,
 )
 def test_ratio_alone_harms(experiment):
-    assert experiment.wide("ratio") < experiment.wide()
+    assert experiment.large_sigma("ratio") < experiment.large_sigma()
 
 
 @claim(
@@ -74,11 +74,11 @@ def test_ratio_alone_harms(experiment):
     says="Control: on SST-2 the narrow table differs from itself on other seeds",
     where="control",
     family=REAL_SENTIMENT,
-    experiments=drawn,
+    experiments=xavier_table,
     expects=Verdict.NO_EFFECT,
 )
 def test_control_the_narrow_table_against_itself(experiment):
-    assert experiment.narrow() > experiment.narrow().on_other_seeds()
+    assert experiment.small_sigma() > experiment.small_sigma().on_other_seeds()
 
 
 @claim(
@@ -86,11 +86,11 @@ def test_control_the_narrow_table_against_itself(experiment):
     says="Control: on SST-2 wider positions alone help a drawn wide table",
     where="control",
     family=REAL_SENTIMENT,
-    experiments=drawn,
+    experiments=xavier_table,
     expects=Verdict.REFUTED,
 )
 def test_control_wider_positions_alone_do_not_help(experiment):
-    assert experiment.wide("ratio") > experiment.wide()
+    assert experiment.large_sigma("ratio") > experiment.large_sigma()
 
 
 @claim(
@@ -98,7 +98,7 @@ def test_control_wider_positions_alone_do_not_help(experiment):
     says="Control: on SST-2 a planted loss, as large as the paper's largest, is found",
     where="control",
     family=REAL_SENTIMENT,
-    experiments=drawn,
+    experiments=xavier_table,
     expects=Verdict.SUPPORTED,
 )
 def test_control_a_planted_loss_is_found(experiment):

@@ -6,8 +6,8 @@ from embinit.claims import Verdict, claim
 from embinit_studies.causes import FOLLOWED, REAL_TEXT, on_real_text
 from embinit_studies.repairs import REPAIRS
 
-drawn = on_real_text(FOLLOWED, "xavier")
-"""The experiment with a drawn table, on which controls are tested."""
+xavier_table = on_real_text(FOLLOWED, "xavier")
+"""A query for Xavier's table, on which controls are tested."""
 
 
 @claim(
@@ -18,7 +18,7 @@ drawn = on_real_text(FOLLOWED, "xavier")
     experiments=on_real_text(FOLLOWED),
 )
 def test_a_wide_table_fares_worse(experiment):
-    assert experiment.wide() < experiment.narrow()
+    assert experiment.large_sigma() < experiment.small_sigma()
 
 
 @claim(
@@ -29,7 +29,7 @@ def test_a_wide_table_fares_worse(experiment):
     experiments=on_real_text(FOLLOWED),
 )
 def test_all_three_repairs_restore_a_wide_table(experiment):
-    assert experiment.wide(*REPAIRS) >= experiment.narrow()
+    assert experiment.large_sigma(*REPAIRS) >= experiment.small_sigma()
 
 
 @claim(
@@ -41,7 +41,7 @@ def test_all_three_repairs_restore_a_wide_table(experiment):
 )
 def test_no_single_repair_restores_a_wide_table(experiment):
     for repair in REPAIRS:
-        assert experiment.wide(repair) < experiment.narrow()
+        assert experiment.large_sigma(repair) < experiment.small_sigma()
 
 
 @claim(
@@ -54,7 +54,7 @@ def test_no_single_repair_restores_a_wide_table(experiment):
 def test_no_pair_of_repairs_restores_a_wide_table(experiment):
     for left_out in REPAIRS:
         pair = [repair for repair in REPAIRS if repair != left_out]
-        assert experiment.wide(*pair) < experiment.narrow()
+        assert experiment.large_sigma(*pair) < experiment.small_sigma()
 
 
 @claim(
@@ -62,11 +62,11 @@ def test_no_pair_of_repairs_restores_a_wide_table(experiment):
     says="Control: the narrow table differs from itself on other seeds",
     where="control",
     family=REAL_TEXT,
-    experiments=drawn,
+    experiments=xavier_table,
     expects=Verdict.NO_EFFECT,
 )
 def test_control_the_narrow_table_against_itself(experiment):
-    assert experiment.narrow() > experiment.narrow().on_other_seeds()
+    assert experiment.small_sigma() > experiment.small_sigma().on_other_seeds()
 
 
 @claim(
@@ -74,11 +74,11 @@ def test_control_the_narrow_table_against_itself(experiment):
     says="Control: a table eight times as wide fares better",
     where="control",
     family=REAL_TEXT,
-    experiments=drawn,
+    experiments=xavier_table,
     expects=Verdict.REFUTED,
 )
 def test_control_a_wide_table_does_not_fare_better(experiment):
-    assert experiment.wide() > experiment.narrow()
+    assert experiment.large_sigma() > experiment.small_sigma()
 
 
 @claim(
@@ -86,7 +86,7 @@ def test_control_a_wide_table_does_not_fare_better(experiment):
     says="Control: a planted loss, as large as the paper's largest, is found",
     where="control",
     family=REAL_TEXT,
-    experiments=drawn,
+    experiments=xavier_table,
     expects=Verdict.SUPPORTED,
 )
 def test_control_a_planted_loss_is_found(experiment):

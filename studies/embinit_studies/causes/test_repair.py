@@ -1,9 +1,9 @@
-"""Repair: a wide table costs, no repair alone undoes that, and all three together do."""
+"""Repair: a large sigma costs, no single repair undoes that, and all three do."""
 
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit_studies.causes import FOLLOWED, REPAIR, drawn, on
+from embinit_studies.causes import FOLLOWED, REPAIR, on_tasks, xavier_table
 from embinit_studies.repairs import REPAIRS
 
 
@@ -12,10 +12,10 @@ from embinit_studies.repairs import REPAIRS
     says="Exploratory: a table eight times as wide fares worse",
     where="kim2024, Tables 1 and 7",
     family=REPAIR,
-    experiments=on(),
+    experiments=on_tasks(),
 )
 def test_a_wide_table_fares_worse(experiment):
-    assert experiment.wide() < experiment.narrow()
+    assert experiment.large_sigma() < experiment.small_sigma()
 
 
 @claim(
@@ -23,10 +23,10 @@ def test_a_wide_table_fares_worse(experiment):
     says="Exploratory: with scale, ratio and step repaired a wide table is as good as the narrow",
     where="ours: by arithmetic it is the same training, but for the norm after the sum",
     family=REPAIR,
-    experiments=on(),
+    experiments=on_tasks(),
 )
 def test_all_three_repairs_restore_a_wide_table(experiment):
-    assert experiment.wide(*REPAIRS) >= experiment.narrow()
+    assert experiment.large_sigma(*REPAIRS) >= experiment.small_sigma()
 
 
 @claim(
@@ -34,11 +34,11 @@ def test_all_three_repairs_restore_a_wide_table(experiment):
     says="Exploratory: with a single cause repaired a wide table still fares worse",
     where="ours",
     family=REPAIR,
-    experiments=on(),
+    experiments=on_tasks(),
 )
 def test_no_single_repair_restores_a_wide_table(experiment):
     for repair in REPAIRS:
-        assert experiment.wide(repair) < experiment.narrow()
+        assert experiment.large_sigma(repair) < experiment.small_sigma()
 
 
 @claim(
@@ -46,12 +46,12 @@ def test_no_single_repair_restores_a_wide_table(experiment):
     says="Exploratory: with two of the causes repaired a wide table still fares worse",
     where="ours",
     family=REPAIR,
-    experiments=on(FOLLOWED),
+    experiments=on_tasks(FOLLOWED),
 )
 def test_no_pair_of_repairs_restores_a_wide_table(experiment):
     for left_out in REPAIRS:
         pair = [repair for repair in REPAIRS if repair != left_out]
-        assert experiment.wide(*pair) < experiment.narrow()
+        assert experiment.large_sigma(*pair) < experiment.small_sigma()
 
 
 @claim(
@@ -59,11 +59,11 @@ def test_no_pair_of_repairs_restores_a_wide_table(experiment):
     says="Control: the narrow table differs from itself on other seeds",
     where="control",
     family=REPAIR,
-    experiments=drawn,
+    experiments=xavier_table,
     expects=Verdict.NO_EFFECT,
 )
 def test_control_the_narrow_table_against_itself(experiment):
-    assert experiment.narrow() > experiment.narrow().on_other_seeds()
+    assert experiment.small_sigma() > experiment.small_sigma().on_other_seeds()
 
 
 @claim(
@@ -71,11 +71,11 @@ def test_control_the_narrow_table_against_itself(experiment):
     says="Control: a table eight times as wide fares better",
     where="control",
     family=REPAIR,
-    experiments=drawn,
+    experiments=xavier_table,
     expects=Verdict.REFUTED,
 )
 def test_control_a_wide_table_does_not_fare_better(experiment):
-    assert experiment.wide() > experiment.narrow()
+    assert experiment.large_sigma() > experiment.small_sigma()
 
 
 @claim(
@@ -83,7 +83,7 @@ def test_control_a_wide_table_does_not_fare_better(experiment):
     says="Control: a planted loss, as large as the paper's largest, is found",
     where="control",
     family=REPAIR,
-    experiments=drawn,
+    experiments=xavier_table,
     expects=Verdict.SUPPORTED,
 )
 def test_control_a_planted_loss_is_found(experiment):

@@ -1,11 +1,11 @@
-"""Extending: what the rows of added tokens should start from, an exploratory study of our own.
+"""Extending: how to initialise rows of added tokens, an exploratory study of our own.
 
 A small decoder (RMSNorm, rotary positions, SwiGLU) is trained on text in which one word in eight is
 cut into pieces. Then those words become tokens, or the text changes to a related language: each
 method of ``embtables.extension.methods`` makes the new rows, and the model is trained on. The
 claims' directions are those of the literature and of users' complaints; each names its source.
 
-- ``micro``: text of the made language, and of the related one that shares half of its classes.
+- ``micro``: text of the synthetic language, and of the related one that shares half of its classes.
 - ``sample``: English text of the data directory (Multi30k and MNLI, then IWSLT2017), and German.
 """
 
@@ -35,7 +35,7 @@ from embinit_studies.extending.extension_runs import ExtensionSpec
 from embinit_studies.language_model import LanguageModelSpec
 
 USUAL = "noise"
-"""The arm that others are held against: rows from N(0, 0.02)."""
+"""The baseline arm: rows from N(0, 0.02)."""
 
 ARMS: Mapping[str, tuple[str, str]] = {
     "noise": ("noise", ""),
@@ -51,7 +51,7 @@ ARMS: Mapping[str, tuple[str, str]] = {
     "zero input": ("zero", "subtokens"),
     "repaired input": ("repair", "subtokens"),
 }
-"""Each arm's method, and its output table's where that has another one."""
+"""Each arm's method, and its output table's method where it differs."""
 
 START = Family(
     "extending/start",
@@ -77,7 +77,7 @@ LANGUAGE = Family(
 
 @dataclass(frozen=True, kw_only=True)
 class ExtensionExperiment(ModelExperiment):
-    """An experiment whose arms are ways to make the rows of new tokens.
+    """An experiment whose arms are methods for new tokens' rows.
 
     Attributes:
         start: The init of the base's table.
@@ -95,7 +95,7 @@ class ExtensionExperiment(ModelExperiment):
         return super().__getitem__(arm)
 
     def run(self, arm: str, seed: int) -> ModelRun:
-        """The spec of one replicate of an arm.
+        """The run of one seed of an arm.
 
         Raises:
             InputError: There is no such arm.
@@ -114,7 +114,7 @@ class ExtensionExperiment(ModelExperiment):
 
     @property
     def recipe(self) -> ExtensionSpec:
-        """How its runs are made, but for the arm's methods."""
+        """The training of its runs without the arm's methods."""
         return cast(ExtensionSpec, self.training)
 
     def label(self, arm: str) -> str:
@@ -129,7 +129,7 @@ def _arm(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Setting:
-    """A tier's setting.
+    """The setting of a tier.
 
     Attributes:
         base: The text that the base is trained on, in which some words are cut into pieces.
@@ -250,7 +250,7 @@ def experiments(tier: str) -> tuple[ExtensionExperiment, ...]:
 
 
 def named(name: str) -> Callable[[str], list[ModelExperiment]]:
-    """A function that gives a tier's experiment of a name."""
+    """A query for a tier's experiment of a name."""
     return lambda tier: [each for each in experiments(tier) if each.name == name]
 
 
@@ -258,7 +258,7 @@ words, untied_words, language = named("words"), named("words-untied"), named("la
 
 
 def untrained(experiment: ModelExperiment) -> ModelExperiment:
-    """The same arms on a base that was not trained."""
+    """The same arms on an untrained base model."""
     assert isinstance(experiment, ExtensionExperiment)
     first = replace(experiment.recipe.base, epochs=0)
     return experiment.with_training("on an untrained base", base=first)

@@ -1,4 +1,4 @@
-"""The paper as an object: what embinit asks of it."""
+"""The registered ``Paper``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from embinit_studies.extending import (
     ZERO,
     experiments,
 )
-from embinit_studies.extending.beside import beside, methods
+from embinit_studies.extending.paper_tables import methods, paper_tables
 
 
 def noise(tier: str) -> list[NoiseFloor]:
@@ -26,7 +26,7 @@ PAPER = Paper(
     tiers={name: Tier(name, setting.says) for name, setting in SETTINGS.items()},
     experiments=experiments,
     families=(START, ROWS, ZERO, LANGUAGE),
-    beside=beside,
+    tables=paper_tables,
     methods=methods,
     noise=noise,
 )

@@ -1,4 +1,4 @@
-"""A related language: its words are new tokens, which vectors place beside old ones."""
+"""A related language: its words are new tokens, which vectors align with old ones."""
 
 from __future__ import annotations
 

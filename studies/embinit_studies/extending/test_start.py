@@ -1,4 +1,4 @@
-"""The start: what new rows do to the first loss, before anything is trained on."""
+"""The start: new rows' effect on the first loss, before further training."""
 
 from __future__ import annotations
 

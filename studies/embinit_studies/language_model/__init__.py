@@ -1,4 +1,4 @@
-"""A kind of run that trains a decoder to predict each next word, for the studies that need one."""
+"""Language-model runs: a causal language model is trained, for the studies that need one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LanguageModelSpec(Procedure):
-    """How a decoder is trained to predict each next word, by Adam.
+    """The training of a causal language model, by Adam.
 
     Attributes:
         batch_size: How many sentences a batch has.
@@ -59,7 +59,7 @@ LanguageModelRecipe = ModelRecipe[LanguageModelSpec]
 
 
 class LanguageModelKind(ModelKind[LanguageModelSpec]):
-    """Trains a decoder to predict each next word from its table."""
+    """The kind of run that trains a causal language model."""
 
     procedure = LanguageModelSpec
 
@@ -91,7 +91,7 @@ class LanguageModelKind(ModelKind[LanguageModelSpec]):
 
 
 def text_words(recipe: LanguageModelSpec) -> str:
-    """The training of a language model in words."""
+    """The training of a causal language model, in words."""
     clip = "" if recipe.clip is None else f", gradients clipped at {recipe.clip:g}"
     return (
         f"{epoch_words(recipe.epochs)}, batches of {recipe.batch_size}, rate {recipe.lr:g} that "

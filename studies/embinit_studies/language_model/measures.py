@@ -1,4 +1,4 @@
-"""What runs of language models measure besides their validation loss."""
+"""Measures of language-model runs besides the validation loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stacked causal language model: each word is predicted from those before it.
+"""A stacked causal language model: each token is predicted from earlier ones.
 
 The layers are the encoder's under a causal mask. With ``norm="rms"``, ``norm_position="pre"``,
 ``attention="rotary"``, ``activation="silu"``, ``gated`` and no ``bias`` it is Llama (Touvron et al.
@@ -30,7 +30,7 @@ from embinit.randomness import stream
 
 
 class CausalTransformer(StackedTransformer):
-    """R stacks of layers in which each word sees itself and the words before it.
+    """R stacks of causal layers: each token attends to itself and earlier ones.
 
     Padding follows the words, so order alone keeps every real word from seeing it.
     """
@@ -48,10 +48,10 @@ class CausalTransformer(StackedTransformer):
 
 
 class CausalLanguageModel(nn.Module):
-    """R decoders that predict each next word."""
+    """R causal language models."""
 
     def __init__(self, stack: StackedTransformer) -> None:
-        """The head is as the spec in the stack's shape has it."""
+        """A head on the stack, by the spec in the stack's shape."""
         super().__init__()
         shape = stack.shape
         require_usable(shape.spec)
@@ -75,7 +75,7 @@ class CausalLanguageModel(nn.Module):
     def forward(
         self, ids: Int[Tensor, "S B T"], dropout: Dropout = no_dropout
     ) -> Float[Tensor, "R BT D"]:
-        """What the output table is multiplied by, at each of the words ``ids``."""
+        """The vectors that are multiplied by the output table, at each of the tokens ``ids``."""
         [x] = deque(self.stack.states(ids, dropout), maxlen=1)
         return x
 
@@ -87,12 +87,12 @@ class CausalLanguageModel(nn.Module):
         return OutputLayer(table.transpose(1, 2), self.no_bias, self.dtype)
 
     def logits(self, ids: Int[Tensor, "S B T"]) -> Float[Tensor, "R BT N"]:
-        """The logits of the word after each of the words ``ids``."""
+        """The logits of the token after each of the tokens ``ids``."""
         layer = self.output()
         return torch.bmm(self(ids), layer.weight)
 
     def initialise(self, run: int, seed: int) -> None:
-        """Draw the output table where it is one of its own, from N(0, 0.02)."""
+        """Initialises an untied output table from N(0, 0.02)."""
         if self.output_table is not None:
             own = self.output_table.detach()[run]
             drawn = torch.randn(own.shape, generator=stream(seed, "embedding/output"))
@@ -120,19 +120,19 @@ class CausalModelShape(ModelShape):
 
     @property
     def logits(self) -> int:
-        """How many logits there are for each word."""
+        """The number of logits per token."""
         return self.encoder_vocabulary
 
     @property
     def parameters(self) -> int:
-        """How many parameters one model of this shape has."""
+        """The number of parameters of one model of this shape."""
         return count(CausalLanguageModel.empty(self))
 
 
 def read_and_predicted(
     ids: Int[Tensor, "S B T"],
 ) -> tuple[Int[Tensor, "S B T"], Int[Tensor, "S BT"]]:
-    """What a causal model reads of sentences, and what it is to predict at each word.
+    """A causal model's input tokens and labels, from sentences.
 
     Args:
         ids: Sentences up to EOS, padded behind.

@@ -1,4 +1,4 @@
-"""Train decoders to predict each next word: what a start of the table is worth, in nats a word.
+"""Training of cohorts of causal language models, from their specs to their results.
 
 A run trains a causal language model on its text from its table, and measures the validation split
 at the start and after each epoch.
@@ -14,11 +14,11 @@ from typing import Any
 from embinit.errors import InputError
 from embinit.lab.data.preparation import prepare
 from embinit.lab.data.tasks import TASKS
+from embinit.lab.models.initial_state import InitialState, table_measures
 from embinit.lab.models.memory import WidestBatch, runs_that_fit
-from embinit.lab.models.starting import Start, table_measures
 from embinit.lab.models.widths import learned_positions
 from embinit.lab.specs import DataSpec, ModelRecipe, ModelRun
-from embinit.lab.tables import start
+from embinit.lab.tables import initial_tables
 from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.training.stacked import Progress, graph_cache, in_parts
 from embinit.runs.plan import Cohort
@@ -40,7 +40,7 @@ def check(run: ModelRun, data_dir: Path | None) -> None:
     """
     require_usable(run.recipe.architecture)
     require_text(run.recipe.data, data_dir)
-    start.check(run, data_dir)
+    initial_tables.check(run, data_dir)
 
 
 def require_text(data: DataSpec, data_dir: Path | None) -> None:
@@ -69,7 +69,7 @@ def shape_of(run: ModelRun, words: int) -> CausalModelShape:
 
 
 def parameters_of(run: ModelRun) -> int:
-    """How many parameters the run's model has, counted from the spec alone.
+    """The number of parameters of the run's model, from the spec alone.
 
     Raises:
         InputError: The spec leaves the size of the vocabulary open.
@@ -88,7 +88,7 @@ def fitting(
     device: str,
     sharers: int,
 ) -> int:
-    """How many of the cohort's runs have room at once."""
+    """The number of the cohort's runs that have room at once."""
     first = cohort.runs[0]
     data = prepare(first.recipe.data, data_dir)
     longest = int(data.train.lengths.max())
@@ -117,7 +117,7 @@ def train(
 
 
 Work = Callable[[Cohort[Any], Path | None, str, Progress], list[RunResult]]
-"""Trains a part of a cohort that has room: the part, the data directory, the device, progress."""
+"""A function that trains a part of a cohort, from data directory, device and progress callback."""
 
 
 def train_parts(
@@ -129,7 +129,7 @@ def train_parts(
     progress: Progress,
     sharers: int,
 ) -> list[RunResult]:
-    """``work`` on a cohort of language models, as many of its runs at once as have room.
+    """Does ``work`` on a cohort of language models, on as many runs at once as have room.
 
     Raises:
         InputError: Not even one run has room.
@@ -145,9 +145,9 @@ def _train(
     cohort: Cohort[LanguageModelRecipe], data_dir: Path | None, device: str, progress: Progress
 ) -> list[RunResult]:
     started, first = time.perf_counter(), cohort.runs[0]
-    begun = Start(cohort.runs, prepare(first.recipe.data, data_dir), data_dir)
+    initial = InitialState(cohort.runs, prepare(first.recipe.data, data_dir), data_dir)
     trainer = LanguageModelTraining(
-        begun, begun.model(CausalTransformer), first.recipe.training, device
+        initial, initial.model(CausalTransformer), first.recipe.training, device
     )
     trainer.run(progress)
     # A run's share of the cohort's time, not what it would take alone.
@@ -156,15 +156,17 @@ def _train(
         RunResult(
             spec=spec,
             measures=trainer.measures_of(run)
-            | table_measures(spec, begun.tables[run]["encoder"], begun.positions["encoder"][run]),
+            | table_measures(
+                spec, initial.tables[run]["encoder"], initial.positions["encoder"][run]
+            ),
             curves=trainer.curves_of(run),
             tables={
                 "encoder": table_statistics(
-                    begun.tables[run]["encoder"].values, begun.tables[run]["encoder"].special
+                    initial.tables[run]["encoder"].values, initial.tables[run]["encoder"].special
                 )
             },
-            coverage={"encoder": begun.tables[run]["encoder"].coverage},
-            examples={name: len(getattr(begun.data, name)) for name in ("train", "validation")},
+            coverage={"encoder": initial.tables[run]["encoder"].coverage},
+            examples={name: len(getattr(initial.data, name)) for name in ("train", "validation")},
             failure=trainer.failure_of(run),
             provenance=made,
         )

@@ -1,8 +1,8 @@
-"""The residual stream of a model: how much of each state is still the embedding.
+"""The residual stream of a model: the embedding's share of each state.
 
 Every sub-layer adds to the stream, so a state is the embedding plus all that was added since. In a
-pre-norm model nothing rescales it, and a wide table outweighs what the layers add: they read little
-but the embedding, and their norms shrink the gradient that reaches it.
+pre-norm model nothing rescales it, and a large-sigma table outweighs the layers' output: they read
+little but the embedding, and their norms shrink the gradient that reaches it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor
 def embedding_shares(
     states: Iterable[Float[Tensor, "R M D"]], real: Bool[Tensor, "_ M"]
 ) -> Float[Tensor, "states R"]:
-    """The share of each state's energy that lies in the embedding's direction, mean over words.
+    """The share of each state's energy in the embedding's direction, averaged over tokens.
 
     It is the squared cosine of a word's state with its embedding: 1 for the embedding itself, and
     |e|² / (|e|² + |a|²) where what was added, a, is orthogonal to the embedding e.

@@ -1,4 +1,4 @@
-"""Real text in one language, which language models are trained on.
+"""Real text in one language, for language models.
 
 It is composed of other tasks' text: English of Multi30k's captions and MNLI's premises and
 hypotheses, the talks of IWSLT2017, German of both translations.
@@ -18,7 +18,7 @@ from embinit.lab.specs import Cut
 
 @dataclass(frozen=True)
 class OneLanguage:
-    """The text of several tasks in one language, for language models.
+    """A task of several tasks' text in one language.
 
     Attributes:
         name: The name in specs.
@@ -38,7 +38,7 @@ class OneLanguage:
 
     @property
     def languages(self) -> Mapping[Side, str]:
-        """The language, which both sides have."""
+        """The language of both sides."""
         return dict.fromkeys(LANGUAGES, LANGUAGES[self.side])
 
     def fingerprint(self, data_dir: Path | None) -> str:

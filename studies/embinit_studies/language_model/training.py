@@ -1,4 +1,4 @@
-"""The training of a cohort of decoders, with clipped gradients and a loss curve in nats a word."""
+"""The training of a cohort of causal language models, with gradient clipping and loss curves."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from torch import Tensor
 
 from embinit.lab.data.preparation import Split
 from embinit.lab.models.graphs import own_stream
+from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.layers import Dropout, no_dropout
 from embinit.lab.models.losses import NOTHING, cross_entropy
-from embinit.lab.models.starting import Start
 from embinit.lab.models.transformer import StackedTransformer
 from embinit.lab.training.optimizers import lr_factor
 from embinit.lab.training.scoring import cut
@@ -24,18 +24,18 @@ from embinit_studies.language_model.model import CausalLanguageModel, read_and_p
 from embinit_studies.language_model.stream import embedding_shares
 
 Prepare = Callable[[CausalLanguageModel], None]
-"""Changes a model before it is trained."""
+"""A function that changes a model before it is trained."""
 
 
 STREAM_SENTENCES = 32
-"""How many validation sentences the stream is measured on."""
+"""The number of validation sentences that the residual stream is measured on."""
 
 SPIKE_WINDOW = 16
-"""How many steps' mean loss a step's loss is held against."""
+"""The number of earlier steps whose mean loss a loss spike is measured from."""
 
 
 class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
-    """One cohort that learns to predict each next word.
+    """The training of one cohort of causal language models.
 
     Its validation curve begins before the first step.
 
@@ -47,7 +47,7 @@ class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
 
     def __init__(
         self,
-        start: Start,
+        initial: InitialState,
         stack: StackedTransformer,
         recipe: LanguageModelSpec,
         device: str,
@@ -55,10 +55,10 @@ class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
         first_new: int | None = None,
         prepared: Prepare | None = None,
     ) -> None:
-        """A trainer that has learnt nothing yet.
+        """A trainer before its first step.
 
         Args:
-            start: What the runs start from, and their data.
+            initial: What the runs start from, and their data.
             stack: The stacked layers, on any device.
             recipe: How they are trained.
             device: Where to train.
@@ -72,20 +72,20 @@ class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
         # A tensor, so that a recorded step reads each step's own rate.
         self.rate = torch.zeros((), device=device)
         model = CausalLanguageModel(stack)
-        for run, spec in enumerate(start.specs):
+        for run, spec in enumerate(initial.specs):
             model.initialise(run, spec.seed)
         if prepared is not None:
             prepared(model)
-        runs = len(start.specs)
+        runs = len(initial.specs)
         self.steps_done = torch.zeros((), device=device)
         self.first_norm = torch.zeros(runs, device=device)
         self.layer_norms = torch.zeros(len(stack.encoder_layers), runs, device=device)
         self.shares: list[Tensor] = []
         self.totals: list[Tensor] = []
-        super().__init__(start, model, recipe, device, purpose, self.rate)
+        super().__init__(initial, model, recipe, device, purpose, self.rate)
 
     def run(self, progress: Progress) -> None:
-        """Measures the start, then trains all epochs."""
+        """Measures the initial models, then trains all epochs."""
         with own_stream(self.device):
             self.validate()
             self._measure_stream()
@@ -93,14 +93,14 @@ class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
             self._measure_stream()
 
     def before_step(self, number: int) -> None:
-        """Sets the step's learning rate, and keeps what the epoch's losses sum to so far."""
+        """Sets the step's learning rate, and records the epoch's loss sum so far."""
         if self.recipe.mechanism:
             self.totals.append(self.total.clone())
         steps = self.recipe.epochs * self.buckets.steps
         self.rate.fill_(self.recipe.lr * lr_factor(number, steps, self.recipe.warm_up))
 
     def before_update(self) -> None:
-        """Clips each run's gradient by its own norm, and keeps the first step's norm."""
+        """Clips each run's gradient by its own norm, and records the first step's norm."""
         gradients = [
             parameter.grad for parameter in self.model.parameters() if parameter.grad is not None
         ]
@@ -137,7 +137,7 @@ class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
 
     @torch.inference_mode()
     def _measure_stream(self) -> None:
-        """Measures how much of each state is the embedding, on the first validation sentences."""
+        """Measures the embedding's share of each state, on the first validation sentences."""
         if not self.recipe.mechanism:
             return
         self.model.eval()
@@ -149,7 +149,7 @@ class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
         self.shares.append(embedding_shares(states, labels != NOTHING).cpu())
 
     def validate(self) -> None:
-        """Measures the validation split: all words, and new and old ones apart."""
+        """Measures the validation loss on all tokens, and on new and old ones separately."""
         split = self.data.validation
         if self.first_new is None:
             self.curves.validation_loss.append(self._loss(split, lambda labels: labels))
@@ -182,7 +182,7 @@ class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
         return self.mean_loss(split, losses)
 
     def curves_of(self, run: int) -> dict[str, list[float]]:
-        """One run's curves; the validation's begin before the first step."""
+        """One run's curves; validation curves begin before the first step."""
         series = {
             "train_loss": self.curves.train_loss,
             "validation_loss": self.curves.validation_loss,
@@ -235,7 +235,7 @@ class LanguageModelTraining(StackedTrainer[CausalLanguageModel]):
         return {name: value for name, value in measures.items() if math.isfinite(value)}
 
     def failure_of(self, run: int) -> str | None:
-        """Why a run ended early: its loss stopped being a number; None where it did not."""
+        """The reason why a run ended early, a loss that was not finite; None where it did not."""
         curves = self.curves_of(run)
         losses = zip(curves.get("train_loss", ()), curves["validation_loss"][1:], strict=True)
         for epoch, pair in enumerate(losses, start=1):
@@ -259,7 +259,7 @@ def gradient_norms(gradients: list[Tensor]) -> Float[Tensor, " R"]:
 
 
 def largest_spike(losses: Sequence[float]) -> float | None:
-    """How far a step's loss rises above the mean of those before it, at the most.
+    """The largest rise of a step's loss above the mean of the steps before it.
 
     Args:
         losses: The loss of each step; the mean is of ``SPIKE_WINDOW`` steps.

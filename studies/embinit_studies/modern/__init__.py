@@ -1,8 +1,8 @@
 """Modern: do the first paper's findings hold in today's models? An exploratory study of our own.
 
 Kim et al. (2024) trained post-norm models with sinusoids added to the table. Here decoders predict
-each next word of English-like text of the made language, in six architectures that lead from the
-paper's to Llama's (Touvron et al. 2023):
+each next word of English-like text of the synthetic language, in six architectures that lead from
+the paper's to Llama's (Touvron et al. 2023):
 
 - ``post-norm``: LayerNorm after each sub-layer, sinusoids added to the table times √D;
 - ``post-norm-rotary``: the same, with rotary positions and nothing added;
@@ -11,9 +11,10 @@ paper's to Llama's (Touvron et al. 2023):
 - ``llama-tied``: the same, with one table for both ends;
 - ``llama-normed``: ``llama`` with a norm right after lookup.
 
-Each starts from the same tables: Xavier's, GloVe's as they are, standardised, and shuffled, and
-Xavier's as wide as GloVe's. A wide table may also learn at ``Setting.times`` the rate (Adam moves a
-table by the rate, whatever its width). All losses are of held-out text, in nats a word.
+Each starts from the same tables: Xavier's, GloVe's unscaled, standardised and shuffled, and
+Xavier's at GloVe's sigma. A large-sigma table may also have ``Setting.times`` the learning rate
+(Adam moves a table by the learning rate, whatever its sigma). All losses are of held-out text, in
+nats a word.
 
 On ``sample`` they read English text of the data directory, and GloVe's vectors
 are the published ones.
@@ -48,18 +49,18 @@ LLAMA = replace(
     gated=True,
     bias=False,
 )
-"""A model as Llama's."""
+"""A model like Llama."""
 
 ADDED = PositionSpec()
-"""Sinusoids are added to the table times √D."""
+"""Added positions: sinusoids on the table times √D."""
 
 NOTHING_ADDED = PositionSpec("none", "one")
-"""The table is read as it is."""
+"""No added positions, and no multiplier."""
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """How a decoder is built, and what is added to its table.
+    """The architecture of a causal language model, and its added positions.
 
     Attributes:
         label: Its name for people.
@@ -89,10 +90,10 @@ ARCHITECTURES: Mapping[str, Architecture] = {
 """The architectures, from the paper's to today's."""
 
 FURTHER = ("post-norm-rotary", "llama-normed")
-"""The architectures that came to real text later; ``REAL_TEXT`` has claims on the others."""
+"""The architectures that were tested on real text later; ``REAL_TEXT`` has the others."""
 
 OLD = "post-norm"
-"""The architecture that others are held against."""
+"""The baseline architecture."""
 
 
 WIDTH = Family(
@@ -137,50 +138,48 @@ REPAIRED = Family(
 class Decoder(ModelExperiment):
     """An experiment on one architecture."""
 
-    def drawn(self) -> Quantity:
+    def xavier(self) -> Quantity:
         """The loss from Xavier's table."""
         return self["xavier"]
 
-    def usual(self) -> Quantity:
-        """The loss from a table of N(0, 0.02), the usual start of today's models."""
+    def normal(self) -> Quantity:
+        """The loss from a table of N(0, 0.02), today's usual init."""
         return self["normal"]
 
-    def stretched(self) -> Quantity:
-        """The loss from Xavier's table, as wide as GloVe's."""
+    def xavier_pretrained(self) -> Quantity:
+        """The loss from Xavier's table at GloVe's sigma."""
         return self["xavier_pretrained"]
 
-    def raw(self) -> Quantity:
-        """The loss from GloVe's table as it is."""
+    def pretrained(self) -> Quantity:
+        """The loss from GloVe's unscaled table."""
         return self["pretrained"]
 
-    def standardised(self) -> Quantity:
-        """The loss from GloVe's table, as wide as Xavier's."""
+    def pretrained_xavier(self) -> Quantity:
+        """The loss from GloVe's table at Xavier's sigma."""
         return self["pretrained_xavier"]
 
-    def shuffled(self) -> Quantity:
+    def pretrained_shuffled(self) -> Quantity:
         """The loss from GloVe's table, in which each word has another word's vector."""
         return self["pretrained_shuffled"]
 
-    def stepped(self) -> Decoder:
-        """The same, with tables that learn at as many times the rate as GloVe's is wider."""
+    def with_scaled_table_rate(self) -> Decoder:
+        """The same with the tables' learning rate multiplied by GloVe's sigma over Xavier's."""
         times = SETTINGS[self.tier].times
-        changed = self.changed(f"at {times:g} × the rate", table_rate=times)
-        assert isinstance(changed, Decoder)
-        return changed
+        return self.changed(f"at {times:g} × the rate", table_rate=times)
 
     @property
     def repairs(self) -> tuple[str, ...]:
-        """The repairs that a wide table can have.
+        """The repairs that a large-sigma table can have in the architecture.
 
-        There is no ratio where no position is added, and no scale where a norm follows the lookup
-        as it is.
+        There is no ratio where no position is added, and no scale where the architecture has a norm
+        after the look-up.
         """
         assert self.model is not None
         there = {"scale": not self.model.norm_after_sum, "ratio": self.positions.kind != "none"}
         return tuple(name for name in REPAIRS if there.get(name, True))
 
     def repaired(self, *repairs: str) -> Decoder:
-        """The same with some repairs of a wide table.
+        """The same with some repairs of a large-sigma table.
 
         Raises:
             InputError: There is no such repair, or the architecture can't have it.
@@ -192,10 +191,10 @@ class Decoder(ModelExperiment):
         return changed
 
     def effect(self, arm: Callable[[Decoder], Quantity], *causes: str) -> Quantity:
-        """What the repair of a cause adds to a wide table's loss, on the mean over the others.
+        """The main effect of a cause's repair on a large-sigma table's loss, or an interaction.
 
         Args:
-            arm: The wide table: ``Decoder.stretched`` or ``Decoder.raw``.
+            arm: The large-sigma arm: ``Decoder.xavier_pretrained`` or ``Decoder.pretrained``.
             causes: The causes (``repairs.factorial_contrast``).
 
         Raises:
@@ -206,13 +205,11 @@ class Decoder(ModelExperiment):
         )
 
     def at_rate(self, rate: float) -> Decoder:
-        """The same, where the whole model learns at another rate."""
-        changed = self.with_training(f"at {rate:g}", lr=rate)
-        assert isinstance(changed, Decoder)
-        return changed
+        """The same at another learning rate."""
+        return self.with_training(f"at {rate:g}", lr=rate)
 
     def with_architecture(self, name: str) -> Decoder:
-        """The same over as many seeds in another architecture.
+        """The same in another architecture, with as many seeds.
 
         Args:
             name: A key of ``ARCHITECTURES``.
@@ -236,7 +233,7 @@ def require_architecture(name: str) -> None:
 
 @dataclass(frozen=True)
 class Setting:
-    """A tier's setting.
+    """The setting of a tier.
 
     Attributes:
         says: What its text and its decoders are, for people.
@@ -337,8 +334,8 @@ def experiments(tier: str) -> tuple[Decoder, ...]:
     )
 
 
-def on(*names: str) -> Callable[[str], list[ModelExperiment]]:
-    """A function that gives ``micro``'s experiments on some architectures; none means all.
+def in_architectures(*names: str) -> Callable[[str], list[ModelExperiment]]:
+    """A query for ``micro``'s experiments on some architectures; none means all.
 
     Raises:
         InputError: There is no such architecture.
@@ -347,7 +344,7 @@ def on(*names: str) -> Callable[[str], list[ModelExperiment]]:
 
 
 def on_real_text(*names: str) -> Callable[[str], list[ModelExperiment]]:
-    """A function that gives ``sample``'s experiments on some architectures.
+    """A query for ``sample``'s experiments on some architectures.
 
     None means all but ``FURTHER``.
 

@@ -1,4 +1,4 @@
-"""Modern: what the first paper's findings are worth in today's architectures, with intervals.
+"""The analysis of ``modern``: the first paper's findings in each architecture, with intervals.
 
 The claims on ``modern`` compare arms, and say which way. This tells how much: from the runs that
 they train (and from others, which it trains where the store lacks them) each arm's mean loss, the
@@ -33,7 +33,7 @@ from embinit.runs.store import Store
 from embinit.specs import RunSpec
 from embinit_studies.arms import mean_of, runs_of, train, values_of
 from embinit_studies.modern import ARCHITECTURES, OLD, SETTINGS, Decoder, experiments
-from embinit_studies.modern.beside import FACTORIALS, MEASURES, arms_of, losses_of
+from embinit_studies.modern.paper_tables import FACTORIALS, MEASURES, arms_of, losses_of
 from embinit_studies.pages import (
     Estimate,
     Values,
@@ -68,7 +68,7 @@ Arms = Mapping[str, Quantity]
 
 SHARES = ("embedding_share", "embedding_share_after")
 CURVES = (*SHARES, "layer_gradient_norm")
-"""What is kept layer by layer."""
+"""The curves over layers."""
 
 WIDE = "Xavier, wide"
 
@@ -81,14 +81,14 @@ class Finding(NamedTuple):
     says: str
 
 
-def stepped(what: str, tier: str = "micro") -> str:
-    """The arm whose table learns at a rate that grows with its width."""
+def at_scaled_rate(what: str, tier: str = "micro") -> str:
+    """The arm's name at a table learning rate multiplied as its sigma is."""
     return f"{what}, rate × {SETTINGS[tier].times:g}"
 
 
 def findings_of(tier: str) -> dict[str, Finding]:
     """The findings, each a difference in nats a word."""
-    wide, glove = stepped(WIDE, tier), stepped("GloVe", tier)
+    wide, glove = at_scaled_rate(WIDE, tier), at_scaled_rate("GloVe", tier)
     return {
         "width alone": Finding(WIDE, "Xavier", "what a drawn table's width costs"),
         "GloVe as it is": Finding("GloVe", "Xavier", "what GloVe's table costs against Xavier's"),
@@ -101,17 +101,17 @@ def findings_of(tier: str) -> dict[str, Finding]:
             "GloVe, standardised", glove, "GloVe's at that rate against standardised"
         ),
         "both at that rate": Finding(
-            stepped("Xavier", tier), glove, "what GloVe's table gains against Xavier's there"
+            at_scaled_rate("Xavier", tier), glove, "what GloVe's table gains against Xavier's there"
         ),
     }
 
 
 FINDINGS = findings_of("micro")
-STEPPED = stepped(WIDE)
+AT_SCALED_RATE = at_scaled_rate(WIDE)
 
 REAL_ARMS = (
-    *("Xavier", WIDE, stepped(WIDE, "sample"), "GloVe", "GloVe, standardised"),
-    *("GloVe, shuffled", stepped("GloVe", "sample"), stepped("Xavier", "sample")),
+    *("Xavier", WIDE, at_scaled_rate(WIDE, "sample"), "GloVe", "GloVe, standardised"),
+    *("GloVe, shuffled", at_scaled_rate("GloVe", "sample"), at_scaled_rate("Xavier", "sample")),
 )
 """The arms that are trained on real text."""
 
@@ -160,7 +160,7 @@ def factorial_at_rates(experiment: Decoder, which: str) -> dict[str, Quantity]:
 def tell_factorials(
     session: Session, seeds: range, of_each: Mapping[str, Callable[[Decoder, str], Arms]]
 ) -> dict[str, Any]:
-    """Trains what the store lacks of the factorials, and tells their values, one a seed.
+    """Trains the factorials that the store lacks, and returns their values, one a seed.
 
     Args:
         session: Has the results.
@@ -206,7 +206,7 @@ def factorial_rates_table(told: Mapping[str, Any]) -> list[str]:
 
 
 def factorial_tables(told: Mapping[str, Any]) -> list[str]:
-    """A row a factorial: its losses, and its contrasts with intervals."""
+    """A row per factorial: its losses, and its contrasts with intervals."""
     first, number = told["seeds"]
     chosen = combinations_of(REPAIRS)
     arms = ["narrow", *(" + ".join(of) or "wide" for of in chosen)]
@@ -238,13 +238,13 @@ def factorial_tables(told: Mapping[str, Any]) -> list[str]:
 
 
 FACTORIAL = {"losses": losses_of, "contrasts": contrasts_of}
-"""What is told of each factorial."""
+"""The functions that give a factorial's quantities, by part."""
 
 FACTORIAL_AT_RATES = {"losses": factorial_at_rates}
-"""What is told of each factorial in the search."""
+"""The function that gives a factorial's quantities in the search."""
 
 POSITIONLESS = ("Xavier", WIDE, "GloVe")
-"""The arms that are trained without any positions, too, where sinusoids are added."""
+"""The arms that are also trained without positions, where sinusoids are added."""
 
 
 def with_sinusoids() -> list[Decoder]:
@@ -260,7 +260,7 @@ def arms_without_positions(experiment: Decoder) -> dict[str, Quantity]:
 
 
 def without_positions(session: Session, seeds: Sequence[int]) -> dict[str, Any]:
-    """Their losses, one a seed."""
+    """The losses without added positions, one a seed."""
     return {
         experiment.name: {
             name: [arm.value(seed, session.result) for seed in seeds]
@@ -299,7 +299,7 @@ def wanted(seeds: Sequence[int], rates: Sequence[float]) -> list[RunSpec]:
 
 
 def train_real_text(session: Session, seeds: range, rates: Sequence[float]) -> dict[str, Any]:
-    """Train what the store lacks of real text.
+    """Trains the runs on real text that the store lacks.
 
     Returns:
         Each architecture's arms with their losses, one a seed; with several rates Xavier's alone,
@@ -309,7 +309,7 @@ def train_real_text(session: Session, seeds: range, rates: Sequence[float]) -> d
     every: dict[str, dict[str, Quantity]] = {}
     for each in experiments("sample"):
         if len(rates) > 1:
-            every[each.name] = {f"{rate:g}": each.at_rate(rate).drawn() for rate in rates}
+            every[each.name] = {f"{rate:g}": each.at_rate(rate).xavier() for rate in rates}
         else:
             every[each.name] = {name: arms[name](each) for name in REAL_ARMS}
     train(session, [run for of_each in every.values() for run in runs_of(of_each.values(), seeds)])
@@ -325,7 +325,7 @@ def train_real_text(session: Session, seeds: range, rates: Sequence[float]) -> d
 
 
 def main() -> None:
-    """Train what the store lacks, and write what came of it."""
+    """Trains what the store lacks, and writes the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("store", type=Path)
     parser.add_argument("--seeds", type=int, default=3)
@@ -370,7 +370,7 @@ def main() -> None:
 
 
 def write(told: Mapping[str, Any]) -> None:
-    """The figures, and the tables of the page, of what was measured."""
+    """Writes the page's figures and tables of the measurements."""
     tables: dict[str, list[str]] = {}
     if "architectures" in told:
         results, (first, number) = told["architectures"], told["seeds"]
@@ -473,7 +473,7 @@ def findings_table(results: Mapping[str, Any]) -> list[str]:
 
 
 def less_table(results: Mapping[str, Any]) -> list[str]:
-    """By how much each cost is less than in the paper's architecture."""
+    """The table of how much less each cost is than in the paper's architecture."""
     rows = []
     for title in ("width alone", "GloVe as it is"):
         finding = FINDINGS[title]
@@ -490,7 +490,7 @@ def less_table(results: Mapping[str, Any]) -> list[str]:
 
 
 def positions_table(results: Mapping[str, Any], bare: Mapping[str, Any]) -> list[str]:
-    """What the added positions are worth: the loss without them less the loss with them."""
+    """The table of the gain of added positions: the loss without them less the loss with them."""
     rows = []
     for arm in POSITIONLESS:
         cells = []
@@ -502,12 +502,12 @@ def positions_table(results: Mapping[str, Any], bare: Mapping[str, Any]) -> list
 
 
 def mechanism_table(results: Mapping[str, Any]) -> list[str]:
-    """Means of what is measured beside the loss, of a narrow, a wide and GloVe's table."""
+    """Means of further measures, for a small-sigma, a large-sigma and GloVe's table."""
     rows = []
     for what, title in MEASURES.items():
         if what == "validation_loss":
             continue
-        for arm in ("Xavier", WIDE, STEPPED, "GloVe"):
+        for arm in ("Xavier", WIDE, AT_SCALED_RATE, "GloVe"):
             means = [statistics.fmean(results[name]["arms"][arm][what]) for name in ARCHITECTURES]
             rows.append([title, arm, *(f"{mean:.2f}" for mean in means)])
     return table(["mean", "table", *labels()], rows)

@@ -1,4 +1,4 @@
-"""The paper as an object: what embinit asks of it."""
+"""The registered ``Paper``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from embinit_studies.modern import (
     WIDTH,
     experiments,
 )
-from embinit_studies.modern.beside import beside, methods
+from embinit_studies.modern.paper_tables import methods, paper_tables
 
 
 def noise(tier: str) -> list[NoiseFloor]:
@@ -29,7 +29,7 @@ PAPER = Paper(
     tiers={name: Tier(name, setting.says) for name, setting in SETTINGS.items()},
     experiments=experiments,
     families=(WIDTH, STREAM, STEP, MEANING, REPAIRED, REAL_TEXT, REAL_TEXT_FURTHER),
-    beside=beside,
+    tables=paper_tables,
     methods=methods,
     noise=noise,
 )

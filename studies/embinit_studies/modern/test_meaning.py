@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit_studies.modern import MEANING, on
+from embinit_studies.modern import MEANING, in_architectures
 
 
 @claim(
@@ -11,10 +11,10 @@ from embinit_studies.modern import MEANING, on
     says="Exploratory: GloVe's table ends at a higher loss where each word has another's vector",
     where="kim2024, finding 3",
     family=MEANING,
-    experiments=on(),
+    experiments=in_architectures(),
 )
 def test_shuffling_costs(experiment):
-    assert experiment.shuffled() > experiment.raw()
+    assert experiment.pretrained_shuffled() > experiment.pretrained()
 
 
 @claim(
@@ -22,10 +22,10 @@ def test_shuffling_costs(experiment):
     says="Exploratory: GloVe's table, as wide as Xavier's, ends at a lower loss",
     where="kim2024, finding 3",
     family=MEANING,
-    experiments=on("pre-norm", "llama", "llama-tied", "llama-normed"),
+    experiments=in_architectures("pre-norm", "llama", "llama-tied", "llama-normed"),
 )
 def test_meaning_helps_at_xaviers_width(experiment):
-    assert experiment.standardised() < experiment.drawn()
+    assert experiment.pretrained_xavier() < experiment.xavier()
 
 
 @claim(
@@ -33,11 +33,14 @@ def test_meaning_helps_at_xaviers_width(experiment):
     says="Exploratory: shuffling costs more where the table is the output table too",
     where="ours: its rows then say what to predict",
     family=MEANING,
-    experiments=on("llama-tied"),
+    experiments=in_architectures("llama-tied"),
 )
 def test_meaning_is_worth_most_where_tables_are_tied(experiment):
     untied = experiment.with_architecture("llama")
-    assert experiment.shuffled() - experiment.raw() > untied.shuffled() - untied.raw()
+    assert (
+        experiment.pretrained_shuffled() - experiment.pretrained()
+        > untied.pretrained_shuffled() - untied.pretrained()
+    )
 
 
 @claim(
@@ -45,11 +48,11 @@ def test_meaning_is_worth_most_where_tables_are_tied(experiment):
     says="Control: GloVe's table differs from itself on other seeds",
     where="control",
     family=MEANING,
-    experiments=on("llama"),
+    experiments=in_architectures("llama"),
     expects=Verdict.NO_EFFECT,
 )
 def test_control_glove_against_itself(experiment):
-    assert experiment.raw() > experiment.raw().on_other_seeds()
+    assert experiment.pretrained() > experiment.pretrained().on_other_seeds()
 
 
 @claim(
@@ -57,11 +60,11 @@ def test_control_glove_against_itself(experiment):
     says="Control: where tables are tied, shuffled vectors end at a lower loss",
     where="control",
     family=MEANING,
-    experiments=on("llama-tied"),
+    experiments=in_architectures("llama-tied"),
     expects=Verdict.REFUTED,
 )
 def test_control_shuffling_does_not_help(experiment):
-    assert experiment.shuffled() < experiment.raw()
+    assert experiment.pretrained_shuffled() < experiment.pretrained()
 
 
 @claim(
@@ -69,7 +72,7 @@ def test_control_shuffling_does_not_help(experiment):
     says="Control: a planted loss, as large as that of shuffling in post-norm, is seen",
     where="control",
     family=MEANING,
-    experiments=on("llama"),
+    experiments=in_architectures("llama"),
     expects=Verdict.SUPPORTED,
 )
 def test_control_a_planted_loss_is_found(experiment):

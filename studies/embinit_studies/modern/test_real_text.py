@@ -1,4 +1,4 @@
-"""Real text: what width, the step and meaning are worth with published vectors."""
+"""Real text: the effects of sigma, the step and meaning with published vectors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from embinit_studies.modern import REAL_TEXT, on_real_text
     experiments=on_real_text(),
 )
 def test_a_wide_table_costs(experiment):
-    assert experiment.stretched() > experiment.drawn()
+    assert experiment.xavier_pretrained() > experiment.xavier()
 
 
 @claim(
@@ -25,7 +25,7 @@ def test_a_wide_table_costs(experiment):
     experiments=on_real_text(),
 )
 def test_shuffling_costs(experiment):
-    assert experiment.shuffled() > experiment.raw()
+    assert experiment.pretrained_shuffled() > experiment.pretrained()
 
 
 @claim(
@@ -36,7 +36,7 @@ def test_shuffling_costs(experiment):
     experiments=on_real_text(),
 )
 def test_a_rate_that_grows_with_the_width_helps(experiment):
-    assert experiment.stepped().stretched() < experiment.stretched()
+    assert experiment.with_scaled_table_rate().xavier_pretrained() < experiment.xavier_pretrained()
 
 
 @claim(
@@ -47,7 +47,7 @@ def test_a_rate_that_grows_with_the_width_helps(experiment):
     experiments=on_real_text("llama-tied"),
 )
 def test_raw_tables_fare_better_where_tied(experiment):
-    assert experiment.raw() < experiment.drawn()
+    assert experiment.pretrained() < experiment.xavier()
 
 
 @claim(
@@ -58,7 +58,7 @@ def test_raw_tables_fare_better_where_tied(experiment):
     experiments=on_real_text(),
 )
 def test_a_raw_table_that_learns_is_below_xavier(experiment):
-    assert experiment.stepped().raw() < experiment.drawn()
+    assert experiment.with_scaled_table_rate().pretrained() < experiment.xavier()
 
 
 @claim(
@@ -70,7 +70,7 @@ def test_a_raw_table_that_learns_is_below_xavier(experiment):
     expects=Verdict.NO_EFFECT,
 )
 def test_control_a_table_against_itself(experiment):
-    assert experiment.raw() > experiment.raw().on_other_seeds()
+    assert experiment.pretrained() > experiment.pretrained().on_other_seeds()
 
 
 @claim(
@@ -82,7 +82,7 @@ def test_control_a_table_against_itself(experiment):
     expects=Verdict.REFUTED,
 )
 def test_control_a_wide_table_does_not_fare_better(experiment):
-    assert experiment.stretched() < experiment.drawn()
+    assert experiment.xavier_pretrained() < experiment.xavier()
 
 
 @claim(

@@ -8,7 +8,7 @@ from embinit.claims import Verdict, claim
 from embinit_studies.modern import FURTHER, REAL_TEXT_FURTHER, on_real_text
 
 further = on_real_text(*FURTHER)
-"""The two architectures."""
+"""A query for the two architectures."""
 
 
 @claim(
@@ -19,7 +19,7 @@ further = on_real_text(*FURTHER)
     experiments=further,
 )
 def test_a_wide_table_costs(experiment):
-    assert experiment.stretched() > experiment.drawn()
+    assert experiment.xavier_pretrained() > experiment.xavier()
 
 
 @claim(
@@ -30,7 +30,7 @@ def test_a_wide_table_costs(experiment):
     experiments=further,
 )
 def test_shuffling_costs(experiment):
-    assert experiment.shuffled() > experiment.raw()
+    assert experiment.pretrained_shuffled() > experiment.pretrained()
 
 
 @claim(
@@ -41,7 +41,7 @@ def test_shuffling_costs(experiment):
     experiments=further,
 )
 def test_a_standardised_table_is_better_than_xavier(experiment):
-    assert experiment.standardised() < experiment.drawn()
+    assert experiment.pretrained_xavier() < experiment.xavier()
 
 
 @claim(
@@ -52,7 +52,7 @@ def test_a_standardised_table_is_better_than_xavier(experiment):
     experiments=further,
 )
 def test_a_rate_that_grows_with_the_width_helps(experiment):
-    assert experiment.stepped().stretched() < experiment.stretched()
+    assert experiment.with_scaled_table_rate().xavier_pretrained() < experiment.xavier_pretrained()
 
 
 @claim(
@@ -64,8 +64,8 @@ def test_a_rate_that_grows_with_the_width_helps(experiment):
     experiments=on_real_text("post-norm-rotary"),
 )
 def test_the_repair_is_not_enough_in_post_norm(experiment):
-    assert experiment.stepped().stretched() > experiment.drawn()
-    assert experiment.stepped().raw() > experiment.standardised()
+    assert experiment.with_scaled_table_rate().xavier_pretrained() > experiment.xavier()
+    assert experiment.with_scaled_table_rate().pretrained() > experiment.pretrained_xavier()
 
 
 @claim(
@@ -77,7 +77,7 @@ def test_the_repair_is_not_enough_in_post_norm(experiment):
     experiments=on_real_text("llama-normed"),
 )
 def test_the_repair_is_enough_after_a_norm(experiment):
-    assert experiment.stepped().stretched() <= experiment.drawn()
+    assert experiment.with_scaled_table_rate().xavier_pretrained() <= experiment.xavier()
 
 
 @claim(
@@ -89,7 +89,7 @@ def test_the_repair_is_enough_after_a_norm(experiment):
     experiments=on_real_text("llama-normed"),
 )
 def test_after_a_norm_the_step_is_all_that_width_changes(experiment):
-    assert experiment.stepped().raw().alike(experiment.standardised())
+    assert experiment.with_scaled_table_rate().pretrained().alike(experiment.pretrained_xavier())
 
 
 @claim(
@@ -101,7 +101,7 @@ def test_after_a_norm_the_step_is_all_that_width_changes(experiment):
     expects=Verdict.NO_EFFECT,
 )
 def test_control_a_table_against_itself(experiment):
-    assert experiment.raw() > experiment.raw().on_other_seeds()
+    assert experiment.pretrained() > experiment.pretrained().on_other_seeds()
 
 
 @claim(
@@ -113,7 +113,7 @@ def test_control_a_table_against_itself(experiment):
     expects=Verdict.REFUTED,
 )
 def test_control_a_wide_table_does_not_fare_better(experiment):
-    assert experiment.stretched() < experiment.drawn()
+    assert experiment.xavier_pretrained() < experiment.xavier()
 
 
 @claim(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit_studies.modern import OLD, REPAIRED, Decoder, on
+from embinit_studies.modern import OLD, REPAIRED, Decoder, in_architectures
 
 POST_NORM = ("post-norm", "post-norm-rotary")
 
 UNNORMED = (*POST_NORM, "pre-norm", "llama", "llama-tied")
-"""The architectures that have more causes than the step, which ``STEP`` has claims on."""
+"""The architectures with further causes than the step, which ``STEP`` has claims on."""
 
 
 @claim(
@@ -17,11 +17,11 @@ UNNORMED = (*POST_NORM, "pre-norm", "llama", "llama-tied")
     "is no worse than the narrow one",
     where="ours: untied, it is nearly the same training, but for the norm after the sum",
     family=REPAIRED,
-    experiments=on(*UNNORMED),
+    experiments=in_architectures(*UNNORMED),
 )
 def test_all_repairs_restore_a_wide_table(experiment):
     whole = experiment.repaired(*experiment.repairs)
-    assert whole.stretched() <= experiment.drawn()
+    assert whole.xavier_pretrained() <= experiment.xavier()
 
 
 @claim(
@@ -30,11 +30,11 @@ def test_all_repairs_restore_a_wide_table(experiment):
     "worse than standardised",
     where="ours: untied, it is nearly the same training, but for the norm after the sum",
     family=REPAIRED,
-    experiments=on("post-norm", "pre-norm", "llama", "llama-tied"),
+    experiments=in_architectures("post-norm", "pre-norm", "llama", "llama-tied"),
 )
 def test_all_repairs_restore_a_given_table(experiment):
     whole = experiment.repaired(*experiment.repairs)
-    assert whole.raw() <= experiment.standardised()
+    assert whole.pretrained() <= experiment.pretrained_xavier()
 
 
 @claim(
@@ -43,10 +43,10 @@ def test_all_repairs_restore_a_given_table(experiment):
     "grows with its width, on the mean over the other repairs",
     where="ours: Adam moves a table by the rate, whatever its width",
     family=REPAIRED,
-    experiments=on(*UNNORMED),
+    experiments=in_architectures(*UNNORMED),
 )
 def test_step_is_a_cause(experiment):
-    assert experiment.effect(Decoder.stretched, "step") < 0
+    assert experiment.effect(Decoder.xavier_pretrained, "step") < 0
 
 
 @claim(
@@ -55,10 +55,10 @@ def test_step_is_a_cause(experiment):
     "grows with its width, on the mean over the other repairs",
     where="ours: Adam moves a table by the rate, whatever its width",
     family=REPAIRED,
-    experiments=on("post-norm", "post-norm-rotary", "pre-norm", "llama-tied"),
+    experiments=in_architectures("post-norm", "post-norm-rotary", "pre-norm", "llama-tied"),
 )
 def test_step_is_a_cause_for_a_given_table(experiment):
-    assert experiment.effect(Decoder.raw, "step") < 0
+    assert experiment.effect(Decoder.pretrained, "step") < 0
 
 
 @claim(
@@ -67,11 +67,11 @@ def test_step_is_a_cause_for_a_given_table(experiment):
     "on the mean",
     where="kim2024, section 5: saturation",
     family=REPAIRED,
-    experiments=on(*POST_NORM),
+    experiments=in_architectures(*POST_NORM),
 )
 def test_scale_is_a_cause_in_post_norm(experiment):
-    assert experiment.effect(Decoder.stretched, "scale") < 0
-    assert experiment.effect(Decoder.raw, "scale") < 0
+    assert experiment.effect(Decoder.xavier_pretrained, "scale") < 0
+    assert experiment.effect(Decoder.pretrained, "scale") < 0
 
 
 @claim(
@@ -80,12 +80,12 @@ def test_scale_is_a_cause_in_post_norm(experiment):
     "a drawn table's cost",
     where="ours: width costs the step and the scale there",
     family=REPAIRED,
-    experiments=on(*POST_NORM),
+    experiments=in_architectures(*POST_NORM),
 )
 def test_scale_is_what_the_step_leaves(experiment):
     both, step = experiment.repaired("scale", "step"), experiment.repaired("step")
-    assert both.stretched() < step.stretched()
-    assert both.stretched() <= experiment.drawn()
+    assert both.xavier_pretrained() < step.xavier_pretrained()
+    assert both.xavier_pretrained() <= experiment.xavier()
 
 
 @claim(
@@ -94,11 +94,11 @@ def test_scale_is_what_the_step_leaves(experiment):
     "drawn table that is wide less than in post-norm",
     where="ours: there each sub-layer reads what a norm has made narrow",
     family=REPAIRED,
-    experiments=on("pre-norm", "llama", "llama-tied"),
+    experiments=in_architectures("pre-norm", "llama", "llama-tied"),
 )
 def test_scale_brings_less_in_pre_norm(experiment):
     old = experiment.with_architecture(OLD)
-    here, there = (each.effect(Decoder.stretched, "scale") for each in (experiment, old))
+    here, there = (each.effect(Decoder.xavier_pretrained, "scale") for each in (experiment, old))
     assert here > there
 
 
@@ -108,11 +108,11 @@ def test_scale_brings_less_in_pre_norm(experiment):
     "table that is wide by less than the margin",
     where="ours, against kim2024, finding 2: a decoder hardly needs added positions",
     family=REPAIRED,
-    experiments=on("post-norm", "pre-norm"),
+    experiments=in_architectures("post-norm", "pre-norm"),
 )
 def test_ratio_is_no_cause(experiment):
     wide, widened = experiment.repaired("scale", "step"), experiment.repaired(*experiment.repairs)
-    assert widened.stretched().alike(wide.stretched())
+    assert widened.xavier_pretrained().alike(wide.xavier_pretrained())
 
 
 @claim(
@@ -120,11 +120,11 @@ def test_ratio_is_no_cause(experiment):
     says="Control: a wide table with all repairs differs from itself on other seeds",
     where="control",
     family=REPAIRED,
-    experiments=on("post-norm"),
+    experiments=in_architectures("post-norm"),
     expects=Verdict.NO_EFFECT,
 )
 def test_control_a_repaired_table_against_itself(experiment):
-    whole = experiment.repaired(*experiment.repairs).stretched()
+    whole = experiment.repaired(*experiment.repairs).xavier_pretrained()
     assert whole > whole.on_other_seeds()
 
 
@@ -133,11 +133,11 @@ def test_control_a_repaired_table_against_itself(experiment):
     says="Control: in post-norm a norm after the sum does harm to a wide table",
     where="control",
     family=REPAIRED,
-    experiments=on("post-norm"),
+    experiments=in_architectures("post-norm"),
     expects=Verdict.REFUTED,
 )
 def test_control_the_norm_does_no_harm(experiment):
-    assert experiment.repaired("scale").stretched() > experiment.stretched()
+    assert experiment.repaired("scale").xavier_pretrained() > experiment.xavier_pretrained()
 
 
 @claim(
@@ -145,7 +145,7 @@ def test_control_the_norm_does_no_harm(experiment):
     says="Control: a planted loss, as large as that of shuffling in post-norm, is seen",
     where="control",
     family=REPAIRED,
-    experiments=on("llama-tied"),
+    experiments=in_architectures("llama-tied"),
     expects=Verdict.SUPPORTED,
 )
 def test_control_a_planted_loss_is_found(experiment):

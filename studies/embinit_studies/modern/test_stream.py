@@ -1,9 +1,9 @@
-"""The stream: positions in it (finding 2), and what a wide table does to a pre-norm model."""
+"""The residual stream: positions in it (finding 2), and large sigmas in pre-norm models."""
 
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit_studies.modern import OLD, STREAM, on
+from embinit_studies.modern import OLD, STREAM, in_architectures
 
 
 @claim(
@@ -12,11 +12,11 @@ from embinit_studies.modern import OLD, STREAM, on
     "to Xavier's",
     where="kim2024, finding 2: absorption",
     family=STREAM,
-    experiments=on("post-norm-rotary"),
+    experiments=in_architectures("post-norm-rotary"),
 )
 def test_raw_tables_lose_less_without_added_positions(experiment):
     old = experiment.with_architecture(OLD)
-    assert experiment.raw() - experiment.drawn() < old.raw() - old.drawn()
+    assert experiment.pretrained() - experiment.xavier() < old.pretrained() - old.xavier()
 
 
 @claim(
@@ -24,11 +24,14 @@ def test_raw_tables_lose_less_without_added_positions(experiment):
     says="Prediction: with nothing added that a table could absorb, width costs less",
     where="kim2024, finding 2: absorption",
     family=STREAM,
-    experiments=on("post-norm-rotary"),
+    experiments=in_architectures("post-norm-rotary"),
 )
 def test_width_costs_less_without_added_positions(experiment):
     old = experiment.with_architecture(OLD)
-    assert experiment.stretched() - experiment.drawn() < old.stretched() - old.drawn()
+    assert (
+        experiment.xavier_pretrained() - experiment.xavier()
+        < old.xavier_pretrained() - old.xavier()
+    )
 
 
 @claim(
@@ -37,11 +40,11 @@ def test_width_costs_less_without_added_positions(experiment):
     "wide, before training and after",
     where="ours",
     family=STREAM,
-    experiments=on("pre-norm", "llama"),
+    experiments=in_architectures("pre-norm", "llama"),
 )
 def test_a_wide_table_stays_in_the_stream(experiment):
     for measure in ("embedding_share", "embedding_share_after"):
-        wide, narrow = experiment.stretched(), experiment.drawn()
+        wide, narrow = experiment.xavier_pretrained(), experiment.xavier()
         assert wide.measured_by(measure) > narrow.measured_by(measure)
 
 
@@ -51,11 +54,11 @@ def test_a_wide_table_stays_in_the_stream(experiment):
     "table is wide",
     where="Takase et al., 2312.16903",
     family=STREAM,
-    experiments=on("pre-norm", "llama"),
+    experiments=in_architectures("pre-norm", "llama"),
 )
 def test_a_wide_table_starves_the_layers(experiment):
     name = "first_layer_gradient_norm"
-    assert experiment.stretched().measured_by(name) < experiment.drawn().measured_by(name)
+    assert experiment.xavier_pretrained().measured_by(name) < experiment.xavier().measured_by(name)
 
 
 @claim(
@@ -63,10 +66,10 @@ def test_a_wide_table_starves_the_layers(experiment):
     says="Exploratory: in pre-norm the mean loss while it trains is higher from a wide table",
     where="ours",
     family=STREAM,
-    experiments=on("pre-norm", "llama"),
+    experiments=in_architectures("pre-norm", "llama"),
 )
 def test_a_wide_table_slows(experiment):
-    wide, narrow = experiment.stretched(), experiment.drawn()
+    wide, narrow = experiment.xavier_pretrained(), experiment.xavier()
     assert wide.measured_by("loss_area") > narrow.measured_by("loss_area")
 
 
@@ -76,10 +79,10 @@ def test_a_wide_table_slows(experiment):
     "however much of the stream it is",
     where="ours: the step slows, and not the share",
     family=STREAM,
-    experiments=on("pre-norm", "llama"),
+    experiments=in_architectures("pre-norm", "llama"),
 )
 def test_a_wide_table_that_learns_is_faster(experiment):
-    wide, narrow = experiment.stepped().stretched(), experiment.drawn()
+    wide, narrow = experiment.with_scaled_table_rate().xavier_pretrained(), experiment.xavier()
     assert wide.measured_by("loss_area") < narrow.measured_by("loss_area")
 
 
@@ -88,12 +91,12 @@ def test_a_wide_table_that_learns_is_faster(experiment):
     says="Exploratory: a tied table that is wide makes the first loss higher than Xavier's",
     where="ours: its rows are the logits' weights",
     family=STREAM,
-    experiments=on("llama-tied"),
+    experiments=in_architectures("llama-tied"),
 )
 def test_a_wide_tied_table_makes_the_first_loss_huge(experiment):
-    narrow = experiment.drawn().measured_by("start_loss")
-    assert experiment.raw().measured_by("start_loss") > narrow
-    assert experiment.stretched().measured_by("start_loss") > narrow
+    narrow = experiment.xavier().measured_by("start_loss")
+    assert experiment.pretrained().measured_by("start_loss") > narrow
+    assert experiment.xavier_pretrained().measured_by("start_loss") > narrow
 
 
 @claim(
@@ -101,11 +104,11 @@ def test_a_wide_tied_table_makes_the_first_loss_huge(experiment):
     says="Control: while it trains, Xavier's table differs from itself on other seeds",
     where="control",
     family=STREAM,
-    experiments=on("llama"),
+    experiments=in_architectures("llama"),
     expects=Verdict.NO_EFFECT,
 )
 def test_control_xavier_against_itself(experiment):
-    area = experiment.drawn().measured_by("loss_area", keep_margin=True)
+    area = experiment.xavier().measured_by("loss_area", keep_margin=True)
     assert area > area.on_other_seeds()
 
 
@@ -114,11 +117,11 @@ def test_control_xavier_against_itself(experiment):
     says="Control: a tied table that is wide makes the first loss lower",
     where="control",
     family=STREAM,
-    experiments=on("llama-tied"),
+    experiments=in_architectures("llama-tied"),
     expects=Verdict.REFUTED,
 )
 def test_control_a_wide_tied_table_does_not_lower_the_first_loss(experiment):
-    wide, narrow = experiment.raw(), experiment.drawn()
+    wide, narrow = experiment.pretrained(), experiment.xavier()
     assert wide.measured_by("start_loss") < narrow.measured_by("start_loss")
 
 
@@ -127,7 +130,7 @@ def test_control_a_wide_tied_table_does_not_lower_the_first_loss(experiment):
     says="Control: a planted loss, as large as that of shuffling in post-norm, is seen",
     where="control",
     family=STREAM,
-    experiments=on("pre-norm"),
+    experiments=in_architectures("pre-norm"),
     expects=Verdict.SUPPORTED,
 )
 def test_control_a_planted_loss_is_found(experiment):

@@ -1,9 +1,9 @@
-"""Width: finding 1. A wide table costs, and what GloVe's knows may outweigh that."""
+"""Width: finding 1. A large sigma costs, and the meaning of GloVe's vectors may outweigh that."""
 
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit_studies.modern import OLD, WIDTH, on
+from embinit_studies.modern import OLD, WIDTH, in_architectures
 
 
 @claim(
@@ -11,10 +11,10 @@ from embinit_studies.modern import OLD, WIDTH, on
     says="Exploratory: Xavier's table ends at a higher loss where it is as wide as GloVe's",
     where="kim2024, Table 7",
     family=WIDTH,
-    experiments=on(),
+    experiments=in_architectures(),
 )
 def test_a_wide_table_costs(experiment):
-    assert experiment.stretched() > experiment.drawn()
+    assert experiment.xavier_pretrained() > experiment.xavier()
 
 
 @claim(
@@ -22,10 +22,10 @@ def test_a_wide_table_costs(experiment):
     says="Exploratory: in post-norm GloVe's table as it is ends at a higher loss than Xavier's",
     where="kim2024, finding 1",
     family=WIDTH,
-    experiments=on("post-norm", "post-norm-rotary"),
+    experiments=in_architectures("post-norm", "post-norm-rotary"),
 )
 def test_raw_tables_fare_worse_in_post_norm(experiment):
-    assert experiment.raw() > experiment.drawn()
+    assert experiment.pretrained() > experiment.xavier()
 
 
 @claim(
@@ -33,10 +33,10 @@ def test_raw_tables_fare_worse_in_post_norm(experiment):
     says="Exploratory: in Llama's parts GloVe's table as it is ends at a lower loss than Xavier's",
     where="ours, against kim2024, finding 1",
     family=WIDTH,
-    experiments=on("llama", "llama-tied", "llama-normed"),
+    experiments=in_architectures("llama", "llama-tied", "llama-normed"),
 )
 def test_raw_tables_fare_better_in_llama(experiment):
-    assert experiment.raw() < experiment.drawn()
+    assert experiment.pretrained() < experiment.xavier()
 
 
 @claim(
@@ -44,10 +44,10 @@ def test_raw_tables_fare_better_in_llama(experiment):
     says="Exploratory: in post-norm GloVe's table ends at a lower loss standardised",
     where="kim2024, finding 1",
     family=WIDTH,
-    experiments=on("post-norm", "post-norm-rotary"),
+    experiments=in_architectures("post-norm", "post-norm-rotary"),
 )
 def test_standardising_helps_in_post_norm(experiment):
-    assert experiment.standardised() < experiment.raw()
+    assert experiment.pretrained_xavier() < experiment.pretrained()
 
 
 @claim(
@@ -55,11 +55,14 @@ def test_standardising_helps_in_post_norm(experiment):
     says="Exploratory: width costs less where norms stand before sub-layers or after lookup",
     where="ours",
     family=WIDTH,
-    experiments=on("pre-norm", "llama", "llama-normed"),
+    experiments=in_architectures("pre-norm", "llama", "llama-normed"),
 )
 def test_width_costs_less_than_in_post_norm(experiment):
     old = experiment.with_architecture(OLD)
-    assert experiment.stretched() - experiment.drawn() < old.stretched() - old.drawn()
+    assert (
+        experiment.xavier_pretrained() - experiment.xavier()
+        < old.xavier_pretrained() - old.xavier()
+    )
 
 
 @claim(
@@ -67,11 +70,11 @@ def test_width_costs_less_than_in_post_norm(experiment):
     says="Control: Xavier's table differs from itself on other seeds",
     where="control",
     family=WIDTH,
-    experiments=on("llama"),
+    experiments=in_architectures("llama"),
     expects=Verdict.NO_EFFECT,
 )
 def test_control_xavier_against_itself(experiment):
-    assert experiment.drawn() > experiment.drawn().on_other_seeds()
+    assert experiment.xavier() > experiment.xavier().on_other_seeds()
 
 
 @claim(
@@ -79,11 +82,11 @@ def test_control_xavier_against_itself(experiment):
     says="Control: in post-norm a wide table ends at a lower loss",
     where="control",
     family=WIDTH,
-    experiments=on(OLD),
+    experiments=in_architectures(OLD),
     expects=Verdict.REFUTED,
 )
 def test_control_a_wide_table_does_not_fare_better(experiment):
-    assert experiment.stretched() < experiment.drawn()
+    assert experiment.xavier_pretrained() < experiment.xavier()
 
 
 @claim(
@@ -91,7 +94,7 @@ def test_control_a_wide_table_does_not_fare_better(experiment):
     says="Control: a planted loss, as large as that of shuffling in post-norm, is seen",
     where="control",
     family=WIDTH,
-    experiments=on(OLD),
+    experiments=in_architectures(OLD),
     expects=Verdict.SUPPORTED,
 )
 def test_control_a_planted_loss_is_found(experiment):

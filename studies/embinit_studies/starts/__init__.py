@@ -1,10 +1,10 @@
 """Starts: is there a start that keeps both meaning and position? Exploratory, of embinit's own.
 
 Kim et al. (2024) end with: 'The optimal case would be to find a method to retain both position and
-semantic similarity information without compromising either one.' Here each proposal is an arm, a
-``Start``, at one energy: R = 2 D σ², the energy of the words over that of the positions, is the
-same for all but the table as it is. So the starts differ in what their rows say, and not in how
-loud they are (the paper ``causes`` has what loudness does).
+semantic similarity information without compromising either one.' Here each proposal is an arm, an
+``InputScheme``, at one energy: R = 2 D σ², the energy of the words over that of the positions, is
+the same for all but the unscaled table. All have the same variance, so only the rows' content
+differs (the study ``causes`` varies the variance).
 
 - Trained tables have R = 0.3125, which is Xavier's. Frozen ones have 1.25: by ``causes`` trained
   tables are as good as they get at the former, frozen ones at the latter.
@@ -27,7 +27,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import cast
+from typing import Self, cast
 
 from embinit.claims.comparisons import Quantity
 from embinit.claims.definitions import Family
@@ -52,7 +52,7 @@ FROZEN_RATIO = 1.25
 """R of the tables that are not."""
 
 BASELINE = "xavier"
-"""The start that every other is held against, and that needs no vectors."""
+"""The baseline start, which needs no vectors."""
 
 
 MEANING = Family(
@@ -70,7 +70,7 @@ POSITIONS = Family(
     {"micro": 17},
     says="Positions: what it does to add them, to put them into attention, or both",
 )
-APART = Family(
+UNTIED = Family(
     "starts/apart",
     {"micro": 9, "sample": 4},
     says="Apart: positions that are scored apart from the words",
@@ -83,101 +83,107 @@ REAL_TEXT = Family(
 
 
 @dataclass(frozen=True)
-class Start:
-    """One way to start the tables and to tell the positions.
+class InputScheme:
+    """A scheme of the model's input: the table's init and the positions.
 
     Attributes:
         label: What people call it; ``{source}`` stands for the experiment's source (``told``).
         init: The init's name.
         source: The vectors that it is made of; empty for those of the experiment.
-        apart: Whether the positions have the directions that the table uses least, at the strength
-            that sinusoids have in all directions.
+        orthogonal_positions: Whether the positions have the directions that the table uses least
+            (the kind ``apart``), at the strength that sinusoids have in all directions.
         attention: The positions inside attention (``ModelSpec.attention``).
         added: Whether positions are added to the words.
-        as_it_is: Whether the table keeps its own width.
-        learned: Whether each table has a trained number beside its multiplier.
+        as_it_is: Whether the table keeps its own sigma.
+        learned: Whether each table has a learned multiplier.
     """
 
     label: str
     init: str
     source: str = ""
-    apart: bool = False
+    orthogonal_positions: bool = False
     attention: str = "plain"
     added: bool = True
     as_it_is: bool = False
     learned: bool = False
 
     def told(self, source: str) -> str:
-        """What people call it with the vectors of a source, which is named as the paper does."""
+        """The label with the name of the source filled in."""
         return self.label.format(source=source)
 
 
-STARTS: Mapping[str, Start] = {
-    "xavier": Start("Xavier", "xavier"),
-    "raw": Start("{source} as it is", "pretrained", as_it_is=True),
-    "standardised": Start("{source}, standardised", "pretrained"),
-    "centred": Start("{source}, centred by frequency", "pretrained_centred"),
-    "equal-rows": Start("{source}, rows of equal energy", "pretrained_equal_rows"),
-    "all-but-the-top": Start("{source}, all but the top", "pretrained_all_but_the_top"),
-    "whitened": Start("{source}, Zipfian whitening", "pretrained_whitened"),
-    "apart": Start("{source}, positions apart", "pretrained", apart=True),
-    "orthogonal": Start(
-        "{source}, words and positions orthogonal", "pretrained_spared", apart=True
+STARTS: Mapping[str, InputScheme] = {
+    "xavier": InputScheme("Xavier", "xavier"),
+    "raw": InputScheme("{source} as it is", "pretrained", as_it_is=True),
+    "standardised": InputScheme("{source}, standardised", "pretrained"),
+    "centred": InputScheme("{source}, centred by frequency", "pretrained_centred"),
+    "equal-rows": InputScheme("{source}, rows of equal energy", "pretrained_equal_rows"),
+    "all-but-the-top": InputScheme("{source}, all but the top", "pretrained_all_but_the_top"),
+    "whitened": InputScheme("{source}, Zipfian whitening", "pretrained_whitened"),
+    "apart": InputScheme("{source}, positions apart", "pretrained", orthogonal_positions=True),
+    "orthogonal": InputScheme(
+        "{source}, words and positions orthogonal", "pretrained_spared", orthogonal_positions=True
     ),
-    "rotary": Start(
+    "rotary": InputScheme(
         "{source}, positions in attention alone", "pretrained", attention="rotary", added=False
     ),
-    "xavier-rotary": Start(
+    "xavier-rotary": InputScheme(
         "Xavier, positions in attention alone", "xavier", attention="rotary", added=False
     ),
-    "both": Start("{source}, positions added and in attention", "pretrained", attention="rotary"),
-    "xavier-both": Start("Xavier, positions added and in attention", "xavier", attention="rotary"),
-    "shuffled": Start("{source}, rows of other words", "pretrained_shuffled_rows"),
-    "norms": Start("Xavier with {source}'s norms", "xavier_norms"),
-    "bert": Start("BERT, standardised", "pretrained", "micro-bert"),
-    "bert-equal-rows": Start("BERT, rows of equal energy", "pretrained_equal_rows", "micro-bert"),
-    "bert-both": Start(
+    "both": InputScheme(
+        "{source}, positions added and in attention", "pretrained", attention="rotary"
+    ),
+    "xavier-both": InputScheme(
+        "Xavier, positions added and in attention", "xavier", attention="rotary"
+    ),
+    "shuffled": InputScheme("{source}, rows of other words", "pretrained_shuffled_rows"),
+    "norms": InputScheme("Xavier with {source}'s norms", "xavier_norms"),
+    "bert": InputScheme("BERT, standardised", "pretrained", "micro-bert"),
+    "bert-equal-rows": InputScheme(
+        "BERT, rows of equal energy", "pretrained_equal_rows", "micro-bert"
+    ),
+    "bert-both": InputScheme(
         "BERT, positions added and in attention", "pretrained", "micro-bert", attention="rotary"
     ),
-    "learned": Start("{source}, learned multiplier", "pretrained", learned=True),
-    "raw-learned": Start(
+    "learned": InputScheme("{source}, learned multiplier", "pretrained", learned=True),
+    "raw-learned": InputScheme(
         "{source} as it is, learned multiplier", "pretrained", as_it_is=True, learned=True
     ),
-    "untied": Start(
+    "untied": InputScheme(
         "{source}, positions scored apart", "pretrained", attention="untied", added=False
     ),
-    "xavier-untied": Start(
+    "xavier-untied": InputScheme(
         "Xavier, positions scored apart", "xavier", attention="untied", added=False
     ),
-    "untied-both": Start(
+    "untied-both": InputScheme(
         "{source}, positions added and scored apart", "pretrained", attention="untied"
     ),
-    "raw-untied": Start(
+    "raw-untied": InputScheme(
         "{source} as it is, positions scored apart",
         "pretrained",
         attention="untied",
         added=False,
         as_it_is=True,
     ),
-    "bert-untied": Start(
+    "bert-untied": InputScheme(
         "BERT, positions scored apart", "pretrained", "micro-bert", attention="untied", added=False
     ),
 }
 """The starts, by name."""
 
-REAL_STARTS: Mapping[str, Start] = {
+REAL_STARTS: Mapping[str, InputScheme] = {
     "xavier": STARTS["xavier"],
-    "standardised": Start("{source}, standardised", "pretrained_xavier"),
-    "both": Start(
+    "standardised": InputScheme("{source}, standardised", "pretrained_xavier"),
+    "both": InputScheme(
         "{source}, positions added and in attention", "pretrained_xavier", attention="rotary"
     ),
     "xavier-both": STARTS["xavier-both"],
-    "untied": Start(
+    "untied": InputScheme(
         "{source}, positions scored apart", "pretrained_xavier", attention="untied", added=False
     ),
     "xavier-untied": STARTS["xavier-untied"],
 }
-"""The starts on real text, by name: tables of Xavier's width."""
+"""The starts on real text, by name: tables of Xavier's sigma."""
 
 RANKED_ON_REAL_TEXT = (
     "xavier",
@@ -197,7 +203,7 @@ RANKED_ON_REAL_TEXT = (
     "shuffled",
     "norms",
 )
-"""Starts of ``STARTS`` that real text is tried from as well, at the R that ``micro`` has."""
+"""The starts of ``STARTS`` that are also tried on real text, at the R of ``micro``."""
 
 BEST = "bert-both"
 """The start with the best mean over the tasks on the explored seeds, trained and frozen."""
@@ -205,17 +211,17 @@ BEST = "bert-both"
 RIVALS = ("both", "bert", "bert-equal-rows", "standardised")
 """The starts that came next to it on the explored seeds."""
 
-APART_DIRECTIONS = 16
-"""How many directions positions apart have (``tables.positions.APART``, which needs torch)."""
+ORTHOGONAL_DIRECTIONS = 16
+"""How many directions orthogonal positions have; ``tables.positions`` has it too, with torch."""
 
 
-def positions_apart(dim: int) -> PositionSpec:
-    """Sinusoids in a few directions, which have as much energy as those of all.
+def orthogonal_positions(dim: int) -> PositionSpec:
+    """Orthogonal positions with as much energy as sinusoids in all directions.
 
     Args:
         dim: The table's width.
     """
-    return PositionSpec("apart", pe_scale=f"{math.sqrt(dim / APART_DIRECTIONS):g}")
+    return PositionSpec("apart", pe_scale=f"{math.sqrt(dim / ORTHOGONAL_DIRECTIONS):g}")
 
 
 TIERS: Mapping[str, Sequence[TaskSetting]] = {"micro": MICRO_SHORT, "sample": SAMPLE}
@@ -233,8 +239,8 @@ class StartExperiment(ModelExperiment):
     """A task and vectors, on which starts are arms."""
 
     @property
-    def starts(self) -> Mapping[str, Start]:
-        """The starts by name. Those of ``REAL_STARTS`` have a width of their own."""
+    def starts(self) -> Mapping[str, InputScheme]:
+        """The starts by name. Those of ``REAL_STARTS`` have a sigma of their own."""
         return REAL_STARTS if self.tier == "sample" and self.sigma is None else STARTS
 
     def start(self, name: str) -> Quantity:
@@ -251,14 +257,14 @@ class StartExperiment(ModelExperiment):
         label = f"{start.told(self.source_label)} {self.changes}".rstrip()
         return replace(self._with_changes(start)[start.init], label=label)
 
-    def _with_changes(self, start: Start) -> ModelExperiment:
+    def _with_changes(self, start: InputScheme) -> ModelExperiment:
         setting: ModelExperiment = self
         if start.source:
             setting = setting.changed(source=start.source)
         if start.as_it_is:
             setting = setting.changed(sigma=None)
-        if start.apart:
-            setting = setting.changed(positions=positions_apart(self.dim))
+        if start.orthogonal_positions:
+            setting = setting.changed(positions=orthogonal_positions(self.dim))
         if not start.added:
             setting = setting.changed(positions=PositionSpec("none"))
         if start.learned:
@@ -270,46 +276,42 @@ class StartExperiment(ModelExperiment):
 
     @property
     def dim(self) -> int:
-        """How wide its tables are."""
+        """D, the width of its tables."""
         assert self.model is not None
         return self.model.dim
 
     @property
     def recipe(self) -> TrainingSpec:
-        """How its runs are trained."""
+        """The training of its runs."""
         return cast(TrainingSpec, self.training)
 
-    def still(self) -> StartExperiment:
-        """The same experiment with tables that are not trained, at the R that suits them."""
+    def frozen(self) -> Self:
+        """The same experiment with frozen tables, at the R that suits them."""
         sigma = sigma_at(FROZEN_RATIO, self.dim)
-        return self._changed("frozen", trained=False, sigma=sigma)
+        return self.changed("frozen", trained=False, sigma=sigma)
 
-    def at_trained_ratio(self) -> StartExperiment:
-        """The same experiment with tables at the R that trained ones have on ``micro``."""
+    def at_trained_ratio(self) -> Self:
+        """The same experiment with tables at the R of trained ones on ``micro``."""
         sigma = sigma_at(TRAINED_RATIO, self.dim)
-        return self._changed(f"at R = {TRAINED_RATIO:.2g}", sigma=sigma)
+        return self.changed(f"at R = {TRAINED_RATIO:.2g}", sigma=sigma)
 
-    def at_rate_times(self, times: float) -> StartExperiment:
+    def at_rate_times(self, times: float) -> Self:
         """The same experiment, trained at another learning rate.
 
         Args:
             times: The rate, over the registered one.
         """
         training = replace(self.recipe, lr=self.recipe.lr * times)
-        return self._changed(f"at {times:g} × the rate", training=training)
+        return self.changed(f"at {times:g} × the rate", training=training)
 
-    def for_epochs(self, times: int) -> StartExperiment:
+    def for_epochs(self, times: int) -> Self:
         """The same experiment, trained for longer.
 
         Args:
             times: The number of epochs, over the registered one.
         """
         training = replace(self.recipe, epochs=self.recipe.epochs * times)
-        return self._changed(f"for {times} × the epochs", training=training)
-
-    def _changed(self, says: str, **changes: object) -> StartExperiment:
-        changed = self.changed(says, **changes)
-        return changed
+        return self.changed(f"for {times} × the epochs", training=training)
 
 
 @cache
@@ -333,17 +335,17 @@ def experiments(tier: str) -> tuple[StartExperiment, ...]:
     )
 
 
-def on(*roles: str) -> Callable[[str], list[ModelExperiment]]:
-    """A function that gives the experiments of ``micro`` on tasks of some roles; none means all."""
+def on_tasks(*roles: str) -> Callable[[str], list[ModelExperiment]]:
+    """A query for ``micro``'s experiments on tasks of some roles; none means all."""
     return pick(experiments, "micro", role=roles)
 
 
-controls = on("translation")
-"""Gives the experiment of ``micro`` on translation, on which controls are tested."""
+translation = on_tasks("translation")
+"""A query for ``micro``'s translation, on which controls are tested."""
 
 
 def on_real_text(*roles: str, source: str = "") -> Callable[[str], list[ModelExperiment]]:
-    """A function that gives the experiments of ``sample``.
+    """A query for the experiments of ``sample``.
 
     Args:
         roles: The tasks' roles; none means all.

@@ -1,4 +1,4 @@
-"""Starts: what each keeps of words and positions, what it scores, and which may be the best.
+"""The analysis of ``starts``: what each keeps of words and positions, its scores, and ranks.
 
 The claims on ``starts`` compare arms, and say which way. This tells how much: from the runs that
 they train (and from others, which it trains where the store lacks them) each start's mean, what it
@@ -39,9 +39,9 @@ from embinit.lab.data.preparation import prepare
 from embinit.lab.data.tasks import TaskDefinition
 from embinit.lab.data.tasks.microcosm import MicrocosmTask, judge
 from embinit.lab.data.vocabulary import Vocabulary
-from embinit.lab.models.starting import multiplier, position_table
+from embinit.lab.models.initial_state import multiplier, position_table
 from embinit.lab.specs import recipe_of
-from embinit.lab.tables.start import start_tables
+from embinit.lab.tables.initial_tables import make_initial_tables
 from embinit.randomness import stream
 from embinit.report.charts import Axis
 from embinit.runs.session import Session
@@ -76,12 +76,12 @@ RATES = (0.5, 1.0, 2.0, 4.0)
 
 
 def rate_kind(kind: str, times: float) -> str:
-    """The kind of arms at so many times the rate, of tables that are trained or frozen."""
+    """The kind of arms at a multiple of the learning rate, with trained or frozen tables."""
     return f"{'' if kind == 'trained' else f'{kind}, '}rate {times:g}"
 
 
 LONGER = 4
-"""How many times as long a run is trained to see what time alone does."""
+"""The factor of epochs in runs that show the effect of training time alone."""
 
 MORE = MicrocosmTask("micro-sentiment-four-times", "classification", 2, judge, (9600, 2000, 400))
 """Sentiment with four times as many sentences."""
@@ -90,7 +90,7 @@ ON_SENTIMENT = ("xavier", "standardised", "centred", "equal-rows", "shuffled", "
 """The starts that explain what happens on sentiment."""
 
 TUNED = {"trained": "tuned", "frozen": "frozen, tuned"}
-"""The arms with each start at its own best rate, of tables that are trained and frozen."""
+"""The kinds of arms with each start at its best learning rate, with trained and frozen tables."""
 
 FURTHER = {
     **{rate_kind(kind, times): 3 for kind in COLOURS for times in RATES},
@@ -98,12 +98,12 @@ FURTHER = {
     "longer": 5,
     "more": 5,
 }
-"""Arms on explored seeds alone, and how many seeds they have."""
+"""The kinds of arms on explored seeds alone, with their number of seeds."""
 
 
 def kinds_of(experiment: StartExperiment) -> dict[str, StartExperiment]:
-    """An experiment with its tables trained, and with them frozen."""
-    return {"trained": experiment, "frozen": experiment.still()}
+    """An experiment with trained and with frozen tables."""
+    return {"trained": experiment, "frozen": experiment.frozen()}
 
 
 def arms_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]:
@@ -131,7 +131,7 @@ def further_arms_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity
 
 
 def best_rate(told: Mapping[str, Mapping[str, Values]], kind: str, name: str) -> float | None:
-    """The rate with the highest mean on explored seeds, over the task's; None unless all are told.
+    """The best learning rate on explored seeds, over the task's; None unless all are known.
 
     Args:
         told: A task's arms on explored seeds alone.
@@ -196,7 +196,7 @@ def every_arm_of(
 
 
 def sums_of(experiment: StartExperiment) -> dict[str, dict[str, float]]:
-    """What each start's encoder table tells before training, for the first explored seed."""
+    """What is left of words and positions in each start's sums, for the first explored seed."""
     data = prepare(experiment.data, None)
     vocabulary = data.vocabularies["encoder"]
     groups = synonym_groups()
@@ -206,7 +206,7 @@ def sums_of(experiment: StartExperiment) -> dict[str, dict[str, float]]:
     for name in STARTS:
         [given] = experiment.start(name).runs_of(FIRST_SEED)
         run = RunSpec(recipe_of(given), given.seed)
-        start = start_tables(run, data, None)["encoder"]
+        start = make_initial_tables(run, data, None)["encoder"]
         ordinary = ~start.special
         positions = position_table(run, int(data.train.lengths.max()), start)
         words = start.values[ordinary] * multiplier(run)
@@ -254,7 +254,7 @@ def measured(
     before: Mapping[str, Any],
     further: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """What each start scores on each task, one value a seed.
+    """The scores of each start on each task, one value a seed.
 
     Args:
         session: Has the results.
@@ -277,7 +277,7 @@ def measured(
 
 
 def main() -> None:
-    """Train what the store lacks, and write what came of it."""
+    """Trains what the store lacks, and writes the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("store", type=Path)
     parser.add_argument("--seeds", type=int, default=3)
@@ -337,13 +337,13 @@ def wanted(
 
 
 def save(told: Mapping[str, Any]) -> None:
-    """Keeps what was measured, and writes the pages."""
+    """Saves the measurements, and writes the pages."""
     RESULTS.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
     write(told)
 
 
 class Cost(NamedTuple):
-    """What a start costs against the best.
+    """The interval of a start's cost against the best.
 
     Attributes:
         candidate: Whether it may be the best.
@@ -357,7 +357,7 @@ class Cost(NamedTuple):
 
 
 ALONE = Cost(True, 0.0, 0.0)
-"""The cost of a start that is left alone."""
+"""The cost of the only start that is left."""
 
 
 RULED_OUT = Cost(False, 0.0, math.inf)
@@ -365,7 +365,7 @@ RULED_OUT = Cost(False, 0.0, math.inf)
 
 
 def ranking(scores: Mapping[str, Values]) -> dict[str, Cost]:
-    """What each start costs against the best; all bounds of a ranking hold at once."""
+    """The cost of each start against the best, with simultaneous bounds."""
     bounds = compare_with_best([Scores.of(each) for each in scores.values()], ERROR)
     return {
         name: Cost(candidate, low, high)
@@ -394,7 +394,7 @@ def over_all(scores: Mapping[str, Mapping[str, Mapping[str, Values]]], kind: str
 
 
 def write(told: Mapping[str, Any]) -> None:
-    """The figure, and the tables of the pages."""
+    """Writes the figure, and the pages' tables."""
     tables = {"sums": sums_table(told["sums"])} if "sums" in told else {}
     half = next((told[each] for each in reversed(HALVES) if each in told), None)
     if half is not None:
@@ -418,7 +418,7 @@ def write(told: Mapping[str, Any]) -> None:
 
 
 def seeds_line(told: Mapping[str, Any]) -> str:
-    """Which seeds there are."""
+    """The seeds of both halves, in words."""
     words = [
         f"{half}: seeds {told[half]['seeds'][0]} to {told[half]['seeds'][-1]}"
         for half in HALVES
@@ -433,7 +433,7 @@ def label(name: str) -> str:
 
 
 def sums_table(told: Mapping[str, Any]) -> list[str]:
-    """What each start tells before training, the mean over the tasks."""
+    """The table of what is left in each start's sums, averaged over tasks."""
 
     def mean(name: str, key: str) -> float:
         return statistics.fmean(of_task[name][key] for of_task in told.values())
@@ -474,7 +474,7 @@ INSTEAD = {"xavier": "xavier-untied", "standardised": "untied", "bert": "bert-un
 
 
 def answer_table(scores: Mapping[str, Any], pairs: Mapping[str, str], says: str) -> list[str]:
-    """What starts with added positions score, and what others gain, each at its best rate."""
+    """The table of starts with added positions and the gains of others, at best learning rates."""
     rows = []
     for name, twice in pairs.items():
         cells = []
@@ -494,7 +494,7 @@ def answer_table(scores: Mapping[str, Any], pairs: Mapping[str, str], says: str)
 def rankings(
     halves: Sequence[Mapping[str, Mapping[str, Values]]],
 ) -> dict[str, dict[str, Cost]]:
-    """For each column, who may be the best: chosen on the first half, and tried on the next.
+    """The rankings of each column: chosen on the first half, and confirmed on the next.
 
     Starts that a half rules out are no longer compared in the next one.
 
@@ -527,7 +527,7 @@ def costs_table(left: Mapping[str, Mapping[str, Cost]], labels: Mapping[str, str
 
 
 def ranking_table(told: Mapping[str, Any], kind: str) -> list[str]:
-    """For each task and over all: who may be the best."""
+    """The table of starts that may be the best, by task and over all."""
     halves = [
         {role: of.get(kind, {}) for role, of in scores.items()}
         | {"over all, margins": over_all(scores, kind)}
@@ -548,7 +548,7 @@ def cost_cell(cost: Cost | None) -> str:
 
 
 def rates_table(scores: Mapping[str, Any], kind: str) -> list[str]:
-    """The means at the rates, on the same explored seeds for each start, the highest bold.
+    """The means by learning rate on the same explored seeds, the highest bold.
 
     Args:
         scores: What was told of explored seeds alone.
@@ -566,7 +566,7 @@ def rates_table(scores: Mapping[str, Any], kind: str) -> list[str]:
 
 
 def sentiment_table(told: Mapping[str, Any]) -> list[str]:
-    """How far each start ends from Xavier on sentiment, with intervals; and trained for longer."""
+    """The differences from Xavier on sentiment, with intervals, and after longer training."""
     further = told["further"]["sentiment"]
 
     def against(of: Mapping[str, Values], name: str) -> str:

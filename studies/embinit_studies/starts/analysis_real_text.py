@@ -1,4 +1,4 @@
-"""Starts on real text: what each scores on SST-2 and Multi30k, with published vectors.
+"""The analysis of ``starts`` on real text: scores on SST-2 and Multi30k.
 
     python analysis_real_text.py STORE DIR [--from 5000]    tables of Xavier's own width
     python analysis_real_text.py STORE DIR --geometries --from 5000 --seeds 2
@@ -47,7 +47,7 @@ LABELS = {
     "xavier-untied": "Xavier, apart",
     "untied": "vectors, apart",
 }
-"""The starts on real text, as the page calls them.
+"""The labels of starts on real text.
 
 Both: positions added and in attention. Apart: scored apart from the words, and not added.
 """
@@ -62,7 +62,7 @@ GAPS = (
     ("xavier-untied", "xavier"),
     ("untied", "xavier"),
 )
-"""The starts that are held against each other on real text."""
+"""The pairs of starts that are compared on real text."""
 
 
 def measured(
@@ -71,7 +71,7 @@ def measured(
     seeds: Sequence[int],
     told: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """What starts score, one value a seed.
+    """The scores of starts, one value a seed.
 
     Args:
         arms: The starts of each experiment, by name.
@@ -87,8 +87,8 @@ def measured(
 
 
 def geometries_of(experiment: StartExperiment) -> dict[str, dict[str, Quantity]]:
-    """The starts that are tried at the R of ``micro``, with tables trained and frozen."""
-    kinds = {"trained": experiment.at_trained_ratio(), "frozen": experiment.still()}
+    """The starts at the R of ``micro``, with trained and frozen tables."""
+    kinds = {"trained": experiment.at_trained_ratio(), "frozen": experiment.frozen()}
     return {
         kind: {name: setting.start(name) for name in RANKED_ON_REAL_TEXT}
         for kind, setting in kinds.items()
@@ -106,7 +106,7 @@ def arms_of(experiment: StartExperiment, *, geometries: bool) -> dict[str, dict[
 
 
 def main() -> None:
-    """Train what the store lacks, and write what came of it."""
+    """Trains what the store lacks, and writes the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("store", type=Path)
     parser.add_argument("data_dir", type=Path, help="the data directory")
@@ -146,7 +146,7 @@ def main() -> None:
 
 
 def write(told: Mapping[str, Any]) -> None:
-    """The page's tables."""
+    """Writes the page's tables."""
     tables = {}
     if "starts" in told:
         tables["scores"] = scores_table(told["starts"])
@@ -161,7 +161,7 @@ def write(told: Mapping[str, Any]) -> None:
 
 
 def scores_table(told: Mapping[str, Any]) -> list[str]:
-    """What each start scores on real text, on explored seeds and on confirmed ones."""
+    """The scores of each start on real text, on explored seeds and on confirmed ones."""
     halves = [half for half in HALVES if half in told]
     head = ["task and vectors", "seeds", *LABELS.values()]
     rows = [
@@ -178,7 +178,7 @@ def scores_table(told: Mapping[str, Any]) -> list[str]:
 
 
 def geometries_table(told: Mapping[str, Any]) -> list[str]:
-    """What each start scores on a half of the seeds, with tables at the R of ``micro``'s."""
+    """The scores of each start on one half of the seeds, at the R of ``micro``."""
     first, number = told["seeds"][0], len(told["seeds"])
     lines = [f"Seeds {first} to {first + number - 1}:"]
     for source in dict.fromkeys(name.split(", ")[0] for name in told["scores"]):
@@ -224,7 +224,7 @@ def gaps_table(told: Mapping[str, Any]) -> list[str]:
 
 
 def ranking_table(told: Mapping[str, Any]) -> list[str]:
-    """For each task and source of real text: who may be the best."""
+    """The table of starts that may be the best, by task and source of real text."""
     halves = [told[half]["scores"] for half in HALVES if half in told]
     return costs_table(rankings(halves), LABELS)
 

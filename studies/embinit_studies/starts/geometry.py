@@ -1,4 +1,4 @@
-"""Inits that change the geometry of a table's rows, in search of one with meaning and position.
+"""Inits that change the geometry of a table's rows.
 
 Each of the first functions takes rows (n, D) and weights (n,), how often each row's word occurs,
 and returns new rows of the same shape in float64. Their scale says nothing: who makes
@@ -36,17 +36,17 @@ from embinit.lab.tables.inits import (
 )
 
 PER_TOP_DIRECTION = 100
-"""All-but-the-top drops one direction for so many columns, and one at least."""
+"""The number of columns for each direction that all-but-the-top drops, at least one."""
 
 SPARED = 4
-"""One in so many directions is spared for the positions."""
+"""The divisor of D that gives the number of directions left to the positions."""
 
 NEGLIGIBLE = 1e-10
-"""A variance so many times as small as the largest one is rounding."""
+"""The ratio to the largest variance below which a variance is rounding error."""
 
 
 def mean_row(rows: Float[Tensor, "n D"], weights: Float[Tensor, "n"]) -> Float[Tensor, "D"]:
-    """The mean row, as often as each word occurs.
+    """The mean row, weighted by word frequency.
 
     Args:
         rows: The rows.
@@ -67,7 +67,7 @@ def mean_row(rows: Float[Tensor, "n D"], weights: Float[Tensor, "n"]) -> Float[T
 
 
 def centred(rows: Float[Tensor, "n D"], weights: Float[Tensor, "n"]) -> Float[Tensor, "n D"]:
-    """Subtracts the mean row, which all words share as often as they occur."""
+    """Subtracts the frequency-weighted mean row."""
     return rows.double() - mean_row(rows, weights)
 
 

@@ -1,10 +1,10 @@
-"""The paper as an object: what embinit asks of it."""
+"""The registered ``Paper``."""
 
 from __future__ import annotations
 
 from embinit.papers import Paper, Tier
-from embinit_studies.starts import APART, GEOMETRY, MEANING, POSITIONS, REAL_TEXT, experiments
-from embinit_studies.starts.beside import beside, methods
+from embinit_studies.starts import GEOMETRY, MEANING, POSITIONS, REAL_TEXT, UNTIED, experiments
+from embinit_studies.starts.paper_tables import methods, paper_tables
 
 PAPER = Paper(
     key="starts",
@@ -15,7 +15,7 @@ PAPER = Paper(
         "sample": Tier("sample", "parts of SST-2 and Multi30k; GloVe's vectors and MiniLM's."),
     },
     experiments=experiments,
-    families=(MEANING, GEOMETRY, POSITIONS, APART, REAL_TEXT),
-    beside=beside,
+    families=(MEANING, GEOMETRY, POSITIONS, UNTIED, REAL_TEXT),
+    tables=paper_tables,
     methods=methods,
 )

@@ -1,4 +1,4 @@
-"""Sums: what of words and positions is left in their sum. Nothing is trained.
+"""Sums of words and positions: measures of what is left of each. Nothing is trained.
 
 A transformer with added positions reads e·√D + p and never word or position alone. Two questions
 are asked of a start before any training:
@@ -30,7 +30,7 @@ def relations_kept(
     generator: torch.Generator,
     draws: int = 10,
 ) -> float:
-    """How far words that are alike before the sum are alike after it.
+    """The rank correlation of words' cosines before and after positions are added.
 
     Each word stands at a position of its own, which is drawn; the mean over draws is returned.
 
@@ -68,7 +68,7 @@ def _cosines(rows: Float[Tensor, "n D"]) -> Float[Tensor, "pairs"]:
 
 @dataclass(frozen=True)
 class ReadOff:
-    """What linear probes read off sums of words and positions, in percent.
+    """The accuracy of linear probes on sums of words and positions, in percent.
 
     Attributes:
         position: Right positions, of words that the probe has not seen.
@@ -87,7 +87,7 @@ def read_off(
     kinds: Int[Tensor, "n"],
     generator: torch.Generator,
 ) -> ReadOff:
-    """Reads position, word and kind of word off sums, by linear probes.
+    """Probes sums linearly for position, word and kind of word.
 
     Every word stands at every position. Half of the words are held out for position and kind; half
     of all pairs of word and position for the word.

@@ -1,17 +1,17 @@
-"""Apart: positions that are scored apart from the words (TUPE), where nothing is summed."""
+"""Untied attention (TUPE): positions have scores of their own and are not added."""
 
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit_studies.starts import APART, controls, on, on_real_text
+from embinit_studies.starts import UNTIED, on_real_text, on_tasks, translation
 
 
 @claim(
     "starts/apart/helps-sentiment",
     says="Exploratory: positions scored apart help BERT's table where a negation has to be found",
     where="ours, after Ke et al. 2021 (TUPE)",
-    family=APART,
-    experiments=on("sentiment"),
+    family=UNTIED,
+    experiments=on_tasks("sentiment"),
 )
 def test_positions_apart_help_sentiment(experiment):
     assert experiment.start("bert-untied") > experiment.start("bert")
@@ -21,8 +21,8 @@ def test_positions_apart_help_sentiment(experiment):
     "starts/apart/costs-nothing",
     says="Exploratory: positions scored apart cost nothing where added ones serve",
     where="ours, after Ke et al. 2021 (TUPE)",
-    family=APART,
-    experiments=on("translation", "inference"),
+    family=UNTIED,
+    experiments=on_tasks("translation", "inference"),
 )
 def test_positions_apart_cost_nothing(experiment):
     assert experiment.start("bert-untied") >= experiment.start("bert")
@@ -32,8 +32,8 @@ def test_positions_apart_cost_nothing(experiment):
     "starts/apart/as-good-as-both",
     says="Exploratory: positions scored apart are as good as added and rotary ones together",
     where="ours",
-    family=APART,
-    experiments=on("sentiment", "inference"),
+    family=UNTIED,
+    experiments=on_tasks("sentiment", "inference"),
 )
 def test_positions_apart_are_as_good_as_positions_in_both(experiment):
     assert experiment.start("bert-untied") >= experiment.start("bert-both")
@@ -43,20 +43,20 @@ def test_positions_apart_are_as_good_as_positions_in_both(experiment):
     "starts/apart/helps-a-frozen-table",
     says="Exploratory: in translation positions scored apart help BERT's frozen table",
     where="ours: nothing drowns its words",
-    family=APART,
-    experiments=on("translation"),
+    family=UNTIED,
+    experiments=on_tasks("translation"),
 )
 def test_positions_apart_help_a_frozen_table(experiment):
-    still = experiment.still()
-    assert still.start("bert-untied") > still.start("bert")
+    frozen = experiment.frozen()
+    assert frozen.start("bert-untied") > frozen.start("bert")
 
 
 @claim(
     "starts/apart/width-still-costs",
     says="Exploratory: a wide table fares worse though it can absorb no positions",
     where="ours, against kim2024, finding 2, as the only cause",
-    family=APART,
-    experiments=on(),
+    family=UNTIED,
+    experiments=on_tasks(),
 )
 def test_a_wide_table_costs_though_nothing_is_added(experiment):
     assert experiment.start("raw-untied") < experiment.start("untied")
@@ -66,8 +66,8 @@ def test_a_wide_table_costs_though_nothing_is_added(experiment):
     "starts/apart/control-a-a",
     says="Control: positions scored apart differ from themselves on other seeds",
     where="control",
-    family=APART,
-    experiments=controls,
+    family=UNTIED,
+    experiments=translation,
     expects=Verdict.NO_EFFECT,
 )
 def test_control_positions_apart_against_themselves(experiment):
@@ -79,8 +79,8 @@ def test_control_positions_apart_against_themselves(experiment):
     "starts/apart/control-falsehood",
     says="Control: added positions serve sentiment better than those scored apart",
     where="control",
-    family=APART,
-    experiments=on("sentiment"),
+    family=UNTIED,
+    experiments=on_tasks("sentiment"),
     expects=Verdict.REFUTED,
 )
 def test_control_added_positions_do_not_serve_sentiment_better(experiment):
@@ -91,8 +91,8 @@ def test_control_added_positions_do_not_serve_sentiment_better(experiment):
     "starts/apart/control-sensitivity",
     says="Control: a planted loss, as large as the paper's largest, is found",
     where="control",
-    family=APART,
-    experiments=controls,
+    family=UNTIED,
+    experiments=translation,
     expects=Verdict.SUPPORTED,
 )
 def test_control_a_planted_loss_is_found(experiment):
@@ -103,7 +103,7 @@ def test_control_a_planted_loss_is_found(experiment):
     "starts/apart/real-text-not-worse",
     says="Exploratory: on real text positions scored apart serve translation as added ones do",
     where="ours, of micro",
-    family=APART,
+    family=UNTIED,
     experiments=on_real_text("translation"),
 )
 def test_on_real_text_positions_apart_are_not_worse(experiment):
@@ -115,7 +115,7 @@ def test_on_real_text_positions_apart_are_not_worse(experiment):
     "starts/apart/real-text-above-xavier",
     says="Exploratory: on real text vectors with positions scored apart are above Xavier",
     where="ours, of micro",
-    family=APART,
+    family=UNTIED,
     experiments=on_real_text("translation"),
 )
 def test_on_real_text_positions_apart_are_above_xavier(experiment):
@@ -126,7 +126,7 @@ def test_on_real_text_positions_apart_are_above_xavier(experiment):
     "starts/apart/real-text-falsehood",
     says="Control: on real text Xavier is above vectors with positions scored apart",
     where="control",
-    family=APART,
+    family=UNTIED,
     experiments=on_real_text("translation", source="glove"),
     expects=Verdict.REFUTED,
 )

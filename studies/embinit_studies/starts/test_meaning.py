@@ -1,9 +1,9 @@
-"""Meaning: what of a start its words' meaning does, and what their vectors' shape alone does."""
+"""Meaning: the effect of the words' meaning, and of their vectors' shape alone."""
 
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit_studies.starts import MEANING, controls, on
+from embinit_studies.starts import MEANING, on_tasks, translation
 
 
 @claim(
@@ -11,7 +11,7 @@ from embinit_studies.starts import MEANING, controls, on
     says="Exploratory: in translation words do better with their own vectors than with others'",
     where="kim2024, finding 3",
     family=MEANING,
-    experiments=on("translation"),
+    experiments=on_tasks("translation"),
 )
 def test_own_vectors_help(experiment):
     assert experiment.start("standardised") > experiment.start("shuffled")
@@ -22,7 +22,7 @@ def test_own_vectors_help(experiment):
     says="Exploratory: a trained table of other words' vectors is as good as Xavier's",
     where="ours: the vectors' shape does no harm",
     family=MEANING,
-    experiments=on("translation"),
+    experiments=on_tasks("translation"),
 )
 def test_the_vectors_of_other_words_cost_nothing(experiment):
     assert experiment.start("shuffled") >= experiment.start("xavier")
@@ -33,11 +33,11 @@ def test_the_vectors_of_other_words_cost_nothing(experiment):
     says="Exploratory: in a frozen table words do better with their own vectors than with others'",
     where="ours",
     family=MEANING,
-    experiments=on("translation", "sentiment"),
+    experiments=on_tasks("translation", "sentiment"),
 )
 def test_own_vectors_help_a_frozen_table(experiment):
-    still = experiment.still()
-    assert still.start("standardised") > still.start("shuffled")
+    frozen = experiment.frozen()
+    assert frozen.start("standardised") > frozen.start("shuffled")
 
 
 @claim(
@@ -45,7 +45,7 @@ def test_own_vectors_help_a_frozen_table(experiment):
     says="Exploratory: with GloVe's norms Xavier's rows fare worse where order decides",
     where="ours: frequent words, which GloVe makes long, drown their positions",
     family=MEANING,
-    experiments=on("inference"),
+    experiments=on_tasks("inference"),
 )
 def test_norms_cost_order(experiment):
     assert experiment.start("norms") < experiment.start("xavier")
@@ -56,7 +56,7 @@ def test_norms_cost_order(experiment):
     says="Control: Xavier differs from itself on other seeds",
     where="control",
     family=MEANING,
-    experiments=controls,
+    experiments=translation,
     expects=Verdict.NO_EFFECT,
 )
 def test_control_xavier_against_itself(experiment):
@@ -69,11 +69,11 @@ def test_control_xavier_against_itself(experiment):
     says="Control: a frozen table does better with the vectors of other words",
     where="control",
     family=MEANING,
-    experiments=controls,
+    experiments=translation,
     expects=Verdict.REFUTED,
 )
 def test_control_other_words_do_not_help_a_frozen_table(experiment):
-    assert experiment.still().start("shuffled") > experiment.still().start("standardised")
+    assert experiment.frozen().start("shuffled") > experiment.frozen().start("standardised")
 
 
 @claim(
@@ -81,7 +81,7 @@ def test_control_other_words_do_not_help_a_frozen_table(experiment):
     says="Control: a planted loss, as large as the paper's largest, is found",
     where="control",
     family=MEANING,
-    experiments=controls,
+    experiments=translation,
     expects=Verdict.SUPPORTED,
 )
 def test_control_a_planted_loss_is_found(experiment):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from embinit.claims import Verdict, claim
 from embinit_studies.starts import REAL_TEXT, on_real_text
 
-followed = on_real_text("translation", source="glove")
-"""Translation with GloVe's vectors, on which controls are tested."""
+glove_translation = on_real_text("translation", source="glove")
+"""A query for translation with GloVe's vectors, on which controls are tested."""
 
 
 @claim(
@@ -69,7 +69,7 @@ def test_positions_in_both_help_sentiment(experiment):
     says="Control: positions in both differ from themselves on other seeds",
     where="control",
     family=REAL_TEXT,
-    experiments=followed,
+    experiments=glove_translation,
     expects=Verdict.NO_EFFECT,
 )
 def test_control_both_against_itself(experiment):
@@ -82,7 +82,7 @@ def test_control_both_against_itself(experiment):
     says="Control: Xavier is above vectors with positions in both",
     where="control",
     family=REAL_TEXT,
-    experiments=followed,
+    experiments=glove_translation,
     expects=Verdict.REFUTED,
 )
 def test_control_xavier_is_not_above_both(experiment):
@@ -94,7 +94,7 @@ def test_control_xavier_is_not_above_both(experiment):
     says="Control: a planted loss, as large as the paper's largest, is found",
     where="control",
     family=REAL_TEXT,
-    experiments=followed,
+    experiments=glove_translation,
     expects=Verdict.SUPPORTED,
 )
 def test_control_a_planted_loss_is_found(experiment):

@@ -11,7 +11,7 @@ from importlib import resources
 
 from embinit import Family, Paper
 from embinit import experiment as function_experiment
-from embinit.papers import Beside, Tier, mean_and_spread
+from embinit.papers import PaperTable, Tier, mean_and_spread
 from takase2023.gradients import gradient
 from takase2023.models import DIM, VANILLA, experiment
 
@@ -52,7 +52,7 @@ def methods(tier):
     ]
 
 
-def beside(tier, results):
+def paper_tables(tier, results):
     """Gradients of the first layer beside what the paper's analysis predicts: as 1 / sigma."""
     rows = []
     for arm, sigma in (("vanilla", VANILLA), ("scaled embed", VANILLA * DIM**0.5), ("embed LN", 1)):
@@ -61,7 +61,7 @@ def beside(tier, results):
         here = mean_and_spread(ours, gradient.measures["first_layer"], decimals=4)
         rows.append((arm, f"{sigma:.3f}", f"{VANILLA / sigma:.2f}", here))
     head = ("", "width that the first norm reads", "gradient by 1 / width", "gradient, here")
-    return [Beside("The first layer's gradient before the first step", head, tuple(rows))]
+    return [PaperTable("The first layer's gradient before the first step", head, tuple(rows))]
 
 
 PAPER = Paper(
@@ -72,5 +72,5 @@ PAPER = Paper(
     experiments=training,
     families=(GRADIENTS, TRAINING),
     methods=methods,
-    beside=beside,
+    tables=paper_tables,
 )

@@ -4,8 +4,8 @@ import torch
 
 from embinit import training
 from embinit.lab.data.preparation import prepare
+from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.losses import cross_entropy
-from embinit.lab.models.starting import Start
 from embinit.randomness import stream
 from takase2023.models import experiment
 
@@ -27,7 +27,7 @@ def gradient(seed, changes=(), **setting):
     changed = experiment(dict(changes), **setting)
     init = "pretrained" if changed.source else "xavier"
     data = prepare(changed.data, None)
-    model = Start([changed.run(init, seed)], data, None).model()
+    model = InitialState([changed.run(init, seed)], data, None).model()
     split = data.train
     chosen = torch.randperm(len(split), generator=stream(seed, "order"))[:BATCH]
     hidden = model.mean_pool(split.inputs[chosen][None])

@@ -1,4 +1,4 @@
-"""Where a checkpoint keeps its embedding tables, and what its architecture makes of them.
+"""The layout of checkpoints: their embedding tables, and the architecture's use of them.
 
 Tables are known by their tensors' names, as the models of transformers name them, so that no model
 is built. What happens after the look-up (a multiplier, a norm, added positions) and before the
@@ -27,7 +27,7 @@ INPUT_TABLES = (
     "embeddings.weight",
     "embedding.weight",
 )
-"""How input tables are named, those that others are copies of first."""
+"""Names of input tables; tables that others are copies of come first."""
 
 HEADS = (
     "lm_head.weight",
@@ -39,7 +39,7 @@ HEADS = (
     "pred_layer.proj.weight",
 )
 HEADS_BY_WHOLE_NAME = ("output.weight", "decoder.weight")
-"""Names too common to be looked for at a name's end."""
+"""Names of heads that are too common to match the end of a name."""
 
 BIASES = (
     "lm_head.bias",
@@ -69,20 +69,20 @@ FINAL_NORMS = (
     "final_layernorm.weight",
 )
 SQRT_D = ("gemma", "gemma2", "gemma3", "gemma3_text", "paligemma", "t5gemma", "recurrent_gemma")
-"""Architectures that multiply a row by the square root of its width, without a setting for it."""
+"""Architectures that multiply rows by √D without a setting for it."""
 
 OWN_SCALE = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
 """Architectures whose tables start at sigma 1, and whose tied logits are divided by sqrt(D)."""
 
 MOST_FACTOR = 1e9
-"""The largest factor of a configuration. Beyond it is no model, and squares have no number."""
+"""The largest factor that is accepted from a configuration, whose square is finite."""
 
 HEADED = ("ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForConditionalGeneration", "ForPreTraining")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The tensors of a checkpoint that have a row or a value for each token.
+    """The layout of a checkpoint's tensors that have a row or a value for each token.
 
     Attributes:
         model_type: The architecture's name; ``""`` where there is no configuration.
@@ -123,7 +123,7 @@ class Layout:
 
 
 def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The part of a configuration that is about text, where a model reads other things too."""
+    """The text part of a configuration, where a model reads other inputs too."""
     for name in ("text_config", "llm_config", "language_config", "decoder"):
         inner = config.get(name)
         if isinstance(inner, dict) and ("vocab_size" in inner or "hidden_size" in inner):
@@ -185,7 +185,7 @@ def layout(
 
 
 def _ending(tensors: Iterable[str], endings: Iterable[str]) -> list[str]:
-    """The names that end so, in the order of the endings."""
+    """The names with one of the endings, in the order of the endings."""
     names = list(tensors)
     return [name for end in endings for name in names if name == end or name.endswith(f".{end}")]
 
@@ -248,7 +248,7 @@ def _logit_factor(own_scale: bool, headless: bool, text: Mapping[str, Any], dim:
 
 
 def _factor(text: Mapping[str, Any], key: str) -> float | None:
-    """A setting that something is multiplied or divided by; None where it isn't set.
+    """A multiplier or divisor of a configuration; None where it isn't set.
 
     Raises:
         InputError: It is no factor that a model could have.

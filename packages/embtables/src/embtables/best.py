@@ -1,4 +1,4 @@
-"""Which of several starts is best: multiple comparisons with the best, look after look.
+"""Search for the best of several arms by multiple comparisons with the best, look after look.
 
 Hsu's multiple comparisons with the best (1984, Ann. Stat. 12:1136; the book of 1996, chapter 4)
 need one event alone: that no other start beats *the best one* by more than chance allows. It has
@@ -8,7 +8,7 @@ statements follow from it, each wrong with at most the probability alpha:
 - the best start is among the candidates: those that no other start beats;
 - a start's cost against the best lies in its interval.
 
-The candidates use one-sided bounds, the costs two-sided ones. A race makes one statement, that on
+The candidates use one-sided bounds, the costs two-sided ones. A search makes one statement, that on
 the costs: it rules out what surely costs something, however little.
 
 Starts vary unlike each other, so a pair's standard error has the two variances of its own (after
@@ -33,11 +33,11 @@ from numpy.typing import NDArray
 from embinit.errors import InputError
 
 SPENT = 0.3
-"""The part of the error that is left which a look takes."""
+"""The share of the remaining error that a look spends."""
 
 MOST_DEGREES = 1000
 TINY = 1e-18
-"""A variance that keeps scores which all agree apart from a division by zero."""
+"""A lower bound of variances, against division by zero where all scores agree."""
 _HERMITE, _LEGENDRE = 64, 128
 
 
@@ -53,7 +53,7 @@ def level(look: int, alpha: float) -> float:
 
 @dataclass(frozen=True)
 class Scores:
-    """The scores of one start, seed by seed; higher is better.
+    """The summary of an arm's scores over seeds; higher is better.
 
     Attributes:
         mean: Their mean.
@@ -79,7 +79,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What one look says of each start, in the order of the scores.
+    """The bounds of one look for each arm, in the order of the scores.
 
     Attributes:
         candidates: Whether the start may be the best, by the first statement.
@@ -125,7 +125,7 @@ def compare_with_best(scores: Sequence[Scores], alpha: float, resolution: float 
 def _allowances(
     scores: Sequence[Scores], alpha: float, resolution: float, two_sided: bool
 ) -> NDArray[np.float64]:
-    """How far start j may lie ahead of start i by chance, were i the best: (i, j)."""
+    """The margins by which arm j may lead arm i by chance if i is the best: (i, j)."""
     count = len(scores)
     ns = np.array([each.n for each in scores], dtype=float)
     own = np.array([each.variance for each in scores])
@@ -200,11 +200,11 @@ def _many_to_one(
 
 
 FIRST_SEEDS = 5
-"""How many seeds the first look has. Each later one has twice as many as the one before."""
+"""The number of seeds of the first look, which doubles with each later one."""
 
 
 def seeds_of(look: int) -> int:
-    """How many seeds a look has.
+    """The number of seeds of a look.
 
     Args:
         look: Its number, from 0.
@@ -213,8 +213,8 @@ def seeds_of(look: int) -> int:
 
 
 @dataclass
-class Standing:
-    """What is known of one start.
+class ArmStatus:
+    """The status of one arm in a search.
 
     Attributes:
         scores: Its scores at the last look that it had.
@@ -229,8 +229,8 @@ class Standing:
     ruled_out: int | None = None
 
 
-class Race:
-    """Looks at several starts until one is left, or all that are left cost next to nothing.
+class BestArmSearch:
+    """A search for the best arm, until one is left or all that are left cost next to nothing.
 
     Args:
         count: How many starts there are.
@@ -240,7 +240,7 @@ class Race:
 
     Attributes:
         looks: How many looks there were.
-        standings: One for each start, after the first look.
+        statuses: One for each start, after the first look.
     """
 
     def __init__(
@@ -248,29 +248,29 @@ class Race:
     ) -> None:
         self.alpha, self.resolution, self.within = alpha, resolution, within
         self.looks = 0
-        self.standings: list[Standing] = []
+        self.statuses: list[ArmStatus] = []
         self._candidates = list(range(count))
 
     @property
     def candidates(self) -> tuple[int, ...]:
-        """The starts that may be the best."""
+        """The arms that may be the best."""
         return tuple(self._candidates)
 
     @property
     def seeds(self) -> int:
-        """How many seeds the next look takes of each candidate."""
+        """The number of seeds of each candidate at the next look."""
         return seeds_of(self.looks)
 
     @property
     def decided(self) -> bool:
-        """Whether a further look would tell nothing that matters."""
+        """Whether one candidate is left, or all cost at most ``within``."""
         if not self.looks:
             return False
-        costs = [self.standings[start].high for start in self._candidates]
+        costs = [self.statuses[start].high for start in self._candidates]
         return len(costs) == 1 or max(costs) <= self.within
 
     def look(self, values: Sequence[Sequence[float]]) -> None:
-        """Looks at the candidates' scores.
+        """Updates the arms' status from the candidates' scores at a look.
 
         Args:
             values: For each candidate, in the order of ``candidates``, one score a seed.
@@ -280,15 +280,15 @@ class Race:
             bounds = Bounds((True,), (True,), (0.0,), (0.0,))
         else:
             bounds = compare_with_best(scores, level(self.looks, self.alpha), self.resolution)
-        first = not self.standings
+        first = not self.statuses
         for number, start in enumerate(self._candidates):
             ruled_out = None if bounds.costless[number] else self.looks
-            standing = Standing(scores[number], bounds.low[number], bounds.high[number], ruled_out)
+            status = ArmStatus(scores[number], bounds.low[number], bounds.high[number], ruled_out)
             if first:
-                self.standings.append(standing)
+                self.statuses.append(status)
             else:
-                self.standings[start] = standing
+                self.statuses[start] = status
         self._candidates = [
-            start for start in self._candidates if self.standings[start].ruled_out is None
+            start for start in self._candidates if self.statuses[start].ruled_out is None
         ]
         self.looks += 1

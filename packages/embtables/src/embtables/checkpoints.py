@@ -23,7 +23,7 @@ _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 class Tensors(Mapping[str, StoredTensor]):
-    """Tensors by name, of which a file's header is read when a tensor of it is first asked for.
+    """A mapping of tensors by name, which reads a file's header at the first access to it.
 
     Args:
         files: The file of each tensor.
@@ -87,7 +87,7 @@ class Checkpoint:
 
 
 def is_hub_id(location: str) -> bool:
-    """Whether a text that names no path could name a model on the Hub."""
+    """Whether a text could be a model's id on the Hub."""
     return not Path(location).exists() and _HUB_ID.fullmatch(location) is not None
 
 
@@ -112,7 +112,7 @@ def open_checkpoint(location: str | Path) -> Checkpoint:
 
 
 HUB_FILES = ("*.json", "*.txt", "*.model", "*.jinja", "*.py", "*.md", "LICENSE*", "*.safetensors")
-"""What is fetched of a model on the Hub: all but weights in other forms."""
+"""Patterns of the files that are fetched from the Hub: all but weights in other formats."""
 
 
 def local_directory(location: str | Path) -> Path:
@@ -195,7 +195,7 @@ def _without_weights(
 
 
 def existing(path: Path) -> Path | None:
-    """A file of a model; None if there is none of its name.
+    """The path of a model's file; None if it does not exist.
 
     Raises:
         InputError: It is no file that can be read, such as a pipe.
@@ -211,7 +211,7 @@ def _needed(location: str, name: str, path: Callable[[str], Path | None]) -> Pat
 
 
 def _fetched(location: str, name: str) -> Path | None:
-    """A file of a model on the Hub; None if the model has none of that name."""
+    """The path of a model's file fetched from the Hub; None if it does not exist."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 

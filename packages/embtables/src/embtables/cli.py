@@ -1,4 +1,4 @@
-"""The command line: ``embtables inspect``, ``extend`` and ``compare``, which embinit has too.
+"""The command line: ``embtables inspect``, ``extend`` and ``compare``.
 
 ``inspect`` says what is wrong with the table of a model or of a file of vectors, ``extend`` gives a
 model rows for new tokens, and ``compare`` says which start is best on a user's own task.

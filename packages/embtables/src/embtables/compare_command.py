@@ -1,4 +1,4 @@
-"""``embtables compare``: which start is best on a user's own task."""
+"""The command ``embtables compare``."""
 
 from __future__ import annotations
 

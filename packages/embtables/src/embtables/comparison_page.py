@@ -1,4 +1,4 @@
-"""The page of a comparison of starts: its JSON document in, one self-contained HTML page out."""
+"""The HTML page of a comparison, from its JSON document."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CostRow:
 
 @dataclass(frozen=True)
 class CostPlot:
-    """What each start costs against the best, with its interval.
+    """A plot of each start's cost against the best, with its interval.
 
     Attributes:
         height: The plot's height.

@@ -1,4 +1,4 @@
-"""A user's own task: a labelled file, or two parallel ones, split by their content.
+"""A user's own task: a labelled file or two parallel ones, split by their content.
 
 A labelled file has a text, a tab and a label on each line, or two texts and a label. A first line
 with a field ``label`` is a header, and then the label may stand in any column. Splits that the user
@@ -24,12 +24,12 @@ from embinit.lab.data.tasks.rows import sample, text_lines
 from embinit.lab.specs import Cut
 
 LEAST_EXAMPLES = 200
-"""The fewest examples of a file that is split; fewer decide nothing."""
+"""The fewest examples of a file that is split."""
 
 LEAST_HELD_OUT = 10
 MOST_LABELS = 100
 VALIDATION, TEST = 0.1, 0.2
-"""The shares of a file that are held out, where the user gives no split."""
+"""The shares that are held out where the user gives no split."""
 
 _BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 _HEADER = "label"
@@ -37,7 +37,7 @@ _HEADER = "label"
 
 @dataclass(frozen=True)
 class _Files:
-    """What both kinds of a user's task share: files, splits and their names.
+    """The base of a user's tasks: files, splits and names.
 
     Attributes:
         train: The file that is trained on, and that other splits are drawn from.
@@ -60,12 +60,12 @@ class _Files:
 
     @property
     def title(self) -> str:
-        """The name for people: that of the file, without its endings."""
+        """The name for people: the file's, without its endings."""
         return self.train.name.partition(".")[0] or self.train.name
 
     @property
     def name(self) -> str:
-        """The name in specs, which is another one for other content or other splits."""
+        """The name in specs, which depends on content and splits."""
         code = hashlib.sha256(self.fingerprint(None).encode()).hexdigest()[:12]
         return f"given/{self.title}-{code}"
 
@@ -78,7 +78,7 @@ class _Files:
         raise NotImplementedError
 
     def _check(self, splits: Splits) -> None:
-        """Checks what only the splits together can show."""
+        """Checks the splits together."""
 
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
         """Reads the files and draws the splits that are not given.
@@ -116,7 +116,7 @@ class _Files:
         return splits
 
     def _position(self, example: Example) -> float:
-        """A number from 0 to 1 that is drawn from the text and the seed."""
+        """A number from 0 to 1 that text and seed decide."""
         text = f"{self.seed}\0{example.text}\0{example.pair}".encode()
         return int.from_bytes(hashlib.sha256(text).digest()[:8]) / 2**64
 
@@ -133,7 +133,7 @@ class _Files:
 
 @dataclass(frozen=True)
 class GivenLabels(_Files):
-    """Classification of texts, or of pairs of texts, from a tab-separated file."""
+    """A user's task of classifying texts or pairs of texts, from a tab-separated file."""
 
     kind: TaskKind = "classification"
     reports_test: bool = True
@@ -239,7 +239,7 @@ def _lines(path: Path, keep_blank: bool = False) -> Iterator[tuple[int, str]]:
 
 @dataclass(frozen=True)
 class GivenPairs(_Files):
-    """Translation between two files with as many lines.
+    """A user's task of translation between two files with as many lines.
 
     Attributes:
         target: The translations, line by line.

@@ -1,4 +1,4 @@
-"""The page of an inspection: its JSON document in, one self-contained HTML page out."""
+"""The HTML page of an inspection, from its JSON document."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class NormPlot:
 
 
 def norm_plot(tables: Sequence[Mapping[str, Any]]) -> NormPlot | None:
-    """Draws how long the rows of each table are; None where no table has such rows."""
+    """A plot of the rows' norms of each table; None where no table has such rows."""
     drawn = [table for table in tables if table["norm_histogram"]["counts"]]
     if not drawn:
         return None

@@ -1,4 +1,4 @@
-"""The input table of anybody's module."""
+"""The input embedding of a PyTorch module."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import nn
 
 
 def input_table(module: nn.Module) -> nn.Module | None:
-    """The module that looks tokens up: what a model says itself, or its only embedding.
+    """The input embedding that a model names itself, or its only embedding.
 
     Args:
         module: An ``nn.Embedding``, a model of transformers, or another module.

@@ -1,4 +1,4 @@
-"""Tensors to be written, of other tensors' rows in blocks, and the safetensors file of them."""
+"""Tensors to write, made of other tensors' rows in blocks, and their safetensors file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from embinit.errors import InputError
 from embinit.lab.data.stored_tensors import DTYPES, StoredTensor
 
 BLOCK_VALUES = 2**20
-"""Most values of a block of rows: 4 MiB in float32, which a processor's cache holds."""
+"""The most values of a block of rows: 4 MiB in float32, which fit a processor's cache."""
 
 
 def blocks(tensor: StoredTensor, values: int = BLOCK_VALUES) -> Iterator[tuple[int, Tensor]]:
@@ -51,7 +51,7 @@ class NewTensor:
 
 
 def copied(tensor: StoredTensor) -> NewTensor:
-    """A tensor as it is, to be written elsewhere, bit for bit.
+    """An unchanged tensor to write, bit for bit.
 
     Raises:
         InputError: It is of a type that can't be written.
@@ -66,7 +66,7 @@ def copied(tensor: StoredTensor) -> NewTensor:
 
 
 def changed(name: str, dtype: str, shape: Sequence[int], values: Iterable[Tensor]) -> NewTensor:
-    """A tensor of new values.
+    """A tensor to write, of new values.
 
     Args:
         name: Its name.

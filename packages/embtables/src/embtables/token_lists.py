@@ -30,7 +30,7 @@ SPECIAL = (
 
 @dataclass(frozen=True)
 class TokenList:
-    """The tokens of a tokenizer.
+    """A list of a tokenizer's tokens.
 
     Attributes:
         location: Where the tokenizer is.
@@ -48,7 +48,7 @@ class TokenList:
 
     @property
     def ids(self) -> int:
-        """The number of rows that the ids need: the largest id and one more."""
+        """The number of rows that the ids need: the largest id plus one."""
         return max(self.tokens, default=-1) + 1
 
 
@@ -103,7 +103,7 @@ def _tokens(
 
 
 def count_tokens(location: str, text: Path) -> Counter[int]:
-    """How often each id occurs in a text file, by the model's own tokenizer.
+    """The counts of ids in a text file, by the model's own tokenizer.
 
     Args:
         location: The model's or tokenizer's directory, or its id on the Hub.

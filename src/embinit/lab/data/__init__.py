@@ -1,1 +1,1 @@
-"""Data: text and vectors from outside, and their preparation as ids and look-ups."""
+"""Data: tasks and sources of vectors, and their preparation as ids and looked-up vectors."""

@@ -1,4 +1,4 @@
-"""Batches of similar length, of the same shapes for every seed.
+"""Length-bucketed batches, whose shapes are the same for every seed.
 
 Examples are sorted by length and cut into groups of a few batches. In every epoch each seed
 shuffles its examples within the groups, while all seeds visit the groups in the same order. So
@@ -19,7 +19,7 @@ from embinit.randomness import stream
 
 @dataclass(frozen=True)
 class Group:
-    """Examples of similar length.
+    """A bucket of examples of similar length.
 
     Attributes:
         members: Their indices in the split.
@@ -57,7 +57,7 @@ class Buckets:
         batch_size: int,
         batches_per_group: int = 4,
     ) -> None:
-        """Cuts a split into groups and batches.
+        """Length buckets of a split, cut into batches.
 
         Args:
             sources: The length of each example's input, in words.

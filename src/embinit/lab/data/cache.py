@@ -123,7 +123,7 @@ class Directory:
         )
 
     def load(self, kind: str, key: str, noun: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Reads one file.
+        """Reads one prepared file.
 
         Args:
             kind: ``data`` or ``vectors``.
@@ -158,7 +158,7 @@ class Writer:
     """Adds to a directory of prepared files. Files that are there already are kept."""
 
     def __init__(self, root: Path) -> None:
-        """Opens the directory, which is made if there is none.
+        """A writer to a directory, which is created if need be.
 
         Raises:
             InputError: The directory can't be made.
@@ -175,12 +175,12 @@ class Writer:
         self.index = {**empty, **(directory.index if directory else {}), "version": VERSION}
 
     def has(self, kind: str, key: str) -> bool:
-        """Whether the file with that key is there already."""
+        """Whether a prepared file with that key exists."""
         name = self.index[kind].get(key)
         return name is not None and (self.root / name).exists()
 
     def add(self, kind: str, key: str, tensors: Mapping[str, Tensor], facts: Any = None) -> None:
-        """Writes one file, then the index that names it.
+        """Writes one prepared file, then the index that names it.
 
         Args:
             kind: ``data`` or ``vectors``.

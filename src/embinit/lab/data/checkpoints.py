@@ -1,4 +1,4 @@
-"""The files of a model's weights: tensors by name, whole or in shards."""
+"""Files of a model's weights: tensors by name, in one file or in shards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from embinit.files.reading import plain_name, regular
 from embinit.lab.data.stored_tensors import StoredTensor, read_safetensors, read_torch
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-"""The files of a model's weights, the preferred one first. Shards have an index beside them."""
+"""Names of weight files, the preferred one first; shards have an index."""
 
 
 def read_tensors(path: Path) -> dict[str, StoredTensor]:
@@ -29,7 +29,7 @@ def read_tensors(path: Path) -> dict[str, StoredTensor]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """An object in a JSON file.
+    """The object in a JSON file.
 
     Raises:
         InputError: The file is no JSON, or holds something else.
@@ -41,7 +41,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def shard_files(path: Path) -> dict[str, str]:
-    """The file of each tensor, of an index of shards.
+    """The shard of each tensor, from an index of shards.
 
     Raises:
         InputError: The file is no index, or names a file elsewhere.

@@ -1,4 +1,4 @@
-"""Preparation: text becomes ids by split, by a vocabulary that is counted on the training split.
+"""Preparation of text as ids by split, with a vocabulary counted on the training split.
 
 Prepared data depends on its spec and on the data directory's content alone. It comes from the
 cache (``embinit.lab.data.cache``) where the data directory is one, else from the text.
@@ -34,7 +34,7 @@ _SEPARATOR = "<sep> "
 
 @dataclass(frozen=True)
 class Split:
-    """B examples as ids.
+    """A split: B examples as ids.
 
     Attributes:
         inputs: What the encoder reads, up to EOS, padded behind.
@@ -72,7 +72,7 @@ class Split:
 
 @dataclass(frozen=True)
 class PreparedData:
-    """A task's splits as ids, with the vocabulary of each side.
+    """Prepared data: a task's splits as ids, with the vocabulary of each side.
 
     Attributes:
         spec: The settings that the data was prepared by.
@@ -101,7 +101,7 @@ class PreparedData:
 
 
 def data_fingerprint(spec: DataSpec, data_dir: Path | None) -> str:
-    """The digest of the task's text, and of the text that its vocabulary is counted on.
+    """The digest of the task's text and of its vocabulary's text.
 
     Args:
         spec: The data's settings.
@@ -132,7 +132,7 @@ def text_fingerprint(task: str, data_dir: Path | None) -> str:
 
 
 def source(name: str, data_dir: Path | None) -> Source:
-    """The source of a name, from the cache or from its files, opened once a process.
+    """The source of a name, from the cache or its files; each process opens it once.
 
     Raises:
         InputError: The name is unknown, or the source's files are missing.
@@ -141,7 +141,7 @@ def source(name: str, data_dir: Path | None) -> Source:
 
 
 class _Same:
-    """What a name stands for, which can change: equal to itself alone."""
+    """An object of a registry, compared by identity."""
 
     def __init__(self, value: object) -> None:
         self._value = value
@@ -273,7 +273,7 @@ _SPLITS = ("train", "validation", "test")
 
 
 def _to_file(data: PreparedData) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors of the splits, and the words and references beside them."""
+    """The splits' tensors, and their words and references, for a file."""
     splits = {name: getattr(data, name) for name in _SPLITS}
     tensors = {
         f"{name}.{field}": value
@@ -290,7 +290,7 @@ def _to_file(data: PreparedData) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def _from_file(spec: DataSpec, tensors: dict[str, Tensor], facts: dict[str, Any]) -> PreparedData:
-    """Puts together again what ``_to_file`` took apart."""
+    """Prepared data from the tensors and facts of ``_to_file``."""
     vocabularies = {
         side: Vocabulary(tuple(entry["words"]), tuple(entry["counts"]))
         for side, entry in facts["vocabularies"].items()
@@ -312,7 +312,7 @@ def _located(name: str, data_dir: Path | None) -> str:
 
 @dataclass(frozen=True)
 class _Words:
-    """A split as words: per example the encoder's words, and the target's or the label."""
+    """A tokenised split: per example the encoder's tokens, and the target's or the label."""
 
     encoder: list[list[str]]
     decoder: list[list[str]]
@@ -345,7 +345,7 @@ class _Words:
         return self._unpaired([pair[n % len(pair)] for n, pair in enumerate(present)])
 
     def side_by_side(self) -> _Words:
-        """The sentences that have a translation, then their translations.
+        """Source sentences that have a translation, then the translations.
 
         Text in one language has no translations: its sentences alone.
         """
@@ -358,7 +358,7 @@ class _Words:
         return _Words(sentences, [], [])
 
     def no_longer_than(self, most: int) -> _Words:
-        """The examples that have at most ``most`` words on each side."""
+        """The examples with at most ``most`` tokens on each side."""
         kept = [
             index
             for index, sentence in enumerate(self.encoder)
@@ -371,7 +371,7 @@ class _Words:
         )
 
     def encode(self, vocabularies: dict[Side, Vocabulary], most: int) -> Split:
-        """The ids of the words. A side that is longer than ``most`` words is cut there."""
+        """The token ids. A side that is longer than ``most`` tokens is truncated."""
         inputs = [
             [*_encode(vocabularies["encoder"], sentence[:most]), EOS] for sentence in self.encoder
         ]

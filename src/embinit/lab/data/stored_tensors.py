@@ -1,4 +1,4 @@
-"""Tensors in files, read row by row in bounded memory.
+"""Stored tensors, read row by row in bounded memory.
 
 A safetensors file is read by safetensors itself, PyTorch's own files only as far as they hold
 nothing but tensors (``weights_only``). Both are mapped: a file is opened anew for each block of
@@ -37,12 +37,12 @@ DTYPES = {
 """The types of safetensors whose values can be read and written here, by name."""
 
 BLOCK_ROWS = 64
-"""Most single rows that are read of a file before it is opened anew."""
+"""The most single rows that are read of a file before it is opened anew."""
 
 
 @runtime_checkable
 class StoredTensor(Protocol):
-    """A tensor somewhere, which is read by its rows."""
+    """A protocol of tensors in files or memory that are read by rows."""
 
     @property
     def name(self) -> str:
@@ -67,7 +67,7 @@ class StoredTensor(Protocol):
 
 
 def is_float(tensor: StoredTensor) -> bool:
-    """Whether a tensor has values that can be averaged, and is not quantised."""
+    """Whether a tensor has unquantised floating-point values."""
     return tensor.dtype in ("F64", "F32", "F16", "BF16")
 
 
@@ -90,7 +90,7 @@ class MemoryTensor:
 
     @property
     def dtype(self) -> str:
-        """The type by safetensors' name; a name of none of them for what has no plain values."""
+        """The type by safetensors' name; another name for types that safetensors lacks."""
         values = self.values
         if values.layout != torch.strided or values.is_quantized or values.is_meta:
             return f"{values.layout} {values.dtype} on {values.device}"
@@ -171,7 +171,7 @@ def read_safetensors(path: Path) -> dict[str, StoredTensor]:
 
 
 def read_torch(path: Path) -> dict[str, StoredTensor]:
-    """The tensors of a file that ``torch.save`` wrote, mapped and not read.
+    """The memory-mapped tensors of a file that ``torch.save`` wrote.
 
     Raises:
         InputError: The file is broken, or holds more than tensors, so that reading it could run

@@ -1,4 +1,4 @@
-"""Tokenizers by name: white space for made text, spaCy for words, a model's own for sub-words.
+"""Tokenizers by name: white space for synthetic text, spaCy for words, a model's own for sub-words.
 
 The paper (section 4) tokenises text with spaCy for word vectors, and with the model's tokenizer
 for sub-word tables. spaCy's rules need no trained pipeline, so a blank language is enough.
@@ -19,14 +19,14 @@ from embinit.files.writing import hub_reachable
 
 
 class Tokenizer(Protocol):
-    """Cuts text into the words that a source knows."""
+    """A tokenizer: it cuts text into the tokens that a source knows."""
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
         """The words of each text."""
 
 
 class Whitespace:
-    """Splits text at white space."""
+    """A tokenizer that splits text at white space."""
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
         """The words of each text."""
@@ -34,7 +34,7 @@ class Whitespace:
 
 
 class SpaCy:
-    """spaCy's rules for a language, lower-cased unless ``cased``."""
+    """spaCy's tokenizer of a language, lower-cased unless ``cased``."""
 
     def __init__(self, language: str, cased: bool) -> None:
         with warnings.catch_warnings():
@@ -54,7 +54,7 @@ class SpaCy:
 
 
 class HuggingFace:
-    """A model's own sub-words, without its special tokens.
+    """A model's own sub-word tokenizer, without special tokens.
 
     Raises:
         InputError: The model's tokenizer can't be loaded.
@@ -97,7 +97,7 @@ class HuggingFace:
 
 
 class InPieces:
-    """Another tokenizer's words, one in eight of which is cut into pieces.
+    """A tokenizer that cuts one in eight of another's words into pieces.
 
     Which words are cut is decided by their checksum, so that it is the same in every text. Each
     piece but a word's last ends in ``@@``.
@@ -135,7 +135,7 @@ def piece_letters(name: str) -> int | None:
 
 @functools.lru_cache(maxsize=8)
 def tokenizer(name: str, language: str) -> Tokenizer:
-    """The tokenizer of a name, opened once a process.
+    """The tokenizer of a name; each process opens it once.
 
     Args:
         name: ``whitespace``, ``spacy``, ``spacy-cased`` or ``hf:<directory or Hub id>``. After one

@@ -1,4 +1,4 @@
-"""Vocabularies: the words that a model knows, counted on the training split.
+"""Vocabularies: a model's tokens, counted on the training split.
 
 Section 4 of the paper: the training text is tokenised and every token that reaches a minimum
 frequency gets a row. "At least" rather than "more than": at 2 it gives the 5,893 English words of
@@ -19,12 +19,12 @@ from torch import Tensor
 PAD, UNK, BOS, EOS, SEP = range(5)
 SPECIAL_WORDS = ("<pad>", "<unk>", "<bos>", "<eos>", "<sep>")
 MASK, MASK_WORD = 5, "<mask>"
-"""The mask token. Only vocabularies for pre-training have it, after the special words."""
+"""The mask token, which only vocabularies for pre-training have, after the special tokens."""
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words by id.
+    """A vocabulary: tokens by id.
 
     Attributes:
         words: N words, special words first.
@@ -67,7 +67,7 @@ class Vocabulary:
 
     @property
     def special(self) -> Bool[Tensor, "N"]:
-        """True for the pad row alone, which stays zero and is left out of all statistics."""
+        """A mask of the pad row, which stays zero and is left out of all statistics."""
         mask = torch.zeros(len(self.words), dtype=torch.bool)
         mask[PAD] = True
         return mask

@@ -1,4 +1,4 @@
-"""Evaluation: a starting table is evaluated by word analogies, and nothing is trained."""
+"""Evaluation of an initial table by word analogies; nothing is trained."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EvaluationRecipe = ModelRecipe[Evaluation]
 
 
 class EvaluationKind(ModelKind[Evaluation]):
-    """Evaluates a starting table by word analogies; nothing is trained."""
+    """The kind of run that evaluates an initial table by word analogies; nothing is trained."""
 
     procedure = Evaluation
     random_scores = False
@@ -36,11 +36,11 @@ class EvaluationKind(ModelKind[Evaluation]):
         analogies.check(run, data_dir)
 
     def cost(self, run: RunSpec[EvaluationRecipe]) -> float:
-        """Next to nothing."""
+        """A negligible cost."""
         return SECOND / 100
 
     def describe(self, run: RunSpec[EvaluationRecipe]) -> Description:
-        """That nothing is trained."""
+        """The words that nothing is trained."""
         return Description("the table alone", "nothing is trained")
 
     def make(self, cohort: Cohort[EvaluationRecipe], workplace: Workplace) -> list[RunResult]:

@@ -1,12 +1,12 @@
-"""Intrinsic evaluation of a table as the encoder reads it: word analogies; nothing is trained.
+"""Intrinsic evaluation of the encoder's input by word analogies; nothing is trained.
 
 Table 4 of the paper asks word analogies of GloVe after scaling and adding positions. A run of this
 kind has no model and no training in its spec. Its arms are inits, its settings the multiplier and
 the positions. Its seed draws the position that each word stands at (the paper's footnote 6).
 
 - ``analogies``: 3CosAdd over the questions of Mikolov et al. (2013), among the source's words.
-- ``micro-neighbours``: the share of words whose nearest neighbour is a synonym. The made language
-  has no analogies, but it has classes of synonyms.
+- ``micro-neighbours``: the share of words whose nearest neighbour is a synonym. The synthetic
+  language has no analogies, but it has classes of synonyms.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Evaluation:
 
 
 def fingerprint(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> str:
-    """Digests of the questions and the source's vectors, which the run reads besides its spec.
+    """Digests of the run's inputs besides its spec: the questions and the source's vectors.
 
     Raises:
         InputError: A file is missing, the evaluation is unknown, or the run has no source.
@@ -81,7 +81,7 @@ def check(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> None:
 
 
 def evaluate(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> RunResult:
-    """Makes the run's table, turns it into the encoder's input, and scores that.
+    """Scores the encoder's input that the run's table and positions make.
 
     Returns:
         The measures ``accuracy`` (%), ``sigma`` (the table's) and ``pe_share`` (0 to 1), with the

@@ -1,4 +1,4 @@
-"""Stacked multi-head attention, and what it knows of positions: nothing, distances or angles.
+"""Stacked multi-head attention, without positions or with relative, rotary or untied ones.
 
 The run axis is folded into the batch, so that one call of torch's scaled dot-product attention
 serves all runs. Where ``batch`` counts packs of sentences, B, T and the rest are those of packs.
@@ -21,10 +21,10 @@ from embinit.lab.specs import ModelSpec
 from embinit.registry import Registry
 
 KeysAndValues = tuple[Float[Tensor, "RB H _ E"], Float[Tensor, "RB H _ E"]]
-"""A layer's keys and values of the words so far, whose number grows while decoding."""
+"""One layer's cache of keys and values of earlier tokens, which grows during decoding."""
 
 MOST_KEYS = 28
-"""The most words that stand together in one product on a CPU, if they are of several sentences.
+"""The largest number of tokens, of several sentences, in one attention product on a CPU.
 
 A product of short sentences costs mostly its call. Several sentences that stand in one pack, each
 kept from the others by the mask, need a call less each, and more multiplications than that saves
@@ -42,7 +42,7 @@ def angles(start: int, length: int, width: int, device: torch.device) -> Float[T
 
 
 def rotated(x: Float[Tensor, "... T E"], start: int = 0) -> Float[Tensor, "... T E"]:
-    """Rotary positions (Su et al. 2021): pairs of ``x`` are turned by angles of their position.
+    """Rotary positions (Su et al. 2021): each pair of elements is rotated by its position's angle.
 
     Element i is paired with i + E/2, as in most implementations.
 
@@ -66,7 +66,7 @@ def rotated(x: Float[Tensor, "... T E"], start: int = 0) -> Float[Tensor, "... T
 
 
 def pack_size(batch: int, longest: int) -> int:
-    """How many sentences of ``longest`` words stand in one pack: a divisor of ``batch``."""
+    """The number of sentences of ``longest`` tokens in one pack, a divisor of ``batch``."""
     most = min(batch, max(1, MOST_KEYS // longest))
     return next(size for size in range(most, 0, -1) if batch % size == 0)
 
@@ -74,7 +74,7 @@ def pack_size(batch: int, longest: int) -> int:
 def block_diagonal(
     masks: Float[Tensor, "S B Q T"], size: int
 ) -> Float[Tensor, "S packs sizeQ sizeT"]:
-    """The mask of packs of ``size`` sentences, from what each sentence's words may see."""
+    """A block-diagonal mask over packs of ``size`` sentences, from one mask per sentence."""
     copies, batch, queries, keys = masks.shape
     shape = (copies, batch // size, size, queries, size, keys)
     blocked = torch.full(shape, -torch.inf, device=masks.device)
@@ -84,7 +84,7 @@ def block_diagonal(
 
 
 class Attention(nn.Module):
-    """Multi-head scaled dot-product attention, which knows nothing of positions."""
+    """Multi-head scaled dot-product attention without positions."""
 
     def __init__(self, spec: ModelSpec, runs: int, precision: str) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class Attention(nn.Module):
     def step(
         self, x: Float[Tensor, "R B D"], past: KeysAndValues | None, batch: int
     ) -> tuple[Float[Tensor, "R B D"], KeysAndValues]:
-        """One new word of each sentence attends to itself and to the words before it.
+        """A decoding step: each sentence's new token attends to itself and to earlier tokens.
 
         Returns:
             Attention's output, and ``past`` with the new word's keys and values.
@@ -148,17 +148,17 @@ class Attention(nn.Module):
         mask: Float[Tensor, "RB _ _ T"] | None = None,
         causal: bool = False,
     ) -> Float[Tensor, "R BQ D"]:
-        """Attention's output; ``mask`` is added to the scores."""
+        """The attention output; ``mask`` is added to the scores."""
         heads = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal)
         merged: Tensor = self.output(heads.transpose(1, 2).reshape(self.runs, -1, self.dim))
         return merged
 
     def bias(self, batch: int, keys: int, start: int = 0) -> Float[Tensor, "RB H Q T"] | None:
-        """What is added to the scores of the words from ``start`` on; None for nothing."""
+        """The bias on the scores of tokens from ``start`` on; None for no bias."""
         return None
 
     def positioned(self, x: Float[Tensor, "RB H T E"], start: int = 0) -> Float[Tensor, "RB H T E"]:
-        """Queries or keys with their positions, the first of which is ``start``."""
+        """Queries or keys with positions from ``start`` on applied to them."""
         return x
 
     def _split(self, x: Float[Tensor, "R BT D"], batch: int) -> Float[Tensor, "RB H T E"]:
@@ -166,7 +166,7 @@ class Attention(nn.Module):
 
 
 class RelativeAttention(Attention):
-    """A learned bias for each run, head and distance is added to the scores (Raffel et al. 2020).
+    """Attention with a learned score bias per run, head and distance (Raffel et al. 2020).
 
     Unlike T5's, distances are not bucketed, and each layer has its own.
     """
@@ -183,15 +183,15 @@ class RelativeAttention(Attention):
 
 
 class RotaryAttention(Attention):
-    """Queries and keys are turned by their positions (see ``rotated``)."""
+    """Attention with rotary positions (see ``rotated``)."""
 
     def positioned(self, x: Float[Tensor, "RB H T E"], start: int = 0) -> Float[Tensor, "RB H T E"]:
-        """Queries or keys, turned."""
+        """Rotated queries or keys."""
         return rotated(x, start)
 
 
 class UntiedAttention(Attention):
-    """Words and positions have queries and keys of their own (TUPE; Ke et al. 2021).
+    """Untied attention: separate queries and keys for tokens and positions (TUPE; Ke et al. 2021).
 
     A score is the words' plus the positions', over √2, so that it varies as much as one of words
     alone. The positions are sinusoids. TUPE's are trained, and its layers share one set of scores.
@@ -199,14 +199,16 @@ class UntiedAttention(Attention):
 
     def __init__(self, spec: ModelSpec, runs: int, precision: str) -> None:
         super().__init__(spec, runs, precision)
-        self.places = StackedLinear(runs, spec.dim, 2 * spec.dim, "float32", parts=2, bias=False)
+        self.position_projection = StackedLinear(
+            runs, spec.dim, 2 * spec.dim, "float32", parts=2, bias=False
+        )
 
     def bias(self, batch: int, keys: int, start: int = 0) -> Float[Tensor, "RB H Q T"]:
-        """The scores of the positions from ``start`` on with all positions.
+        """The scores between the positions from ``start`` on and all positions.
 
         Each run has products of its own: those of few rows have other bits in a batch than alone.
         """
-        weights = self.places.weight
+        weights = self.position_projection.weight
         angle = angles(0, keys, self.dim, weights.device)
         sinusoids = torch.cat((angle.sin(), angle.cos()), dim=-1)[:, : self.dim].to(weights)
         scores = [self._of_positions(sinusoids, weight, start) for weight in weights]
@@ -221,7 +223,7 @@ class UntiedAttention(Attention):
         return scores
 
     def positioned(self, x: Float[Tensor, "RB H T E"], start: int = 0) -> Float[Tensor, "RB H T E"]:
-        """Queries or keys of words, over the fourth root of 2, so that scores are over √2."""
+        """Token queries or keys over the fourth root of 2, so that scores are divided by √2."""
         return x * math.sqrt(math.sqrt(0.5))
 
 

@@ -14,7 +14,7 @@ from embinit.lab.models.transformer import StackedTransformer
 def greedy(
     model: StackedTransformer, source: Int[Tensor, "B T"], longest: int
 ) -> Int[Tensor, "R B L"]:
-    """Translate ``source``: the likeliest word at each step, up to ``longest`` words.
+    """Greedy translations of ``source``: the likeliest token at each step, at most ``longest``.
 
     Stops as soon as every sentence of every run has ended.
 

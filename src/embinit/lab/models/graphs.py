@@ -25,7 +25,7 @@ Record = Callable[[Callable[[], None]], Callable[[], None]]
 
 
 class Replayed:
-    """``step``, replayed from its second call for a shape of batch on."""
+    """A training step that is replayed from a CUDA graph once a batch shape has been seen."""
 
     def __init__(self, step: Step, record: Record) -> None:
         self._step, self._record = step, record
@@ -33,7 +33,7 @@ class Replayed:
         self._replays: dict[tuple[Any, ...], tuple[Tensor, Callable[[], None]]] = {}
 
     def __call__(self, chosen: Int[Tensor, "S B"], source: int, target: int) -> None:
-        """As ``step``."""
+        """Runs or replays the step on a batch."""
         shape = (tuple(chosen.shape), source, target)
         if shape not in self._seen:
             self._seen.add(shape)
@@ -69,7 +69,7 @@ def cuda_graphs(generators: Sequence[torch.Generator]) -> Record:
 
 @contextlib.contextmanager
 def own_stream(device: str) -> Iterator[None]:
-    """On a GPU a stream of one's own: graphs are recorded on another than the default one."""
+    """A CUDA stream of its own, since graphs can't be recorded on the default one."""
     if torch.device(device).type != "cuda":
         yield
         return

@@ -1,4 +1,4 @@
-"""What each layer of a frozen encoder tells: linear probes, and translations found by cosine.
+"""Layer probes of a frozen encoder: linear probes, and translation retrieval by cosine.
 
 A sentence is the mean of a layer's states over its words; layer 0 is what the first layer reads.
 """
@@ -44,7 +44,7 @@ def probe_accuracy(
     answers: Int[Tensor, " m"],
     classes: int,
 ) -> Float[Tensor, ...]:
-    """Accuracy in percent of a linear probe, which nothing random takes part in.
+    """The accuracy in percent of a linear probe, a deterministic ridge regression.
 
     Ridge regression on one-hot labels, features standardised and an intercept, the largest output
     being the answer (as scikit-learn's RidgeClassifier).
@@ -94,5 +94,5 @@ def retrieval_accuracy(vectors: Float[Tensor, "... pairs D"]) -> Float[Tensor, .
 
 
 def last_and_drop(by_layer: Sequence[float]) -> tuple[float, float]:
-    """The last layer's value, and how far it lies below the best layer's."""
+    """The last layer's value, and its drop below the best layer's value."""
     return by_layer[-1], max(by_layer) - by_layer[-1]

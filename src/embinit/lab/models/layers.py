@@ -68,7 +68,7 @@ class SeedDropout:
 
 
 def no_dropout(x: Tensor) -> Tensor:
-    """Stands in for ``SeedDropout`` in evaluation."""
+    """The identity, in place of ``SeedDropout`` in evaluation."""
     return x
 
 
@@ -155,7 +155,7 @@ class StackedRMSNorm(nn.Module):
 
 
 RMS_EPSILON = 1e-6
-"""Is added to the mean square, as in T5 and Llama."""
+"""RMSNorm's epsilon, which is added to the mean square, as in T5 and Llama."""
 
 NORMS: Named[Callable[[int, int], nn.Module]] = Named(
     "norm", {"layer": StackedLayerNorm, "rms": StackedRMSNorm}
@@ -175,39 +175,39 @@ class PostNorm(nn.Module):
         self.norm = stacked_norm(spec, runs, spec.dim)
 
     def read(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
-        """What the sub-layer reads of the stream ``x``."""
+        """The sub-layer's input from the residual stream ``x``."""
         return x
 
     def add(
         self, x: Float[Tensor, "R M D"], output: Float[Tensor, "R M D"]
     ) -> Float[Tensor, "R M D"]:
-        """The stream ``x`` after the sub-layer's output."""
+        """The residual stream ``x`` with the sub-layer's output added."""
         added: Tensor = self.norm(x + output)
         return added
 
     @staticmethod
     def final(spec: ModelSpec, runs: int) -> nn.Module:
-        """What a stack's last layer is followed by: nothing, its norm has been."""
+        """No final norm: the last layer ends with its own."""
         return nn.Identity()
 
 
 class PreNorm(PostNorm):
-    """The norm before the sub-layer, so that the stream is never normed (Xiong et al. 2020)."""
+    """A norm before each sub-layer; the residual stream is not normed (Xiong et al. 2020)."""
 
     def read(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
-        """What the sub-layer reads of the stream ``x``."""
+        """The sub-layer's input from the residual stream ``x``."""
         normed: Tensor = self.norm(x)
         return normed
 
     def add(
         self, x: Float[Tensor, "R M D"], output: Float[Tensor, "R M D"]
     ) -> Float[Tensor, "R M D"]:
-        """The stream ``x`` after the sub-layer's output."""
+        """The residual stream ``x`` with the sub-layer's output added."""
         return x + output
 
     @staticmethod
     def final(spec: ModelSpec, runs: int) -> nn.Module:
-        """What a stack's last layer is followed by: a norm of the stream."""
+        """The final norm of the residual stream."""
         return stacked_norm(spec, runs, spec.dim)
 
 
@@ -220,7 +220,7 @@ def residual(spec: ModelSpec, runs: int) -> PostNorm:
 
 
 def final_norm(spec: ModelSpec, runs: int) -> nn.Module:
-    """What the model's encoder and decoder end in."""
+    """The module after the last layer of encoder and decoder."""
     return NORM_POSITIONS[spec.norm_position].final(spec, runs)
 
 
@@ -253,5 +253,5 @@ class FeedForward(nn.Module):
 
 
 def count(module: nn.Module) -> int:
-    """How many parameters a module has."""
+    """The number of a module's parameters."""
     return sum(parameter.numel() for parameter in module.parameters())

@@ -37,7 +37,7 @@ def cross_entropy(
     labels: Int[Tensor, "S M"],
     most_bytes: int | None = None,
 ) -> tuple[Float[Tensor, " R"], Int[Tensor, " S"]]:
-    """Each run's summed loss, and over how many labels.
+    """Each run's summed cross-entropy, and its number of labels.
 
     Args:
         hidden: What the output layer reads, M rows of it.
@@ -57,7 +57,7 @@ def cross_entropy(
 
 
 class _StackedCrossEntropy(Function):
-    """The loss of ``at_once`` runs after one another, gradients taken on the way."""
+    """Cross-entropy of ``at_once`` runs at a time; gradients are taken in the forward pass."""
 
     @staticmethod
     def forward(

@@ -37,7 +37,7 @@ class MaskedLanguageModel(nn.Module):
     """R encoders that predict masked words."""
 
     def __init__(self, encoder: StackedTransformer) -> None:
-        """The head is as the spec in the encoder's shape has it."""
+        """A head on ``encoder``, by the spec in the encoder's shape."""
         super().__init__()
         shape, runs = encoder.shape, encoder.runs
         separate = output_width(shape.spec)
@@ -64,7 +64,7 @@ class MaskedLanguageModel(nn.Module):
         positions: Int[Tensor, "S B K"],
         dropout: Dropout = no_dropout,
     ) -> Float[Tensor, "R BK O"]:
-        """What the output table is multiplied by, at each of the masked ``positions``."""
+        """The vectors that are multiplied by the output table, at the masked ``positions``."""
         x, _ = self.encoder.encode(ids, dropout)
         runs, (_, batch, most) = self.encoder.runs, positions.shape
         index = positions.expand(runs, batch, most).unsqueeze(-1).expand(-1, -1, -1, x.shape[-1])
@@ -80,7 +80,7 @@ class MaskedLanguageModel(nn.Module):
         return OutputLayer(table.transpose(1, 2), self.bias, self.dtype)
 
     def initialise(self, run: int, seed: int) -> None:
-        """Draw what the encoder lacks, each tensor from a stream of its own."""
+        """Initialises the head randomly, each tensor from its own random stream."""
         draw_xavier(self.dense, run, stream(seed, "weights/head"))
         if self.output_table is not None:
             own = self.output_table.detach()[run]
@@ -94,7 +94,7 @@ class MaskedModelShape(ModelShape):
 
     @property
     def logits(self) -> int:
-        """How many logits there are for each masked word."""
+        """The number of logits per masked token."""
         return self.encoder_vocabulary
 
     @property
@@ -104,7 +104,7 @@ class MaskedModelShape(ModelShape):
 
 
 def built_parameters(model: ModelSpec, words: int, length: int) -> Parameters:
-    """What ``count_parameters`` gives, counted in models that are built without values."""
+    """Parameter counts as ``count_parameters`` gives them, from models built without values."""
     return Parameters(
         MaskedModelShape(model, words, learned_positions=length).parameters,
         ModelShape(model, words, learned_positions=length).parameters,

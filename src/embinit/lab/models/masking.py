@@ -39,7 +39,7 @@ def mask_tokens(
     probability: float,
     generators: Sequence[torch.Generator],
 ) -> Masked:
-    """Mask words of a batch.
+    """Masks tokens of a batch.
 
     A sentence with n ordinary words has max(1, round(probability * n)) masked words; a sentence
     without ordinary words has none.

@@ -1,4 +1,4 @@
-"""How much memory a cohort takes in training, and how many of its runs fit at once.
+"""Memory estimates: what training a cohort takes, and how many of its runs fit at once.
 
 An estimate from shapes alone, so that a cohort is cut before it fails; what it leaves out (the
 libraries' own, fragments) is what ``SPARE`` is for. ``benchmarks/steps.py growth`` sets it beside
@@ -16,7 +16,7 @@ from embinit.lab.models.losses import MOST_BYTES
 from embinit.lab.models.transformer import ModelShape
 
 COPIES = 5
-"""Of each parameter: itself, its gradient, Adam's two moments, the best epoch's."""
+"""Copies of each parameter: value, gradient, Adam's two moments, the best epoch's value."""
 
 SPARE = 0.8
 """The share of the free memory that a cohort may be estimated to take."""
@@ -40,7 +40,7 @@ class WidestBatch:
 
 
 def estimated_bytes(shape: ModelShape, runs: int, batch: WidestBatch, device: str = "cpu") -> int:
-    """What training ``runs`` stacked runs takes.
+    """The estimated memory of training ``runs`` stacked runs, in bytes.
 
     All of it is float32.
     """
@@ -52,7 +52,7 @@ def estimated_bytes(shape: ModelShape, runs: int, batch: WidestBatch, device: st
 
 
 def free_bytes(device: str, sharers: int = 1) -> int | None:
-    """What is free on a GPU, or of the machine's memory for one of ``sharers`` processes.
+    """Free bytes on a GPU, or in the machine's memory for one of ``sharers`` processes.
 
     None where the system doesn't tell.
     """
@@ -71,7 +71,7 @@ def free_bytes(device: str, sharers: int = 1) -> int | None:
 def runs_that_fit(
     shape: ModelShape, runs: int, batch: WidestBatch, device: str, sharers: int = 1
 ) -> int:
-    """How many of ``runs`` runs may train at once, at least one."""
+    """The number of ``runs`` runs that may train at once, at least one."""
     free = free_bytes(device, sharers)
     if free is None:
         return runs
@@ -80,6 +80,6 @@ def runs_that_fit(
 
 
 def ran_out(error: BaseException) -> bool:
-    """Whether an error says that memory was not enough, on a GPU or on a CPU."""
+    """Whether an error is an out-of-memory error of a GPU or a CPU."""
     known = isinstance(error, torch.OutOfMemoryError | MemoryError)
     return known or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))

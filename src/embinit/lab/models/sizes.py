@@ -1,4 +1,4 @@
-"""How many parameters an encoder has, from its spec alone.
+"""Parameter counts of encoders, from their specs alone.
 
 Claims compare models of one budget, so parameters are counted where claims are collected. What
 embinit ships is counted by arithmetic, which loads no torch. A model with another package's
@@ -19,7 +19,7 @@ _ATTENTION = ("plain", "rotary")
 
 
 def count_parameters(model: ModelSpec, words: int, length: int) -> Parameters:
-    """The counts for a vocabulary of ``words`` words.
+    """Parameter counts for a vocabulary of ``words`` tokens.
 
     ``length`` is how many learned positions there are; 0 where positions are fixed.
     """
@@ -51,7 +51,7 @@ def _encoder(model: ModelSpec, words: int, length: int) -> int:
 
 
 def _masked_head(model: ModelSpec, words: int) -> int:
-    """Parameters of what guesses hidden words: a layer, its norm, a bias, and an own table."""
+    """Parameters of the masked-language-model head: dense layer, norm, bias and untied table."""
     separate = output_width(model)
     width = model.table_width if separate is None else separate
     head = _linear(model.dim, width) + _OF_A_NORM[model.norm] * width + words
@@ -63,7 +63,7 @@ def _linear(inputs: int, outputs: int, bias: bool = True) -> int:
 
 
 def words_of(run: ModelRun) -> int:
-    """How many rows the run's tables have, special words included, known before any text."""
+    """The number of rows of the run's tables, special tokens included, before any text is read."""
     if run.recipe.data.most_words is None:
         raise InputError(
             f"the spec of {run.recipe.data.task} must fix its vocabulary by most_words"
@@ -72,14 +72,14 @@ def words_of(run: ModelRun) -> int:
 
 
 def parameters_of(run: ModelRun) -> Parameters:
-    """How many parameters the run's model has at pre-training and at fine-tuning."""
+    """Parameter counts of the run's model at pre-training and at fine-tuning."""
     recipe = run.recipe
     positions = learned_positions(recipe, recipe.data)
     return count_parameters(recipe.architecture, words_of(run), positions)
 
 
 def reinvested(model: ModelSpec, words: int, length: int, input_width: int) -> ModelSpec:
-    """A decoupled model with a narrower input table and what that frees in layers.
+    """A decoupled model with a narrower input table, whose freed parameters go into layers.
 
     As many whole layers as fit, and what is left over in all layers' feed-forward widths: at
     fine-tuning it has as many parameters as ``model`` to within one step of that width, which is

@@ -49,7 +49,7 @@ from embinit.lab.specs import ModelSpec
 
 @dataclass(frozen=True)
 class ModelShape:
-    """Everything that fixes the tensors of a stacked model, and so its number of parameters.
+    """The shape of a stacked model: all that decides its tensors and number of parameters.
 
     Attributes:
         spec: The model's widths and options.
@@ -72,21 +72,21 @@ class ModelShape:
 
     @property
     def translates(self) -> bool:
-        """Encoder-decoder (True) or encoder-classifier."""
+        """Whether it is an encoder-decoder; otherwise it is an encoder-classifier."""
         return self.decoder_vocabulary > 0
 
     @property
     def logits(self) -> int:
-        """How many logits there are for each predicted word or class."""
+        """The number of logits per predicted token or class."""
         return self.outputs
 
     @property
     def parameters(self) -> int:
-        """How many parameters one model of this shape has (Table 5), its tables included."""
+        """The number of parameters of one model of this shape, tables included (Table 5)."""
         return count(StackedTransformer.empty(self))
 
     def kept(self, source: int, target: int) -> int:
-        """How many numbers training keeps of a sentence for its backward pass.
+        """The number of activations that the backward pass needs per sentence.
 
         They are what the layers below read back: so many widths D of the model and F of the
         feed-forward for each word.
@@ -113,7 +113,7 @@ class ModelShape:
 
 @dataclass(frozen=True)
 class Memory:
-    """The encoded source: keys and values for each decoder layer, and the mask of its words.
+    """The encoded source: each decoder layer's keys and values, and the mask of its tokens.
 
     ``batch`` is how many sentences it has, or packs of sentences. ``earlier`` is the mask of the
     target's earlier words in such packs; None where order alone is the mask.
@@ -143,7 +143,7 @@ class EncoderLayer(nn.Module):
         mask: Float[Tensor, "_ 1 _ _"],
         dropout: Dropout,
     ) -> Float[Tensor, "R BT D"]:
-        """All words of ``batch`` sentences or packs, each seeing those that ``mask`` allows."""
+        """All tokens of ``batch`` sentences or packs at once; ``mask`` says what each may see."""
         read = self.attention_residual.read(x)
         attended = self.attention.self_attention(read, batch, mask)
         x = self.attention_residual.add(x, dropout(attended))
@@ -167,7 +167,7 @@ class DecoderLayer(nn.Module):
     def forward(
         self, x: Float[Tensor, "R BT D"], memory: Memory, layer: int, dropout: Dropout
     ) -> Float[Tensor, "R BT D"]:
-        """All words of the target at once, each seeing those before it."""
+        """The states of all target tokens at once; each attends to itself and earlier ones."""
         read = self.attention_residual.read(x)
         earlier = memory.earlier
         attended = self.attention.self_attention(
@@ -178,7 +178,7 @@ class DecoderLayer(nn.Module):
     def step(
         self, x: Float[Tensor, "R B D"], past: KeysAndValues | None, memory: Memory, layer: int
     ) -> tuple[Float[Tensor, "R B D"], KeysAndValues]:
-        """One new word of each sentence; also returns ``past`` with its keys and values."""
+        """One decoding step of each sentence; returns ``past`` with the new keys and values too."""
         read = self.attention_residual.read(x)
         attended, pair = self.attention.step(read, past, memory.batch)
         return self._rest(x, attended, memory, layer, no_dropout), pair
@@ -203,7 +203,7 @@ class DecoderLayer(nn.Module):
 def mean_over_words(
     x: Float[Tensor, "R BT D"], ids: Int[Tensor, "S B T"]
 ) -> Float[Tensor, "R B D"]:
-    """The mean of ``x`` over the words of ``ids``, padding left out."""
+    """The mean of ``x`` over the tokens of ``ids`` without padding."""
     _, batch, length = ids.shape
     real = (ids != PAD).float().unsqueeze(-1)
     total = (x.view(len(x), batch, length, -1) * real).sum(dim=2)
@@ -279,14 +279,14 @@ class StackedTransformer(nn.Module):
         yield self.encoder_norm(last(x, packs, mask, dropout))
 
     def _pack_size(self, ids: Int[Tensor, "S B T"], longest: int) -> int:
-        """How many sentences attention handles at once; positions in it need each alone."""
+        """The number of sentences per pack; attention with positions needs each alone."""
         alone = ids.is_cuda or self.shape.spec.attention != "plain"
         return 1 if alone else pack_size(ids.shape[1], longest)
 
     def _mask(
         self, ids: Int[Tensor, "S B T"], size: int = 1, queries: int = 1
     ) -> Float[Tensor, "_ 1 _ _"]:
-        """What is added to scores of packs of ``size`` sentences: minus infinity for padding."""
+        """The additive mask over packs of ``size`` sentences: minus infinity at padding."""
         blocked = torch.zeros(ids.shape, device=ids.device).masked_fill_(ids == PAD, -torch.inf)
         mask = blocked.unsqueeze(2)
         if size > 1:
@@ -294,19 +294,19 @@ class StackedTransformer(nn.Module):
         return self._of_runs(mask)
 
     def _of_runs(self, mask: Float[Tensor, "S _ Q T"]) -> Float[Tensor, "_ 1 Q T"]:
-        """Each run's mask, from one for all runs or one each."""
+        """Each run's mask, from a shared one or one per run."""
         return mask.expand(self.runs, -1, -1, -1).flatten(0, 1).unsqueeze(1)
 
     def mean_pool(
         self, ids: Int[Tensor, "S B T"], dropout: Dropout = no_dropout
     ) -> Float[Tensor, "R B D"]:
-        """The mean of the encoder's output over the words, which a classifier's logits read."""
+        """The encoder's output averaged over tokens, which a classifier's output layer reads."""
         return mean_over_words(self.encode(ids, dropout)[0], ids)
 
     def encode_memory(
         self, ids: Int[Tensor, "S B T"], dropout: Dropout = no_dropout, words: int = 1
     ) -> Memory:
-        """Encode the source once for all steps of the decoder, or for ``words`` words at once."""
+        """The encoded source for all decoding steps, or for ``words`` tokens at once."""
         [x] = deque(self.states(ids, dropout), maxlen=1)
         _, batch, length = ids.shape
         size = self._pack_size(ids, max(length, words)) if words > 1 else 1
@@ -326,7 +326,7 @@ class StackedTransformer(nn.Module):
         target: Int[Tensor, "S B U"],
         dropout: Dropout = no_dropout,
     ) -> Float[Tensor, "R BU D"]:
-        """What the output layer reads at each word of ``target``.
+        """The output layer's input at each token of ``target``.
 
         Padding follows the words, so order alone keeps every real word from seeing it.
         """
@@ -344,7 +344,7 @@ class StackedTransformer(nn.Module):
         past: list[KeysAndValues | None],
         memory: Memory,
     ) -> tuple[Float[Tensor, "R B N"], list[KeysAndValues | None]]:
-        """Logits after one more word of each sentence, and ``past`` with that word."""
+        """Logits after one more token per sentence, and ``past`` with that token."""
         x = self._decoder_embedding()(ids.unsqueeze(-1), no_dropout, start=position)
         grown: list[KeysAndValues | None] = []
         for number, layer in enumerate(self._decoder_layers()):
@@ -353,7 +353,7 @@ class StackedTransformer(nn.Module):
         return self.output(self.decoder_norm(x)), grown
 
     def empty_past(self) -> list[KeysAndValues | None]:
-        """What ``step`` starts from: no words yet in any layer."""
+        """The empty cache for the first ``step``: no tokens in any layer."""
         return [None] * len(self.decoder_layers)
 
     def _decoder_layers(self) -> Iterator[DecoderLayer]:
@@ -366,7 +366,7 @@ class StackedTransformer(nn.Module):
         return self.decoder_embedding
 
     def initialise(self, run: int, generator: torch.Generator) -> None:
-        """Draw run ``run``'s weights: every matrix Xavier-uniform, biases 0, gains 1 (A.2).
+        """Initialises run ``run``'s weights: matrices Xavier-uniform, biases 0, gains 1 (A.2).
 
         The order of the draws is the order of the modules, those of the embeddings last, and no
         table takes part: so a seed's weights are the same whatever the embeddings start from, and

@@ -9,7 +9,7 @@ from embinit.lab.specs import LEARNED, DataSpec, ModelRecipe, ModelSpec
 
 
 class Parameters(NamedTuple):
-    """How many parameters one model has while it is pre-trained, and when it is fine-tuned.
+    """Parameter counts of one model, at pre-training and at fine-tuning.
 
     Fine-tuning has neither the output table nor the layers that lead to it; a task's own output
     layer, the same in all arms of a width, is counted in neither.
@@ -32,7 +32,7 @@ def output_width(model: ModelSpec) -> int | None:
 
 
 def learned_positions(recipe: ModelRecipe, data: DataSpec) -> int:
-    """How many positions each side's table has if they are trained; 0 where they are fixed.
+    """The number of learned positions of each side; 0 where positions are fixed.
 
     Learned positions are carried from task to task, so every task needs a table of the same
     length.

@@ -1,1 +1,1 @@
-"""Tables: inits, positions, diagnostics, and what a run's tables start as."""
+"""Tables: inits, positions, diagnostics, and a run's initial tables."""

@@ -152,7 +152,7 @@ def normal(
 def pretrained(
     vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
 ) -> Float[Tensor, "N D"]:
-    """Takes the vectors as they are. Nothing is drawn."""
+    """Takes the pre-trained vectors unchanged. Nothing is drawn."""
     return with_special_rows(ordinary_rows(vectors, special).float(), special)
 
 

@@ -1,4 +1,4 @@
-"""Positions: the PE that is added to the embeddings, and the table's multiplier before that.
+"""Positional encodings that are added to embeddings, and the embeddings' multiplier.
 
 The sinusoidal encoding is that of Vaswani et al. (2017, section 3.5), whose section 3.4 also has
 the multiplier sqrt(D). *On Initializing Transformers with Pre-trained Embeddings* prints another
@@ -26,10 +26,10 @@ PositionKind = Callable[[int, int, torch.Generator | None, Tensor | None], Tenso
 """Makes PE (L, D) from length L, width D, and perhaps a generator and the table's rows (N, D)."""
 
 OF_PROBES = "sigma_p/sigma_x"
-"""The scale of positions by which an evaluation widens them as its table was widened."""
+"""The position scale of evaluations that scales positions as the table was scaled."""
 
-APART = 16
-"""The number of a table's directions that the kind ``apart`` gives to the positions."""
+ORTHOGONAL_DIRECTIONS = 16
+"""The number of directions that orthogonal positions take, whose kind is named ``apart``."""
 
 
 def sinusoidal(length: int, dim: int) -> Float[Tensor, "{length} {dim}"]:
@@ -54,7 +54,7 @@ def equation_2(length: int, dim: int) -> Float[Tensor, "{length} {dim}"]:
 
 
 def none(length: int, dim: int) -> Float[Tensor, "{length} {dim}"]:
-    """PE of zeros: the model is told nothing of positions."""
+    """PE of zeros: the model has no positional information."""
     return torch.zeros(length, dim)
 
 
@@ -63,7 +63,7 @@ LEARNED_SIGMA = 0.02
 
 
 def learned(length: int, dim: int, generator: torch.Generator) -> Float[Tensor, "{length} {dim}"]:
-    """Draws the start of positions that are trained like a table: a normal of sigma 0.02."""
+    """Initial values of learned positions: a normal of sigma 0.02."""
     return torch.randn(length, dim, generator=generator) * LEARNED_SIGMA
 
 
@@ -72,10 +72,10 @@ def shuffled(pe: Float[Tensor, "L D"], generator: torch.Generator) -> Float[Tens
     return pe[torch.randperm(len(pe), generator=generator)]
 
 
-def apart(
-    length: int, rows: Float[Tensor, "N D"], directions: int = APART
+def orthogonal(
+    length: int, rows: Float[Tensor, "N D"], directions: int = ORTHOGONAL_DIRECTIONS
 ) -> Float[Tensor, "{length} D"]:
-    """Puts Vaswani's PE into the directions in which a table varies least.
+    """Orthogonal positions: Vaswani's PE in the directions in which a table varies least.
 
     PE of width ``directions`` is rotated into the table's last principal directions. Where the
     table hardly varies there, a sum of both keeps the position and the word.
@@ -98,11 +98,13 @@ def apart(
     return waves.float()
 
 
-def faint(length: int, dim: int, directions: int = APART) -> Float[Tensor, "{length} {dim}"]:
-    """Scales Vaswani's PE down to the norm that the rows of ``apart`` have.
+def faint(
+    length: int, dim: int, directions: int = ORTHOGONAL_DIRECTIONS
+) -> Float[Tensor, "{length} {dim}"]:
+    """Faint positions: Vaswani's PE at the norm of ``orthogonal`` ones, in all directions.
 
-    This is the control for ``apart``: the norm is the same, the directions are all. Where the two
-    differ, direction matters; where they agree, strength does.
+    This is the control for ``orthogonal``: the norm is the same, the directions are all. Where the
+    two differ, direction matters; where they agree, strength does.
     """
     return sinusoidal(length, dim) * math.sqrt(directions / dim)
 
@@ -135,7 +137,7 @@ def table(
 
 
 def multiplier(kind: str, dim: int) -> float:
-    """The factor that a table of width ``dim``, or its positions, are multiplied by.
+    """The factor of a table of width ``dim``, or of its positions.
 
     Args:
         kind: A name in ``MULTIPLIERS``, or a number above 0 as text, such as ``8``.
@@ -175,10 +177,10 @@ def _learned(length: int, dim: int, generator: torch.Generator | None, _: Tensor
     return learned(length, dim, generator)
 
 
-def _apart(length: int, _: int, __: torch.Generator | None, rows: Tensor | None) -> Tensor:
+def _orthogonal(length: int, _: int, __: torch.Generator | None, rows: Tensor | None) -> Tensor:
     if rows is None:
         raise InputError("positions 'apart' depend on the table: give them its rows")
-    return apart(length, rows)
+    return orthogonal(length, rows)
 
 
 KINDS: Registry[PositionKind] = Registry("kind of positions", "embinit.positions")
@@ -187,7 +189,7 @@ KINDS.register("equation-2", lambda length, dim, *_: equation_2(length, dim))
 KINDS.register("none", lambda length, dim, *_: none(length, dim))
 KINDS.register("shuffled", _shuffled_sinusoidal)
 KINDS.register(LEARNED, _learned)
-KINDS.register("apart", _apart)
+KINDS.register("apart", _orthogonal)
 KINDS.register("faint", lambda length, dim, *_: faint(length, dim))
 
 MULTIPLIERS: Named[Callable[[int], float]] = Named(

@@ -1,4 +1,4 @@
-"""Inits as names, labels and needs; their functions are in ``tables.inits``.
+"""Inits with names, labels and needs; their functions are in ``tables.inits``.
 
 Collecting claims and listing inits takes only what stands here, and so loads no torch. A function
 of ``tables.inits`` is loaded when the first table is made.
@@ -99,7 +99,7 @@ Init.__module__ = FUNCTIONS
 
 @dataclass(frozen=True)
 class Shipped:
-    """A function of ``tables.inits``, which is loaded when it is called or its code is read.
+    """A lazily loaded function of ``tables.inits``.
 
     Attributes:
         name: The function's name.

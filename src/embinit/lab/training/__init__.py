@@ -1,4 +1,4 @@
-"""Training: a model is trained on one task from its tables."""
+"""Training of a model on one task from its initial tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TrainingRecipe = ModelRecipe[TrainingSpec]
 
 
 class TrainingKind(ModelKind[TrainingSpec]):
-    """Trains a model on one task from its tables."""
+    """The kind of run that trains a model on one task."""
 
     procedure = TrainingSpec
     distributions = ("numpy", "sacrebleu", "torch")
@@ -39,13 +39,13 @@ class TrainingKind(ModelKind[TrainingSpec]):
         return (recipe.data, recipe.table.source, recipe.architecture.table_width, names)
 
     def cost(self, run: RunSpec[TrainingRecipe]) -> float:
-        """That of all layers, for the tokens of all epochs."""
+        """The cost of all layers for the tokens of all epochs."""
         recipe = run.recipe
         tokens = recipe.training.epochs * examples_of(recipe.data)
         return cost_of_layers(recipe.architecture) * tokens
 
     def epochs(self, run: RunSpec[TrainingRecipe]) -> int | None:
-        """The epochs; none is chosen where the rate falls to zero."""
+        """The epochs in words; no best one is chosen where the learning rate falls to zero."""
         training = run.recipe.training
         return None if training.falls else training.epochs
 
@@ -67,7 +67,7 @@ KIND = TrainingKind()
 
 
 def training_words(training: TrainingSpec) -> str:
-    """How a model is trained on a task, in words."""
+    """The training of a model on a task, in words."""
     told = f"{epoch_words(training.epochs)}, batches of {training.batch_size}, rate {training.lr:g}"
     if training.falls:
         told += " that falls to zero"

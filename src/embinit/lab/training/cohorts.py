@@ -21,10 +21,10 @@ from torch import Tensor
 from embinit.lab.data.preparation import PreparedData, Split, prepare
 from embinit.lab.data.vocabulary import PAD
 from embinit.lab.models.graphs import own_stream
+from embinit.lab.models.initial_state import InitialState, carry, model_shape, table_measures
 from embinit.lab.models.layers import Dropout, no_dropout
 from embinit.lab.models.losses import NOTHING, cross_entropy
 from embinit.lab.models.memory import WidestBatch, runs_that_fit
-from embinit.lab.models.starting import Start, carry, model_shape, table_measures
 from embinit.lab.models.transformer import StackedTransformer
 from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.training import TrainingRecipe
@@ -43,7 +43,7 @@ def train(
     progress: Progress = lambda share: None,
     sharers: int = 1,
 ) -> list[RunResult]:
-    """Train the cohort's runs together, as many at once as the device has memory for.
+    """Trains the cohort's runs together, as many at once as the device has memory for.
 
     Args:
         cohort: The runs.
@@ -101,7 +101,7 @@ def _trainer_of(
 def at_once(
     cohort: Cohort[TrainingRecipe], data_dir: Path | None, device: str, sharers: int
 ) -> int:
-    """How many of the cohort's runs the device has memory for, as far as can be told."""
+    """The estimated number of the cohort's runs that the device has memory for."""
     first = cohort.runs[0]
     data = prepare(first.recipe.data, data_dir)
     widest = WidestBatch(
@@ -113,7 +113,7 @@ def at_once(
 
 
 class CohortTraining(StackedTrainer[StackedTransformer]):
-    """One cohort that learns to translate or to classify."""
+    """The training of one cohort on translation or classification."""
 
     def __init__(
         self,
@@ -122,24 +122,26 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         device: str,
         carried: Mapping[str, Tensor] | None = None,
     ) -> None:
-        """``carried`` are parameters and buffers to go on from, where there are such."""
+        """A cohort's training, from ``carried`` parameters and buffers where they are given."""
         training = cohort.runs[0].recipe.training
         self.training, self.data_dir = training, data_dir
-        start = Start(cohort.runs, prepare(cohort.runs[0].recipe.data, data_dir), data_dir)
-        model = start.model()
+        initial = InitialState(cohort.runs, prepare(cohort.runs[0].recipe.data, data_dir), data_dir)
+        model = initial.model()
         if carried is not None:
             carry(model, carried)
         # A tensor, so that a recorded step reads each step's own rate.
         self.rate = torch.zeros((), device=device) if training.falls else None
-        super().__init__(start, model, training, device, lr=self.rate, optimizer=training.optimizer)
+        super().__init__(
+            initial, model, training, device, lr=self.rate, optimizer=training.optimizer
+        )
 
     def take(self, cohort: Cohort[TrainingRecipe]) -> None:
-        """Train another cohort with the same key next."""
-        start = Start(cohort.runs, self.start.data, self.data_dir)
-        self.restart(start, start.model())
+        """Resets the trainer for another cohort with the same key."""
+        initial = InitialState(cohort.runs, self.initial.data, self.data_dir)
+        self.restart(initial, initial.model())
 
     def begin(self) -> None:
-        """Forget the best epoch too."""
+        """Resets order, curves and best epoch."""
         super().begin()
         self.best = {name: value.clone() for name, value in self._parameters()}
         self.answers = torch.full((self.runs, len(self.data.validation)), NOTHING)
@@ -163,11 +165,11 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         ]
 
     def is_measured(self, epoch: int) -> bool:
-        """Every epoch, or the last alone where the rate falls."""
+        """Whether an epoch is measured: each one, or the last where the learning rate falls."""
         return self.rate is None or epoch + 1 == self.training.epochs
 
     def before_step(self, number: int) -> None:
-        """Set the step's learning rate, where it falls."""
+        """Sets the step's learning rate where it falls."""
         if self.rate is not None:
             steps = self.training.epochs * self.buckets.steps
             self.rate.fill_(self.training.lr * lr_factor(number, steps, warm_up=0.0))
@@ -187,7 +189,7 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         labels: Int[Tensor, "S B"] | None,
         dropout: Dropout,
     ) -> tuple[Float[Tensor, "R M D"], Int[Tensor, "S M"]]:
-        """What goes into the output layer, and what should come out of it.
+        """The output layer's input, and its labels.
 
         The labels are NOTHING where it is padding.
         """
@@ -222,7 +224,7 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
             self.best[name][chosen] = value[chosen]
 
     def _aside(self, *arguments: Any) -> Future[Scores]:
-        """Score while the GPU trains on; on a CPU, whose core is taken, at once."""
+        """Scores in a thread while the GPU trains on; on a CPU at once, whose core is taken."""
         return scored(not self.on_gpu, *arguments)
 
     def _evaluate(
@@ -268,13 +270,13 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         return measures, outputs, signature
 
     def restore_best(self) -> None:
-        """Give each run the parameters of its best epoch."""
+        """Restores each run's parameters of its best epoch."""
         for name, value in self._parameters():
             value.copy_(self.best[name])
 
     def _translate(self, split: Split) -> Outputs:
         """Each run's translations of the split as its model stands."""
-        longest = self.start.positions["decoder"].shape[1] - 1
+        longest = self.initial.positions["decoder"].shape[1] - 1
         vocabulary = self.data.vocabularies["decoder"]
         return translations(self.model, split, self.batches_of(split), vocabulary, longest)
 
@@ -288,13 +290,13 @@ def _result(
     made: Mapping[str, Any],
 ) -> RunResult:
     """One run's result; ``measures`` and ``outputs`` are those of its best epoch."""
-    start, data = trainer.start, trainer.data
-    spec, tables = start.specs[run], start.tables[run]
+    initial, data = trainer.initial, trainer.data
+    spec, tables = initial.specs[run], initial.tables[run]
     epochs = int(trainer.curves.finite_epochs()[run])
     failure = None
     if epochs < trainer.training.epochs:
         failure = f"the loss stopped being a number in epoch {epochs + 1}"
-    positions = {side: rows[run] for side, rows in start.positions.items()}
+    positions = {side: rows[run] for side, rows in initial.positions.items()}
     of_start = table_measures(spec, tables["encoder"], positions["encoder"])
     if spec.recipe.positions.kind == "none":
         positions = {}
@@ -315,7 +317,7 @@ def _result(
 
 
 def _references(data: PreparedData) -> tuple[str, ...]:
-    """What the outputs should be: translations, or the numbers of classes."""
+    """Reference outputs: translations, or class numbers."""
     labels = data.validation.labels
     if labels is None:
         return data.test.references

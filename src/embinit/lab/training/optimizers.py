@@ -25,19 +25,19 @@ from embinit.registry import Named
 
 
 class Settings(Protocol):
-    """How long and how fast a stacked model is trained: a recipe that has the constants of Adam."""
+    """A protocol of recipes: batch size, epochs, learning rate and Adam's constants."""
 
     @property
     def batch_size(self) -> int:
-        """How many examples a batch has."""
+        """The number of examples in a batch."""
 
     @property
     def epochs(self) -> int:
-        """How many epochs the model is trained for."""
+        """The number of epochs."""
 
     @property
     def lr(self) -> float:
-        """The learning rate, or the highest one."""
+        """The learning rate, or the peak of a schedule."""
 
     @property
     def betas(self) -> tuple[float, float]:
@@ -49,7 +49,7 @@ class Settings(Protocol):
 
 
 Group = Mapping[str, Any]
-"""Parameters that share a rate: ``params``, and ``lr``, a number or a tensor."""
+"""A parameter group with one learning rate: ``params``, and ``lr``, a number or a tensor."""
 
 MOMENTUM = 0.9
 """SGD's momentum."""
@@ -72,7 +72,7 @@ LEAST_SCALE = 1e-3
 
 @dataclass(frozen=True)
 class StackedOptimizer:
-    """How the parameters of a stacked model learn.
+    """An optimizer of stacked models.
 
     Attributes:
         make: Makes torch's optimizer: (groups, settings, whether CUDA graphs record it).
@@ -191,7 +191,7 @@ OPTIMIZERS = Named(
 
 
 def lr_factor(step: int, steps: int, warm_up: float) -> float:
-    """What the learning rate is multiplied by at ``step``: it rises to 1, then falls towards 0.
+    """The schedule's factor of the learning rate at ``step``: it rises to 1, then falls to 0.
 
     Args:
         step: Counted from 0.

@@ -1,4 +1,4 @@
-"""What is measured of a cohort: its curves over epochs, its best epochs, its translations' BLEU.
+"""Scores of a cohort: curves over epochs, best epochs, and BLEU of translations.
 
 Section 4 of the paper: the best epoch is that of the lowest validation loss for translation, and
 that of the highest validation accuracy for classification. MNLI's mismatched accuracy is likewise
@@ -30,7 +30,7 @@ Scores = tuple[list[float], str]
 
 @dataclass
 class Curves:
-    """What is kept of each epoch: one (R,) tensor an epoch, on the CPU.
+    """Curves over epochs: one (R,) tensor an epoch, on the CPU.
 
     The first epochs may have been left unmeasured: then no epoch is chosen as the best, and the
     last one's measures are the run's.
@@ -44,17 +44,17 @@ class Curves:
 
     @property
     def unmeasured(self) -> int:
-        """How many epochs there were before the first that was measured."""
+        """The number of epochs before the first measured one."""
         return len(self.train_loss) - len(self.validation_loss)
 
     def score(self) -> Float[Tensor, "measured R"]:
-        """What the best of the measured epochs is chosen by; higher is better."""
+        """The score that selects the best measured epoch; higher is better."""
         if self.validation_accuracy:
             return torch.stack(self.validation_accuracy)
         return -torch.stack(self.validation_loss)
 
     def finite_epochs(self) -> Int[Tensor, " R"]:
-        """How many epochs each run finished before its loss stopped being a number."""
+        """Each run's number of epochs before its loss was no longer finite."""
         finite = torch.stack(self.train_loss).isfinite()
         finite[self.unmeasured :] &= torch.stack(self.validation_loss).isfinite()
         return finite.long().cumprod(dim=0).sum(dim=0)
@@ -109,7 +109,7 @@ def translations(
     vocabulary: Vocabulary,
     longest: int,
 ) -> Outputs:
-    """Each run's translations of the split as its model stands, of up to ``longest`` words."""
+    """Each run's current translations of the split, of at most ``longest`` tokens."""
     model.eval()
     outputs: Outputs = [[""] * len(split) for _ in range(model.runs)]
     for chosen in batches:
@@ -151,5 +151,5 @@ def _scorer() -> Executor:
 def cut(
     ids: Int[Tensor, "n length"], lengths: Int[Tensor, " n"], chosen: Int[Tensor, " B"]
 ) -> Int[Tensor, "1 B T"]:
-    """The chosen examples as one batch for all runs, no wider than they need."""
+    """The chosen examples as one batch for all runs, trimmed to the longest."""
     return ids[chosen, : int(lengths[chosen].max())].unsqueeze(0)

@@ -1,4 +1,4 @@
-"""What training and pre-training share: one stacked model, its batches, its steps, its memory.
+"""The training loop of a stacked model: batches, steps and memory.
 
 A ``StackedTrainer`` owns length buckets, the seeds' dropout, the optimizer, CUDA graphs and the
 loop over epochs; what a batch's loss is and what is measured after an epoch is left open. Around it
@@ -24,9 +24,9 @@ from embinit.lab.data.batching import Buckets, in_order
 from embinit.lab.data.preparation import Split
 from embinit.lab.models.embedding import Embedding
 from embinit.lab.models.graphs import Replayed, Step, cuda_graphs
+from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.layers import SeedDropout
 from embinit.lab.models.memory import ran_out
-from embinit.lab.models.starting import Start
 from embinit.lab.training.optimizers import OPTIMIZERS, Settings
 from embinit.lab.training.scoring import Curves
 from embinit.randomness import stream, stream_seed
@@ -35,13 +35,13 @@ from embinit.runs.results import RunResult
 from embinit.specs import R
 
 Progress = Callable[[float], None]
-"""Told the share of the work that is done, 0 to 1."""
+"""A callback that gets the share of the work that is done, 0 to 1."""
 
 EVALUATION_BATCH = {"cpu": 32, "cuda": 512}
-"""Examples at once where nothing is learnt: a core is quicker with what its caches hold."""
+"""Examples per evaluation batch: a core is faster with batches that fit its caches."""
 
 LANES = 16
-"""Elements that a CPU handles at once, at most.
+"""The most elements in one CPU vector instruction.
 
 What is left over after the last full vector is computed by other instructions, which round
 differently. So that a run's bits do not depend on its place in the stack, a parameter of which a
@@ -51,11 +51,11 @@ run has no multiple of this many elements is learnt run by run.
 Model = TypeVar("Model", bound=nn.Module)
 
 Losses = tuple[Float[Tensor, " R"], Int[Tensor, " _"]]
-"""Each run's summed loss, and over how many labels: (R,), or (1,) where runs have the same."""
+"""Each run's summed loss, and its number of labels: (R,), or (1,) if all runs have the same."""
 
 
 def evaluation_batch(device: str) -> int:
-    """How many examples are read at once on the device where nothing is learnt."""
+    """The number of examples in an evaluation batch on the device."""
     return EVALUATION_BATCH[torch.device(device).type]
 
 
@@ -67,14 +67,15 @@ class StackedTrainer(ABC, Generic[Model]):
         curves: What is measured of each epoch.
         learn: Learns a batch: ``step``, on a GPU replayed from CUDA graphs.
         recorded: Whether its steps are replayed from CUDA graphs.
-        pieces: Parameters that are learnt run by run, and each run's piece: those with elements
-            left over (see ``LANES``), tables that learn at a rate of their own, and all those of
-            an optimizer that learns so (see ``optimizers.StackedOptimizer``).
+        per_run_parameters: For each stacked parameter that is updated run by run, one parameter a
+            run: those with elements left over (see ``LANES``), tables with a learning rate of
+            their own, and all those of an optimizer that learns so (see
+            ``optimizers.StackedOptimizer``).
     """
 
     def __init__(
         self,
-        start: Start,
+        initial: InitialState,
         model: Model,
         settings: Settings,
         device: str,
@@ -83,10 +84,10 @@ class StackedTrainer(ABC, Generic[Model]):
         generators: Sequence[torch.Generator] = (),
         optimizer: str = "adam",
     ) -> None:
-        """A trainer that has learnt nothing yet.
+        """A trainer before its first step.
 
         Args:
-            start: What the runs start from, and their data.
+            initial: What the runs start from, and their data.
             model: The stacked model, on any device.
             settings: Batch size, epochs and Adam's constants.
             device: Where to train.
@@ -98,43 +99,43 @@ class StackedTrainer(ABC, Generic[Model]):
         Raises:
             InputError: Nobody registered the optimizer.
         """
-        spec = start.specs[0].recipe.architecture
+        spec = initial.specs[0].recipe.architecture
         assert spec is not None
-        self.start, self.settings, self.device = start, settings, device
-        self.runs = len(start.specs)
+        self.initial, self.settings, self.device = initial, settings, device
+        self.runs = len(initial.specs)
         self.on_gpu = torch.device(device).type == "cuda"
-        self.data = start.data.to(device)
+        self.data = initial.data.to(device)
         train = self.data.train
         self.buckets = Buckets(train.lengths, train.target_lengths, settings.batch_size)
         self.model = model.to(device)
-        self.seed_of_run = start.seed_of_run.to(device)
+        self.seed_of_run = initial.seed_of_run.to(device)
         self._purpose = purpose
         self.dropout = SeedDropout(
-            [stream(seed, f"dropout{purpose}", device) for seed in start.seeds],
+            [stream(seed, f"dropout{purpose}", device) for seed in initial.seeds],
             self.seed_of_run,
             spec.dropout,
         )
         entry = OPTIMIZERS[optimizer]
         self.recorded = self.on_gpu and entry.recorded
         learnt = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        times = [spec.recipe.table.rate for spec in start.specs]
-        trained = [spec.recipe.table.trained for spec in start.specs]
+        times = [spec.recipe.table.rate for spec in initial.specs]
+        trained = [spec.recipe.table.trained for spec in initial.specs]
         tables = _tables(model) if entry.by_run or set(times) != {1.0} else set()
-        self.pieces = {
+        self.per_run_parameters = {
             parameter: [nn.Parameter(of_run) for of_run in parameter.detach().unbind()]
             for parameter in learnt
             if entry.by_run
             or parameter in tables
             or (parameter[0].numel() % LANES and not self.on_gpu)
         }
-        whole = [each for each in learnt if each not in self.pieces]
+        whole = [each for each in learnt if each not in self.per_run_parameters]
         groups = defaultdict(list, {1.0: whole} if whole else {})
-        for parameter, pieces in self.pieces.items():
+        for parameter, of_each_run in self.per_run_parameters.items():
             of_runs = times if parameter in tables else [1.0] * self.runs
-            for piece, factor, learns in zip(pieces, of_runs, trained, strict=True):
+            for of_run, factor, learns in zip(of_each_run, of_runs, trained, strict=True):
                 # A frozen table's gradient is zero, but it would decay.
                 if learns or parameter not in tables or not entry.by_run:
-                    groups[factor].append(piece)
+                    groups[factor].append(of_run)
         # A rate that changes is a tensor, of which every factor has its own.
         self._rates = (
             {}
@@ -168,34 +169,34 @@ class StackedTrainer(ABC, Generic[Model]):
         return True
 
     def before_step(self, number: int) -> None:
-        """Is called before step ``number``, counted from 0 over all epochs."""
+        """A hook before step ``number``, counted from 0 over all epochs."""
 
     def before_update(self) -> None:
-        """Is called between a step's backward pass and its update."""
+        """A hook between a step's backward pass and its update."""
 
     def begin(self) -> None:
-        """Forget what was learnt of order and curves; parameters and moments stay."""
-        self.orders = [stream(seed, f"order{self._purpose}") for seed in self.start.seeds]
+        """Resets example order and curves; parameters and moments stay."""
+        self.orders = [stream(seed, f"order{self._purpose}") for seed in self.initial.seeds]
         self.curves = Curves()
 
-    def restart(self, start: Start, model: nn.Module) -> None:
-        """Take another cohort of the same key: every tensor is filled anew where it lies.
+    def restart(self, initial: InitialState, model: nn.Module) -> None:
+        """Resets all tensors in place for another cohort with the same key.
 
         Args:
-            start: What the other cohort starts from.
+            initial: What the other cohort starts from.
             model: Its model.
         """
-        self.start = start
+        self.initial = initial
         self.model.load_state_dict(model.state_dict())
         for state in self.optimizer.state.values():
             for value in state.values():
                 value.zero_()
-        for generator, seed in zip(self.dropout.generators, start.seeds, strict=True):
+        for generator, seed in zip(self.dropout.generators, initial.seeds, strict=True):
             generator.manual_seed(stream_seed(seed, f"dropout{self._purpose}"))
         self.begin()
 
     def train_epochs(self, done: Callable[[int], None]) -> None:
-        """Train all epochs and measure them; ``done`` is told after each how many there were."""
+        """Trains and measures all epochs; ``done`` gets the number of finished ones."""
         for epoch in range(self.settings.epochs):
             self.train_epoch(epoch)
             if self.is_measured(epoch):
@@ -203,7 +204,7 @@ class StackedTrainer(ABC, Generic[Model]):
             done(epoch + 1)
 
     def train_epoch(self, epoch: int) -> None:
-        """Learn every training example once, in each seed's own order."""
+        """Trains one epoch, each seed in its own order of examples."""
         self.model.train()
         orders = [self.buckets.shuffle(generator) for generator in self.orders]
         self.total.zero_()
@@ -217,27 +218,27 @@ class StackedTrainer(ABC, Generic[Model]):
         self.curves.train_loss.append((self.total / self.buckets.steps).cpu())
 
     def _scale_rates(self) -> None:
-        """Let the tables' rates follow one that changes."""
+        """Scales the tables' learning rates to the current one."""
         for factor, rate in self._rates.items():
             if factor != 1.0:
                 torch.mul(self._rates[1.0], factor, out=rate)
 
     def step(self, chosen: Int[Tensor, "S B"], source: int, target: int) -> None:
-        """Learn the examples ``chosen`` of the training split, cut to so many words."""
+        """Takes a step on the examples ``chosen`` of the training split, cut to so many tokens."""
         losses, counted = self.losses(chosen, source, target)
         losses = losses / counted
         self.model.zero_grad(set_to_none=True)
         losses.sum().backward()
         self.before_update()
-        for parameter, pieces in self.pieces.items():
+        for parameter, of_each_run in self.per_run_parameters.items():
             if parameter.grad is not None:
-                for piece, gradient in zip(pieces, parameter.grad.unbind(), strict=True):
-                    piece.grad = gradient
+                for of_run, gradient in zip(of_each_run, parameter.grad.unbind(), strict=True):
+                    of_run.grad = gradient
         self.optimizer.step()
         self.total += losses.detach()
 
     def per_run(self, of_seeds: Shaped[Tensor, "S ..."]) -> Shaped[Tensor, "_ ..."]:
-        """What each seed has, for each of its runs; a single seed's broadcasts as it is."""
+        """Values of seeds, repeated for each run of a seed; those of a single seed broadcast."""
         return of_seeds if len(of_seeds) == 1 else of_seeds[self.seed_of_run]
 
     def batches_of(self, split: Split) -> Sequence[Int[Tensor, " _"]]:
@@ -265,7 +266,7 @@ def _tables(model: nn.Module) -> set[nn.Parameter]:
 
 
 class GraphCache:
-    """At most one trainer, kept on the GPU for the next cohort with the same key.
+    """A cache of at most one trainer on the GPU, for the next cohort with the same key.
 
     That cohort reuses its tensors and graphs. Whatever else trains clears it first, for the
     memory.
@@ -285,17 +286,17 @@ class GraphCache:
         return self._kept.get(key)
 
     def put(self, key: Hashable, trainer: object) -> None:
-        """Keep the trainer in place of any other."""
+        """Stores the trainer in place of any other."""
         self.clear()
         self._kept[key] = trainer
 
     def clear(self) -> None:
-        """Drop the trainer, and so free its memory."""
+        """Drops the trainer and frees its memory."""
         self._kept.clear()
 
 
 graph_cache = GraphCache()
-"""The process's trainer that waits for a cohort with its key."""
+"""The process's cache of a trainer."""
 
 
 def in_parts(
@@ -305,7 +306,7 @@ def in_parts(
     device: str,
     progress: Progress,
 ) -> list[RunResult]:
-    """``work`` on the cohort, ``at_once`` runs at a time, on half as many if memory runs out.
+    """Does ``work`` on ``at_once`` runs of the cohort at a time, on half if memory runs out.
 
     Raises:
         InputError: Memory is too little for a single run.
@@ -332,5 +333,5 @@ def in_parts(
 
 
 def part_of(progress: Progress, done: float, taken: float) -> Progress:
-    """Is told the share of a part of the work, ``taken`` of it, after ``done`` of it."""
+    """A progress callback for a part of the work: the share ``taken``, after the share ``done``."""
     return lambda share: progress(done + share * taken)

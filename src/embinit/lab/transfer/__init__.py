@@ -1,4 +1,4 @@
-"""Transfer: an encoder is pre-trained, its layers are probed, and it is fine-tuned on tasks."""
+"""Transfer: pre-training of an encoder, probes of its layers, and fine-tuning on tasks."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ TransferRecipe = ModelRecipe[TransferSpec]
 
 
 class TransferKind(ModelKind[TransferSpec]):
-    """Pre-trains an encoder, probes its layers, and fine-tunes it on each of several tasks."""
+    """The kind of run that pre-trains an encoder, probes its layers and fine-tunes it on tasks."""
 
     procedure = TransferSpec
 
     def reads(self, run: RunSpec[TransferRecipe]) -> Sequence[DataSpec]:
-        """The text of pre-training, then that of tasks and probes."""
+        """The data of pre-training, then that of tasks and probes."""
         training = run.recipe.training
         labelled = (*(task.data for task in training.tasks), *training.probes)
         return tuple(dict.fromkeys((run.recipe.data, *labelled)))
@@ -44,13 +44,13 @@ class TransferKind(ModelKind[TransferSpec]):
         return cohorts.fingerprint(run, data_dir)
 
     def check(self, run: RunSpec[TransferRecipe], data_dir: Path | None) -> None:
-        """Reads every text and the vectors, and holds them against the model."""
+        """Reads all text and vectors, and checks that they fit the model."""
         from embinit.lab.transfer import cohorts
 
         cohorts.check(run, data_dir)
 
     def cost(self, run: RunSpec[TransferRecipe]) -> float:
-        """That of pre-training with its guesses, and of all fine-tunings."""
+        """The cost of pre-training with its logits, and of all fine-tunings."""
         data, training, model = run.recipe.data, run.recipe.training, run.recipe.architecture
         masking, width = training.pretraining, cost_of_layers(model)
         outputs = model.table_width if model.coupled else model.output_width or model.dim
@@ -63,7 +63,7 @@ class TransferKind(ModelKind[TransferSpec]):
         return 5 * (of_text + width * sum(tuning))
 
     def parameters(self, run: RunSpec[TransferRecipe]) -> Mapping[str, int]:
-        """Those at pre-training and at fine-tuning."""
+        """Parameter counts at pre-training and at fine-tuning."""
         from embinit.lab.models.sizes import parameters_of
 
         return parameters_of(run)._asdict()

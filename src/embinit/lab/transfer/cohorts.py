@@ -1,4 +1,4 @@
-"""Pre-train, throw the output table away, fine-tune: what a pre-trained model is worth.
+"""Cohorts of transfer runs: pre-train, discard the output table, probe and fine-tune.
 
 A run pre-trains an encoder on text of two languages by guessing hidden words, reads each frozen
 layer by linear probes and by looking translations up, and fine-tunes it on each of its tasks, every
@@ -25,6 +25,7 @@ from torch import Tensor
 from embinit.errors import InputError
 from embinit.lab.data.preparation import data_fingerprint, prepare
 from embinit.lab.data.tasks import TASKS
+from embinit.lab.models.initial_state import InitialState, table_measures, without_output
 from embinit.lab.models.layer_probes import (
     last_and_drop,
     probe_accuracy,
@@ -34,11 +35,10 @@ from embinit.lab.models.layer_probes import (
 from embinit.lab.models.masked_language_model import MaskedModelShape
 from embinit.lab.models.memory import WidestBatch, runs_that_fit
 from embinit.lab.models.sizes import parameters_of, words_of
-from embinit.lab.models.starting import Start, table_measures, without_output
 from embinit.lab.models.transformer import StackedTransformer
 from embinit.lab.models.widths import learned_positions, output_width
 from embinit.lab.specs import DataSpec, DownstreamSpec, ModelRecipe
-from embinit.lab.tables import start
+from embinit.lab.tables import initial_tables
 from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.training import TrainingRecipe
 from embinit.lab.training.cohorts import CohortTraining, at_once
@@ -52,21 +52,21 @@ from embinit.runs.results import RunResult, provenance
 from embinit.specs import RunSpec
 
 TUNING = 0.23
-"""About how long a fine-tuning takes, for telling progress; pre-training and probing take 1."""
+"""A fine-tuning's approximate share of progress; pre-training and probing count 1."""
 
 NEXT_TIME = 1_000_000
-"""How far apart the seeds of a run's fine-tunings are; those of replicates must be nearer."""
+"""The distance between seeds of a run's fine-tunings; replicates' seeds must be nearer."""
 
 
 def fingerprint(run: RunSpec[TransferRecipe], data_dir: Path | None) -> str:
-    """What the run reads besides its spec: every text, and the source's vectors."""
-    parts = [start.fingerprint(run, data_dir)]
+    """Digests of the run's inputs besides its spec: all text, and the source's vectors."""
+    parts = [initial_tables.fingerprint(run, data_dir)]
     parts += [data_fingerprint(data, data_dir) for data in _data_of(run)]
     return "/".join(parts)
 
 
 def check(run: RunSpec[TransferRecipe], data_dir: Path | None) -> None:
-    """Read text and vectors, so that bad input is an InputError before any training."""
+    """Reads text and vectors, so that bad input is an InputError before any training."""
     output_width(run.recipe.architecture)
     if TASKS[run.recipe.data.task].kind != "text":
         raise InputError(
@@ -76,7 +76,7 @@ def check(run: RunSpec[TransferRecipe], data_dir: Path | None) -> None:
         _ = task.training.falls, OPTIMIZERS[task.training.optimizer]  # there are such
         if task.times < 1:
             raise InputError(f"{task.role} is fine-tuned {task.times} times; name 1 or more")
-    start.check(run, data_dir)
+    initial_tables.check(run, data_dir)
     vocabulary, wanted = prepare(run.recipe.data, data_dir).vocabularies["encoder"], words_of(run)
     if len(vocabulary.words) != wanted:
         raise InputError(
@@ -100,7 +100,7 @@ def train(
     progress: Progress = lambda share: None,
     sharers: int = 1,
 ) -> list[RunResult]:
-    """Make the cohort's runs together; their results, in the cohort's order.
+    """Trains the cohort's runs together and returns their results, in the cohort's order.
 
     InputError where not even one run has room, or seeds are too far apart.
     """
@@ -142,11 +142,11 @@ def _train(
     started, first = time.perf_counter(), cohort.runs[0]
     tasks = first.recipe.training.tasks
     whole = 1 + TUNING * sum(task.times for task in tasks)
-    start = Start(cohort.runs, prepare(first.recipe.data, data_dir), data_dir)
-    pretraining = Pretraining(start, device)
+    initial = InitialState(cohort.runs, prepare(first.recipe.data, data_dir), data_dir)
+    pretraining = Pretraining(initial, device)
     pretraining.run(part_of(progress, 0.0, 1 / whole))
     encoder = pretraining.model.encoder
-    outcomes = [_pretrained(run, start, pretraining) for run in range(len(cohort.runs))]
+    outcomes = [_pretrained(run, initial, pretraining) for run in range(len(cohort.runs))]
     del pretraining  # its moments and gradients take three times the room of the model
     for name, values in _by_layer(encoder, first, data_dir, device).items():
         for run, outcome in enumerate(outcomes):
@@ -171,12 +171,12 @@ def _train(
     seconds = (time.perf_counter() - started) / len(cohort.runs)
     progress(1.0)
     made = provenance(device, seconds)
-    return [_result(run, outcome, start, made) for run, outcome in enumerate(outcomes)]
+    return [_result(run, outcome, initial, made) for run, outcome in enumerate(outcomes)]
 
 
 @dataclass
 class _Outcome:
-    """What is known of a run so far; nothing more is learnt of one that failed."""
+    """A run's measures so far; a run that failed gets no further ones."""
 
     measures: dict[str, float]
     curves: dict[str, list[float]]
@@ -189,7 +189,7 @@ class _Outcome:
             self.measures |= {f"{name}_last": last, f"{name}_drop": drop}
 
     def add_task(self, role: str, tuned: Sequence[RunResult]) -> None:
-        """Adds what the fine-tunings on a task came to; of one that broke its first epochs alone.
+        """Adds the scores of a task's fine-tunings; of one that failed, its first epochs.
 
         Where there are several the mean of all counts, so none is told if one of them broke.
         """
@@ -214,14 +214,14 @@ class _Outcome:
                 ]
 
 
-def _pretrained(run: int, start: Start, pretraining: Pretraining) -> _Outcome:
-    """What pre-training alone tells of a run."""
-    spec, curves = start.specs[run], pretraining.curves
+def _pretrained(run: int, initial: InitialState, pretraining: Pretraining) -> _Outcome:
+    """A run's measures after pre-training."""
+    spec, curves = initial.specs[run], pretraining.curves
     series = (curves.train_loss, curves.validation_loss)
     train, validation = ([float(epoch[run]) for epoch in losses] for losses in series)
     counts = parameters_of(spec)
-    positions = start.positions["encoder"][run]
-    measures = table_measures(spec, start.tables[run]["encoder"], positions) | {
+    positions = initial.positions["encoder"][run]
+    measures = table_measures(spec, initial.tables[run]["encoder"], positions) | {
         "pretraining_parameters": float(counts.pretraining),
         "finetuning_parameters": float(counts.finetuning),
     }
@@ -234,7 +234,7 @@ def _pretrained(run: int, start: Start, pretraining: Pretraining) -> _Outcome:
 def _by_layer(
     encoder: StackedTransformer, first: RunSpec[TransferRecipe], data_dir: Path | None, device: str
 ) -> dict[str, Float[Tensor, "states R"]]:
-    """What each frozen layer tells: the probes' mean, each probe, and retrieval."""
+    """Curves over frozen layers: the probes' mean, each probe, and retrieval."""
     batch = evaluation_batch(device)
     probes: dict[str, Tensor] = {}
     for probe in first.recipe.training.probes:
@@ -263,7 +263,7 @@ def _fine_tuned(
     progress: Progress,
     sharers: int,
 ) -> list[list[RunResult]]:
-    """Each run's fine-tunings on one task from where pre-training ended.
+    """Fine-tunes each run on one task from the pre-trained encoder.
 
     Those of all runs are one cohort, of which as many are stacked as of any cohort of training.
     """
@@ -287,14 +287,16 @@ def _fine_tuned(
     return [results[number :: len(cohort.runs)] for number in range(len(cohort.runs))]
 
 
-def _result(run: int, outcome: _Outcome, start: Start, made: Mapping[str, object]) -> RunResult:
-    table, data = start.tables[run]["encoder"], start.data
+def _result(
+    run: int, outcome: _Outcome, initial: InitialState, made: Mapping[str, object]
+) -> RunResult:
+    table, data = initial.tables[run]["encoder"], initial.data
     return RunResult(
-        spec=start.specs[run],
+        spec=initial.specs[run],
         measures=outcome.measures,
         curves=outcome.curves,
         tables={"encoder": table_statistics(table.values, table.special)},
-        positions={"encoder": table_statistics(start.positions["encoder"][run])},
+        positions={"encoder": table_statistics(initial.positions["encoder"][run])},
         coverage={"encoder": table.coverage},
         examples={"train": len(data.train), "validation": len(data.validation)},
         failure=outcome.failure,

@@ -1,4 +1,4 @@
-"""Pre-training a cohort: stacked masked language models on one text, from its runs' starts."""
+"""Pre-training of a cohort: stacked masked language models on one text."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torch import Tensor
 
 from embinit.lab.data.preparation import Split
 from embinit.lab.models.graphs import own_stream
+from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.layers import Dropout, no_dropout
 from embinit.lab.models.losses import cross_entropy
 from embinit.lab.models.masked_language_model import MaskedLanguageModel
 from embinit.lab.models.masking import Masked, mask_tokens
-from embinit.lab.models.starting import Start
 from embinit.lab.training.optimizers import lr_factor
 from embinit.lab.training.stacked import Losses, Progress, StackedTrainer
 from embinit.lab.transfer import TransferRecipe
@@ -23,31 +23,31 @@ from embinit.randomness import stream
 
 
 class Pretraining(StackedTrainer[MaskedLanguageModel]):
-    """One cohort that learns to predict masked words.
+    """The pre-training of one cohort on masked tokens.
 
     Its curves are in nats a masked word; of no epochs there is the validation loss at the start.
     Validation masks the same words in every epoch, arm and seed.
     """
 
-    def __init__(self, start: Start, device: str) -> None:
-        self.spec = cast(TransferRecipe, start.specs[0].recipe).training.pretraining
-        self.masking = [stream(seed, "masking", device) for seed in start.seeds]
+    def __init__(self, initial: InitialState, device: str) -> None:
+        self.spec = cast(TransferRecipe, initial.specs[0].recipe).training.pretraining
+        self.masking = [stream(seed, "masking", device) for seed in initial.seeds]
         # A tensor, so that a recorded step reads each step's own rate.
         self.rate = torch.zeros((), device=device)
-        model = MaskedLanguageModel(start.model())
-        for run, spec in enumerate(start.specs):
+        model = MaskedLanguageModel(initial.model())
+        for run, spec in enumerate(initial.specs):
             model.initialise(run, spec.seed)
-        super().__init__(start, model, self.spec, device, "/pretraining", self.rate, self.masking)
+        super().__init__(initial, model, self.spec, device, "/pretraining", self.rate, self.masking)
 
     def run(self, progress: Progress) -> None:
-        """Train all epochs."""
+        """Trains all epochs."""
         with own_stream(self.device):
             self.train_epochs(lambda done: progress(done / self.spec.epochs))
             if not self.spec.epochs:
                 self.validate()
 
     def before_step(self, number: int) -> None:
-        """Set the step's learning rate."""
+        """Sets the step's learning rate."""
         steps = self.spec.epochs * self.buckets.steps
         self.rate.fill_(self.spec.lr * lr_factor(number, steps, self.spec.warm_up))
 
@@ -72,7 +72,7 @@ class Pretraining(StackedTrainer[MaskedLanguageModel]):
         return cross_entropy(read, self.model.output(), masked.labels)
 
     def validate(self) -> None:
-        """Measure the validation split."""
+        """Measures the validation split."""
         split, generators = self.data.validation, [stream(0, "masking/validation", self.device)]
 
         def losses(batch: Tensor) -> Losses:

@@ -1,4 +1,4 @@
-"""A kind of run that trains a decoder, gives it tokens that it lacks, and trains it on."""
+"""Extension runs: a causal language model is trained, gets new tokens, and is trained further."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExtensionSpec(Procedure):
-    """A decoder is trained, gets tokens that it lacks, and is trained on, on other text.
+    """The training of a causal language model that gets new tokens and is trained on other text.
 
     The run's own data is the text that it is trained on first.
 
@@ -47,12 +47,12 @@ class ExtensionSpec(Procedure):
 
     @property
     def precision(self) -> str:
-        """The precision of matrix products while it is trained first."""
+        """The precision of matrix products in the base's training."""
         return self.base.precision
 
     @property
     def label(self) -> str:
-        """The method."""
+        """The method's name."""
         return f"{self.method}, {self.output_method}" if self.output_method else self.method
 
     def without_arm(self) -> Self:
@@ -64,7 +64,7 @@ ExtensionRecipe = ModelRecipe[ExtensionSpec]
 
 
 class ExtensionKind(ModelKind[ExtensionSpec]):
-    """Trains a decoder, gives it new tokens, and trains it on."""
+    """The kind of run that extends a causal language model."""
 
     procedure = ExtensionSpec
     distributions = ("numpy", "scipy", "torch")

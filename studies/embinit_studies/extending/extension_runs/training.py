@@ -1,4 +1,4 @@
-"""Train a decoder, give it tokens that it lacks, and train it on: what a row's start is worth.
+"""Training of extension runs: the base, the new tokens' rows, and training on other text.
 
 The base is trained on the run's text. The words of another text that the base's vocabulary lacks
 become tokens: their rows are made by an extension method (``embtables.extension.methods``) from the
@@ -27,9 +27,9 @@ from embinit.errors import InputError
 from embinit.lab.data.preparation import PreparedData, Split, data_fingerprint, prepare
 from embinit.lab.data.tokenizers import piece_letters, pieces_of
 from embinit.lab.data.vocabulary import Vocabulary
-from embinit.lab.models.starting import Start
+from embinit.lab.models.initial_state import InitialState
 from embinit.lab.specs import DataSpec
-from embinit.lab.tables import start
+from embinit.lab.tables import initial_tables
 from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.tables.inits import NORMAL_SIGMA
 from embinit.lab.training.stacked import Progress
@@ -48,25 +48,25 @@ from embinit_studies.language_model.model import (
 from embinit_studies.language_model.runs import require_text, train_parts
 from embinit_studies.language_model.training import LanguageModelTraining
 from embtables.extension.mathematics import procrustes
-from embtables.extension.methods import METHODS, Materials, Space
+from embtables.extension.methods import METHODS, AlignedVectors, MethodInput
 
 ZERO = "zero"
-"""The method that makes no rows: they stay zero."""
+"""The method that leaves new rows zero."""
 
 MOST_BASES = 64
-"""The most bases that a process keeps."""
+"""The most base models that a process caches."""
 
 TABLE, OUTPUT = "stack.encoder_embedding.table", "output_table"
 
 
 def fingerprint(run: RunSpec[ExtensionRecipe], data_dir: Path | None) -> str:
-    """What the run reads besides its spec: the texts."""
+    """Digests of the run's inputs besides its spec: the texts."""
     others = (data_fingerprint(data, data_dir) for data in other_texts(run))
-    return "/".join([start.fingerprint(run, data_dir), *others])
+    return "/".join([initial_tables.fingerprint(run, data_dir), *others])
 
 
 def other_texts(run: RunSpec[ExtensionRecipe]) -> tuple[DataSpec, ...]:
-    """What the run reads besides its base's text."""
+    """The data of the run besides its base's text."""
     recipe = run.recipe.training
     return (recipe.text,) if recipe.helper is None else (recipe.text, recipe.helper)
 
@@ -109,7 +109,7 @@ def check(run: RunSpec[ExtensionRecipe], data_dir: Path | None) -> None:
 
 @dataclass(frozen=True)
 class Texts:
-    """The two texts of an extension.
+    """The base's text and the other text of an extension.
 
     Attributes:
         base: The base's text.
@@ -127,12 +127,12 @@ class Texts:
 
     @property
     def old(self) -> int:
-        """V, the number of words that the base has."""
+        """V, the number of the base's tokens."""
         return len(self.base.vocabularies["encoder"].words)
 
 
 def texts_of(run: RunSpec[ExtensionRecipe], data_dir: Path | None) -> Texts:
-    """Both texts of a run, and the new words."""
+    """Both texts of a run, and the new tokens."""
     return _texts(run.recipe.data, run.recipe.training.text, data_dir)
 
 
@@ -172,8 +172,8 @@ def _pieces(word: str, tokenizer: str, known: Vocabulary) -> tuple[int, ...]:
 @functools.lru_cache(maxsize=8)
 def _space(
     base: DataSpec, other: DataSpec, helper: DataSpec | None, width: int, data_dir: Path | None
-) -> Space:
-    """Vectors of old and new words in one space, that of the base's text.
+) -> AlignedVectors:
+    """Vectors of old and new tokens, aligned to the space of the base's text.
 
     A word that both texts have stands where the other text, or the helper's, puts it.
     """
@@ -186,12 +186,12 @@ def _space(
     second = word_vectors(inputs, words, width)
     shared = (second[:old].norm(dim=1) > 0) & (first.norm(dim=1) > 0)
     second = second @ procrustes(second[:old][shared], first[shared])
-    return Space(torch.where(shared[:, None], second[:old], first), second[old:], shared)
+    return AlignedVectors(torch.where(shared[:, None], second[:old], first), second[old:], shared)
 
 
 @dataclass(frozen=True)
 class Base:
-    """A trained base.
+    """A trained base model.
 
     Attributes:
         parameters: Its parameters by name, without the run axis, on the CPU.
@@ -213,14 +213,14 @@ def _base_key(run: RunSpec[ExtensionRecipe], data_dir: Path | None, device: str)
 def bases_of(
     runs: Sequence[RunSpec[ExtensionRecipe]], data_dir: Path | None, device: str, progress: Progress
 ) -> list[Base]:
-    """Each run's base, trained where this process has not trained it yet."""
+    """Each run's base model, trained unless this process has cached it."""
     keys = [_base_key(run, data_dir, device) for run in runs]
     missing = {key: run for key, run in zip(keys, runs, strict=True) if key not in _bases}
     if missing:
         specs = [run.changed(training=run.recipe.training.base) for run in missing.values()]
-        begun = Start(specs, prepare(specs[0].recipe.data, data_dir), data_dir)
+        initial = InitialState(specs, prepare(specs[0].recipe.data, data_dir), data_dir)
         recipe = runs[0].recipe.training.base
-        trainer = LanguageModelTraining(begun, begun.model(CausalTransformer), recipe, device)
+        trainer = LanguageModelTraining(initial, initial.model(CausalTransformer), recipe, device)
         trainer.run(progress)
         for index, key in enumerate(missing):
             parameters = {
@@ -237,7 +237,7 @@ def bases_of(
 def extended_rows(
     run: RunSpec[ExtensionRecipe], base: Base, data_dir: Path | None
 ) -> dict[str, Float[Tensor, "m D"]]:
-    """The new tokens' rows of each table that a run's base has, by the table's name."""
+    """The new tokens' rows for each table of a run's base, by the table's name."""
     recipe, texts = run.recipe.training, texts_of(run, data_dir)
     space = _space(run.recipe.data, recipe.text, recipe.helper, recipe.helper_width, data_dir)
     rows: dict[str, Tensor] = {}
@@ -251,7 +251,7 @@ def extended_rows(
         if method == ZERO:
             rows[name] = torch.zeros(len(texts.new), table.shape[1])
             continue
-        materials = Materials(
+        method_input = MethodInput(
             side,
             table,
             len(texts.new),
@@ -261,7 +261,7 @@ def extended_rows(
             vectors=space,
             head=rows.get(OUTPUT),
         )
-        rows[name] = METHODS[method](materials).values
+        rows[name] = METHODS[method](method_input).values
     return rows
 
 
@@ -272,7 +272,7 @@ def train(
     progress: Progress = lambda share: None,
     sharers: int = 1,
 ) -> list[RunResult]:
-    """Makes the cohort's runs: their bases, the new rows, and the training that follows.
+    """Trains the cohort's runs: base models, new rows, and further training.
 
     Returns:
         The runs' results, in the cohort's order.
@@ -293,10 +293,10 @@ def _train(
     made = [
         extended_rows(run, base, data_dir) for run, base in zip(cohort.runs, bases, strict=True)
     ]
-    begun = Start(cohort.runs, texts.other, data_dir)
+    initial = InitialState(cohort.runs, texts.other, data_dir)
     trainer = LanguageModelTraining(
-        begun,
-        begun.model(CausalTransformer),
+        initial,
+        initial.model(CausalTransformer),
         first.recipe.training.training,
         device,
         "/extension",
@@ -338,7 +338,7 @@ def _statistics(base: Base, made: dict[str, Tensor]) -> TableStatistics:
 def _carry(
     model: CausalLanguageModel, bases: Sequence[Base], made: Sequence[dict[str, Tensor]]
 ) -> None:
-    """Gives each run its base's parameters, and its tables the new rows."""
+    """Loads each run's base parameters, and the new rows of its tables."""
     for name, value in model.named_parameters():
         for run, (base, rows) in enumerate(zip(bases, made, strict=True)):
             old = base.parameters[name]
@@ -346,7 +346,7 @@ def _carry(
 
 
 def likeness(rows: Float[Tensor, "m D"]) -> float:
-    """The mean cosine between two different rows; a row of zeros has 0 with any other."""
+    """The mean cosine between two different rows, which is 0 with a zero row."""
     count = len(rows)
     if count < 2:
         return 0.0

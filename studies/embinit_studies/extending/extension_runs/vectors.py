@@ -18,11 +18,11 @@ from embinit.lab.data.vocabulary import EOS, PAD
 WINDOW = 4
 SMOOTHING = 0.75
 WHOLE = 2000
-"""Up to so many words all singular values are taken; above, the leading ones alone, in seconds."""
+"""The largest vocabulary whose singular values are all computed; of larger ones the leading are."""
 
 
 def cooccurrences(ids: Int[Tensor, "B T"], words: int) -> Float[Tensor, "N N"]:
-    """How often two words stand within ``WINDOW`` words of each other in a sentence.
+    """Co-occurrence counts of words within ``WINDOW`` words of each other in a sentence.
 
     Args:
         ids: Sentences, padded behind; EOS is no word.
@@ -64,7 +64,7 @@ def word_vectors(ids: Int[Tensor, "B T"], words: int, width: int) -> Float[Tenso
 def _leading(
     matrix: Float[Tensor, "N N"], number: int
 ) -> tuple[Float[Tensor, "N k"], Float[Tensor, " k"]]:
-    """The left singular vectors of the largest singular values, and these, at least ``number``."""
+    """At least ``number`` leading left singular vectors, with their singular values."""
     if len(matrix) <= WHOLE or number >= len(matrix) - 1:
         left, values, _ = torch.linalg.svd(matrix)
         return left, values

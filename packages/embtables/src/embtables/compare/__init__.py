@@ -1,4 +1,4 @@
-"""Which start is best on a user's own task: small models, as many seeds as it takes.
+"""Comparison of starts on a user's own task by small models on as many seeds as it takes.
 
 The task and the vectors are prepared once, then each look trains what the store lacks and asks
 which starts may still be the best (``embtables.best``). A start that is ruled out trains no more.
@@ -20,26 +20,26 @@ from embinit.lab.data.preparation import prepare, write
 from embinit.lab.data.sources import NamedSource
 from embinit.lab.data.tasks import TaskDefinition
 from embinit.lab.specs import DataSpec
-from embinit.lab.tables.start import start_tables
+from embinit.lab.tables.initial_tables import make_initial_tables
 from embinit.runs.machine import training_devices
 from embinit.runs.measures import MEASURES
 from embinit.runs.progress import Tell, told
 from embinit.runs.results import RunResult
 from embinit.runs.session import Session
 from embinit.runs.store import Store
-from embtables.best import Race
+from embtables.best import BestArmSearch
+from embtables.compare.arms import (
+    ATTENTION_IN_WORDS,
+    Arm,
+    GivenVectors,
+    arms_of,
+    open_vectors,
+)
+from embtables.compare.arms import DEFAULT_INITS as DEFAULT_INITS
+from embtables.compare.arms import Settings as Settings
 from embtables.compare.result import ComparedStart as ComparedStart
 from embtables.compare.result import Comparison as Comparison
 from embtables.compare.result import load_schema as load_schema
-from embtables.compare.starts import (
-    ATTENTION_IN_WORDS,
-    GivenVectors,
-    Start,
-    open_vectors,
-    starts_of,
-)
-from embtables.compare.starts import DEFAULT_INITS as DEFAULT_INITS
-from embtables.compare.starts import Settings as Settings
 from embtables.given import GivenTask
 
 __all__ = [
@@ -96,50 +96,52 @@ def compare(
     define = TaskDefinition(task)
     define()
     opened = open_vectors(vectors, task.languages["encoder"], settings)
-    starts = starts_of(task, opened, inits, settings)
+    arms = arms_of(task, opened, inits, settings)
     runs = Store(store)
-    tell(f"preparing {task.title} for {len(starts)} starts")
-    data_dir = _prepared(task, starts, runs.root / "prepared")
+    tell(f"preparing {task.title} for {len(arms)} starts")
+    data_dir = _prepared(task, arms, runs.root / "prepared")
     sources = [NamedSource(each.name, each.path) for each in opened]
     session = Session(runs, data_dir, device, [*sources, define])
-    notes = [*_coverage_notes(starts, data_dir), *_attention_notes(starts, opened, settings)]
-    for start in starts:
-        if (problem := session.problem(start.run(0))) is not None:
+    notes = [*_coverage_notes(arms, data_dir), *_attention_notes(arms, opened, settings)]
+    for arm in arms:
+        if (problem := session.problem(arm.run(0))) is not None:
             raise InputError(problem)
     metric = MEASURES["bleu" if task.kind == "translation" else "test_accuracy_then"]
-    held_out = prepare(starts[0].spec.recipe.data, data_dir)
-    race = Race(len(starts), alpha, _resolution(task, len(held_out.test)), within)
-    results: list[list[RunResult]] = [[] for _ in starts]
+    held_out = prepare(arms[0].spec.recipe.data, data_dir)
+    search = BestArmSearch(len(arms), alpha, _resolution(task, len(held_out.test)), within)
+    results: list[list[RunResult]] = [[] for _ in arms]
     stopped = "every start that is left costs next to nothing"
-    if race.seeds > max_seeds:
+    if search.seeds > max_seeds:
         raise InputError(
-            f"at most {max_seeds} seeds are too few; the first look takes {race.seeds}"
+            f"at most {max_seeds} seeds are too few; the first look takes {search.seeds}"
         )
-    while not race.decided:
-        needed = _seconds(starts, race, results, device)
-        if race.seeds > max_seeds:
-            stopped = f"a further look would take {race.seeds} seeds, and {max_seeds} are the most"
+    while not search.decided:
+        needed = _seconds(arms, search, results, device)
+        if search.seeds > max_seeds:
+            stopped = (
+                f"a further look would take {search.seeds} seeds, and {max_seeds} are the most"
+            )
             break
-        if minutes is not None and race.looks and _after(began, needed) > 60 * minutes:
+        if minutes is not None and search.looks and _after(began, needed) > 60 * minutes:
             stopped = f"a further look would have passed {minutes:g} minutes"
             break
-        open_starts = race.candidates
-        wanted = [starts[number].run(seed) for seed in range(race.seeds) for number in open_starts]
-        tell(f"look {race.looks + 1}: {len(open_starts)} starts, {race.seeds} seeds each")
+        open_arms = search.candidates
+        wanted = [arms[number].run(seed) for seed in range(search.seeds) for number in open_arms]
+        tell(f"look {search.looks + 1}: {len(open_arms)} starts, {search.seeds} seeds each")
         session.want(wanted)
         helped = session.helped() if helpers else contextlib.nullcontext()
         with told(session, tell), helped:
             session.ensure(wanted)
-        for number in open_starts:
-            results[number] = _results(session, starts[number], race.seeds)
-        race.look([_scores(results[number], metric.of) for number in open_starts])
-    if len(race.candidates) == 1:
+        for number in open_arms:
+            results[number] = _results(session, arms[number], search.seeds)
+        search.look([_scores(results[number], metric.of) for number in open_arms])
+    if len(search.candidates) == 1:
         stopped = "one start is left"
     return Comparison.of(
         task,
         held_out,
-        starts,
-        race,
+        arms,
+        search,
         results,
         metric,
         settings,
@@ -149,13 +151,13 @@ def compare(
     )
 
 
-def _prepared(task: GivenTask, starts: Sequence[Start], root: Path) -> Path:
-    """The directory with the task's ids and vectors, which every process reads from."""
+def _prepared(task: GivenTask, arms: Sequence[Arm], root: Path) -> Path:
+    """The directory of prepared data, with the task's ids and vectors for every process."""
     sources: dict[DataSpec, list[str]] = {}
-    for start in starts:
-        names = sources.setdefault(start.spec.recipe.data, [])
-        if start.vectors is not None and start.vectors.name not in names:
-            names.append(start.vectors.name)
+    for arm in arms:
+        names = sources.setdefault(arm.spec.recipe.data, [])
+        if arm.vectors is not None and arm.vectors.name not in names:
+            names.append(arm.vectors.name)
     to = Writer(root)
     for data, names in sources.items():
         write(data, names, None, to)
@@ -163,10 +165,10 @@ def _prepared(task: GivenTask, starts: Sequence[Start], root: Path) -> Path:
 
 
 def _attention_notes(
-    starts: Sequence[Start], vectors: Sequence[GivenVectors], settings: Settings
+    arms: Sequence[Arm], vectors: Sequence[GivenVectors], settings: Settings
 ) -> list[str]:
-    """What the kinds of attention are that labels name, and which vectors come without one."""
-    kinds = list(dict.fromkeys(start.attention for start in starts))
+    """Notes on the kinds of attention in labels, and on vectors that rotary positions don't fit."""
+    kinds = list(dict.fromkeys(arm.attention for arm in arms))
     named = [kind for kind in kinds if len(kinds) > 1 and kind in ATTENTION_IN_WORDS]
     notes = [f"{kind}: {ATTENTION_IN_WORDS[kind]}." for kind in named]
     if "rotary" in settings.attention:
@@ -178,22 +180,22 @@ def _attention_notes(
     return notes
 
 
-def _coverage_notes(starts: Sequence[Start], data_dir: Path) -> list[str]:
-    """What is to be said of how many words have a vector.
+def _coverage_notes(arms: Sequence[Arm], data_dir: Path) -> list[str]:
+    """Notes on the vectors' coverage of the text.
 
     Raises:
         InputError: Hardly any has.
     """
     notes = []
-    seen: dict[str, Start] = {s.vectors.name: s for s in reversed(starts) if s.vectors is not None}
-    for start in seen.values():
-        assert start.vectors is not None
-        table = start_tables(start.spec, prepare(start.spec.recipe.data, data_dir), data_dir)[
+    seen: dict[str, Arm] = {s.vectors.name: s for s in reversed(arms) if s.vectors is not None}
+    for arm in seen.values():
+        assert arm.vectors is not None
+        table = make_initial_tables(arm.spec, prepare(arm.spec.recipe.data, data_dir), data_dir)[
             "encoder"
         ]
         assert table.coverage is not None
         share = table.coverage.token_share
-        told = f"{start.vectors.given} has vectors for {100 * share:.0f} % of the text's words"
+        told = f"{arm.vectors.given} has vectors for {100 * share:.0f} % of the text's words"
         if share < LEAST_COVERAGE:
             raise InputError(
                 f"{told} ({table.coverage.types_found:,} of {table.coverage.types:,} different "
@@ -210,13 +212,13 @@ def _resolution(task: GivenTask, examples: int) -> float:
     return 50.0 / examples if task.kind == "classification" else 0.01
 
 
-def _results(session: Session, start: Start, seeds: int) -> list[RunResult]:
+def _results(session: Session, arm: Arm, seeds: int) -> list[RunResult]:
     results = []
     for seed in range(seeds):
-        run = start.run(seed)
+        run = arm.run(seed)
         result = session.result(run)
         if result is None:
-            raise InputError(f"{start.label}, seed {seed}: {session.problem(run)}")
+            raise InputError(f"{arm.label}, seed {seed}: {session.problem(run)}")
         results.append(result)
     return results
 
@@ -227,14 +229,17 @@ def _scores(results: Sequence[RunResult], of: Callable[[RunResult], float | None
 
 
 def _seconds(
-    starts: Sequence[Start], race: Race, results: Sequence[Sequence[RunResult]], device: str
+    arms: Sequence[Arm],
+    search: BestArmSearch,
+    results: Sequence[Sequence[RunResult]],
+    device: str,
 ) -> float:
-    """About how long the next look takes, by what the runs took so far."""
+    """The estimated seconds of the next look, from the runs so far."""
     total = 0.0
-    for number in race.candidates:
+    for number in search.candidates:
         took = [result.seconds for result in results[number]]
         if took:
-            total += statistics.fmean(took) * (race.seeds - len(took))
+            total += statistics.fmean(took) * (search.seeds - len(took))
     return total / max(1, len(training_devices(device)))
 
 

@@ -17,19 +17,19 @@ from embinit.errors import printable
 from embinit.lab.data.preparation import PreparedData
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
-from embtables.best import Race, seeds_of
-from embtables.compare.starts import Settings, Start
+from embtables.best import BestArmSearch, seeds_of
+from embtables.compare.arms import Arm, Settings
 from embtables.given import GivenTask
 
 SCHEMA_VERSION = 2
 
 LEAST_LEARNT = 2.0
-"""Points above guessing from which models have learnt something that starts can be told by."""
+"""The points above guessing from which a model counts as having learnt the task."""
 
 
 @dataclass(frozen=True)
 class ComparedStart:
-    """One start, and what the comparison says of it.
+    """The result of one start.
 
     Attributes:
         label: Its name for people.
@@ -68,14 +68,14 @@ class ComparedStart:
 
     @property
     def costs(self) -> str:
-        """The interval of its cost in words; a cost that is not 0 is never said to be 0.0."""
+        """The interval of its cost in words; 0.0 stands for a cost of 0 alone."""
         low = f"{self.low:.1f}"
         return f"{'above 0' if low == '0.0' and not self.candidate else low} to {self.high:.1f}"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a comparison found.
+    """The result of a comparison.
 
     Attributes:
         task: The task's name for people.
@@ -166,7 +166,7 @@ class Comparison:
 
     @property
     def certainty(self) -> str:
-        """How far the statement reaches, in words."""
+        """The limits of the statement, in words."""
         told = "What is said holds for these small models on this test set, over seeds."
         errors = [start.test_error for start in self.starts if start.test_error is not None]
         if errors:
@@ -181,8 +181,8 @@ class Comparison:
         cls,
         task: GivenTask,
         data: PreparedData,
-        starts: Sequence[Start],
-        race: Race,
+        arms: Sequence[Arm],
+        search: BestArmSearch,
         results: Sequence[Sequence[RunResult]],
         metric: Measure,
         settings: Settings,
@@ -191,22 +191,22 @@ class Comparison:
         notes: Sequence[str],
         seconds: float,
     ) -> Comparison:
-        """Puts together what the race says of each start."""
-        best = max(race.candidates, key=lambda number: race.standings[number].scores.mean)
+        """The comparison that a finished search gives."""
+        best = max(search.candidates, key=lambda number: search.statuses[number].scores.mean)
         compared = [
             _compared(
-                start,
-                standing,
+                arm,
+                status,
                 results[number],
                 metric,
                 _test_error(results[number], results[best], len(data.test))
                 if number != best
                 else None,
             )
-            for number, (start, standing) in enumerate(zip(starts, race.standings, strict=True))
+            for number, (arm, status) in enumerate(zip(arms, search.statuses, strict=True))
         ]
         guessing = _guessing(data)
-        decided = race.decided or len(race.candidates) < len(compared)
+        decided = search.decided or len(search.candidates) < len(compared)
         told = list(notes)
         if broken := sum(start.failures for start in compared):
             told.append(f"{broken} runs ended early, since their loss was no number any more.")
@@ -218,14 +218,14 @@ class Comparison:
             guessing=guessing,
             metric="BLEU" if metric.unit == "BLEU" else metric.in_words,
             unit=metric.unit,
-            alpha=race.alpha,
-            within=race.within,
-            looks=race.looks,
-            seeds=seeds_of(race.looks - 1),
+            alpha=search.alpha,
+            within=search.within,
+            looks=search.looks,
+            seeds=seeds_of(search.looks - 1),
             runs=sum(map(len, results)),
             starts=tuple(sorted(compared, key=lambda start: (not start.candidate, -start.mean))),
             use=compared[best].label if decided and _learnt(compared[best], guessing) else None,
-            settled=race.decided,
+            settled=search.decided,
             stopped=stopped,
             notes=tuple(told),
             settings=vars(settings) | {"tokenizer": settings.words()},
@@ -254,8 +254,8 @@ def load_schema() -> dict[str, Any]:
 
 
 def _compared(
-    start: Start,
-    standing: Any,
+    arm: Arm,
+    status: Any,
     results: Sequence[RunResult],
     metric: Measure,
     test_error: float | None,
@@ -263,19 +263,19 @@ def _compared(
     coverage = results[0].coverage.get("encoder")
     scores = tuple(metric.of(result) or 0.0 for result in results)
     return ComparedStart(
-        label=start.label,
-        init=start.init,
-        attention=start.attention,
-        vectors=None if start.vectors is None else start.vectors.given,
+        label=arm.label,
+        init=arm.init,
+        attention=arm.attention,
+        vectors=None if arm.vectors is None else arm.vectors.given,
         sigma=results[0].tables["encoder"].sigma,
         coverage=None if coverage is None else coverage.token_share,
         scores=scores,
-        mean=standing.scores.mean,
-        sd=math.sqrt(standing.scores.variance),
-        low=standing.low,
-        high=standing.high,
-        candidate=standing.ruled_out is None,
-        ruled_out_at=None if standing.ruled_out is None else seeds_of(standing.ruled_out),
+        mean=status.scores.mean,
+        sd=math.sqrt(status.scores.variance),
+        low=status.low,
+        high=status.high,
+        candidate=status.ruled_out is None,
+        ruled_out_at=None if status.ruled_out is None else seeds_of(status.ruled_out),
         failures=sum(result.failure is not None for result in results),
         test_error=test_error,
     )
@@ -295,7 +295,7 @@ def _test_error(
 
 
 def _right(results: Sequence[RunResult]) -> np.ndarray | None:
-    """How often each example's answer was right, over seeds; None for translations."""
+    """The share of seeds with a right answer, per example; None for translations."""
     answered = [
         np.array(result.outputs) == np.array(result.references)
         for result in results

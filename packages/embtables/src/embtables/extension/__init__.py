@@ -1,4 +1,4 @@
-"""Extension: rows for new tokens, or for a new tokenizer, written as a model directory.
+"""Extension of models with rows for new tokens, or for a new tokenizer.
 
 ``extend`` makes the rows by a method of ``METHODS`` and rewrites the tensors that have a row for
 each token: the input table and its copies, an output table of its own, biases. A tied model stays
@@ -26,7 +26,7 @@ from embtables.architectures import Layout, layout, text_config
 from embtables.checkpoints import Checkpoint, is_quantised, local_directory, open_checkpoint
 from embtables.extension.mathematics import rows as combined
 from embtables.extension.methods import METHODS as METHODS
-from embtables.extension.methods import Made, Materials, Method, Space
+from embtables.extension.methods import AlignedVectors, Method, MethodInput, NewRows
 from embtables.extension.tokens import (
     TOKENIZER_FILES,
     Side,
@@ -59,7 +59,7 @@ MOST_SOURCES = 5
 
 @dataclass(frozen=True)
 class ExtendedRow:
-    """What was done to a row.
+    """The report on an extended row.
 
     Attributes:
         row: Its id.
@@ -78,7 +78,7 @@ class ExtendedRow:
 
 @dataclass(frozen=True)
 class Extension:
-    """What an extension did.
+    """The report on an extension.
 
     Attributes:
         model: The old model.
@@ -138,7 +138,7 @@ class Extension:
 
 @dataclass(frozen=True)
 class Helpers:
-    """Where methods get what the model itself does not have.
+    """Optional inputs of methods: word vectors and a donor model.
 
     Attributes:
         vectors: A file of word vectors.
@@ -233,7 +233,7 @@ def _check_needs(method: Method, helpers: Helpers, repair: bool, tied: bool) -> 
 
 
 def _broken(directory: Path) -> dict[Side, tuple[int, ...]]:
-    """The rows of each table that repair makes anew."""
+    """The broken rows of each table, which repair makes anew."""
     broken: dict[Side, set[int]] = {"input": set(), "output": set()}
     for finding in inspect(directory).findings:
         if finding.name in ("zero-rows", "near-zero-rows", "non-finite", "rows-alike"):
@@ -256,14 +256,14 @@ class _Tables:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All of them."""
+        """The names of all of the tensors."""
         found = self.layout
         heads = (found.head,) if found.head else ()
         return (found.table, *found.copies, *heads, *found.biases)
 
     @classmethod
     def of(cls, checkpoint: Checkpoint) -> _Tables:
-        """Finds them, and refuses what can't be extended."""
+        """The tensors of a checkpoint; those that can't be extended are refused."""
         where, config = checkpoint.location, checkpoint.config
         if is_quantised(config):
             raise InputError(
@@ -322,7 +322,7 @@ def _same(left: StoredTensor, right: StoredTensor) -> bool:
 
 
 class _Writer:
-    """Makes the rows of each table and writes the directory."""
+    """A writer of the extended model's directory."""
 
     def __init__(
         self,
@@ -355,7 +355,7 @@ class _Writer:
         self._table = table
 
     def write(self, to: Path) -> Extension:
-        """Writes the new directory and returns what was done."""
+        """Writes the new directory and returns the report."""
         checkpoint, plan, tables = self._checkpoint, self._plan, self._tables
         assert checkpoint.directory is not None
         made = self._made()
@@ -378,7 +378,7 @@ class _Writer:
             (new / REPORT).write_text(extension.as_json(), encoding="utf-8")
         return extension
 
-    def _made(self) -> dict[Side, Made]:
+    def _made(self) -> dict[Side, NewRows]:
         """The new rows of each table that has rows of its own."""
         sides: dict[Side, Tensor] = {"input": self._table}
         if not self._tables.tied and self._tables.head is not None:
@@ -390,12 +390,12 @@ class _Writer:
             head = sound[list(self._ids["input"])]
         vectors = self._vectors() if "vectors" in self._method.needs else None
         donor = self._donor() if "donor" in self._method.needs else None
-        made: dict[Side, Made] = {}
+        made: dict[Side, NewRows] = {}
         for side, table in sides.items():
             if not self._ids[side]:
                 continue
             made[side] = self._method_of(side)(
-                Materials(
+                MethodInput(
                     side,
                     table[self._old].nan_to_num(0.0, 0.0, 0.0),
                     len(self._ids[side]),
@@ -413,17 +413,17 @@ class _Writer:
         return made
 
     def _method_of(self, side: Side) -> Method:
-        """The method; an output row has no output row of its own that it could be made of."""
+        """The method of a side; repair needs output rows and is replaced on the output side."""
         mends = side == "output" and "head" in self._method.needs
         return METHODS["covariance"] if mends else self._method
 
-    def _of_side(self, space: Space, side: Side) -> Space:
-        """The part of a space that is of the rows to be made of a table."""
+    def _of_side(self, space: AlignedVectors, side: Side) -> AlignedVectors:
+        """The vectors of the rows that are to be made of a side's table."""
         position = {row: number for number, row in enumerate(self._plan.tokens)}
         return replace(space, new=space.new[[position[row] for row in self._ids[side]]])
 
-    def _vectors(self) -> Space:
-        """The tokens' word vectors, old ones and new ones in one space."""
+    def _vectors(self) -> AlignedVectors:
+        """The word vectors of old and new tokens, in one space."""
         given = self._helpers
         assert given.vectors is not None
         words, values = read_words(given.vectors)
@@ -433,15 +433,15 @@ class _Writer:
             other = aligned(words, values, other_words, other, given.dictionary)
         old = token_vectors(words, values, self._plan.old_tokenizer, self._tables.size)
         new = token_vectors(other_words, other, self._plan.tokenizer, len(self._plan.sources))
-        return Space(old[self._old], new[list(self._plan.tokens)], self._shared())
+        return AlignedVectors(old[self._old], new[list(self._plan.tokens)], self._shared())
 
     def _shared(self) -> Tensor:
-        """True in the old rows that the extended table keeps."""
+        """A mask of the old rows that the extended table keeps."""
         kept = torch.zeros(self._tables.size, dtype=torch.bool)
         kept[[of for of in self._plan.sources if of >= 0]] = True
         return kept[self._old]
 
-    def _donor(self) -> Space:
+    def _donor(self) -> AlignedVectors:
         """Another model's rows of the old tokens and of the new ones."""
         assert self._helpers.donor is not None
         where = local_directory(self._helpers.donor)
@@ -461,10 +461,10 @@ class _Writer:
             ids = [row for row in ids if row < len(rows) and row != tokenizer.unk_token_id]
             if ids:
                 new[number] = rows[ids].mean(dim=0)
-        return Space(old, new, shared & (old.norm(dim=1) > 0))
+        return AlignedVectors(old, new, shared & (old.norm(dim=1) > 0))
 
-    def _rewritten(self, made: Mapping[Side, Made]) -> dict[str, Callable[[], NewTensor]]:
-        """The tensors that change, each made when its turn comes."""
+    def _rewritten(self, made: Mapping[Side, NewRows]) -> dict[str, Callable[[], NewTensor]]:
+        """The changed tensors by name, each as a function that makes it."""
         found, tensors = self._tables.layout, self._checkpoint.tensors
         sides: dict[str, Side] = dict.fromkeys((found.table, *found.copies), "input")
         if found.head is not None:
@@ -480,13 +480,13 @@ class _Writer:
         return rewritten
 
     def _sources(self, side: Side) -> Sequence[int]:
-        """For each new row of a table the old row that it keeps."""
+        """The old row that each row of the extended table keeps."""
         if self._plan.repaired is None:
             return self._plan.sources
         made = set(self._ids[side])
         return [-1 if row in made else row for row in range(self._tables.size)]
 
-    def _rows(self, side: Side, made: Made, name: str) -> dict[int, Tensor]:
+    def _rows(self, side: Side, made: NewRows, name: str) -> dict[int, Tensor]:
         """The new rows by id; rows without a token get the mean row."""
         values = {row: made.values[number] for number, row in enumerate(self._ids[side])}
         if not self._plan.spare:
@@ -495,7 +495,7 @@ class _Writer:
         mean = table[self._old].nan_to_num(0.0, 0.0, 0.0).mean(dim=0)
         return values | dict.fromkeys(self._plan.spare, mean)
 
-    def _biases(self, made: Made, tensor: StoredTensor) -> dict[int, Tensor]:
+    def _biases(self, made: NewRows, tensor: StoredTensor) -> dict[int, Tensor]:
         """The new biases: combined as the rows are, or the mean."""
         old = tensor.rows(0, tensor.shape[0]).reshape(-1).float()[self._old]
         mean = old.mean()
@@ -525,7 +525,7 @@ class _Writer:
         return ids
 
     def _extension(
-        self, to: Path, made: Mapping[Side, Made], rewritten: Iterable[str], left: list[str]
+        self, to: Path, made: Mapping[Side, NewRows], rewritten: Iterable[str], left: list[str]
     ) -> Extension:
         plan = self._plan
         at = {side: {row: n for n, row in enumerate(self._ids[side])} for side in made}
@@ -568,7 +568,7 @@ class _Writer:
             hull=self._method.hull and all_known and only_grown,
         )
 
-    def _sources_of(self, made: Made, number: int) -> tuple[tuple[str, float], ...]:
+    def _sources_of(self, made: NewRows, number: int) -> tuple[tuple[str, float], ...]:
         """The old tokens that weigh most in a new row."""
         if made.weights is None or not made.weights.is_sparse:
             return ()
@@ -584,13 +584,13 @@ class _Writer:
 
 
 def _warnings(directory: Path) -> tuple[str, ...]:
-    """What an inspection of a model warns of, in words."""
+    """The warnings of an inspection of a model, in words."""
     found = inspect(directory).at_least("warning")
     return tuple(f"{each.name} ({each.side}): {each.what}" for each in found)
 
 
 def _read(tensor: StoredTensor) -> Tensor:
-    """A whole table, float32."""
+    """A whole table in float32."""
     return torch.cat([block.float() for _, block in blocks(tensor)])
 
 

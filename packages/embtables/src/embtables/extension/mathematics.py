@@ -1,4 +1,4 @@
-"""The mathematics of new rows: most methods are a matrix times the old table, ``rows(E, A)``.
+"""The mathematics of new rows, most of which are a matrix times the old table.
 
 V is the number of old rows, D their width and m the number of new ones. A is (m, V), dense or
 sparse. Where its rows are not negative and sum to 1, each new row lies in the convex hull of the
@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 BLOCK = 256
-"""New rows whose weights are held at once where they are dense."""
+"""The number of new rows whose dense weights are held at once."""
 
 
 def rows(table: Float[Tensor, "V D"], weights: Tensor) -> Float[Tensor, "m D"]:

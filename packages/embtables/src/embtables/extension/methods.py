@@ -1,6 +1,6 @@
 """Methods that make rows for new tokens, in one registry.
 
-A method gets its materials for one table (the input table, or an output table of its own) and
+A method gets a ``MethodInput`` for one table (the input table, or an output table of its own) and
 returns a row for each new token. Most methods say how the row is combined of old ones: then a bias
 is combined alike, and the report names what a row was made of. Where a method knows nothing of a
 token, the row is drawn by column from normals (what WECHSEL, FOCUS and OFA do) and reported so.
@@ -26,18 +26,18 @@ Need = Literal["pieces", "vectors", "donor", "head"]
 
 NEIGHBOURS = 10
 TEMPERATURE = 0.1
-"""Of WECHSEL and OFA: the nearest old tokens and the softmax's temperature."""
+"""The number of nearest old tokens, and the softmax's temperature, of WECHSEL and OFA."""
 
 OFA_RANK = 400
 """The width of OFA's coordinates, at most D."""
 
 ATOMS = 64
-"""The shared rows that orthogonal matching pursuit takes at most."""
+"""The largest number of shared rows in orthogonal matching pursuit."""
 
 
 @dataclass(frozen=True)
-class Space:
-    """Vectors of old and new tokens in a space of its own, such as fastText's.
+class AlignedVectors:
+    """Vectors of old and new tokens in one space, such as fastText's.
 
     Attributes:
         old: A vector for each of the V old rows; zero where there is none.
@@ -51,14 +51,14 @@ class Space:
 
     @property
     def known(self) -> Tensor:
-        """True for the new tokens that have a vector."""
+        """A mask of the new tokens that have a vector."""
         known: Tensor = self.new.norm(dim=1) > 0
         return known
 
 
 @dataclass(frozen=True)
-class Materials:
-    """What new rows are made of, for one table.
+class MethodInput:
+    """The input of a method, for one table.
 
     Attributes:
         side: ``input`` or ``output``.
@@ -78,14 +78,14 @@ class Materials:
     pieces: tuple[tuple[int, ...], ...]
     generator: torch.Generator
     sigma: float = 0.02
-    vectors: Space | None = None
-    donor: Space | None = None
+    vectors: AlignedVectors | None = None
+    donor: AlignedVectors | None = None
     head: Tensor | None = None
 
 
 @dataclass(frozen=True)
-class Made:
-    """New rows.
+class NewRows:
+    """The output of a method: new rows.
 
     Attributes:
         values: (m, D) float32.
@@ -114,18 +114,18 @@ class Method:
     name: str
     says: str
     source: str
-    make: Callable[[Materials], Made]
+    make: Callable[[MethodInput], NewRows]
     needs: frozenset[Need] = field(default_factory=frozenset)
     hull: bool = False
 
-    def __call__(self, materials: Materials) -> Made:
-        """Makes the rows, and draws those that the method knows nothing of.
+    def __call__(self, given: MethodInput) -> NewRows:
+        """Makes the rows; those of tokens that the method can't place are random.
 
         Raises:
             InputError: The method made rows that are not finite or of another shape.
         """
-        made = self.make(materials)
-        shape = (materials.count, materials.table.shape[1])
+        made = self.make(given)
+        shape = (given.count, given.table.shape[1])
         if tuple(made.values.shape) != shape or not bool(made.values.isfinite().all()):
             raise InputError(
                 f"method {self.name!r} made rows of shape {tuple(made.values.shape)} that are "
@@ -134,146 +134,144 @@ class Method:
             )
         if made.known is None or bool(made.known.all()):
             return made
-        drawn = mathematics.columns(materials.table, materials.count, materials.generator)
+        drawn = mathematics.columns(given.table, given.count, given.generator)
         values = torch.where(made.known[:, None], made.values, drawn)
-        return Made(values, made.weights, made.known)
+        return NewRows(values, made.weights, made.known)
 
 
 METHODS: Registry[Method] = Registry("extension method", "embinit.extensions")
 
 
-def noise(materials: Materials) -> Made:
+def noise(given: MethodInput) -> NewRows:
     """Draws from N(0, sigma^2), sigma being the configuration's."""
-    shape = (materials.count, materials.table.shape[1])
-    return Made(torch.randn(shape, generator=materials.generator) * materials.sigma)
+    shape = (given.count, given.table.shape[1])
+    return NewRows(torch.randn(shape, generator=given.generator) * given.sigma)
 
 
-def mean(materials: Materials) -> Made:
-    """The mean row for each."""
-    old = len(materials.table)
+def mean(given: MethodInput) -> NewRows:
+    """The mean of the old rows, for each new token."""
+    old = len(given.table)
     weights = torch.full((1, old), 1 / old)
-    row = materials.table.double().mean(dim=0).float()
-    return Made(row.expand(materials.count, -1).clone(), weights)
+    row = given.table.double().mean(dim=0).float()
+    return NewRows(row.expand(given.count, -1).clone(), weights)
 
 
-def drawn(factor: float) -> Callable[[Materials], Made]:
-    """Draws from a normal with the old rows' mean and ``factor`` times their covariance."""
+def drawn(factor: float) -> Callable[[MethodInput], NewRows]:
+    """A method that draws from a normal with the old mean and ``factor`` times the covariance."""
 
-    def make(materials: Materials) -> Made:
-        return Made(
-            mathematics.gaussian(materials.table, materials.count, factor, materials.generator)
-        )
+    def make(given: MethodInput) -> NewRows:
+        return NewRows(mathematics.gaussian(given.table, given.count, factor, given.generator))
 
     return make
 
 
-def by_column(materials: Materials) -> Made:
+def by_column(given: MethodInput) -> NewRows:
     """Draws each column from its own normal."""
-    return Made(mathematics.columns(materials.table, materials.count, materials.generator))
+    return NewRows(mathematics.columns(given.table, given.count, given.generator))
 
 
-def subtokens(materials: Materials) -> Made:
+def subtokens(given: MethodInput) -> NewRows:
     """The mean of the pieces' rows."""
-    return _of_pieces(materials, lambda count: [1 / count] * count)
+    return _of_pieces(given, lambda count: [1 / count] * count)
 
 
-def weighted(materials: Materials) -> Made:
+def weighted(given: MethodInput) -> NewRows:
     """The pieces' mean with weights that rise to the last on the input side, else fall."""
 
     def weights(count: int) -> list[float]:
         ranks = [2 * rank / (count * (count + 1)) for rank in range(1, count + 1)]
-        return ranks if materials.side == "input" else ranks[::-1]
+        return ranks if given.side == "input" else ranks[::-1]
 
-    return _of_pieces(materials, weights)
+    return _of_pieces(given, weights)
 
 
-def edge_piece(materials: Materials) -> Made:
+def edge_piece(given: MethodInput) -> NewRows:
     """A copy of the last piece's row on the input side, of the first on the output side."""
 
     def weights(count: int) -> list[float]:
-        edge = count - 1 if materials.side == "input" else 0
+        edge = count - 1 if given.side == "input" else 0
         return [float(rank == edge) for rank in range(count)]
 
-    return _of_pieces(materials, weights)
+    return _of_pieces(given, weights)
 
 
-def normed(materials: Materials) -> Made:
+def normed(given: MethodInput) -> NewRows:
     """The pieces' mean, stretched to the median norm of the old rows."""
-    made = subtokens(materials)
+    made = subtokens(given)
     lengths = made.values.norm(dim=1, keepdim=True)
-    median = materials.table.norm(dim=1).median()
+    median = given.table.norm(dim=1).median()
     factor = torch.where(lengths > 0, median / lengths.clamp(min=1e-30), 1.0)
     assert made.weights is not None
     scaled = _scaled(made.weights, factor[:, 0])
-    return Made(rows(materials.table, scaled), scaled, made.known)
+    return NewRows(rows(given.table, scaled), scaled, made.known)
 
 
-def wechsel(materials: Materials) -> Made:
+def wechsel(given: MethodInput) -> NewRows:
     """The softmax of the cosines over the nearest old tokens, at a low temperature."""
-    weights, known = _nearest_by_softmax(_vectors(materials))
-    return Made(rows(materials.table, weights), weights, known)
+    weights, known = _nearest_by_softmax(_vectors(given))
+    return NewRows(rows(given.table, weights), weights, known)
 
 
-def focus(materials: Materials) -> Made:
+def focus(given: MethodInput) -> NewRows:
     """The sparsemax of the cosines over the tokens that both tokenizers have."""
-    space = _vectors(materials)
+    space = _vectors(given)
     usable = space.shared & (space.old.norm(dim=1) > 0)
     if not bool(usable.any()):
         usable = space.old.norm(dim=1) > 0
     candidates = usable.nonzero()[:, 0]
     ids: list[list[int]] = []
     values: list[list[float]] = []
-    for low in range(0, materials.count, mathematics.BLOCK):
+    for low in range(0, given.count, mathematics.BLOCK):
         near = mathematics.cosines(space.new[low : low + mathematics.BLOCK], space.old[candidates])
         for share in mathematics.sparsemax(near):
             taken = share.nonzero()[:, 0]
             ids.append(candidates[taken].tolist())
             values.append(share[taken].tolist())
-    weights = mathematics.sparse(ids, values, len(materials.table))
-    return Made(rows(materials.table, weights), weights, space.known)
+    weights = mathematics.sparse(ids, values, len(given.table))
+    return NewRows(rows(given.table, weights), weights, space.known)
 
 
-def ofa(materials: Materials, rank: int = OFA_RANK) -> Made:
+def ofa(given: MethodInput, rank: int = OFA_RANK) -> NewRows:
     """WECHSEL's weights on the coordinates of the table's first singular directions."""
-    weights, known = _nearest_by_softmax(_vectors(materials))
-    width = materials.table.shape[1]
-    combined = rows(materials.table, weights)
+    weights, known = _nearest_by_softmax(_vectors(given))
+    width = given.table.shape[1]
+    combined = rows(given.table, weights)
     if rank >= width:
-        return Made(combined, weights, known)
-    gram = (materials.table.T @ materials.table).double()
+        return NewRows(combined, weights, known)
+    gram = (given.table.T @ given.table).double()
     _, directions = torch.linalg.eigh(gram)  # in ascending order
     kept = directions[:, -rank:].float()
-    return Made(combined @ kept @ kept.T, None, known)
+    return NewRows(combined @ kept @ kept.T, None, known)
 
 
-def hull(materials: Materials) -> Made:
+def hull(given: MethodInput) -> NewRows:
     """The nearest point, in the vectors' space, of the hull of the nearest old tokens."""
-    space = _vectors(materials)
+    space = _vectors(given)
     ids, values = [], []
     for vector, near in zip(space.new, _nearest(space), strict=True):
         taken = near.tolist()
         ids.append(taken)
         values.append(mathematics.simplex_fit(vector, space.old[near]).tolist())
-    weights = mathematics.sparse(ids, values, len(materials.table))
-    return Made(rows(materials.table, weights), weights, space.known)
+    weights = mathematics.sparse(ids, values, len(given.table))
+    return NewRows(rows(given.table, weights), weights, space.known)
 
 
-def matching_pursuit(materials: Materials) -> Made:
+def matching_pursuit(given: MethodInput) -> NewRows:
     """The coefficients of the donor's row in the donor's shared rows, on the old ones."""
-    space = _donor(materials)
+    space = _donor(given)
     shared = space.shared.nonzero()[:, 0]
     ids, values = mathematics.matching_pursuit(space.new, space.old[shared], ATOMS)
-    weights = mathematics.sparse(shared[ids].tolist(), values.tolist(), len(materials.table))
-    return Made(rows(materials.table, weights), weights, space.known)
+    weights = mathematics.sparse(shared[ids].tolist(), values.tolist(), len(given.table))
+    return NewRows(rows(given.table, weights), weights, space.known)
 
 
-def nearest(materials: Materials) -> Made:
+def nearest(given: MethodInput) -> NewRows:
     """The nearest shared rows of the donor, weighted by the inverse of their distance."""
-    space = _donor(materials)
+    space = _donor(given)
     shared = space.shared.nonzero()[:, 0]
     count = min(NEIGHBOURS, len(shared))
     ids, values = [], []
-    for low in range(0, materials.count, mathematics.BLOCK):
+    for low in range(0, given.count, mathematics.BLOCK):
         block = space.new[low : low + mathematics.BLOCK].double()
         distances = torch.cdist(block, space.old[shared].double())
         least, which = distances.topk(count, dim=1, largest=False)
@@ -283,25 +281,25 @@ def nearest(materials: Materials) -> Made:
             share = same.double() if bool(same.any()) else 1 / far
             ids.append(near.tolist())
             values.append((share / share.sum()).tolist())
-    weights = mathematics.sparse(ids, values, len(materials.table))
-    return Made(rows(materials.table, weights), weights, space.known)
+    weights = mathematics.sparse(ids, values, len(given.table))
+    return NewRows(rows(given.table, weights), weights, space.known)
 
 
-def procrustes(materials: Materials) -> Made:
+def procrustes(given: MethodInput) -> NewRows:
     """The donor's row, centred, rotated so that the shared rows fit, and moved to the mean."""
-    space = _donor(materials)
-    theirs, ours = space.old[space.shared], materials.table[space.shared]
+    space = _donor(given)
+    theirs, ours = space.old[space.shared], given.table[space.shared]
     rotation = mathematics.procrustes(theirs - theirs.mean(dim=0), ours - ours.mean(dim=0))
     moved = (space.new - theirs.mean(dim=0)) @ rotation + ours.mean(dim=0)
-    return Made(moved, None, space.known)
+    return NewRows(moved, None, space.known)
 
 
-def standardised(sigma: Callable[[int, int], float]) -> Callable[[Materials], Made]:
+def standardised(sigma: Callable[[int, int], float]) -> Callable[[MethodInput], NewRows]:
     """The tokens' vectors, centred and scaled to a sigma of the extended table's shape."""
 
-    def make(materials: Materials) -> Made:
-        space = _vectors(materials)
-        width = materials.table.shape[1]
+    def make(given: MethodInput) -> NewRows:
+        space = _vectors(given)
+        width = given.table.shape[1]
         if space.new.shape[1] != width:
             raise InputError(
                 f"the vectors are {space.new.shape[1]} wide and the model's rows {width}; give "
@@ -309,33 +307,33 @@ def standardised(sigma: Callable[[int, int], float]) -> Callable[[Materials], Ma
             )
         every = torch.cat([space.old[space.old.norm(dim=1) > 0], space.new[space.known]])
         if len(every) < 2:
-            return Made(torch.zeros_like(space.new), None, space.known)
-        wanted = sigma(len(materials.table) + materials.count, width)
+            return NewRows(torch.zeros_like(space.new), None, space.known)
+        wanted = sigma(len(given.table) + given.count, width)
         none = torch.zeros(len(every), dtype=torch.bool)
         scaled = standardise(every, none, 0.0, wanted)
         values = torch.zeros_like(space.new)
         values[space.known] = scaled[len(every) - int(space.known.sum()) :]
-        return Made(values, None, space.known)
+        return NewRows(values, None, space.known)
 
     return make
 
 
-def repair(materials: Materials) -> Made:
+def repair(given: MethodInput) -> NewRows:
     """The direction of the token's output row, at the root mean square norm of the old rows."""
-    if materials.head is None:
+    if given.head is None:
         raise InputError("the model has no output table of its own to repair rows from")
-    length = materials.table.double().norm(dim=1).pow(2).mean().sqrt().float()
-    own = materials.head.norm(dim=1, keepdim=True)
-    values = materials.head / own.clamp(min=1e-30) * length
-    return Made(values, None, own[:, 0] > 0)
+    length = given.table.double().norm(dim=1).pow(2).mean().sqrt().float()
+    own = given.head.norm(dim=1, keepdim=True)
+    values = given.head / own.clamp(min=1e-30) * length
+    return NewRows(values, None, own[:, 0] > 0)
 
 
-def _of_pieces(materials: Materials, weigh: Callable[[int], list[float]]) -> Made:
-    ids = [list(each) for each in materials.pieces]
+def _of_pieces(given: MethodInput, weigh: Callable[[int], list[float]]) -> NewRows:
+    ids = [list(each) for each in given.pieces]
     values = [weigh(len(each)) if each else [] for each in ids]
-    weights = mathematics.sparse(ids, values, len(materials.table))
+    weights = mathematics.sparse(ids, values, len(given.table))
     known = torch.tensor([bool(each) for each in ids], dtype=torch.bool)
-    return Made(rows(materials.table, weights), weights, known)
+    return NewRows(rows(given.table, weights), weights, known)
 
 
 def _scaled(weights: Tensor, factor: Tensor) -> Tensor:
@@ -345,7 +343,7 @@ def _scaled(weights: Tensor, factor: Tensor) -> Tensor:
     return torch.sparse_coo_tensor(indices, values, weights.shape, check_invariants=True).coalesce()
 
 
-def _nearest(space: Space) -> Tensor:
+def _nearest(space: AlignedVectors) -> Tensor:
     """The ids of the old tokens nearest to each new one, nearest first."""
     usable = (space.old.norm(dim=1) > 0).nonzero()[:, 0]
     count = min(NEIGHBOURS, len(usable))
@@ -356,7 +354,9 @@ def _nearest(space: Space) -> Tensor:
     return torch.cat(blocks) if blocks else torch.zeros(0, count, dtype=torch.long)
 
 
-def _nearest_by_softmax(space: Space, temperature: float = TEMPERATURE) -> tuple[Tensor, Tensor]:
+def _nearest_by_softmax(
+    space: AlignedVectors, temperature: float = TEMPERATURE
+) -> tuple[Tensor, Tensor]:
     near = _nearest(space)
     unit = torch.nn.functional.normalize
     cosine = (unit(space.old[near], dim=2) * unit(space.new, dim=1)[:, None]).sum(dim=2)
@@ -364,22 +364,22 @@ def _nearest_by_softmax(space: Space, temperature: float = TEMPERATURE) -> tuple
     return mathematics.sparse(near.tolist(), share.tolist(), len(space.old)), space.known
 
 
-def _vectors(materials: Materials) -> Space:
-    if materials.vectors is None:
+def _vectors(given: MethodInput) -> AlignedVectors:
+    if given.vectors is None:
         raise InputError("this method compares tokens by word vectors; name them with --vectors")
-    if not bool((materials.vectors.old.norm(dim=1) > 0).any()):
+    if not bool((given.vectors.old.norm(dim=1) > 0).any()):
         raise InputError(
             "the vectors have no word of the model's tokens; give vectors of its language"
         )
-    return materials.vectors
+    return given.vectors
 
 
-def _donor(materials: Materials) -> Space:
-    if materials.donor is None:
+def _donor(given: MethodInput) -> AlignedVectors:
+    if given.donor is None:
         raise InputError("this method takes rows from another model; name it with --donor")
-    if int(materials.donor.shared.sum()) < 2:
+    if int(given.donor.shared.sum()) < 2:
         raise InputError("the donor shares no tokens with the model; name one of its language")
-    return materials.donor
+    return given.donor
 
 
 def _balanced(_: int, dim: int) -> float:

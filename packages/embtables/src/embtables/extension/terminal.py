@@ -11,7 +11,7 @@ SHOWN = 10
 
 
 def as_text(extension: Extension) -> str:
-    """What was written, and what each new row is made of."""
+    """The report as text: what was written, and what each new row is made of."""
     made = len(extension.made)
     lines = [
         f"{extension.to}: {extension.old_rows:,} rows became {extension.rows:,}; "
@@ -64,5 +64,5 @@ def _row(row: ExtendedRow, width: int, method: str) -> str:
 
 
 def _drawn(row: ExtendedRow, method: str) -> bool:
-    """Whether the method knew nothing of a row's token."""
+    """Whether a row is random, since the method could not place its token."""
     return row.made_by == "columns" != method

@@ -1,4 +1,4 @@
-"""Which token each row of the extended table belongs to, and what is known of the new ones.
+"""Token plans: the token of each row of the extended table, and the new tokens' vectors.
 
 Tokens are added to the model's own tokenizer, or another tokenizer takes its place. A token that
 both tokenizers have keeps its row; special tokens keep theirs by their role.
@@ -35,17 +35,17 @@ TOKENIZER_FILES = (
     "sentencepiece.bpe.model",
     "chat_template.jinja",
 )
-"""The files that a tokenizer is saved as."""
+"""The names of a tokenizer's files."""
 
 Side = Literal["input", "output"]
 
 MOST_WORDS = 200_000
-"""Words of a file of vectors that are cut into tokens, from its beginning."""
+"""The number of a file's first words that are cut into tokens."""
 
 
 @dataclass(frozen=True)
 class TokenPlan:
-    """The rows of the extended table.
+    """A plan of the extended table's rows.
 
     Attributes:
         tokenizer: The tokenizer of the extended model; None where the model's files are kept.
@@ -69,7 +69,7 @@ class TokenPlan:
 
     @property
     def spare(self) -> list[int]:
-        """Rows to be made that have no token: padding of the table."""
+        """The new rows without a token, which pad the table."""
         return [row for row, of in enumerate(self.sources) if of < 0 and row not in self.tokens]
 
 
@@ -116,7 +116,7 @@ def read_token_file(path: Path) -> list[str]:
 
 
 def added_tokens(directory: Path, path: Path, rows: int, special: bool, multiple: int) -> TokenPlan:
-    """Adds tokens to a model's tokenizer.
+    """The plan for tokens that are added to a model's tokenizer.
 
     Args:
         directory: The model's directory.
@@ -150,7 +150,7 @@ def added_tokens(directory: Path, path: Path, rows: int, special: bool, multiple
 
 
 def replaced_tokenizer(directory: Path, new: Path, rows: int, multiple: int) -> TokenPlan:
-    """Puts another tokenizer in the place of a model's.
+    """The plan for a model whose tokenizer is replaced.
 
     Args:
         directory: The model's directory.
@@ -190,7 +190,7 @@ def replaced_tokenizer(directory: Path, new: Path, rows: int, multiple: int) -> 
 def same_tokens(
     directory: Path, rows: int, repaired: Mapping[Side, tuple[int, ...]], needed: bool
 ) -> TokenPlan:
-    """Keeps all tokens, to make the rows anew of some.
+    """The plan that keeps all tokens and makes some rows anew.
 
     Args:
         directory: The model's directory.
@@ -322,11 +322,11 @@ def _pieces(old: Any, text: str, rows: int) -> tuple[int, ...]:
 
 
 def _text(tokenizer: Any, row: int, token: str) -> str:
-    """What a token stands for in text."""
+    """The text that a token stands for."""
     text = str(tokenizer.decode([row]))
     return text if text.strip() else token
 
 
 def _form(token: str) -> str:
-    """A token with the marks of a space made alike (byte pairs write U+0120, pieces U+2581)."""
+    """A token with a common mark of a space (byte pairs write U+0120, pieces U+2581)."""
     return "\u2581" + token[1:] if token.startswith("\u0120") else token

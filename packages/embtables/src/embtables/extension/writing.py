@@ -1,4 +1,4 @@
-"""Writing an extended model: tensors rewritten by their rows, all else copied, whole or not at all.
+"""Writing of an extended model: changed tensors by rows, all else copied, atomically.
 
 No model is built. Old rows are copied bit for bit from file to file.
 """
@@ -34,12 +34,12 @@ STALE = (
     "*.safetensors",
     "*.index.json",
 )
-"""Other files of weights, which would hold the old table."""
+"""Other formats of weight files, which would hold the old table."""
 
 
 @contextlib.contextmanager
 def whole_directory(to: Path, size: int) -> Iterator[Path]:
-    """A directory beside ``to``, which becomes ``to`` at the end, or goes if there is an error.
+    """A temporary directory that becomes ``to`` at the end, or is removed after an error.
 
     Args:
         to: Where the directory is to appear; it may not exist, or be empty.
@@ -105,7 +105,7 @@ def by_rows(tensor: StoredTensor, sources: Sequence[int], made: Mapping[int, Ten
 def _pieces(
     tensor: StoredTensor, sources: Sequence[int], made: Mapping[int, Tensor]
 ) -> Iterator[Tensor]:
-    """The rows in order: runs of kept rows as they are stored, new ones in between."""
+    """The rows in order: stored runs of kept rows, and new rows in between."""
     dtype = DTYPES[tensor.dtype]
     most = max(1, BLOCK_VALUES // max(1, tensor.shape[-1] if len(tensor.shape) > 1 else 1))
     row = 0
@@ -160,7 +160,7 @@ def weight_bytes(checkpoint: Checkpoint) -> int:
 
 
 def copy_others(directory: Path, to: Path, written: Collection[str]) -> list[str]:
-    """Copies what is neither weights nor configuration; returns what is left out.
+    """Copies all files but weights and configurations; returns the names of skipped ones.
 
     Args:
         directory: The old model's directory.
@@ -220,7 +220,7 @@ def _resized(
 
 
 def _as_safetensors(file: str) -> str:
-    """What a file of weights is called as safetensors."""
+    """The name of a weight file as safetensors."""
     if file.endswith(".safetensors"):
         return file
     return file.replace("pytorch_model", "model").removesuffix(".bin") + ".safetensors"

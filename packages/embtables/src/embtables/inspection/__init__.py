@@ -1,4 +1,4 @@
-"""Inspection: what is wrong with a table, found from the table alone in one pass over its rows.
+"""Inspection of embedding tables for faults, in one pass over the rows.
 
 ``inspect`` takes a model's directory, a file of tensors or vectors, a tensor or a module. It reads
 the embedding tables and nothing else, in bounded memory, and reports findings: each says what is
@@ -53,7 +53,7 @@ BINS = 40
 
 
 class _Every:
-    """A container that has everything: every word of a file is wanted."""
+    """A container that contains everything, for reading every word of a file."""
 
     def __contains__(self, _: object) -> bool:
         return True
@@ -145,7 +145,7 @@ def _vectors(
 
 
 def _words_used(words: list[str], text: Path) -> Counter[int]:
-    """How often the text has each word of a file, as it is written or in lower case."""
+    """The counts in the text of a file's words, as written or in lower case."""
     row = {word: number for number, word in reversed(list(enumerate(words)))}
     used: Counter[int] = Counter()
     for line in text_lines(text):

@@ -28,53 +28,55 @@ from embtables.inspection.measures import (
 from embtables.token_lists import TokenList
 
 GAP = 3.0
-"""Rows are apart where the next norm, and the median, are so many times as large."""
+"""The ratio to the next norm, and to the median, from which rows count as separate."""
 
 NEAR_ZERO = 1e-3
-"""A row below this share of the median norm is as good as zero, gap or not."""
+"""The share of the median norm below which a row counts as zero."""
 
 OFF_CENTRE = 8.0
-"""Deviations (robust) from the median share along the common direction."""
+"""The robust deviations from the median share along the common direction."""
 
 MOST_LOSS = 20.0
-"""Nats above ln V from which a head's first loss ruins the beginning."""
+"""The largest first loss above ln V that is not reported, in nats."""
 
 WIDEST, NARROWEST = 50.0, 0.004
-"""Root mean squares of a row after the look-up beyond which a table is too wide or too narrow."""
+"""The bounds of a row's root mean square after look-up, beyond which it is reported."""
 
 DECLARED = 10.0
-"""How many times the configured sigma a table may have, or the other way round."""
+"""The largest unreported ratio of a table's sigma to the configured one, or its inverse."""
 
 DROWNED = 30.0
-"""Meaning is to positions (or the other way round) at most as this to one, in energy."""
+"""The largest unreported ratio of the rows' energy to the positions', or its inverse."""
 
 BEST_RATIO, WORSE_RATIO = 0.3, 1.0
-"""Trained tables do best with meaning to positions at most so, and worse from the second on."""
+"""The ratios of the rows' energy to the positions' up to which trained tables do best, and from
+which they do worse."""
 
 COMMON = 0.6
-"""The mean cosine of two rows from which the table is mostly one direction."""
+"""The mean cosine of two rows from which a table counts as mostly one direction."""
 
 LOW_RANK = 0.1
-"""The least effective rank, as a share of the rank that there could be."""
+"""The least effective rank that is not reported, as a share of the possible rank."""
 
 FEW_STEPS, MANY_STEPS = 2.0, 10_000.0
-"""Steps of Adam in which a value moves by sigma: fewer destroy a table, more leave it as it is."""
+"""The bounds of the number of Adam steps in which a value moves by sigma: fewer destroy a table,
+more leave it unchanged."""
 
 LEAST_PADDING = 4
-"""The fewest rows without a token that show how long such rows are."""
+"""The fewest tokenless rows from which the norm of padding rows is known."""
 
 PADDING_REACH = 1.1
-"""How many times beyond the padding rows' norms a row is still taken for one of them."""
+"""The factor beyond the padding rows' norms up to which a row counts as padding."""
 
 SHOWN = 4
-"""Tokens that are named in a finding's text."""
+"""The number of tokens that a finding's text names."""
 
 Side = Literal["input", "output"]
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that checks know of one table.
+    """The evidence of one table for its checks.
 
     Attributes:
         side: Which table it is.
@@ -112,30 +114,30 @@ class Evidence:
 
     @property
     def ordinary(self) -> npt.NDArray[np.bool_]:
-        """True in the rows to look at: finite, not zero, with a token, and not yet explained."""
+        """A mask of the rows to check: finite, not zero, with a token, and not yet explained."""
         mask = ordinary(self.each, self.skip, self.stop)
         mask[[row for row in self.explained if row < len(mask)]] = False
         return mask
 
     @property
     def repair(self) -> str:
-        """What gives odd rows others."""
+        """The mend that gives faulty rows new values."""
         if self.kind == "model":
             return "embtables extend MODEL --repair --to DIR gives each a row of its own."
         return "Draw them anew, around the mean row."
 
     @property
     def skip(self) -> frozenset[int]:
-        """The rows that are left out: padding."""
+        """The padding rows, which checks leave out."""
         return padding(self.pad, self.table.rows)
 
     @property
     def stop(self) -> int | None:
-        """The row from which on no token has a row."""
+        """The first row from which on rows have no token."""
         return self.tokens.ids if self.tokens is not None and self.tokens.tokens else None
 
     def token(self, row: int) -> str:
-        """What a row belongs to, in words."""
+        """A row's token in words."""
         if self.words:
             return repr(self.words[row])
         if self.tokens is not None and row in self.tokens.tokens:
@@ -337,7 +339,7 @@ _OF_COPIES = {
     ),
 }
 _OF_COPIES["tensor"] = (*_OF_COPIES["model"][:2], "Draw all but the first of each group anew.")
-"""What copies mean, what follows, and the mend, by the kind of what is inspected."""
+"""The meaning, the consequence and the mend of copies, by the kind of subject."""
 
 
 def off_centre(evidence: Evidence) -> Iterator[Finding]:
@@ -519,7 +521,7 @@ def heads(evidence: Evidence) -> Iterator[Finding]:
 
 
 def tokens_like_padding(evidence: Evidence) -> Iterator[Finding]:
-    """Tokens whose rows are those that pad the table: they were added there and never drawn."""
+    """Tokens that were given unused padding rows and never initialised."""
     stop, norms = evidence.stop, evidence.each.norms
     if stop is None or len(norms) - stop < LEAST_PADDING:
         return
@@ -570,7 +572,7 @@ def first_loss(evidence: Evidence) -> Iterator[Finding]:
 
 
 def excess_loss(evidence: Evidence) -> float | None:
-    """Nats above ln V that a state costs that is unrelated to the rows; None without a head.
+    """The expected loss above ln V, in nats, of a state unrelated to the rows; None without a head.
 
     Logits of a normed state have the variance of a row's values times the gain's squares, and
     ln E exp(z) of a normal z is half its variance.
@@ -585,7 +587,7 @@ def excess_loss(evidence: Evidence) -> float | None:
 
 
 def scale(evidence: Evidence) -> Iterator[Finding]:
-    """What the architecture makes of the table after the look-up."""
+    """The scale of rows after look-up in the architecture."""
     layout, table = evidence.layout, evidence.table
     if evidence.kind == "model" and not layout.normed and not layout.own_scale:
         width = layout.multiplier * math.sqrt(table.mean**2 + table.sigma**2)
@@ -637,7 +639,7 @@ def scale(evidence: Evidence) -> Iterator[Finding]:
 
 
 def position_ratio(evidence: Evidence) -> float | None:
-    """The energy of meaning over that of positions; None where none are added.
+    """The energy of the rows over that of positions; None where none are added.
 
     Both energies are mean squared distances to the mean: what is the same in all rows, or at all
     positions, tells nothing. For a file of vectors the ratio is that of a Transformer's encoder
@@ -651,7 +653,7 @@ def position_ratio(evidence: Evidence) -> float | None:
 
 
 def positions(evidence: Evidence) -> Iterator[Finding]:
-    """Meaning against positions, where they are added to each other."""
+    """The balance of rows and positions that are added to each other."""
     ratio, vectors = position_ratio(evidence), evidence.kind == "vectors"
     most = WORSE_RATIO if vectors else DROWNED
     if not ratio or 1 / DROWNED <= ratio <= most:
@@ -723,7 +725,7 @@ def shape(evidence: Evidence) -> Iterator[Finding]:
 
 
 def steps(evidence: Evidence) -> Iterator[Finding]:
-    """Adam's step, which is about the learning rate whatever the gradient, against sigma."""
+    """Adam's step, which is about the learning rate, against the table's sigma."""
     if evidence.lr is None or evidence.table.sigma <= 0:
         return
     needed = evidence.table.sigma / evidence.lr
@@ -796,7 +798,7 @@ CHECKS: tuple[Check, ...] = (
     steps,
     words_twice,
 )
-"""What an input table is checked for: what explains a row best comes first.
+"""The checks of input tables; those that explain a row best come first.
 
 ``first_loss`` is about the head, which may be this table.
 """
@@ -813,4 +815,4 @@ HEAD_CHECKS: tuple[Check, ...] = (
     shape,
     steps,
 )
-"""What an output table of its own is checked for."""
+"""The checks of an untied output table."""

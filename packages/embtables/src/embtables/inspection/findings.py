@@ -1,4 +1,4 @@
-"""What an inspection finds: a fault of a table with its meaning, its consequence and its mend."""
+"""Findings of inspections: faults of a table with meaning, consequence and mend."""
 
 from __future__ import annotations
 

@@ -24,14 +24,14 @@ QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 """The quantiles of the rows' norms that are kept."""
 
 SAMPLE_ROWS = 2048
-"""Most rows of which the spectrum is taken."""
+"""The most rows in the sample whose spectrum is computed."""
 
 PROJECTIONS = 32
 KEYED = 8
-"""How many of the projections make the key by which rows that are alike are brought together."""
+"""The number of projections in the key that groups rows that are alike."""
 
 ALIKE = 2e-3
-"""Most squared distance of two unit rows that are alike: a cosine of 0.999."""
+"""The largest squared distance of two unit rows that are alike: a cosine of 0.999."""
 
 MOST_SQUARED = 1e15
 """The largest value of a block whose squares are summed in float32."""
@@ -46,7 +46,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class RowMeasures:
-    """What is kept of each of N rows.
+    """Measures of each of N rows.
 
     Attributes:
         norms: Euclidean norms; NaN where a row is not finite.
@@ -97,7 +97,7 @@ class TableMeasures:
 
     @property
     def of_sample(self) -> str:
-        """What is to be said behind a figure of the sample; nothing where it has all rows."""
+        """A note behind a figure of the sample; empty where the sample has all rows."""
         return f" (about: of {self.sample:,} sampled rows)" if self.sample < self.measured else ""
 
     @property
@@ -133,7 +133,7 @@ def measure(
 
 
 class _Pass:
-    """The sums of a pass over a table's rows; the arguments are those of ``measure``."""
+    """A pass over a table's rows; the arguments are those of ``measure``."""
 
     def __init__(
         self, dim: int, skip: frozenset[int], stop: int | None, sample: Tensor | None, rows: int
@@ -151,12 +151,12 @@ class _Pass:
 
     @property
     def each(self) -> RowMeasures:
-        """What was kept of each row."""
+        """The measures of each row."""
         values = self._values.rows
         return RowMeasures(values[:, -1], values[:, -2], values[:, :PROJECTIONS])
 
     def add(self, start: int, block: Tensor) -> None:
-        """Takes a block of rows, (n, D) float32."""
+        """Adds a block of rows, (n, D) float32."""
         broken = ~block.isfinite().all(dim=1)
         if bool(broken.any()):
             block = torch.where(broken[:, None], 0.0, block)
@@ -221,7 +221,7 @@ def padding(pad: int | None, rows: int) -> frozenset[int]:
 
 
 def ordinary(each: RowMeasures, skip: frozenset[int], stop: int | None) -> Mask:
-    """True in the rows that are finite, not zero, and not left out."""
+    """A mask of the rows that are finite, not zero, and not left out."""
     kept: Mask = _kept(len(each.norms), skip, stop) & (np.nan_to_num(each.norms) > 0)
     return kept
 
@@ -323,7 +323,7 @@ def _unit(row: Tensor) -> Tensor:
 
 
 class _Grown:
-    """Rows of a width that are added to in blocks.
+    """A growing matrix of rows, added in blocks.
 
     One array that doubles, and not a list of blocks, since small arrays that stay between large
     ones that go leave holes that no further block fits into.
@@ -357,7 +357,7 @@ class _Thinned:
         self._held: list[tuple[int, Tensor]] = []
 
     def add(self, start: int, block: Tensor, wanted: Tensor) -> None:
-        """Takes a block's rows that are due."""
+        """Adds a block's rows that are due."""
         for row in range(-start % self._step, len(block), self._step):
             if wanted[row]:
                 self._held.append((start + row, block[row].clone()))

@@ -22,7 +22,7 @@ MOST_ROWS = 1000
 
 @dataclass(frozen=True)
 class InspectedTable:
-    """One table of what was inspected.
+    """An inspected table.
 
     Attributes:
         side: ``input`` or ``output``.
@@ -44,7 +44,7 @@ class InspectedTable:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What an inspection found.
+    """The result of an inspection.
 
     Attributes:
         name: What was inspected.

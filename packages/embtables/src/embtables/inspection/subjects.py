@@ -1,4 +1,4 @@
-"""What is inspected: a model's tables, one tensor, a file of vectors, or a module in memory."""
+"""Subjects of inspections: a model's tables, one tensor, a file of vectors, or a module."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from embtables.token_lists import TokenList, token_list
 
 @dataclass(frozen=True)
 class Subject:
-    """What is inspected.
+    """The subject of an inspection.
 
     Attributes:
         name: What it is called: its path or its kind.
@@ -58,7 +58,7 @@ def subject_of(
     tokenizer: str | Path | None = None,
     tensor: str | None = None,
 ) -> Subject:
-    """What is to be inspected.
+    """The subject that a user names.
 
     Args:
         thing: A path, an id on the Hub, a table (N, D), or a module with an embedding.

@@ -13,7 +13,7 @@ SHOWN_ROWS = 8
 
 
 def as_text(inspection: Inspection) -> str:
-    """What was inspected, its tables, and each finding with its mend."""
+    """An inspection's text: subject, tables, and each finding with its mend."""
     lines = [f"{inspection.name}: {_headline(inspection)}", ""]
     for table in inspection.tables:
         lines += [*_table(table), ""]

@@ -1,4 +1,4 @@
-"""Sources: where pre-trained vectors come from.
+"""Sources of pre-trained vectors.
 
 A source answers one question: given a vocabulary, which of its words have a vector, and what are
 these vectors? Scaling, shuffling and completing them is the work of an init.

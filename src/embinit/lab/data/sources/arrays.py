@@ -22,10 +22,10 @@ from embinit.lab.data.sources.text import WordVectors
 
 MEND = "write it with numpy.savez(path, words=words, vectors=vectors)"
 MOST_WORD_BYTES = 1 << 14
-"""The longest word, in NumPy's four bytes a letter: an array holds each word at that length."""
+"""The most bytes of a word at NumPy's four bytes a letter, which each word of an array takes."""
 
 MOST_UNPACKED = 100
-"""How many times the archive's bytes an array has at most, beyond ``LEAST_UNPACKED`` bytes."""
+"""The largest ratio of an array's bytes to its archive's, beyond ``LEAST_UNPACKED`` bytes."""
 
 LEAST_UNPACKED = 1 << 26
 

@@ -29,7 +29,7 @@ class Vectors:
     found: Bool[Tensor, "N"]
 
     def coverage(self, counts: Sequence[int]) -> Coverage:
-        """Coverage of the training text.
+        """The coverage of the training text.
 
         Args:
             counts: How often each of the N words occurs there; 0 for special words.
@@ -45,7 +45,7 @@ class Vectors:
 
 
 class Source(Protocol):
-    """Pre-trained vectors, looked up by word."""
+    """A source of pre-trained vectors, looked up by word."""
 
     @property
     def name(self) -> str:
@@ -61,7 +61,7 @@ class Source(Protocol):
 
     @property
     def languages(self) -> frozenset[str]:
-        """The covered languages. A task's side in another language starts from Xavier."""
+        """The covered languages. A side in another language is initialised by Xavier."""
 
     def fingerprint(self) -> str:
         """A digest that changes when the vectors change. It is part of a run's key."""
@@ -121,7 +121,7 @@ class ByLanguage:
 
     @property
     def languages(self) -> frozenset[str]:
-        """The languages that have a part."""
+        """The languages of the parts."""
         return frozenset(self.parts)
 
     def fingerprint(self) -> str:

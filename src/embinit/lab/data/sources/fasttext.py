@@ -35,7 +35,7 @@ MOST_WORD_BYTES = 1 << 16
 
 
 def is_fasttext(path: Path) -> bool:
-    """Whether a file, or what is packed in it, begins as fastText's models do."""
+    """Whether a file, compressed or not, begins like a fastText model."""
     return next(open_chunks(path), b"").startswith(_MAGIC)
 
 

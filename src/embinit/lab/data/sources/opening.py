@@ -1,4 +1,4 @@
-"""Sources by path, and the published word vectors by where they lie in the data directory."""
+"""Sources by path, and published word vectors by their paths in the data directory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENGLISH = frozenset({"en"})
 def open_source(
     name: str, path: Path, languages: frozenset[str] = ENGLISH
 ) -> WordVectors | HuggingFaceTable:
-    """Opens the source at a path, by the kind of file.
+    """Opens the source at a path, by the file's format.
 
     A directory is a Hugging Face model. A file .bin or .bin.gz is a fastText model, if it begins as
     one, else in word2vec's binary format. A file .npz holds arrays. Any other file holds text
@@ -64,7 +64,7 @@ _NAMED_HERE: set[str] = set()
 
 
 def is_named_here(name: str) -> bool:
-    """Whether ``use_source`` alone gave the name, and no package knows it."""
+    """Whether the name was registered by ``use_source`` and by no package."""
     return name in _NAMED_HERE or name not in SOURCES
 
 

@@ -1,4 +1,4 @@
-"""Text vectors: one word a line with its numbers, as GloVe, word2vec and fastText are published.
+"""Word vectors in text files: one word a line with its numbers, as GloVe is published.
 
 GloVe's files have no header and their words may hold spaces, so the numbers are split off from the
 right (GloVe 840B has such words). The files of word2vec and fastText begin with a line ``N D``. A
@@ -39,7 +39,7 @@ _LITERAL = re.compile(rb"b(['\"]).*\1")
 
 @dataclass(frozen=True)
 class WordVectors(abc.ABC):
-    """Vectors of words in a file (N words of width D), in any format.
+    """Word vectors in a file of any format: N words of width D.
 
     Attributes:
         name: The name in specs.
@@ -205,7 +205,7 @@ class TextVectors(WordVectors):
         return all(_LITERAL.fullmatch(line.rsplit(b" ", self.dim)[0]) for _, line in self._first)
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
-        """Numbered lines, without the header, and without a byte order mark before the first."""
+        """Numbered lines without the header and without a byte order mark."""
         skipped = 1 if self._header else 0
         for number, line in enumerate(open_lines(self.path), 1):
             if number == 1:

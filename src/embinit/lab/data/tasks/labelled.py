@@ -1,4 +1,4 @@
-"""Labelled English text as in GLUE: SST-2 and MNLI, and XNLI with its test in German.
+"""Labelled English text: SST-2 and MNLI from GLUE, and XNLI with its test in German.
 
 SST-2 (Socher et al. 2013): sentiment of phrases of film reviews. Test labels are not public, so
 validation stands for the test (the paper's section 4).
@@ -28,7 +28,7 @@ from embinit.lab.specs import Cut
 
 @dataclass(frozen=True)
 class LabelledText:
-    """Classification of English text or pairs of texts, from tab-separated files.
+    """A task of classifying English texts or pairs of texts, from tab-separated files.
 
     Attributes:
         name: The name in specs, and of the folder of the files.

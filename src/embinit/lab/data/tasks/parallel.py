@@ -24,7 +24,7 @@ LANGUAGES = ("de", "en")
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Translation, a sentence a line. A pair with a blank side is left out.
+    """A translation task, a sentence a line. A pair with a blank side is left out.
 
     Attributes:
         dataset: The data set's name, and that of the folder of its files.

@@ -13,7 +13,7 @@ from embinit.files.writing import hub_reachable, open_lines
 from embinit.lab.data.tasks.base import Example
 
 CUT_SEED = 20240712
-"""Seeds the sample of a training split. It is the same in every arm, seed and session."""
+"""The seed of a training split's sample, the same in every arm, seed and session."""
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -111,7 +111,7 @@ def hub_rows(hub: Hub, split: str) -> Iterable[dict[str, Any]]:
 
 
 def not_empty(examples: Sequence[Example], home: object) -> Sequence[Example]:
-    """The examples of a split, if it has any.
+    """Refuses a split without examples.
 
     Args:
         examples: The examples.

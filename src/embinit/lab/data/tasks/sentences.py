@@ -1,4 +1,4 @@
-"""SST-2 with more sentences to judge by, held out of its training text.
+"""SST-2 with a larger validation split, held out of its training text.
 
 SST-2's training text has the sentences of film reviews and nearly every phrase of them (Socher et
 al. 2013), its development set 872 sentences alone. Five sixths of the variance over seeds of an
@@ -53,11 +53,11 @@ class HeldOutSentences:
         return TASKS[self.of].languages
 
     def fingerprint(self, data_dir: Path | None) -> str:
-        """That of the task's text, and how many sentences are held out."""
+        """The digest of the task's text, and the number of held-out sentences."""
         return f"{TASKS[self.of].fingerprint(data_dir)}/{self.held_out} sentences"
 
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
-        """Loads the task's text; its validation split comes before the sentences held out.
+        """Loads the task's text; the held-out sentences follow its own validation split.
 
         Raises:
             InputError: The text is missing or broken, or has too few sentences.
@@ -83,7 +83,7 @@ class HeldOutSentences:
 
 
 def sentences(phrases: Collection[str]) -> dict[str, set[str]]:
-    """The phrases that are no part of another one, with those that are parts of them.
+    """Whole sentences, each with the phrases that are parts of it.
 
     Args:
         phrases: Texts whose words are separated by single spaces.

@@ -22,7 +22,7 @@ LANGUAGES: Mapping[Side, str] = {"encoder": "en", "decoder": "de"}
 
 @dataclass(frozen=True)
 class CombinedText:
-    """The training text of several tasks as one.
+    """A task whose training text is that of several tasks.
 
     The text of a labelled task is English alone; that of a translation is in both languages.
 
@@ -74,7 +74,7 @@ def _unlabelled(examples: Sequence[Example]) -> Iterator[Example]:
 
 @dataclass(frozen=True)
 class Paragraphs:
-    """Paragraphs in two languages, which are no translations of each other; only for training.
+    """A training text of unrelated paragraphs in two languages.
 
     Attributes:
         name: The name in specs, and of the folder of the files.

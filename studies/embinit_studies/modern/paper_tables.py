@@ -1,11 +1,11 @@
-"""Tables beside the claims: each arm's loss in each architecture, and what explains it."""
+"""The study's tables in the report: each arm's loss and further measures by architecture."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
 from embinit.claims.comparisons import Quantity
-from embinit.papers import Beside, by_arm, table_of_arms
+from embinit.papers import PaperTable, by_arm, table_of_arms
 from embinit.runs.results import RunResult
 from embinit_studies.modern import ARCHITECTURES, SETTINGS, Decoder, experiments
 from embinit_studies.repairs import combinations_of
@@ -17,27 +17,29 @@ def arms_of(tier: str) -> dict[str, Arm]:
     """A tier's arms by name."""
     rate = f"rate × {SETTINGS[tier].times:g}"
     return {
-        "N(0, 0.02)": Decoder.usual,
-        "Xavier": Decoder.drawn,
-        "Xavier, wide": Decoder.stretched,
-        f"Xavier, wide, {rate}": lambda experiment: experiment.stepped().stretched(),
-        "GloVe": Decoder.raw,
-        f"GloVe, {rate}": lambda experiment: experiment.stepped().raw(),
-        "GloVe, standardised": Decoder.standardised,
-        "GloVe, shuffled": Decoder.shuffled,
-        f"Xavier, {rate}": lambda experiment: experiment.stepped().drawn(),
+        "N(0, 0.02)": Decoder.normal,
+        "Xavier": Decoder.xavier,
+        "Xavier, wide": Decoder.xavier_pretrained,
+        f"Xavier, wide, {rate}": lambda experiment: (
+            experiment.with_scaled_table_rate().xavier_pretrained()
+        ),
+        "GloVe": Decoder.pretrained,
+        f"GloVe, {rate}": lambda experiment: experiment.with_scaled_table_rate().pretrained(),
+        "GloVe, standardised": Decoder.pretrained_xavier,
+        "GloVe, shuffled": Decoder.pretrained_shuffled,
+        f"Xavier, {rate}": lambda experiment: experiment.with_scaled_table_rate().xavier(),
     }
 
 
 FACTORIALS: Mapping[str, tuple[Arm, Arm]] = {
-    "Xavier": (Decoder.drawn, Decoder.stretched),
-    "GloVe": (Decoder.standardised, Decoder.raw),
+    "Xavier": (Decoder.xavier, Decoder.xavier_pretrained),
+    "GloVe": (Decoder.pretrained_xavier, Decoder.pretrained),
 }
-"""The tables whose width is taken apart, each narrow and wide."""
+"""The tables of factorials, each with its small-sigma and its large-sigma arm."""
 
 
 def losses_of(experiment: Decoder, which: str) -> dict[str, Quantity]:
-    """The losses of a table's factorial by name: narrow, wide, and with each combination.
+    """The losses of a table's factorial by name: both sigmas, and each combination of repairs.
 
     Args:
         experiment: The experiment.
@@ -59,11 +61,11 @@ MEASURES: Mapping[str, str] = {
     "embedding_share": "The embedding's share of the last state, at the start",
     "embedding_share_after": "The embedding's share of the last state, trained",
 }
-"""What the tables show, with their titles."""
+"""The tables' measures, with their titles."""
 
 
-def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
-    """A table a measure and one a factorial, by architectures; empty where nothing was run."""
+def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
+    """A table per measure and per factorial, by architecture; none where nothing was run."""
     every = experiments(tier)
     of_arms = by_arm(results)
     runs = {
@@ -90,7 +92,7 @@ def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
 
 
 def methods(tier: str) -> list[str]:
-    """How the models are made on a tier, paragraph by paragraph."""
+    """The methods on a tier, paragraph by paragraph."""
     every, setting = experiments(tier), SETTINGS[tier]
     model, training = every[0].model, setting.training
     assert model is not None

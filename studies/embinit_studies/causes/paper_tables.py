@@ -1,11 +1,11 @@
-"""Tables beside the claims: what each combination of repairs scores, and the score over R."""
+"""The study's tables in the report: the score of each combination of repairs, and over R."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
 from embinit.claims.comparisons import Quantity
-from embinit.papers import Beside, by_arm, table_of_arms
+from embinit.papers import PaperTable, by_arm, table_of_arms
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 from embinit_studies.causes import (
@@ -18,9 +18,9 @@ from embinit_studies.causes import (
     TIMES,
     TRAINED_BY,
     TableExperiment,
-    elsewhere,
     experiments,
-    others,
+    language_model_experiments,
+    setting_experiments,
 )
 from embinit_studies.repairs import REPAIRS
 
@@ -28,26 +28,26 @@ Arm = Callable[[TableExperiment], Quantity]
 
 
 def _wide(repairs: Sequence[str]) -> Arm:
-    return lambda experiment: experiment.wide(*repairs)
+    return lambda experiment: experiment.large_sigma(*repairs)
 
 
 def _at(ratio: float) -> Arm:
-    return lambda experiment: experiment.at(ratio)
+    return lambda experiment: experiment.at_ratio(ratio)
 
 
 COMBINED: dict[str, Arm] = {
-    "registered width": TableExperiment.narrow,
+    "registered width": TableExperiment.small_sigma,
     **{" + ".join(chosen) or f"{TIMES} × as wide": _wide(chosen) for chosen in COMBINATIONS},
 }
-"""The arms of the factorial: the registered width, then each combination on a wide table."""
+"""The arms of the factorial: registered sigma, then each combination of repairs at large sigma."""
 
 WIDTHS: dict[str, Arm] = {f"R = {ratio:.2g}": _at(ratio) for ratio in RATIOS}
-"""The widths that scores are followed over."""
+"""The sigmas over which scores are measured."""
 
 
 UNDER: dict[str, Arm] = {
-    "registered width": TableExperiment.narrow,
-    "as it is": TableExperiment.raw,
+    "registered width": TableExperiment.small_sigma,
+    "as it is": TableExperiment.unscaled,
     **{
         " + ".join(chosen) or f"{TIMES} × as wide": _wide(chosen)
         for chosen in ((), ("step",), ("scale", "ratio"), REPAIRS)
@@ -56,12 +56,15 @@ UNDER: dict[str, Arm] = {
 """The arms that are compared under other optimizers."""
 
 
-def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
-    """The factorial, and the score over R with trained and frozen tables, with what was run."""
+def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
+    """Tables of the factorial, and of the score over R with trained and frozen tables."""
     every = experiments(tier)
     followed = [each for each in every if each.role == FOLLOWED]
-    frozen = [each.still() for each in followed]
-    every_table = [*followed, *(each for each in others(tier) if each.role == FOLLOWED)]
+    frozen = [each.frozen() for each in followed]
+    every_table = [
+        *followed,
+        *(each for each in language_model_experiments(tier) if each.role == FOLLOWED),
+    ]
     of_arms = by_arm(results)
     tables = [
         _table("The repairs of a wide table", every, COMBINED, of_arms),
@@ -70,14 +73,16 @@ def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
         *(
             _table(
                 f"Under {TRAINED_BY[optimizer]}",
-                [each.under(optimizer) for each in every_table],
+                [each.with_optimizer(optimizer) for each in every_table],
                 UNDER,
                 of_arms,
             )
             for optimizer in ("adafactor", "adamw")
         ),
-        _table("Other tables under Adam", others(tier), COMBINED | UNDER, of_arms),
-        _table("In other settings", elsewhere(tier), COMBINED, of_arms),
+        _table(
+            "Other tables under Adam", language_model_experiments(tier), COMBINED | UNDER, of_arms
+        ),
+        _table("In other settings", setting_experiments(tier), COMBINED, of_arms),
     ]
     return [table for table in tables if table.rows]
 
@@ -87,7 +92,7 @@ def _table(
     every: Sequence[TableExperiment],
     arms: Mapping[str, Arm],
     results: Mapping[RunSpec, Sequence[RunResult]],
-) -> Beside:
+) -> PaperTable:
     runs = {
         label: [arm(experiment).runs_of(0)[0] for experiment in every]
         for label, arm in arms.items()
@@ -97,8 +102,8 @@ def _table(
 
 
 def methods(tier: str) -> list[str]:
-    """How the models are made on a tier, paragraph by paragraph."""
-    text = "the made language" if tier == "micro" else "real text"
+    """The methods on a tier, paragraph by paragraph."""
+    text = "the synthetic language" if tier == "micro" else "real text"
     other = [
         f"Under Adafactor translation's rate is {RATES['adafactor']:g}, times each parameter's "
         "root mean square; under AdamW it is Adam's, and the decay 0.01.",

@@ -1,4 +1,4 @@
-"""Starts: which tables are compared, and the small models that start from them.
+"""Arms of a comparison: inits and vectors, and the small models that start from their tables.
 
 Vectors bring their tokenizer and their width, and the model has both of them. So each set of
 vectors is compared with Xavier at its own tokenizer and width too.
@@ -32,17 +32,17 @@ from embtables.given import GivenTask
 
 DEFAULT_INITS = ("xavier", "pretrained", "pretrained_xavier")
 HEAD_WIDTH = 48
-"""About how wide an attention head is."""
+"""The width of an attention head that is aimed at."""
 
 ATTENTION_IN_WORDS = {
     "relative": "each distance has a learned bias in attention",
     "rotary": "attention turns queries and keys by their positions",
     "untied": "attention scores positions apart from the words, and none are added",
 }
-"""What the kinds of attention are that labels name."""
+"""The kinds of attention in words, for the notes on labels."""
 
 MOST_WIDE = 1024
-"""The widest vectors that are compared: a model as wide would not be small."""
+"""The largest width of vectors, since a wider model would not be small."""
 
 DEFAULT_WIDTH = 128
 """The models' width where no vectors are given."""
@@ -95,7 +95,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class GivenVectors:
-    """Vectors that the user gave.
+    """A set of vectors that the user named.
 
     Attributes:
         given: What the user wrote.
@@ -115,8 +115,8 @@ class GivenVectors:
 
 
 @dataclass(frozen=True)
-class Start:
-    """One of the starts that are compared.
+class Arm:
+    """An arm of a comparison: one start of the tables and positions.
 
     Attributes:
         label: The name for people.
@@ -136,7 +136,7 @@ class Start:
 
     @property
     def turns(self) -> bool:
-        """Whether rotary positions can turn its queries and keys: their width is even."""
+        """Whether rotary positions fit its width, which must be even."""
         return self.spec.recipe.architecture.dim % 2 == 0
 
     def run(self, seed: int) -> ModelRun:
@@ -201,10 +201,10 @@ def _title(path: Path) -> str:
     return name or path.name
 
 
-def starts_of(
+def arms_of(
     task: GivenTask, vectors: Sequence[GivenVectors], inits: Sequence[str], settings: Settings
-) -> list[Start]:
-    """The starts: each init with each set of vectors, or at each width where it needs none.
+) -> list[Arm]:
+    """The arms: each init with each set of vectors, or at each width where it needs none.
 
     With several kinds of attention each of these comes with each of them that its width allows.
 
@@ -228,7 +228,7 @@ def starts_of(
     shapes = dict.fromkeys((each.words, each.dim) for each in vectors)
     if not vectors:
         shapes = {(settings.words(), DEFAULT_WIDTH): None}
-    starts: dict[ModelRun, Start] = {}
+    arms: dict[ModelRun, Arm] = {}
     for given in inits:
         name, sigma = _init(given)
         init = INITS[name]
@@ -241,19 +241,19 @@ def starts_of(
                     task, each.words, each.dim, TableSpec(name, each.name, sigma=sigma), settings
                 )
                 label = init.label.format(source=each.title) + at
-                starts.setdefault(spec, Start(label, name, each, sigma, spec))
+                arms.setdefault(spec, Arm(label, name, each, sigma, spec))
             continue
         for words, dim in shapes:
             spec = _spec(task, words, dim, TableSpec(name, None, sigma=sigma), settings)
             label = init.label + at
             if len(shapes) > 1:
                 label += f" ({dim} wide, {_words_of(words, vectors)})"
-            starts.setdefault(spec, Start(label, name, None, sigma, spec))
+            arms.setdefault(spec, Arm(label, name, None, sigma, spec))
     every = [
-        _with_attention(start, attention, several=len(kinds) > 1)
+        _with_attention(arm, attention, several=len(kinds) > 1)
         for attention in kinds
-        for start in starts.values()
-        if attention != "rotary" or start.turns
+        for arm in arms.values()
+        if attention != "rotary" or arm.turns
     ]
     if not every:
         raise InputError(
@@ -267,17 +267,17 @@ def starts_of(
     return every
 
 
-def _with_attention(start: Start, attention: str, *, several: bool) -> Start:
-    """A start with a kind of attention, which its label names where there are several."""
-    label = f"{start.label} + {attention}" if several and attention != "plain" else start.label
-    spec = start.spec.changed(model=replace(start.spec.recipe.architecture, attention=attention))
+def _with_attention(arm: Arm, attention: str, *, several: bool) -> Arm:
+    """An arm with a kind of attention, which its label names where there are several."""
+    label = f"{arm.label} + {attention}" if several and attention != "plain" else arm.label
+    spec = arm.spec.changed(model=replace(arm.spec.recipe.architecture, attention=attention))
     if attention == "untied":
         spec = spec.changed(positions=replace(spec.recipe.positions, kind="none"))
-    return replace(start, label=label, spec=spec, attention=attention)
+    return replace(arm, label=label, spec=spec, attention=attention)
 
 
 def _words_of(words: str, vectors: Sequence[GivenVectors]) -> str:
-    """A tokenizer for people."""
+    """A tokenizer's name for people."""
     titles = [each.title for each in vectors if each.words == words]
     return f"{titles[0]}'s pieces" if words.startswith("hf:") else "words"
 
@@ -310,7 +310,7 @@ def _spec(task: GivenTask, words: str, dim: int, table: TableSpec, settings: Set
 
 
 def _heads(dim: int) -> int:
-    """How many heads a model has: their width is the nearest to ``HEAD_WIDTH`` by its ratio.
+    """The number of heads whose width is nearest to ``HEAD_WIDTH`` by ratio.
 
     Heads of a model of an even width have an even one, as rotary positions need.
     """

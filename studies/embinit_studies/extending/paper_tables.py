@@ -1,10 +1,10 @@
-"""A table beside the claims: every arm's losses, and how they came about."""
+"""The study's table in the report: every arm's losses."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from embinit.papers import Beside, by_arm, table_of_arms
+from embinit.papers import PaperTable, by_arm, table_of_arms
 from embinit.runs.results import RunResult
 from embinit_studies.extending import ARMS, SETTINGS, experiments
 
@@ -19,7 +19,7 @@ COLUMNS = {
 }
 
 
-def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
+def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
     """Each experiment's arms with their losses, in nats a word; empty if nothing was run."""
     of_arms = by_arm(results)
     head = ("arm", *(f"{title}, here" for title in COLUMNS))
@@ -38,7 +38,7 @@ def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
 
 
 def methods(tier: str) -> list[str]:
-    """How the models are made on a tier, paragraph by paragraph."""
+    """The methods on a tier, paragraph by paragraph."""
     setting = SETTINGS[tier]
     model, first, then = setting.model, setting.first, setting.then
     return [

@@ -1,4 +1,4 @@
-"""Tables for anybody's model: an init's table goes into a module that was built elsewhere.
+"""Initialisation of an existing model's embedding by an init.
 
 A row belongs to a token of the model's own tokenizer. Its vector is found by what the token spells:
 the marks of a space or of a word's inside (byte pairs' U+0120, pieces' U+2581, word pieces' ``##``)
@@ -27,8 +27,8 @@ INSIDE = "##"
 
 
 @dataclass(frozen=True)
-class Put:
-    """What was put into a model.
+class InitReport:
+    """The report on an embedding that was initialised.
 
     Attributes:
         rows: N, the rows of the table.
@@ -45,22 +45,22 @@ class Put:
     sigma: float
 
     def __str__(self) -> str:
-        """The same in a line."""
+        """The report in one line."""
         tokens = len(self.found) + len(self.missing)
         had = f"{len(self.found):,} of {tokens:,} tokens have a vector"
         tied = f"; the same table is in {', '.join(self.shared)}" if self.shared else ""
         return f"{self.rows:,} rows at sigma {self.sigma:.3g}; {had}{tied}"
 
 
-def put_into(
+def initialise_embedding(
     model: nn.Module,
     init: str,
     tokens: Any,
     vectors: str | Path | Source | None = None,
     *,
     seed: int,
-) -> Put:
-    """Gives a model's input table the values of an init, in place.
+) -> InitReport:
+    """Initialises a model's input embedding by an init, in place.
 
     Modules that share the table, such as a tied head, have the new values too. A head of its own
     is left as it is, and so are all other weights. Nothing is drawn from global generators.
@@ -104,7 +104,7 @@ def put_into(
     made = recipe((rows, dim), special, stream(seed, "embedding"), start)
     with torch.no_grad():
         weight.copy_(made)
-    return Put(
+    return InitReport(
         rows,
         tuple(token for row, token in known.items() if found[row]),
         tuple(token for row, token in known.items() if not found[row]),
@@ -118,7 +118,7 @@ def put_into(
 
 
 def spelled(token: str) -> str:
-    """What a token spells, without the marks of a space or of a word's inside."""
+    """A token's letters, without the marks of a space or of a word's inside."""
     text = token.lstrip("".join(SPACES))
     text = text.removeprefix(INSIDE) if len(text) > len(INSIDE) else text
     return text.strip() or token
@@ -134,7 +134,7 @@ def _embedding(model: nn.Module) -> nn.Embedding:
     if table is None:
         raise InputError(
             f"{name} has {len(embeddings(model))} embeddings, so its input table is not known; "
-            "give the embedding itself, as in put_into(model.tokens, …)"
+            "give the embedding itself, as in initialise_embedding(model.tokens, …)"
         )
     if not isinstance(table, nn.Embedding):
         raise InputError(
@@ -190,7 +190,7 @@ def _source(given: str | Path | Source) -> Source:
 def _looked_up(
     source: Source, known: Mapping[int, str], tokenizer: Any, shape: tuple[int, int]
 ) -> tuple[Tensor, Tensor]:
-    """The vector of each row that has one, and which rows these are.
+    """Each row's vector, and a mask of the rows that have one.
 
     Raises:
         InputError: The vectors are not as wide as the table.

@@ -1,4 +1,4 @@
-"""What a cohort's runs start from: tables, positions, weights, and the stacked model they make."""
+"""The initial state of a cohort: tables, positions, weights, and the stacked model of them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from embinit.lab.models.widths import learned_positions
 from embinit.lab.specs import ModelRun
 from embinit.lab.tables import positions
 from embinit.lab.tables.diagnostics import pe_share, table_statistics
+from embinit.lab.tables.initial_tables import Table, make_initial_tables
 from embinit.lab.tables.inits import ordinary_rows
-from embinit.lab.tables.start import Table, start_tables
 from embinit.randomness import stream
 
 
-class Start:
-    """The starting state of a cohort's runs over their data, which they share.
+class InitialState:
+    """The initial state of a cohort's runs on the data that they share.
 
     ``tables`` are each run's by side, ``positions`` each side's encodings (R, L, E) of all runs,
     ``seeds`` the seeds that the runs have, and ``seed_of_run`` (R,) which of them is whose.
@@ -34,14 +34,14 @@ class Start:
         self, specs: Sequence[ModelRun], data: PreparedData, data_dir: Path | None
     ) -> None:
         self.specs, self.data = tuple(specs), data
-        self.tables = [start_tables(spec, data, data_dir) for spec in self.specs]
+        self.tables = [make_initial_tables(spec, data, data_dir) for spec in self.specs]
         self.positions = {side: self._position_tables(side) for side in data.vocabularies}
         self.seeds = sorted({spec.seed for spec in self.specs})
         self.seed_of_run = torch.tensor([self.seeds.index(spec.seed) for spec in self.specs])
 
     @property
     def shape(self) -> ModelShape:
-        """Of one run's model."""
+        """The shape of one run's model."""
         return model_shape(self.specs[0], self.data)
 
     def model(self, made_as: type[StackedTransformer] = StackedTransformer) -> StackedTransformer:
@@ -82,7 +82,7 @@ class Start:
 
 
 def carry(model: StackedTransformer, carried: Mapping[str, Tensor]) -> None:
-    """Let ``model`` go on from a pre-trained model's parameters and buffers.
+    """Loads a pre-trained model's parameters and buffers into ``model``.
 
     Args:
         model: Keeps its own output layer.
@@ -103,7 +103,7 @@ def carry(model: StackedTransformer, carried: Mapping[str, Tensor]) -> None:
 
 
 def without_output(model: StackedTransformer) -> dict[str, Tensor]:
-    """What ``carry`` takes over to another task, whose output layer is its own."""
+    """The parameters and buffers for ``carry``: all but the output layer's."""
     own = {f"output.{name}" for name in model.output.state_dict()}
     return {name: value for name, value in model.state_dict().items() if name not in own}
 
@@ -124,7 +124,7 @@ def model_shape(spec: ModelRun, data: PreparedData) -> ModelShape:
 
 
 def position_table(spec: ModelRun, length: int, table: Table) -> Float[Tensor, "L E"]:
-    """A run's positional encodings for one side, whose table is ``table``."""
+    """A run's positional encodings for the side with the table ``table``."""
     width, pe_scale = spec.recipe.architecture.table_width, spec.recipe.positions.pe_scale
     if pe_scale == positions.OF_PROBES:
         raise InputError(f"PE × {pe_scale} is for probes; a model takes a number, such as 8")
@@ -135,7 +135,7 @@ def position_table(spec: ModelRun, length: int, table: Table) -> Float[Tensor, "
 
 
 def multiplier(spec: ModelRun) -> float:
-    """What the run's tables are multiplied by before the positions are added."""
+    """The factor of the run's tables before positions are added."""
     return positions.multiplier(
         spec.recipe.positions.multiplier, spec.recipe.architecture.table_width
     )
@@ -144,7 +144,7 @@ def multiplier(spec: ModelRun) -> float:
 def table_measures(
     spec: ModelRun, table: Table, position_rows: Float[Tensor, "L E"]
 ) -> dict[str, float]:
-    """The starting table's width, and the PE's share of the variance of the encoder's input."""
+    """The initial table's sigma, and the PE's share of the variance of the encoder's input."""
     values = table.values * multiplier(spec)
     return {
         "sigma": table_statistics(table.values, table.special).sigma,

@@ -1,4 +1,4 @@
-"""The paper's tables in its own layout, with what was measured here beside each number."""
+"""The paper's tables in its own layout: each printed number and the mean measured here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.measures import table_statistic
-from embinit.papers import Beside, by_arm, mean_and_spread
+from embinit.papers import PaperTable, by_arm, mean_and_spread
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
@@ -20,8 +20,8 @@ ARMS = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled", "xav
 """The paper's arms in the order of its tables."""
 
 
-def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
-    """The paper's tables with what was measured here beside each number.
+def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
+    """The paper's tables with printed and measured numbers.
 
     Args:
         tier: The tier.
@@ -43,10 +43,10 @@ def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
 
 
 class Runs:
-    """Finds results by arm and seed; an A/A control's second half is left out."""
+    """Results by arm and seed, without the second halves of A/A controls."""
 
     def __init__(self, results: Iterable[RunResult]) -> None:
-        """Sorts ``results``."""
+        """Groups ``results`` by arm."""
         self._arms = by_arm(results)
 
     def __call__(self, run: RunSpec) -> RunResult | None:
@@ -76,7 +76,7 @@ def _side_by_side(
     tier: str,
     cell: Callable[[str, str], str],
     here: Callable[[ModelExperiment, str], str],
-) -> Beside | None:
+) -> PaperTable | None:
     """A table of arms by tasks; None where nothing was run.
 
     For each of our tasks the columns are the paper's tasks that it stands for, then ours.
@@ -101,7 +101,7 @@ def _side_by_side(
             row += [cell(init, task) for task in _tasks(experiment)] + [here(experiment, init)]
         rows.append(tuple(row))
     ran = any(row[column] != "–" for row in rows for column in _ours(head))
-    return Beside(title, tuple(head), tuple(rows)) if ran else None
+    return PaperTable(title, tuple(head), tuple(rows)) if ran else None
 
 
 def _any_ours(rows: Iterable[Sequence[str]]) -> bool:
@@ -112,7 +112,7 @@ def _ours(head: Sequence[str]) -> list[int]:
     return [column for column, title in enumerate(head) if title.endswith(", here")]
 
 
-def _scores(family: str, tier: str, runs: Runs) -> Beside | None:
+def _scores(family: str, tier: str, runs: Runs) -> PaperTable | None:
     def cell(init: str, task: str) -> str:
         printed = numbers()["tables_1_and_7"][family].get(init, {}).get(task, {})
         mean = printed.get("score") or printed.get("matched")
@@ -128,7 +128,7 @@ def _scores(family: str, tier: str, runs: Runs) -> Beside | None:
     )
 
 
-def _widths(family: str, tier: str, runs: Runs) -> Beside | None:
+def _widths(family: str, tier: str, runs: Runs) -> PaperTable | None:
     def cell(init: str, task: str) -> str:
         printed = numbers()["tables_2_and_8"][family].get(init, {}).get(task)
         return str(printed["sigma"]) if printed else "–"
@@ -143,7 +143,7 @@ def _widths(family: str, tier: str, runs: Runs) -> Beside | None:
     )
 
 
-def _grid(tier: str, runs: Runs) -> Beside | None:
+def _grid(tier: str, runs: Runs) -> PaperTable | None:
     candidates = [
         experiment
         for experiment in experiments(tier, ("glove",))
@@ -165,10 +165,10 @@ def _grid(tier: str, runs: Runs) -> Beside | None:
             )
     head = ("", "Multi30k, paper", f"{experiment.data.task}, here")
     title = "Table 3: trained or frozen, with positions or without, BLEU"
-    return Beside(title, head, tuple(rows)) if _any_ours(rows) else None
+    return PaperTable(title, head, tuple(rows)) if _any_ours(rows) else None
 
 
-def _analogies(tier: str, runs: Runs) -> Beside | None:
+def _analogies(tier: str, runs: Runs) -> PaperTable | None:
     [experiment] = probes(tier)
     times_root, placed = scaled(experiment, "sqrt(D)"), with_sinusoidal_positions(experiment)
     settings = (
@@ -186,7 +186,7 @@ def _analogies(tier: str, runs: Runs) -> Beside | None:
     )
     head = ("", "analogies, paper", f"{experiment.data.task}, here")
     title = "Table 4: word relations left, % right"
-    return Beside(title, head, rows) if _any_ours(rows) else None
+    return PaperTable(title, head, rows) if _any_ours(rows) else None
 
 
 STATISTICS = {"minimum": "min", "maximum": "max", "mean": "mean", "sigma": "sigma"}
@@ -202,7 +202,7 @@ SPREAD = {
 """Table 6's rows: the arm's init, and whether its table is multiplied by the root of D."""
 
 
-def _spread(tier: str, runs: Runs) -> Beside | None:
+def _spread(tier: str, runs: Runs) -> PaperTable | None:
     candidates = [
         experiment
         for experiment in experiments(tier, ("glove",))
@@ -232,7 +232,7 @@ def _spread(tier: str, runs: Runs) -> Beside | None:
             cells += [numbers()["table_6"]["rows"][name][printed].replace("-", "−"), written]
         rows.append(tuple(cells))
     title = f"Table 6: range, mean and sigma, Multi30k there, {experiment.data.task} here"
-    return Beside(title, tuple(head), tuple(rows)) if _any_ours(rows) else None
+    return PaperTable(title, tuple(head), tuple(rows)) if _any_ours(rows) else None
 
 
 FIGURE = (("bert", "iwslt2017"), ("t5", "iwslt2017"), ("glove", "multi30k"))
@@ -241,8 +241,8 @@ FIGURE = (("bert", "iwslt2017"), ("t5", "iwslt2017"), ("glove", "multi30k"))
 SHOWN = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled")
 
 
-def _figure(family: str, task: str, tier: str, runs: Runs) -> Beside | None:
-    """A panel of Figure 1: our curves, beside the best epochs that the paper's tables print."""
+def _figure(family: str, task: str, tier: str, runs: Runs) -> PaperTable | None:
+    """A panel of Figure 1: measured curves, and the best epochs that the paper's tables print."""
     candidates = [
         experiment for experiment in experiments(tier, (family,)) if task in stands_for(experiment)
     ]
@@ -266,4 +266,4 @@ def _figure(family: str, task: str, tier: str, runs: Runs) -> Beside | None:
         return None
     head = ("", "best epoch, paper", "best epoch, here", "test BLEU, paper", "test BLEU, here")
     title = f"Figure 1, {LABELS[family]}: {TITLES[task]} there, {experiment.data.task} here"
-    return Beside(title, head, tuple(rows), tuple(curves))
+    return PaperTable(title, head, tuple(rows), tuple(curves))

@@ -15,7 +15,7 @@ import embtables
 from embinit.errors import InputError
 from embinit.lab.data.sources import SOURCES
 from embinit.lab.tables.inits import INITS, xavier_sigma
-from embtables.put import put_into, spelled
+from embtables.initialisation import initialise_embedding, spelled
 from tiny_models import ARCHITECTURES, DIM, ROWS, TIED, configurations, tokenizer
 
 WORDS = ["apple", "bird", "Cat", "dog", "élan"]
@@ -56,20 +56,22 @@ def test_each_row_has_its_own_tokens_vector(tmp_path_factory, marks, order, more
     rows = {marks[n] + WORDS[n]: row for n, row in enumerate(order)}
     table = nn.Embedding(5 + more, 2)
     before = table.weight.detach().clone()
-    put = put_into(table, "pretrained", rows, path, seed=seed)
+    report = initialise_embedding(table, "pretrained", rows, path, seed=seed)
     for number, row in enumerate(order):
         assert table.weight[row].tolist() == [number, number]
-    assert put.missing == ()
-    assert len(put.found) == 5
+    assert report.missing == ()
+    assert len(report.found) == 5
     assert not (table.weight[5:] == before[5:]).any()
 
 
 def test_a_words_lower_case_is_looked_up_where_the_word_has_no_vector(vectors):
     """And its own form first: 'Cat' is in the file, 'Bird' is not, 'cat' is nowhere."""
     table = nn.Embedding(4, 8)
-    put = put_into(table, "pretrained", ["Cat", "Bird", "cat", "##DOG"], vectors(), seed=5000)
-    assert put.found == ("Cat", "Bird", "##DOG")
-    assert put.missing == ("cat",)
+    report = initialise_embedding(
+        table, "pretrained", ["Cat", "Bird", "cat", "##DOG"], vectors(), seed=5000
+    )
+    assert report.found == ("Cat", "Bird", "##DOG")
+    assert report.missing == ("cat",)
     assert table.weight[[0, 1, 3], 0].tolist() == [3.5, 2.5, 4.5]
 
 
@@ -79,8 +81,8 @@ def test_a_tokenizer_of_byte_pairs_spells_its_bytes(vectors):
     pairs = Tokenizer(models.WordLevel(bytes_of, unk_token="[U]"))
     pairs.decoder = decoders.ByteLevel()
     table = nn.Embedding(3, 8)
-    put = put_into(table, "pretrained", pairs, vectors(), seed=5000)
-    assert put.found == ("ĠÃ©lan", "Ġbird")
+    report = initialise_embedding(table, "pretrained", pairs, vectors(), seed=5000)
+    assert report.found == ("ĠÃ©lan", "Ġbird")
     assert table.weight[1:, 0].tolist() == [5.5, 2.5]
 
 
@@ -92,16 +94,18 @@ def test_a_models_table_alone_is_changed(architecture, vectors):
     model = make(config)
     before = copy.deepcopy(model)
     state = torch.random.get_rng_state()
-    put = put_into(model, "pretrained_xavier", tokenizer(), vectors(TOKENS, DIM), seed=5000)
+    report = initialise_embedding(
+        model, "pretrained_xavier", tokenizer(), vectors(TOKENS, DIM), seed=5000
+    )
     assert torch.equal(torch.random.get_rng_state(), state)
     table, head = model.get_input_embeddings().weight, model.get_output_embeddings().weight
-    assert (head is table) == (architecture in TIED) == bool(put.shared)
+    assert (head is table) == (architecture in TIED) == bool(report.shared)
     old = {each.data_ptr(): name for name, each in model.named_parameters()}
     assert len(old) == len([*before.parameters()])
     for (name, now), was in zip(model.named_parameters(), before.parameters(), strict=True):
         assert torch.equal(now, was) == (now is not table), name
-    assert set(put.found) == set(TOKENS)
-    assert put.sigma == pytest.approx(xavier_sigma(ROWS, DIM), rel=1e-4)
+    assert set(report.found) == set(TOKENS)
+    assert report.sigma == pytest.approx(xavier_sigma(ROWS, DIM), rel=1e-4)
     pad = model.get_input_embeddings().padding_idx
     assert pad is None or not table[pad].any()
     ids = torch.randint(3, ROWS, (1, 5))
@@ -115,9 +119,9 @@ def test_what_is_drawn_hangs_on_the_seed_alone():
     for seed in (5000, 5000, 5001):
         table = nn.Embedding(20, 64, dtype=torch.bfloat16)
         torch.manual_seed(len(made))
-        put = put_into(table, "xavier", [f"w{row}" for row in range(20)], seed=seed)
-        assert put.found == ()
-        assert len(put.missing) == 20
+        report = initialise_embedding(table, "xavier", [f"w{row}" for row in range(20)], seed=seed)
+        assert report.found == ()
+        assert len(report.missing) == 20
         made.append(table.weight.detach().clone())
     assert torch.equal(made[0], made[1])
     assert not torch.equal(made[0], made[2])
@@ -129,10 +133,10 @@ def test_every_init_takes_a_registered_source(init):
     source = SOURCES["micro-glove"](None)
     words = ["<pad>", *list(source.table.words)[:60], "unheard-of"]
     table = nn.Embedding(len(words), source.dim, padding_idx=0)
-    put = put_into(table, init, words, "micro-glove", seed=5000)
-    assert put.missing == ("unheard-of",)
+    report = initialise_embedding(table, init, words, "micro-glove", seed=5000)
+    assert report.missing == ("unheard-of",)
     assert not table.weight[0].any()
-    assert put.sigma == pytest.approx(table.weight[1:].std().item(), rel=1e-5)
+    assert report.sigma == pytest.approx(table.weight[1:].std().item(), rel=1e-5)
 
 
 class Two(nn.Module):
@@ -162,12 +166,14 @@ def test_what_cannot_be_put_is_told(vectors):
         (nn.Embedding(5, 8, device="meta"), "xavier", WORDS, None, "on meta; load the model"),
     ):
         with pytest.raises(InputError, match=said):
-            put_into(model, init, tokens, given_vectors, seed=5000)
+            initialise_embedding(model, init, tokens, given_vectors, seed=5000)
     assert torch.equal(table.weight, before)
 
 
 def test_it_is_told_in_a_line(vectors):
     model = nn.Sequential(nn.Embedding(6, 8), nn.Linear(8, 6, bias=False))
     model[1].weight = model[0].weight
-    put = embtables.put_into(model, "pretrained", [*WORDS, "moon"], vectors(), seed=5000)
-    assert str(put).endswith("; 5 of 6 tokens have a vector; the same table is in 1")
+    report = embtables.initialise_embedding(
+        model, "pretrained", [*WORDS, "moon"], vectors(), seed=5000
+    )
+    assert str(report).endswith("; 5 of 6 tokens have a vector; the same table is in 1")

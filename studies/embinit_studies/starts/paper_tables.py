@@ -1,10 +1,10 @@
-"""Tables beside the claims: what each start scores, trained and frozen."""
+"""The study's tables in the report: each start's scores, with trained and frozen tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from embinit.papers import Beside, by_arm, table_of_arms
+from embinit.papers import PaperTable, by_arm, table_of_arms
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 from embinit_studies.starts import (
@@ -16,13 +16,13 @@ from embinit_studies.starts import (
 )
 
 
-def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
-    """What each start scores on each task, with trained tables and with frozen ones."""
+def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
+    """The scores of each start on each task, with trained and with frozen tables."""
     every = experiments(tier)
     of_arms = by_arm(results)
     tables = [
         _table("Starts, tables trained", every, of_arms),
-        _table("Starts, tables frozen", [each.still() for each in every], of_arms),
+        _table("Starts, tables frozen", [each.frozen() for each in every], of_arms),
     ]
     return [table for table in tables if table.rows]
 
@@ -31,7 +31,7 @@ def _table(
     title: str,
     every: Sequence[StartExperiment],
     results: Mapping[RunSpec, Sequence[RunResult]],
-) -> Beside:
+) -> PaperTable:
     sources = {each.source_label for each in every}
     source = sources.pop() if len(sources) == 1 else "vectors"
     runs = {
@@ -43,7 +43,7 @@ def _table(
 
 
 def methods(tier: str) -> list[str]:
-    """How the models are made on a tier, paragraph by paragraph."""
+    """The methods on a tier, paragraph by paragraph."""
     models = (
         "The models are those of Kim et al. (2024): encoder-decoder or encoder-classifier, "
         "post-LayerNorm, one layer, as wide as the vectors, the table multiplied by √D, sinusoids "

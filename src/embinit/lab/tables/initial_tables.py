@@ -1,4 +1,4 @@
-"""The tables that a run starts from: its init makes one for each side of its data."""
+"""The initial tables of a run: its init makes one for each side of its data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from embinit.randomness import stream
 
 
 def fingerprint(run: ModelRun, data_dir: Path | None) -> str:
-    """Digests of the task's text and the source's vectors, which the run reads besides its spec.
+    """Digests of the run's inputs besides its spec: the task's text and the source's vectors.
 
     Args:
         run: A run with a task, and perhaps a source.
@@ -39,7 +39,7 @@ def fingerprint(run: ModelRun, data_dir: Path | None) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """One side's starting table.
+    """One side's initial table.
 
     Attributes:
         values: The table.
@@ -52,8 +52,10 @@ class Table:
     coverage: Coverage | None
 
 
-def start_tables(run: ModelRun, data: PreparedData, data_dir: Path | None) -> dict[Side, Table]:
-    """Makes the table of each side of the data.
+def make_initial_tables(
+    run: ModelRun, data: PreparedData, data_dir: Path | None
+) -> dict[Side, Table]:
+    """Makes the initial table of each side of the data.
 
     A side in a language that the source does not cover starts from Xavier.
 
@@ -67,12 +69,12 @@ def start_tables(run: ModelRun, data: PreparedData, data_dir: Path | None) -> di
     """
     width = run.recipe.architecture.table_width
     return {
-        side: start_table(run, side, vocabulary, data, width, data_dir)
+        side: make_initial_table(run, side, vocabulary, data, width, data_dir)
         for side, vocabulary in data.vocabularies.items()
     }
 
 
-def start_table(
+def make_initial_table(
     run: ModelRun,
     side: Side,
     vocabulary: Vocabulary,
@@ -80,7 +82,7 @@ def start_table(
     dim: int,
     data_dir: Path | None,
 ) -> Table:
-    """Makes one side's table. Its draws come from the side's own embedding stream.
+    """Makes one side's initial table, with random draws from the side's own stream.
 
     Args:
         run: The run: its seed and the recipe of its table.
@@ -160,7 +162,7 @@ def check(run: ModelRun, data_dir: Path | None) -> None:
 
 
 def look_up(name: str, spec: DataSpec, side: Side, data_dir: Path | None) -> Vectors:
-    """The vectors that a source has for a side's vocabulary, read once for what they are read from.
+    """A source's vectors for a side's vocabulary, cached by the digests of both.
 
     A file that has changed since is read again: its run has another key.
     """

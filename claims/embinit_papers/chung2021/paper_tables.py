@@ -1,4 +1,4 @@
-"""Tables beside the paper's claims: scores by arm and by layer, with parameter counts."""
+"""The paper's tables in the report: scores by arm and by layer, with parameter counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, cast
 from embinit.lab.measures import task_accuracy, task_transfer
 from embinit.lab.specs import TransferSpec, recipe_of
 from embinit.lab.tables.recipes import INITS
-from embinit.papers import Beside, by_arm, mean_and_spread
+from embinit.papers import PaperTable, by_arm, mean_and_spread
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
@@ -20,7 +20,7 @@ Arm = list[RunResult]
 
 
 def methods(tier: str) -> list[str]:
-    """How the paper's models are made and read on a tier, paragraph by paragraph."""
+    """The methods on a tier, paragraph by paragraph."""
     setting = SETTINGS[tier]
     masking, model, text = setting.pretraining, setting.model, setting.text
     tasks = " and ".join(
@@ -72,8 +72,8 @@ def methods(tier: str) -> list[str]:
     ]
 
 
-def beside(tier: str, results: Sequence[RunResult]) -> list[Beside]:
-    """The tables beside the paper's claims.
+def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
+    """The paper's tables of runs on a tier.
 
     Args:
         tier: The tier.
@@ -122,7 +122,7 @@ def _order(run: RunSpec, setting: Setting) -> tuple[object, ...]:
 
 
 def _name(run: RunSpec, setting: Setting) -> str:
-    """An arm in words."""
+    """An arm's name in words."""
     says: dict[str, Callable[[Any], str]] = {
         "coupled": lambda _: "coupled",
         "dim": lambda dim: f"{dim} wide",
@@ -140,17 +140,17 @@ def _name(run: RunSpec, setting: Setting) -> str:
     return ", ".join(words) or "usual: two tables as wide as the model"
 
 
-def _budgets(arms: Sequence[Arm], setting: Setting) -> Beside:
+def _budgets(arms: Sequence[Arm], setting: Setting) -> PaperTable:
     rows = []
     for arm in arms:
         measures = arm[0].measures
         counts = [int(measures[f"{phase}_parameters"]) for phase in ("pretraining", "finetuning")]
         rows.append((_name(arm[0].spec, setting), *(f"{count:,}" for count in counts)))
     head = ("arm", "parameters at pre-training, here", "parameters at fine-tuning, here")
-    return Beside("Parameter budgets", head, tuple(rows))
+    return PaperTable("Parameter budgets", head, tuple(rows))
 
 
-def _scores(arms: Sequence[Arm], setting: Setting) -> Beside:
+def _scores(arms: Sequence[Arm], setting: Setting) -> PaperTable:
     columns: dict[str, str | Measure] = {"masked loss": "masked_loss"}
     for task in setting.tasks:
         columns[f"{task.role}, %"] = task_accuracy(task.role)
@@ -163,7 +163,7 @@ def _scores(arms: Sequence[Arm], setting: Setting) -> Beside:
         (_name(arm[0].spec, setting), *(mean_and_spread(arm, what) for what in columns.values()))
         for arm in arms
     )
-    return Beside("Scores by arm", ("arm", *(f"{title}, here" for title in columns)), rows)
+    return PaperTable("Scores by arm", ("arm", *(f"{title}, here" for title in columns)), rows)
 
 
 def _output_width(run: RunSpec, setting: Setting) -> int | None:
@@ -174,8 +174,8 @@ def _output_width(run: RunSpec, setting: Setting) -> int | None:
     return int(changes.get("output_width") or setting.model.dim)
 
 
-def _layers(arms: Sequence[Arm], setting: Setting, name: str, title: str) -> list[Beside]:
-    """A curve over the layers for each E_out, as a figure and as a table."""
+def _layers(arms: Sequence[Arm], setting: Setting, name: str, title: str) -> list[PaperTable]:
+    """Curves over layers, one an E_out, as a figure and as a table."""
     by_width = sorted(
         (width, [curve for result in arm if (curve := result.curves.get(f"{name}_by_layer"))])
         for arm in arms
@@ -190,4 +190,4 @@ def _layers(arms: Sequence[Arm], setting: Setting, name: str, title: str) -> lis
         for label, runs in curves
     )
     head = ("", *(f"layer {layer}, here" for layer in layers))
-    return [Beside(f"{title}, layer by layer", head, rows, curves, measure=title, by="layer")]
+    return [PaperTable(f"{title}, layer by layer", head, rows, curves, measure=title, by="layer")]
