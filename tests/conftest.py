@@ -1,4 +1,8 @@
-"""One thread a process as in training, checked shapes, no test that a busy machine can fail."""
+"""One thread a process as in training, checked shapes, no test that a busy machine can fail.
+
+A session within a test loads embinit and pytest-xdist and no other plugin, and starts no helpers:
+each process costs a second or two, most of it for plugins that have no part in the test.
+"""
 
 import os
 import sys
@@ -30,6 +34,21 @@ pytest_plugins = ["pytester"]
 collect_ignore = (
     [] if os.environ.get("EMBINIT_NIGHTLY") else ["test_ray_engine.py", "test_functions_on_ray.py"]
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_plugins() -> Iterator[None]:
+    """Sessions within tests load none of the plugins that happen to be installed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        patch.setenv("PYTEST_PLUGINS", "embinit.pytest_plugin,xdist.plugin")
+        yield
+
+
+@pytest.fixture(autouse=True)
+def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session within a test starts no process that helps it to train, unless a test wants it."""
+    monkeypatch.setattr("embinit.runs.machine.cores", lambda: 1)
 
 
 def homes_of_entries() -> dict[tuple[str, str], str]:

@@ -35,7 +35,7 @@ def small(role: str, epochs: int = 2):
         model=replace(one.model, layers=1, feed_forward=16),
         # A gentle rate: a steep one makes a difference of rounding a difference of outcome.
         training=replace(one.training, epochs=epochs, lr=1e-3, batch_size=32),
-        data=replace(one.data, max_length=7),
+        data=replace(one.data, max_length=7, cut=Cut(320, 60, 60)),
     )
 
 
