@@ -46,9 +46,10 @@ def few_plugins() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A session within a test starts no process that helps it to train, unless a test wants it."""
+def light_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session within a test neither starts helpers nor waits for the disk, unless a test asks."""
     monkeypatch.setattr("embinit.runs.machine.cores", lambda: 1)
+    monkeypatch.setattr("os.fsync", lambda handle: None)
 
 
 def homes_of_entries() -> dict[tuple[str, str], str]:

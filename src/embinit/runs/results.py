@@ -153,12 +153,19 @@ def versions(more: Iterable[str] = ()) -> dict[str, str]:
         more: Distributions that are told too.
     """
     known = {"python": platform.python_version()}
-    for name in dict.fromkeys((*RECORDED_PACKAGES, *more)):
-        try:
-            known[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
+    for name in (*RECORDED_PACKAGES, *more):
+        if version := _installed_version(name):
+            known[name] = version
     return known
+
+
+@functools.cache
+def _installed_version(name: str) -> str | None:
+    """A distribution's version; None where it isn't installed. To read it takes milliseconds."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def device_name(device: str) -> str:
