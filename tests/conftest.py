@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 import scipy.stats  # noqa: F401, pytester forgets what a session in it imported first, numpy can't
 import torch
+import torch._dynamo  # optimizers import it; pytester forgets that, and torch can't have it twice
 from hypothesis import Phase, settings
 
 import shape_checks

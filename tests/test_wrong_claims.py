@@ -7,7 +7,9 @@ import json
 import pytest
 
 from builders import set_apart
+from embinit.data.sources import SOURCES
 from embinit.runs.functions import TRAININGS
+from embinit.tables.inits import INITS
 
 CLAIMS = """
 import random
@@ -209,7 +211,7 @@ BODY = "\ndef test_other(arms):\n    assert arms['high'] > arms['low']\n"
 )
 def test_a_decorator_that_cannot_be_used_fails_its_own_claim(judged, decorator, said):
     """And no other of its module: they are decided, as though it weren't there."""
-    workers = ("-n", "2") if "on=5" in decorator else ()  # what they tell is alike for all
+    workers = ("-n", "1") if "on=5" in decorator else ()  # what they tell is alike for all
     text = f"{CLAIMS}\n\n{decorator}  # here{BODY}"
     done, verdicts = judged(text, *workers)
     done.assert_outcomes(passed=1, failed=1)
@@ -417,7 +419,7 @@ def test_beside(arms):
 """
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "-n 2"])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "-n 1"])
 def test_a_run_that_raises_fails_its_own_claims_alone(judged, pytester, workers):
     """It is no refutation; table and report come, and say why. A later session tries again."""
     text = CLAIMS + FAILING
@@ -486,12 +488,13 @@ def test_a_report_that_cannot_be_written_is_told_at_the_start(pytester, judged):
     done.stderr.fnmatch_lines(["*--embinit-report-dir */taken/latest: */taken is no folder*"])
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "-n 2"])
-def test_a_misspelt_source_is_told_before_anything_trains(judged, pytester, workers):
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "-n 1"])
+def test_a_misspelt_source_is_told_before_anything_trains(judged, pytester, monkeypatch, workers):
     """It would be registered under a name that nothing reads."""
+    set_apart(monkeypatch, SOURCES)
     (pytester.path / "vectors.txt").write_text("a 1.0 2.0\n")
     (pytester.path / "claims/test_mine.py").write_text(CLAIMS)
-    done = pytester.runpytest_subprocess(
+    done = pytester.runpytest_inprocess(
         "claims", "--embinit-source", "golve=vectors.txt", "-p", "no:randomly", *workers
     )
     assert done.ret == pytest.ExitCode.USAGE_ERROR
@@ -509,18 +512,18 @@ SIZED = CLAIMS.replace("def fit(seed, arm):", "def fit(seed, arm, top=9):").repl
 )
 def test_a_tier_may_be_an_experiments_own(judged, pytester, tier, effect):
     """No paper has it. The sizes of a user's experiment are called as the user calls them."""
-    workers = ("-n", "2") if tier == "real-size" else ()
+    workers = ("-n", "1") if tier == "real-size" else ()
     _, verdicts = judged(SIZED, "--embinit-tier", tier, *workers, status=0)
     [entry] = verdicts["mine/f/good"]["comparisons"]
     assert entry["difference"] == pytest.approx(effect, abs=1)
     assert verdicts["mine/f/good"]["tier"] == tier
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "-n 2"])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "-n 1"])
 def test_a_tier_that_nothing_has_is_told_before_anything_trains(judged, pytester, workers):
     """With the tiers that there are, those of the user's experiments among them."""
     (pytester.path / "claims/test_mine.py").write_text(SIZED)
-    done = pytester.runpytest_subprocess("claims", "--embinit-tier", "real-sise", *workers)
+    done = pytester.runpytest_inprocess("claims", "--embinit-tier", "real-sise", *workers)
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     assert "INTERNALERROR" not in done.stdout.str()
     done.stderr.fnmatch_lines(
@@ -604,23 +607,26 @@ def test_more(experiment):
 """
 
 
-def test_an_init_of_a_module_of_claims_is_known_to_workers_and_controller(pytester):
+def test_an_init_of_a_module_of_claims_is_known_to_workers_and_controller(pytester, monkeypatch):
     """The controller collects nothing, and yet names the arms in the report."""
+    set_apart(monkeypatch, INITS)
     pytester.mkdir("claims")
     (pytester.path / "claims/test_mine.py").write_text(OWN_INIT)
-    done = pytester.runpytest_subprocess("claims", "-n", "2", "-p", "no:cacheprovider")
+    done = pytester.runpytest_inprocess("claims", "-n", "1", "-p", "no:cacheprovider")
     assert done.ret == 0, done.stdout.str()
     assert "GloVe_Doubled" in (pytester.path / "reports/latest/index.html").read_text()
 
 
-def test_a_changed_constant_of_an_init_trains_its_own_runs_anew(pytester):
+def test_a_changed_constant_of_an_init_trains_its_own_runs_anew(pytester, monkeypatch):
     """The other arms' runs are in the store; before, the old ones answered for it too."""
     pytester.mkdir("claims")
     text = OWN_INIT.replace("v * 2", "v * FACTOR").replace("MINE =", "FACTOR = 2\nMINE =")
 
     def trained(text):
         (pytester.path / "claims/test_mine.py").write_text(text)
-        done = pytester.runpytest_subprocess("claims", "-p", "no:cacheprovider")
+        with monkeypatch.context() as patch:
+            set_apart(patch, INITS)
+            done = pytester.runpytest_inprocess("claims", "-p", "no:cacheprovider")
         assert done.ret == 0, done.stdout.str()
         document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
         runs = document["session"]["runs"]
