@@ -47,7 +47,7 @@ def few_plugins() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def light_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+def light_sessions(what_embinit_registers_stays: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A session within a test neither starts helpers nor waits for the disk, unless a test asks."""
     monkeypatch.setattr("embinit.runs.machine.cores", lambda: 1)
     monkeypatch.setattr("os.fsync", lambda handle: None)

@@ -172,6 +172,7 @@ def test_ports_were_registered_before_their_runs(project, claim):
     assert not [line for line in lines.values() if "afterwards" in line]
 
 
+@pytest.mark.nightly
 def test_each_file_of_claims_trains_and_is_decided(tmp_path):
     """With two seeds, for speed: each claim is judged, no control misbehaves, nothing is missing.
 
@@ -187,6 +188,7 @@ def test_each_file_of_claims_trains_and_is_decided(tmp_path):
     assert all(claim["as_expected"] is not False for claim in document["claims"])
 
 
+@pytest.mark.nightly
 def test_a_claim_is_judged_without_pytest(tmp_path):
     """The verdict is printed with its numbers."""
     ran = run(EXAMPLES / "judging.py", tmp_path / "store")
