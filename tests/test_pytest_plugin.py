@@ -13,7 +13,7 @@ from embinit import cli
 from embinit.claims.looks import Look, schedule
 from embinit.claims.next_looks import NextLook
 from embinit.claims.paired_tests import Spread, smallest_effect
-from embinit.data.sources import SOURCES
+from embinit.lab.data.sources import SOURCES
 from embinit.pytest_plugin import look_order
 from embinit.report import load_schema
 from embinit.report.past import DamagedHistoryWarning

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from builders import set_apart
-from embinit.data.sources import SOURCES
+from embinit.lab.data.sources import SOURCES
 from embinit.runs.functions import TRAININGS
-from embinit.tables.inits import INITS
+from embinit.lab.tables.inits import INITS
 
 CLAIMS = """
 import random
