@@ -161,6 +161,21 @@ def test_the_outputs_are_those_that_were_scored():
     assert any(one.measures["best_epoch"] < 8 for one in results)
 
 
+def test_epochs_after_the_best_change_no_translation():
+    """The best epoch's parameters are kept, and those translate."""
+
+    def trained(epochs):
+        one = small("translation", epochs)
+        steep = replace(one.training, lr=1e-2)
+        few = replace(one.data, cut=Cut(64, 60, 60))
+        return train(Cohort((replace(one, training=steep, data=few).run("pretrained", 1),)))[0]
+
+    longer = trained(5)
+    best = int(longer.measures["best_epoch"])
+    assert best < 5
+    assert longer.outputs == trained(best).outputs
+
+
 def test_a_run_tells_what_is_added_to_its_tables():
     """The statistics of positions stand beside those of tables, where positions are added."""
     one = small("sentiment", 1)
