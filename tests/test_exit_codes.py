@@ -66,7 +66,7 @@ def session(pytester, monkeypatch):
     def run(text=CLAIMS, *arguments, report="reports/latest"):
         (pytester.path / "claims/test_mine.py").write_text(text)
         done = pytester.runpytest_inprocess(
-            *("claims", "-p", "no:cacheprovider", "-p", "no:randomly", *arguments),
+            *("claims", "-p", "no:cacheprovider", *arguments),
             no_reraise_ctrlc=True,
         )
         path = pytester.path / report / "verdicts.json"
@@ -315,15 +315,7 @@ def test_what_is_nothing_to_fail_on_is_one_line(session, pytester, given):
 def test_merged_stores_that_decide_nothing_are_not_in_order(session, pytester, capfd):
     """`embinit report` lets refuted claims pass, and nothing else."""
     session(REFUTED)
-    reported = [
-        "report",
-        "--store",
-        ".embinit/store",
-        "--claims",
-        "claims",
-        "-p",
-        "no:cacheprovider",
-    ]
+    reported = ["report", "--store", ".embinit/store", "--claims", "claims"]
     assert cli.main(reported) == Status.IN_ORDER
     Path("empty/runs").mkdir(parents=True)
     reported[2] = "empty"
@@ -408,8 +400,7 @@ def test_a_wrong_command_is_unusable_input(arguments):
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "pytest", "claims", "-q", "-p", "no:cacheprovider",
-            "-p", "no:randomly", "-p", "no:playwright", *arguments]  # fmt: skip
+    return [sys.executable, "-m", "pytest", "claims", "-q", "-p", "no:cacheprovider", *arguments]
 
 
 def small_files() -> None:
@@ -501,7 +492,7 @@ def test_make_claims_goes_by_the_statuses():
 def test_a_folder_that_cant_be_looked_up_is_one_line(pytester, option, name):
     """It was an INTERNALERROR with a traceback."""
     pytester.makepyfile(test_claims=CLAIMS)
-    done = pytester.runpytest_inprocess(f"--embinit-{option}={name}", "-p", "no:randomly")
+    done = pytester.runpytest_inprocess(f"--embinit-{option}={name}")
     assert done.ret == Status.UNUSABLE
     [line] = [line for line in done.errlines if line]
     assert line.startswith(f"ERROR: --embinit-{option}")

@@ -321,7 +321,9 @@ def test_a_projects_own_options_stay_its_own(
     pytester.makepyfile(test_theirs=OWN_TEST)
     write_claims(pytester.path)
     theirs = ("--device", "gpu0", "--seeds", "99", "--tier", "gold")
-    done = pytester.runpytest_inprocess(*theirs, "--embinit-seeds=2", f"--embinit-store={store}", *workers)
+    done = pytester.runpytest_inprocess(
+        *theirs, "--embinit-seeds=2", f"--embinit-store={store}", *workers
+    )
     assert done.ret in (0, 1)
     assert not [line for line in done.outlines if "test_theirs" in line and "FAILED" in line]
     assert sum(done.parseoutcomes().get(name, 0) for name in ("passed", "failed", "xfailed")) == 3

@@ -41,9 +41,7 @@ def small(role="translation"):
         one,
         model=replace(one.model, layers=1, feed_forward=16),
         training=replace(one.training, epochs=1),
-        data=replace(
-            one.data, max_length=24 if role == "inference" else 7, cut=Cut(200, 50, 50)
-        ),
+        data=replace(one.data, max_length=24 if role == "inference" else 7, cut=Cut(200, 50, 50)),
     )
 
 

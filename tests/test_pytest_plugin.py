@@ -169,7 +169,7 @@ def registered(suite):
 
 def test_what_claims_can_see_is_told_before_anything_trains(registered):
     """Their looks, and the smallest differences that those show; with -v for each claim."""
-    argued = ("claims", "--embinit-max-seeds", "20", "-p", "no:randomly")
+    argued = ("claims", "--embinit-max-seeds", "20")
     first, second, last = (
         f"{smallest_effect(0.01 * look.share, look.seeds, Spread(2.0, 10)):.3g}"
         for look in schedule(5, 20, 0.01)
@@ -499,11 +499,11 @@ def judged(pytester, monkeypatch):
     """Judges claims on training functions in this process; their entries by statement."""
     monkeypatch.setattr(session, "training_devices", lambda device: ["cpu"])
     set_apart(monkeypatch, TRAININGS, empty=True)
-    pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q -p no:playwright"\n')
+    pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q"\n')
 
     def judge(claims, *arguments):
         pytester.mkdir("claims").joinpath("test_fits.py").write_text(claims)
-        pytester.runpytest_inprocess("claims", "-p", "no:randomly", *arguments)
+        pytester.runpytest_inprocess("claims", *arguments)
         document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
         return {entry["statement"]: entry for entry in document["claims"]}
 

@@ -45,9 +45,7 @@ def judged(pytester, monkeypatch):
 
     def run(text, *arguments, status=3, verdict="SUPPORTED", good=True):
         (pytester.path / "claims/test_mine.py").write_text(text)
-        done = pytester.runpytest_inprocess(
-            "claims", "-p", "no:cacheprovider", "-p", "no:randomly", *arguments
-        )
+        done = pytester.runpytest_inprocess("claims", "-p", "no:cacheprovider", *arguments)
         told = done.stdout.str()
         assert "INTERNALERROR" not in told
         assert "Traceback" not in told
@@ -300,10 +298,10 @@ def test_a_module_that_raises_alone_is_broken_and_listing_it_is_an_error(pyteste
     """So ``embinit list`` does not pass over its claims."""
     set_apart(monkeypatch, TRAININGS, empty=True)
     pytester.mkdir("claims").joinpath("test_mine.py").write_text(f"{CLAIMS}\n1 / 0\n")
-    done = pytester.runpytest_inprocess("claims", "-p", "no:randomly")
+    done = pytester.runpytest_inprocess("claims")
     assert done.ret == 3
     done.stdout.fnmatch_lines(["*report: *index.html"])
-    done = pytester.runpytest_inprocess("claims", "--collect-only", "-p", "no:randomly")
+    done = pytester.runpytest_inprocess("claims", "--collect-only")
     assert done.ret == pytest.ExitCode.INTERRUPTED
 
 
@@ -314,7 +312,7 @@ def test_claims_that_cannot_be_read_count_in_families_without_a_size(judged, pyt
     other = "\n\n@claim('mine/f/other', says='s', on=on)" + BODY
     _, verdicts = judged(text + other)
     assert verdicts["mine/f/good"]["alpha"] == pytest.approx(0.05 / 3)
-    done = pytester.runpytest_inprocess("claims/test_mine.py", "-p", "no:randomly")
+    done = pytester.runpytest_inprocess("claims/test_mine.py")
     done.assert_outcomes(passed=1, failed=1)
     [claim] = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())["claims"]
     assert claim["alpha"] == pytest.approx(0.05 / 3)
@@ -379,9 +377,7 @@ def test_a_familys_size_is_held_against_the_whole_folder(judged, pytester, selec
         "    assert arms['high'] > 3\n"
     )
     (pytester.path / "claims/test_mine.py").write_text(text)
-    done = pytester.runpytest_inprocess(
-        "claims/test_mine.py", *selected, "-p", "no:cacheprovider", "-p", "no:randomly"
-    )
+    done = pytester.runpytest_inprocess("claims/test_mine.py", *selected, "-p", "no:cacheprovider")
     done.assert_outcomes(failed=1, passed=0 if selected else 1, deselected=1 if selected else 0)
     done.stdout.fnmatch_lines(
         ["*family 'mine/few' has 2 claims on tier micro, and its size there is 1; *size 2"]
@@ -494,9 +490,7 @@ def test_a_misspelt_source_is_told_before_anything_trains(judged, pytester, monk
     set_apart(monkeypatch, SOURCES)
     (pytester.path / "vectors.txt").write_text("a 1.0 2.0\n")
     (pytester.path / "claims/test_mine.py").write_text(CLAIMS)
-    done = pytester.runpytest_inprocess(
-        "claims", "--embinit-source", "golve=vectors.txt", "-p", "no:randomly", *workers
-    )
+    done = pytester.runpytest_inprocess("claims", "--embinit-source", "golve=vectors.txt", *workers)
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["*golve=…: no claim reads a source 'golve': they read none*"])
     assert not [*(pytester.path / ".embinit/store/runs").rglob("*.json")]
