@@ -8,8 +8,8 @@ import pytest
 
 from builders import set_apart
 from embinit.lab.data.sources import SOURCES
-from embinit.runs.functions import TRAININGS
 from embinit.lab.tables.inits import INITS
+from embinit.runs.functions import TRAININGS
 
 CLAIMS = """
 import random
