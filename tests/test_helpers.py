@@ -211,6 +211,7 @@ def test_a_functions_process_ends_with_its_session(pytester):
 
 
 @in_proc
+@pytest.mark.nightly
 def test_a_machine_that_sleeps_ends_no_function(pytester):
     """A function's time limit is of the time that it had, and a sleeping machine gives it none."""
     process, _ = begun_session(pytester, "[time.sleep(0.05) for _ in range(40)]")

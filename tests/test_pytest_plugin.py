@@ -14,6 +14,7 @@ from embinit.claims.lock import Lock
 from embinit.claims.looks import Look, schedule
 from embinit.claims.next_looks import NextLook
 from embinit.claims.paired_tests import Spread, smallest_effect
+from embinit.lab.data.sources import SOURCES
 from embinit.pytest_plugin import look_order
 from embinit.report import load_schema
 from embinit.report.past import DamagedHistoryWarning
@@ -155,7 +156,7 @@ def registered(suite, monkeypatch):
 
 def test_what_claims_can_see_is_told_before_anything_trains(registered):
     """Their looks, and the smallest differences that those show; with -v for each claim."""
-    argued = ("claims", "--embinit-max-seeds", "20", "-p", "no:randomly")
+    argued = ("claims", "--embinit-max-seeds", "20")
     first, second, last = (
         f"{smallest_effect(0.01 * look.share, look.seeds, Spread(2.0, 10)):.3g}"
         for look in schedule(5, 20, 0.01)
@@ -201,7 +202,7 @@ def test_what_is_told_is_what_the_document_has(registered):
 def test_a_worker_tells_its_controller_what_claims_can_see(pytester):
     """The controller of pytest-xdist reads no claim itself."""
     (pytester.mkdir("claims") / "test_mine.py").write_text(CLAIMS)
-    result = pytester.runpytest_subprocess("claims", "-n", "2", "--embinit-no-train")
+    result = pytester.runpytest_inprocess("claims", "-n", "2", "--embinit-no-train")
     told = [line for line in result.outlines if "claims and" in line]
     assert told == ["embinit: 5 claims and 2 controls, seeds: 5"]
     result.stdout.fnmatch_lines(["5 of 5 comparisons have no registered spread*"])
@@ -424,7 +425,7 @@ def test_a_crashed_worker_is_an_error(pytester, text, status):
     A controller without options learns of them late; where there are none, nothing changes.
     """
     pytester.makepyfile(test_mine=text)
-    done = pytester.runpytest_subprocess("-n", "1", "-p", "no:randomly")
+    done = pytester.runpytest_inprocess("-n", "1")
     assert done.ret == status
 
 
@@ -509,11 +510,11 @@ def judged(pytester, monkeypatch):
     """Judges claims on training functions in this process; their entries by statement."""
     monkeypatch.setattr(session, "training_devices", lambda device: ["cpu"])
     set_apart(monkeypatch, TRAININGS, empty=True)
-    pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q -p no:playwright"\n')
+    pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q"\n')
 
     def judge(claims, *arguments):
         pytester.mkdir("claims").joinpath("test_fits.py").write_text(claims)
-        pytester.runpytest_inprocess("claims", "-p", "no:randomly", *arguments)
+        pytester.runpytest_inprocess("claims", *arguments)
         document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
         return {entry["statement"]: entry for entry in document["claims"]}
 
@@ -700,7 +701,7 @@ def test_a_broken_claim_is_no_refuted_one(suite):
 def test_bad_options_end_the_session_before_it_starts(suite, arguments, message):
     """One clear error each, and pytest's usage status."""
     (suite.path / "file").write_text("the 1 2\n")
-    result = suite.runpytest_subprocess("claims", *arguments)
+    result = suite.runpytest_inprocess("claims", *arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([message])
 
@@ -719,35 +720,40 @@ def test_a(experiment):
 VECTORS = "man 1 0 0\nwoman 1 1 0\nking 1 0 1\nqueen {} 1\n"
 
 
-@pytest.mark.parametrize(
-    ("workers", "given"), [("0", {"right.txt": 100, "wrong.vec": 0}), ("2", {"right.txt": 100})]
-)
-def test_a_source_may_be_read_from_anywhere(pytester, workers, given):
-    """--source reaches every worker, and other vectors under the name are other runs."""
+@pytest.fixture
+def probed(pytester, monkeypatch):
+    """Judges a claim on analogies with vectors of a file."""
     (pytester.mkdir("claims") / "test_mine.py").write_text(PROBE)
-    (pytester.mkdir("analogies") / "questions-words.txt").write_text(
-        ": family\nman woman king queen\n"
-    )
+    questions = pytester.mkdir("analogies") / "questions-words.txt"
+    questions.write_text(": family\nman woman king queen\n")
+
+    def run(path, *arguments):
+        with monkeypatch.context() as patch:
+            set_apart(patch, SOURCES)
+            given = ("--embinit-data-dir", ".", "--embinit-source", f"glove={path}")
+            return pytester.runpytest_inprocess(
+                "claims", "--embinit-tier", "sample", *given, *arguments
+            )
+
+    return run
+
+
+def test_a_source_may_be_read_from_anywhere(pytester, probed):
+    """--source reaches every worker, and other vectors under the name are other runs."""
     (pytester.path / "right.txt").write_text(VECTORS.format("1 1"))
     (pytester.path / "wrong.vec").write_text("5 3\n" + VECTORS.format("-1 -1") + "prince 1 1 1\n")
-    arguments = ["claims", "--embinit-tier", "sample", "--embinit-data-dir", ".", "-n", workers]
-    for path, percent in given.items():
-        done = pytester.runpytest_subprocess(*arguments, "--embinit-source", f"glove={path}")
+    for path, workers, percent in (("right.txt", "0", 100), ("wrong.vec", "1", 0)):
+        done = probed(path, "-n", workers)
         done.assert_outcomes(passed=1)
         document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
         [comparison] = document["claims"][0]["comparisons"]
         assert comparison["left_values"] == comparison["right_values"] == [percent] * 5
 
 
-def test_a_named_source_that_is_broken_is_unusable_input(pytester):
+def test_a_named_source_that_is_broken_is_unusable_input(pytester, probed):
     """It was NOT RUN with status 0, like data that is missing."""
-    (pytester.mkdir("claims") / "test_mine.py").write_text(PROBE)
-    (pytester.mkdir("analogies") / "questions-words.txt").write_text(
-        ": family\nman woman king queen\n"
-    )
     (pytester.path / "broken.txt").write_text(VECTORS.format("1 1") + "prince 1 x 1\n")
-    arguments = ["claims", "--embinit-tier", "sample", "--embinit-data-dir", "."]
-    done = pytester.runpytest_subprocess(*arguments, "--embinit-source", "glove=broken.txt")
+    done = probed("broken.txt")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["*--embinit-source glove=*broken.txt: *broken.txt:5: *"])
     assert not (pytester.path / "reports").exists()
