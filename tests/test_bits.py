@@ -184,7 +184,7 @@ def test_the_trained_parameters_have_the_same_bits(setting):
 def work(root: Path, runs: list[RunSpec]) -> None:
     torch.set_num_threads(1)
     session = Session(Store(root), None, "cpu")
-    session.want(runs)
+    session.set_plan(runs)
     session.ensure(runs)
 
 
@@ -203,8 +203,8 @@ def test_workers_order_and_a_kill_leave_the_bits_alone(tmp_path, monkeypatch):
     expected = stored(tmp_path / "one", runs)
 
     session = Session(Store(tmp_path / "two"), None, "cpu")
-    session.want(runs)
-    with session.helped():
+    session.set_plan(runs)
+    with session.with_helpers():
         session.ensure(runs)
     assert stored(tmp_path / "two", runs) == expected
 

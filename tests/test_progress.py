@@ -88,7 +88,7 @@ def result(self, run):
 state.LOOK_SECONDS = 0.01
 progress.Line.show = seen
 Session.ensure, Session.result = ensure, result
-Session.helped = lambda self: contextlib.nullcontext()
+Session.with_helpers = lambda self: contextlib.nullcontext()
 
 
 def pytest_addoption(parser):
@@ -251,11 +251,11 @@ def test_a_session_says_that_it_waits_for_a_core(folder):
     planned(folder, a=1.0, b=1.0)
     runs = Runs(folder, 1, cores=2)
     mark(folder, 0.0, "of another plan")
-    assert runs.look().outlook == "estimating"
+    assert runs.look().estimate == "estimating"
     tell(folder, f"{os.getppid()}.json", {"share": 0.0, "runs": ["of a third"]})
-    assert runs.look().outlook == "waiting for a core, since other sessions train on all of them"
+    assert runs.look().estimate == "waiting for a core, since other sessions train on all of them"
     mark(folder, 0.0, "a")
-    assert runs.look().outlook == "estimating"
+    assert runs.look().estimate == "estimating"
 
 
 def test_marks_of_dead_processes_say_nothing(folder):
@@ -318,7 +318,7 @@ def test_the_time_left_in_words(seconds, said):
     """No finer than it is known."""
     state = State(0, 0, 1, 0.0, seconds)
     assert state.time == said
-    assert state.outlook == (said if seconds is None else f"{said} left")
+    assert state.estimate == (said if seconds is None else f"{said} left")
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_a_plan_that_has_no_room_costs_the_progress_alone(tmp_path, monkeypatch)
 
     session = Session(Store(tmp_path), None, "cpu")
     monkeypatch.setattr(progress, "write_atomically", full)
-    progress.tell_plan(session, os.getpid())
+    progress.publish_plan(session, os.getpid())
     assert not list(tmp_path.glob("sessions/plan-*"))
 
 

@@ -12,8 +12,8 @@ from builders import set_apart
 from embinit import cli
 from embinit.claims.lock import Lock
 from embinit.claims.looks import Look, schedule
-from embinit.claims.next_looks import NextLook
 from embinit.claims.paired_tests import Spread, smallest_effect
+from embinit.claims.pending_looks import PendingLook
 from embinit.lab.data.sources import SOURCES
 from embinit.pytest_plugin import look_order
 from embinit.report import load_schema
@@ -206,7 +206,7 @@ def test_a_worker_tells_its_controller_what_claims_can_see(pytester):
     told = [line for line in result.outlines if "claims and" in line]
     assert told == ["embinit: 5 claims and 2 controls, seeds: 5"]
     result.stdout.fnmatch_lines(["5 of 5 comparisons have no registered spread*"])
-    assert not [*pytester.path.glob(".embinit/store/sessions/outlook*")]
+    assert not [*pytester.path.glob(".embinit/store/sessions/power*")]
 
 
 def test_a_claim_that_could_not_run_is_a_lost_finding(suite, capsys):
@@ -580,7 +580,7 @@ def test_the_order_of_looks_is_that_of_what_is_stored(judged, pytester, monkeypa
     """After each look it is another one; the worthiest claim may be looked at twice in a row."""
     monkeypatch.setattr(
         look_order,
-        "by_worth",
+        "by_decisions_per_second",
         lambda looks: sorted(looks, key=lambda look: look.case.id, reverse=True),
     )
     judged(OPEN_CLAIMS)
@@ -593,11 +593,11 @@ def test_progress_is_told_what_later_looks_are_expected_to_take(judged, monkeypa
     """First the first looks alone, since nothing is registered; then, as is seen, all seeds."""
     told = []
 
-    def tell_later(session, controller, runs):
+    def publish_expected_runs(session, controller, runs):
         new = [run for run in runs if session.key(run) not in session.store]
         told.append({(run.recipe.arm, run.seed) for run in new})
 
-    monkeypatch.setattr(progress, "tell_later", tell_later)
+    monkeypatch.setattr(progress, "publish_expected_runs", publish_expected_runs)
     judged(OPEN_CLAIMS)
     assert [len({seed for _, seed in runs}) for runs in told[:2]] == [3, 9]
     assert all(len({label for label, _ in runs}) == 3 for runs in told[:2])
@@ -607,17 +607,17 @@ def test_progress_is_told_what_later_looks_are_expected_to_take(judged, monkeypa
 @pytest.mark.parametrize("wrong", ["raises", "is lost"])
 def test_one_claims_next_look_ends_no_others(judged, monkeypatch, wrong):
     """Its error is its own; and runs that a store loses are not waited for."""
-    next_look = look_order.next_look
+    pending_look = look_order.pending_look
 
     def next_but_for_one(case, *arguments):
         if "more" in case.id:
             raise ZeroDivisionError
-        return next_look(case, *arguments)
+        return pending_look(case, *arguments)
 
     if wrong == "raises":
-        monkeypatch.setattr(look_order, "next_look", next_but_for_one)
+        monkeypatch.setattr(look_order, "pending_look", next_but_for_one)
     else:
-        monkeypatch.setattr(NextLook, "is_next", lambda self, session: True)
+        monkeypatch.setattr(PendingLook, "is_next", lambda self, session: True)
     claims = judged(OPEN_CLAIMS)
     assert {entry["verdict"] for entry in claims.values()} == {"UNDECIDED"}
     assert [entry["comparisons"][0]["n"] for entry in claims.values()] == [12, 12]
@@ -649,7 +649,9 @@ test_whole = stated("whole")
 def test_a_look_whose_runs_fail_is_not_taken_for_ever(judged, monkeypatch):
     """The others have their looks, though it is worth more."""
     monkeypatch.setattr(
-        look_order, "by_worth", lambda looks: sorted(looks, key=lambda look: look.case.id)
+        look_order,
+        "by_decisions_per_second",
+        lambda looks: sorted(looks, key=lambda look: look.case.id),
     )
     claims = judged(FAILING)
     assert claims["broken"]["verdict"] == "NOT RUN"

@@ -222,7 +222,7 @@ def test_a_cohort_in_other_hands_is_left_to_them(tmp_path, seeds_apart):
     runs = small_runs()
     first, second = (Session(Store(tmp_path), None, "cpu") for _ in range(2))
     for session in (first, second):
-        session.want(runs)
+        session.set_plan(runs)
     [taken] = [cohort for cohort in plan(runs) if cohort.runs[0].seed == 0]
     with first._held(taken) as held:
         assert set(held) == set(taken.runs)
@@ -241,15 +241,15 @@ def test_a_session_without_workers_uses_the_other_cores(tmp_path, monkeypatch, s
     monkeypatch.setattr(machine, "cores", lambda: 2)
     runs = small_runs()
     session = Session(Store(tmp_path), None, "cpu")
-    session.want(runs)
-    with session.helped():
+    session.set_plan(runs)
+    with session.with_helpers():
         [helper] = session.helpers
         wait_for_helpers(session, runs)
         assert session.trained == 0
     assert helper.process.poll() is not None
     assert not session.troubles
-    session.want(runs)
-    with session.helped():
+    session.set_plan(runs)
+    with session.with_helpers():
         assert not session.helpers
 
 
@@ -264,8 +264,8 @@ def test_the_other_cores_read_the_same_sources(tmp_path, monkeypatch, seeds_apar
     runs = [one.run(arm, seed) for arm in ("pretrained", "pretrained_xavier") for seed in (0, 1)]
     sources = [("glove", tmp_path / "mine.txt")]
     session = Session(Store(tmp_path / "store"), tmp_path, "cpu", sources)
-    session.want(runs)
-    with session.helped():
+    session.set_plan(runs)
+    with session.with_helpers():
         wait_for_helpers(session, runs)
     assert session.trained == 0
 
@@ -310,7 +310,7 @@ def test_a_pretraining_is_a_run_like_others(tmp_path):
     ]
     for trained in (2, 0):
         session = Session(Store(tmp_path), None, "cpu")
-        session.want(runs)
+        session.set_plan(runs)
         session.ensure(runs)
         assert session.trained == trained
         narrow, wide = sorted(session.result(run).measures["sigma"] for run in runs)
@@ -321,13 +321,13 @@ def test_a_damaged_record_is_trained_again(tmp_path):
     """It is told, set aside, and never read."""
     runs = small_runs(seeds=(0,))
     session = Session(Store(tmp_path), None, "cpu")
-    session.want(runs)
+    session.set_plan(runs)
     session.ensure(runs)
     honest = session.result(runs[0]).measures
     path = session.store.path(session.key(runs[0]))
     path.write_text(path.read_text().replace('"best_epoch": 1', '"best_epoch": 7'))
     again = Session(Store(tmp_path), None, "cpu")
-    again.want(runs)
+    again.set_plan(runs)
     with pytest.warns(DamagedRecordWarning, match="will be trained again"):
         again.ensure(runs)
     assert again.trained == 1
@@ -387,7 +387,7 @@ def test_missing_data_is_a_problem_and_trains_nothing(tmp_path):
     """The reason names what is missing and where to put it."""
     [one] = experiments("sample", ("glove",), ("sentiment",))
     session = Session(Store(tmp_path / "store"), tmp_path, "cpu")
-    session.want([one.run("xavier", 0)])
+    session.set_plan([one.run("xavier", 0)])
     problem = session.problem(one.run("xavier", 0))
     assert problem is not None
     assert "sst2/train.tsv.gz" in problem
@@ -401,7 +401,7 @@ def test_a_source_without_the_vocabularys_words_costs_its_own_runs_alone(tmp_pat
     xavier, pretrained = small_runs(seeds=(0,))
     sources = [(pretrained.table.source, tmp_path / "other.txt")]
     session = Session(Store(tmp_path), None, "cpu", sources)
-    session.want([xavier, pretrained])
+    session.set_plan([xavier, pretrained])
     session.ensure([xavier, pretrained])
     assert session.result(xavier) is not None
     assert session.failure(xavier) is None

@@ -642,7 +642,7 @@ def test_a_transfer_is_a_run_like_others(tmp_path):
     """Planned by shape, trained, stored, and found again by whoever asks for it."""
     session = Session(Store(tmp_path), None, "cpu")
     wanted = [run_of(0), run_of(1), run_of(0, coupled=True)]
-    session.want(wanted)
+    session.set_plan(wanted)
     assert [session.problem(run) for run in wanted] == [None] * 3
     assert "leave output_width out" in session.problem(run_of(0, coupled=True, output_width=9))
     session.ensure(wanted)

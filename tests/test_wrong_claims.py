@@ -228,19 +228,19 @@ def test_a_decorator_that_cannot_be_used_fails_its_own_claim(judged, decorator, 
         ("falsehood(claim('x', says='s')(lambda arms: None))", "it has no opposite: the id 'x'"),
         ("a_a(MINE, on=on, arm='hihg')", "scores has no arm 'hihg'"),
         ("falsehood(close)", "high ≈ low has no opposite that a test could refute"),
-        ("helped()", "scores has no arm 'hihg'"),
-        ("helping.helped(MINE, on)", "scores has no arm 'hihg'"),
+        ("with_helpers()", "scores has no arm 'hihg'"),
+        ("helping.with_helpers(MINE, on)", "scores has no arm 'hihg'"),
     ],
 )
 def test_a_control_that_cannot_be_made_fails_alone(judged, pytester, control, said):
     """At the line that makes it, whichever function and file the test itself is written in."""
     pytester.makepyfile(
-        helping="from embinit import a_a\n\ndef helped(family, on):\n"
+        helping="from embinit import a_a\n\ndef with_helpers(family, on):\n"
         "    return a_a(family, on=on, arm='hihg')\n"
     )
     pytester.syspathinsert()
     text = (
-        f"{CLAIMS}\nimport helping\nfrom embinit import a_a, falsehood\n\n\ndef helped():\n"
+        f"{CLAIMS}\nimport helping\nfrom embinit import a_a, falsehood\n\n\ndef with_helpers():\n"
         "    return a_a(MINE, on=on, arm='hihg')\n\n\n"
         "@claim('mine/f/alike', says='s', family=MINE, on=on)\ndef close(arms):\n"
         "    assert arms['high'].alike(arms['low'])\n\n\n"

@@ -15,7 +15,12 @@ from typing import Any
 
 import pytest
 
-from embinit.claims.beforehand import (
+from embinit.claims.comparisons import Comparison
+from embinit.claims.functions import FunctionExperiment
+from embinit.claims.judging import Case, read
+from embinit.claims.lock import Lock
+from embinit.claims.paired_tests import Spread
+from embinit.claims.pilot import (
     code_of,
     measure_noise_floor,
     measure_spread,
@@ -24,12 +29,7 @@ from embinit.claims.beforehand import (
     spread_key,
     spread_runs,
 )
-from embinit.claims.comparisons import Comparison
-from embinit.claims.functions import FunctionExperiment
-from embinit.claims.judging import Case, read
-from embinit.claims.lock import Lock
-from embinit.claims.paired_tests import Spread
-from embinit.claims.standing import claim_key, named, registered
+from embinit.claims.registration_status import claim_key, named, registered
 from embinit.errors import InputError, counted, printable
 from embinit.papers import NoiseFloor, paper
 from embinit.pytest_plugin.items import ITEM_RESULT, ItemResult

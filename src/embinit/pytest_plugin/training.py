@@ -125,8 +125,8 @@ class Training:
 
     def plan(self, runs: Iterable[RunSpec]) -> bool:
         """Lets runs join the plan; whether there are new ones."""
-        if more := self.session.want_more(runs):
-            progress.tell_plan(self.session, self._options.controller, more)
+        if more := self.session.extend_plan(runs):
+            progress.publish_plan(self.session, self._options.controller, more)
         return bool(more)
 
     def ensure(self, runs: list[RunSpec], soon: Sequence[RunSpec] = ()) -> None:
@@ -139,7 +139,7 @@ class Training:
     def _helped(self) -> contextlib.AbstractContextManager[None]:
         """A context in which others train too: this machine's other cores, or the cluster."""
         helps = self._session is not None and (self._options.is_alone or self._options.on_ray)
-        return self.session.helped() if helps else contextlib.nullcontext()
+        return self.session.with_helpers() if helps else contextlib.nullcontext()
 
     def begin(self) -> None:
         """Shows the session's progress from now on, and lets others train."""
