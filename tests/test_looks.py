@@ -16,7 +16,7 @@ from embinit.claims.comparisons import verdict_of
 from embinit.claims.definitions import Family, claim
 from embinit.claims.judging import read
 from embinit.claims.looks import Look, boundaries, look, pocock_spending, schedule
-from embinit.claims.paired_tests import Spread, Verdict
+from embinit.claims.paired_tests import RegisteredSd, Verdict
 from embinit.claims.pending_looks import PendingLook, by_decisions_per_second, pending_look
 from embinit.claims.power import detectable_effects, expected_runs
 from embinit.errors import InputError
@@ -153,7 +153,7 @@ def test_a_missing_number_ends_the_looks():
 def test_one_of_several_comparisons_refutes_at_its_part_alone():
     """Any of them can make the claim fall, so together they may err no more than one."""
     made, alpha = Made({"pretrained": -8.5}, spread=0.01), 0.015
-    spread = Spread(7.6, 1000)
+    spread = RegisteredSd(7.6, 1000)
 
     def verdicts(comparisons):
         found = look(comparisons, schedule(5), alpha, made.ensure, made.record)
@@ -259,7 +259,8 @@ def test_claims_that_share_their_runs_are_looked_at_first():
 
 def with_spread(case, sd):
     return replace(
-        case, comparisons=tuple(replace(one, spread=Spread(sd, 20)) for one in case.comparisons)
+        case,
+        comparisons=tuple(replace(one, spread=RegisteredSd(sd, 20)) for one in case.comparisons),
     )
 
 

@@ -15,8 +15,8 @@ from statsmodels.stats.weightstats import ttost_paired
 
 from embinit.claims.paired_tests import (
     Outcome,
+    RegisteredSd,
     Relation,
-    Spread,
     Verdict,
     chance_to_decide,
     compare,
@@ -298,7 +298,7 @@ def test_the_chance_to_decide_knows_the_registered_spread_and_equal_differences(
     left, right = [0.2, 1.0, 0.5], [0.0] * 3
     alone, pooled = (
         compare(left, right, Relation.ABOVE, 0.001, 0.0, spread=spread)
-        for spread in (None, Spread(0.1, 9))
+        for spread in (None, RegisteredSd(0.1, 9))
     )
     for outcome, degrees in ((alone, 0), (pooled, 8)):
         found = chance_to_decide(outcome, Relation.ABOVE, 6, 0.001)
@@ -399,7 +399,7 @@ def test_what_cannot_be_compared_is_refused(left, right, said):
 def test_a_pooled_spread_is_least_squares_over_both_sets_of_seeds(pairs, others, relation):
     """Two groups with a mean each and one variance, by statsmodels, unless that is the smaller."""
     left, right = map(np.array, zip(*pairs, strict=True))
-    spread = Spread(float(np.std(others, ddof=1)), len(others))
+    spread = RegisteredSd(float(np.std(others, ddof=1)), len(others))
     outcome = compare(left, right, relation, 0.01, 1.0, spread=spread)
     both = np.concatenate([left - right, others])
     group = np.repeat([[1.0, 0.0], [0.0, 1.0]], [len(pairs), len(others)], axis=0)
@@ -445,7 +445,7 @@ def test_a_difference_within_the_margin_has_no_effect():
 
 def test_a_decision_stands_without_any_one_of_its_seeds():
     """One seed that fails to train decides nothing by itself, and is named."""
-    spread = Spread(1.0, 10)
+    spread = RegisteredSd(1.0, 10)
     steady, jumpy = [-3.0, -3.2, -2.9, -3.1, -3.0], [0.1, -0.1, -14.0, 0.2, 0.0]
     assert compare(steady, [0.0] * 5, Relation.BELOW, 0.01, spread=spread).hangs_on is None
     outcome = compare(jumpy, [0.0] * 5, Relation.BELOW, 0.3, spread=spread)
@@ -472,7 +472,7 @@ def level_of(differences, mean, spread):
 @given(DIFFERENCES, st.floats(1.0, 4.0), st.floats(0.3, 1.5), st.integers(2, 10))
 def test_a_decision_is_made_where_every_seed_may_be_missing(differences, mean, sd, seeds):
     """From three seeds on: with all of them, and with any one left out, by scipy's t."""
-    spread, alpha = Spread(sd, seeds), 0.01
+    spread, alpha = RegisteredSd(sd, seeds), 0.01
     left = [value + mean for value in differences]
     outcome = compare(left, [0.0] * len(left), Relation.ABOVE, alpha, spread=spread)
     whole = level_of(differences, mean, spread)
@@ -492,7 +492,9 @@ def test_a_decision_is_made_where_every_seed_may_be_missing(differences, mean, s
 def test_seeds_needed_and_power_know_the_registered_spread(mean, seeds):
     """Its degrees of freedom are those of the test, here as in statsmodels."""
     left = mean + np.array([-1.0, 1.0, 0.0])
-    outcome = compare(left, [0.0] * 3, Relation.NOT_BELOW, 1e-4, 0.5, spread=Spread(1.0, seeds))
+    outcome = compare(
+        left, [0.0] * 3, Relation.NOT_BELOW, 1e-4, 0.5, spread=RegisteredSd(1.0, seeds)
+    )
     assert outcome.verdict is Verdict.UNDECIDED
     assert outcome.sd == pytest.approx(1.0)
 
@@ -506,20 +508,22 @@ def test_seeds_needed_and_power_know_the_registered_spread(mean, seeds):
 
 def test_the_registered_spread_of_what_does_not_vary_is_left_out():
     """Numbers that no seed changes are compared as they are."""
-    outcome = compare([2.0] * 3, [1.0] * 3, Relation.ABOVE, 0.01, random=False, spread=Spread(9, 9))
+    outcome = compare(
+        [2.0] * 3, [1.0] * 3, Relation.ABOVE, 0.01, random=False, spread=RegisteredSd(9, 9)
+    )
     assert (outcome.exact, outcome.verdict) == (True, Verdict.SUPPORTED)
 
 
 def test_a_registered_spread_of_nothing_leaves_ties_to_their_signs():
     """Best epochs that never vary are tied, however many seeds were registered."""
-    outcome = compare([3.0] * 4, [2.0] * 4, Relation.ABOVE, 0.1, spread=Spread(0.0, 10))
+    outcome = compare([3.0] * 4, [2.0] * 4, Relation.ABOVE, 0.1, spread=RegisteredSd(0.0, 10))
     assert (outcome.p, outcome.verdict) == (1 / 16, Verdict.SUPPORTED)
 
 
 @given(st.integers(2, 20), st.integers(2, 20), st.sampled_from([0.0005, 0.01, 0.05]))
 def test_the_smallest_effect_has_the_wanted_power(n, seeds, alpha):
     """90 %, by numerical integration of Student's noncentral t over its chi-square."""
-    effect = smallest_effect(alpha, n, Spread(2.0, seeds)) / 2
+    effect = smallest_effect(alpha, n, RegisteredSd(2.0, seeds)) / 2
     degrees = n + seeds - 2
     bound = stats.t.isf(alpha, degrees)
 

@@ -20,7 +20,7 @@ from embinit.claims import Claim, rank_correlation, trend
 from embinit.claims.definitions import Family
 from embinit.claims.judging import judge, read
 from embinit.claims.lock import NAME, Lock
-from embinit.claims.paired_tests import Spread, Verdict
+from embinit.claims.paired_tests import RegisteredSd, Verdict
 from embinit.claims.pilot import (
     FIRST_SEED,
     margin_of,
@@ -83,7 +83,7 @@ def test_a_spread_is_numpys_over_seeds_that_no_claim_uses():
         for seed in range(FIRST_SEED, FIRST_SEED + 6)
     ]
     spread = measure_spread(comparison, 6, score)
-    assert spread == Spread(pytest.approx(np.std(values, ddof=1), rel=1e-5), 6)
+    assert spread == RegisteredSd(pytest.approx(np.std(values, ddof=1), rel=1e-5), 6)
     assert spread.degrees == 5
 
 
@@ -105,10 +105,10 @@ def test_a_spread_is_written_to_a_lock_and_read(tmp_path: Path):
     entry = {"tier": "micro", "experiment": "x", "difference": "d", "sd": 2.5, "seeds": 8}
     lock.write({"differences": {"0" * 16: entry}})
     lock.write({"differences": {spread_key(comparison): {**entry, "sd": 1.5}}})
-    assert lock.spread(comparison) == Spread(1.5, 8)
+    assert lock.spread(comparison) == RegisteredSd(1.5, 8)
     again = Lock(tmp_path / NAME)
     assert len(again.document["differences"]) == 2
-    assert again.spread(comparison) == Spread(1.5, 8)
+    assert again.spread(comparison) == RegisteredSd(1.5, 8)
     assert again.spread(ONE["xavier_pretrained"] < RIGHT) is None
 
 
@@ -124,7 +124,7 @@ def test_a_claim_that_is_read_has_its_locks_spreads(tmp_path: Path):
     assert read(test_claim, ONE, lock=lock).comparisons[0].spread is None
     lock.write({"differences": {spread_key(LEFT < RIGHT): {"sd": 1.0, "seeds": 30}}})
     [comparison] = read(test_claim, ONE, lock=lock).comparisons
-    assert comparison.spread == Spread(1.0, 30)
+    assert comparison.spread == RegisteredSd(1.0, 30)
     lookup = lambda run: make_result(  # noqa: E731
         run, accuracy=(50 if run.recipe.table.init == "xavier" else 47) + (run.seed % 2)
     )

@@ -18,7 +18,14 @@ from _pytest._io import TerminalWriter
 from embinit.pytest_plugin import progress_line
 from embinit.pytest_plugin.progress_line import BELOW, ERASE, Line
 from embinit.runs import progress
-from embinit.runs.progress import Mark, Runs, State, alive, marks, sweep
+from embinit.runs.progress import (
+    Heartbeat,
+    ProgressMonitor,
+    ProgressSnapshot,
+    alive,
+    heartbeats,
+    sweep,
+)
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 
@@ -131,21 +138,25 @@ def test_the_time_left_goes_by_cost(folder):
     paths = planned(folder, stored=1.0, begun=1.0, costly=3.0, cheap=1.0)
     paths["stored"].touch()
     mark(folder, 0.5, "begun", "of another plan")
-    runs = Runs(folder, 1, lambda: now[0])
-    assert runs.look() == State(done=1, running=1, left=2, share=pytest.approx(0.25), seconds=None)
+    runs = ProgressMonitor(folder, 1, lambda: now[0])
+    assert runs.look() == ProgressSnapshot(
+        done=1, running=1, left=2, share=pytest.approx(0.25), seconds=None
+    )
     now[0] = 5.0
     paths["begun"].touch()
     mark(folder, 0.0, "costly")
     assert runs.look().seconds is None
     now[0] = 35.0
     mark(folder, 0.5, "costly")
-    assert runs.look() == State(2, 1, 1, pytest.approx(3.5 / 6), seconds=pytest.approx(50))
+    assert runs.look() == ProgressSnapshot(
+        2, 1, 1, pytest.approx(3.5 / 6), seconds=pytest.approx(50)
+    )
     now[0] = 45.0
     assert runs.look().seconds == pytest.approx(40)  # no mark, but no slowness either
     now[0] = 65.0
     paths["costly"].touch()
     (folder / f"{os.getpid()}.json").unlink()
-    assert runs.look() == State(3, 0, 1, pytest.approx(5 / 6), seconds=pytest.approx(20))
+    assert runs.look() == ProgressSnapshot(3, 0, 1, pytest.approx(5 / 6), seconds=pytest.approx(20))
 
 
 def test_each_group_of_runs_has_its_own_speed(folder):
@@ -154,7 +165,7 @@ def test_each_group_of_runs_has_its_own_speed(folder):
     paths = planned(
         folder, a=(1.0, "slow"), b=(1.0, "quick"), c=(2.0, "slow"), d=(1.0, "quick"), e=(1.0, "new")
     )
-    runs = Runs(folder, 1, lambda: now[0])
+    runs = ProgressMonitor(folder, 1, lambda: now[0])
     for run, seconds in {"a": 30.0, "b": 10.0}.items():
         runs.look()
         mark(folder, 0.0, run)
@@ -169,7 +180,7 @@ def test_all_that_train_share_the_time_left(folder):
     """Two processes at work halve it, and for some seconds one that is between two cohorts."""
     now = [0.0]
     planned(folder, a=1.0, b=1.0, c=1.0)
-    runs = Runs(folder, 1, lambda: now[0])
+    runs = ProgressMonitor(folder, 1, lambda: now[0])
     runs.look()
     mark(folder, 0.0, "a")
     tell(folder, f"{os.getppid()}.json", {"share": 0.0, "runs": ["b"]})
@@ -177,18 +188,20 @@ def test_all_that_train_share_the_time_left(folder):
     now[0] = 10.0
     mark(folder, 0.5, "a")
     tell(folder, f"{os.getppid()}.json", {"share": 0.5, "runs": ["b"]})
-    assert runs.look() == State(0, 2, 1, pytest.approx(1 / 3), seconds=pytest.approx(20))
+    assert runs.look() == ProgressSnapshot(0, 2, 1, pytest.approx(1 / 3), seconds=pytest.approx(20))
     (folder / f"{os.getppid()}.json").unlink()
     (folder / "runs/b.json").touch()
-    assert runs.look() == State(1, 1, 1, pytest.approx(1 / 2), seconds=pytest.approx(10))
+    assert runs.look() == ProgressSnapshot(1, 1, 1, pytest.approx(1 / 2), seconds=pytest.approx(10))
     now[0] = 21.0
-    assert runs.look() == State(1, 1, 1, pytest.approx(1 / 2), seconds=pytest.approx(20 - 11))
+    assert runs.look() == ProgressSnapshot(
+        1, 1, 1, pytest.approx(1 / 2), seconds=pytest.approx(20 - 11)
+    )
 
 
 def test_runs_that_cost_nothing_are_all_done(folder):
     """A kind of another package may tell so."""
     planned(folder, a=0.0)
-    assert Runs(folder, 1).look() == State(0, 0, 1, 1.0, None)
+    assert ProgressMonitor(folder, 1).look() == ProgressSnapshot(0, 0, 1, 1.0, None)
 
 
 def expects(folder, by=2, after=0.0, **costs):
@@ -204,7 +217,7 @@ def test_the_time_left_is_that_of_later_looks_too(folder):
     paths = planned(folder, a=1.0, b=1.0)
     expects(folder, b=1.0, c=2.0, d=1.0, e=4.0)
     (folder / "runs/d.json").touch()
-    runs = Runs(folder, 1, lambda: now[0])
+    runs = ProgressMonitor(folder, 1, lambda: now[0])
     assert runs.look().stored == "0 of about 4 runs"
     assert runs.look().seconds is None
     mark(folder, 0.0, "a")
@@ -213,12 +226,12 @@ def test_the_time_left_is_that_of_later_looks_too(folder):
     paths["a"].touch()
     (folder / f"{os.getpid()}.json").unlink()
     state = runs.look()
-    assert state == State(1, 0, 1, pytest.approx(1 / 8), pytest.approx(70), later=2)
+    assert state == ProgressSnapshot(1, 0, 1, pytest.approx(1 / 8), pytest.approx(70), later=2)
     assert (state.stored, state.ended) == ("1 of about 4 runs", False)
     expects(folder, by=3, after=1.0, c=2.0)
     assert runs.look().seconds == pytest.approx(30)
     expects(folder, by=2, after=2.0)
-    assert runs.look() == State(1, 0, 1, pytest.approx(1 / 2), pytest.approx(10))
+    assert runs.look() == ProgressSnapshot(1, 0, 1, pytest.approx(1 / 2), pytest.approx(10))
     (folder / "later-1-4.json").write_text("{")
     assert runs.look().stored == "1 of 2 runs"
     paths["b"].touch()
@@ -232,24 +245,26 @@ def test_a_budget_ends_the_time_left(folder):
     now = [0.0]
     paths = planned(folder, a=1.0, b=1.0)
     expects(folder, c=1.0, d=1.0, e=1.0, f=1.0)
-    runs = Runs(folder, 1, lambda: now[0], ends=40.0)
+    runs = ProgressMonitor(folder, 1, lambda: now[0], ends=40.0)
     runs.look()
     mark(folder, 0.0, "a")
     runs.look()
     now[0] = 10.0
     paths["a"].touch()
     (folder / f"{os.getpid()}.json").unlink()
-    assert runs.look() == State(1, 0, 1, pytest.approx(1 / 4), pytest.approx(30), later=2)
+    assert runs.look() == ProgressSnapshot(
+        1, 0, 1, pytest.approx(1 / 4), pytest.approx(30), later=2
+    )
     now[0] = 35.0
-    assert runs.look() == State(1, 0, 1, pytest.approx(1 / 2), pytest.approx(10))
+    assert runs.look() == ProgressSnapshot(1, 0, 1, pytest.approx(1 / 2), pytest.approx(10))
     now[0] = 45.0
-    assert runs.look() == State(1, 0, 1, pytest.approx(1 / 2), pytest.approx(10))
+    assert runs.look() == ProgressSnapshot(1, 0, 1, pytest.approx(1 / 2), pytest.approx(10))
 
 
 def test_a_session_says_that_it_waits_for_a_core(folder):
     """Where others have every core, an estimate of its own time would be no answer."""
     planned(folder, a=1.0, b=1.0)
-    runs = Runs(folder, 1, cores=2)
+    runs = ProgressMonitor(folder, 1, cores=2)
     mark(folder, 0.0, "of another plan")
     assert runs.look().estimate == "estimating"
     tell(folder, f"{os.getppid()}.json", {"share": 0.0, "runs": ["of a third"]})
@@ -266,11 +281,11 @@ def test_marks_of_dead_processes_say_nothing(folder):
     tell(folder, f"{NOBODY}.json", {"share": 0.5, "runs": ["b"]})
     tell(folder, f"{os.getppid()}.json", {"share": 0.5, "runs": 3})
     (folder / "8.json").write_text("{")
-    assert marks(folder) == {}
+    assert heartbeats(folder) == {}
     assert not alive(dead.pid)
     dead.wait()
     tell(folder, f"{os.getpid()}.json", {"share": 0.5, "runs": ["c"]})
-    assert marks(folder) == {os.getpid(): Mark(0.5, ("c",))}
+    assert heartbeats(folder) == {os.getpid(): Heartbeat(0.5, ("c",))}
 
 
 def test_a_session_sees_its_own_plans_alone(folder):
@@ -278,8 +293,8 @@ def test_a_session_sees_its_own_plans_alone(folder):
     for name, run in (("1-2", "a"), ("1-3", "b"), ("12-2", "c"), ("2-1", "d")):
         tell(folder, f"plan-{name}.json", {str(folder / run): (1.0, "")})
     (folder / "plan-1-4.json").write_text("{")
-    assert Runs(folder, 1).look().wanted == 2
-    assert Runs(folder, 3).look() is None
+    assert ProgressMonitor(folder, 1).look().wanted == 2
+    assert ProgressMonitor(folder, 3).look() is None
 
 
 def test_what_killed_sessions_left_is_swept(folder):
@@ -316,7 +331,7 @@ def test_a_sessions_own_plans_are_no_leftovers(folder):
 )
 def test_the_time_left_in_words(seconds, said):
     """No finer than it is known."""
-    state = State(0, 0, 1, 0.0, seconds)
+    state = ProgressSnapshot(0, 0, 1, 0.0, seconds)
     assert state.time == said
     assert state.estimate == (said if seconds is None else f"{said} left")
 
@@ -463,14 +478,14 @@ def test_the_line_waits_while_pytests_is_full(terminal):
             return read(ours, file)
 
         writer.write("x" * 79)
-        line.show(State(0, 1, 1, 0.5, None))
+        line.show(ProgressSnapshot(0, 1, 1, 0.5, None))
         assert "estimating" in written()
         writer.write("x")
         assert written() == f"{ERASE}x"
-        line.show(State(0, 1, 1, 0.5, 60.0))
+        line.show(ProgressSnapshot(0, 1, 1, 0.5, 60.0))
         writer.write("y")
         assert re.match(r"y\x1bD.*under a minute", written(), re.DOTALL)
-        line.show(State(2, 0, 0, 1.0, 0.0))
+        line.show(ProgressSnapshot(2, 0, 0, 1.0, 0.0))
         assert written() == ERASE
         line.close()
         writer.write("z")
@@ -485,7 +500,7 @@ def test_any_width_will_do(terminal, columns):
     with open(theirs, "w") as file:
         writer = TerminalWriter(file)
         line = Line(writer, file)
-        line.show(State(0, 1, 1, 0.5, None))
+        line.show(ProgressSnapshot(0, 1, 1, 0.5, None))
         writer.write("x", flush=True)
         line.close()
         drawn = LINE.search(read(ours, file))

@@ -12,7 +12,7 @@ from builders import set_apart
 from embinit import cli
 from embinit.claims.lock import Lock
 from embinit.claims.looks import Look, schedule
-from embinit.claims.paired_tests import Spread, smallest_effect
+from embinit.claims.paired_tests import RegisteredSd, smallest_effect
 from embinit.claims.pending_looks import PendingLook
 from embinit.lab.data.sources import SOURCES
 from embinit.pytest_plugin import look_order
@@ -150,7 +150,7 @@ def test_a_finding_that_has_no_effect_now_is_lost(suite, capsys):
 @pytest.fixture
 def registered(suite, monkeypatch):
     """The suite with a spread registered for each of its differences."""
-    monkeypatch.setattr(Lock, "spread", lambda self, comparison: Spread(2.0, 10))
+    monkeypatch.setattr(Lock, "spread", lambda self, comparison: RegisteredSd(2.0, 10))
     return suite
 
 
@@ -158,7 +158,7 @@ def test_what_claims_can_see_is_told_before_anything_trains(registered):
     """Their looks, and the smallest differences that those show; with -v for each claim."""
     argued = ("claims", "--embinit-max-seeds", "20")
     first, second, last = (
-        f"{smallest_effect(0.01 * look.share, look.seeds, Spread(2.0, 10)):.3g}"
+        f"{smallest_effect(0.01 * look.share, look.seeds, RegisteredSd(2.0, 10)):.3g}"
         for look in schedule(5, 20, 0.01)
     )
     head = [
@@ -195,7 +195,7 @@ def test_what_is_told_is_what_the_document_has(registered):
     assert comparison["sd"] == 2.0
     seen = comparison["smallest_effect"]
     looks = schedule(5, 20, 0.01)
-    effects = [smallest_effect(0.01 * one.share, one.seeds, Spread(2.0, 10)) for one in looks]
+    effects = [smallest_effect(0.01 * one.share, one.seeds, RegisteredSd(2.0, 10)) for one in looks]
     assert [seen["first"], seen["last"]] == [effects[0], effects[-1]]
 
 

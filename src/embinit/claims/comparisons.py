@@ -19,7 +19,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from embinit.claims.conjunctions import require_conjunction
-from embinit.claims.paired_tests import Outcome, Relation, Spread, Verdict, compare
+from embinit.claims.paired_tests import Outcome, RegisteredSd, Relation, Verdict, compare
 from embinit.claims.paired_tests import rank_correlation as rank_correlation_of
 from embinit.errors import InputError
 from embinit.runs import measures
@@ -509,7 +509,7 @@ class Comparison:
     left: Quantity
     relation: Relation
     right: Quantity
-    spread: Spread | None = None
+    spread: RegisteredSd | None = None
 
     def __post_init__(self) -> None:
         """Checks that both sides have the same measure.

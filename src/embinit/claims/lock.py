@@ -22,7 +22,7 @@ from typing import Any
 from embinit.claims.comparisons import Comparison
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
-from embinit.claims.paired_tests import Spread
+from embinit.claims.paired_tests import RegisteredSd
 from embinit.claims.pilot import noise_floor_key, spread_key
 from embinit.errors import InputError, OutputError
 from embinit.files.reading import read_bytes, read_json, reading
@@ -134,11 +134,11 @@ class Lock:
         """The file's name with its folder's."""
         return f"{self.path.parent.name}/{self.path.name}"
 
-    def spread(self, comparison: Comparison) -> Spread | None:
+    def spread(self, comparison: Comparison) -> RegisteredSd | None:
         """The registered spread of a comparison's difference; None where none was registered."""
         known = self.document["differences"]
         entry = known.get(spread_key(comparison)) if known else None
-        return None if entry is None else Spread(float(entry["sd"]), int(entry["seeds"]))
+        return None if entry is None else RegisteredSd(float(entry["sd"]), int(entry["seeds"]))
 
     def noise_floor(
         self, experiment: Experiment, metric: Measure | None = None

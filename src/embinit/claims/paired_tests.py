@@ -3,7 +3,7 @@
 The verdict is a t of the differences over seeds, which keeps its level at three to ten seeds where
 a percentile or BCa bootstrap does not. Few seeds say little about a difference's own spread. So the
 spread is pooled from the claim's seeds and from those that were registered beforehand, which no
-claim's mean rests on, and is never taken to be smaller than that (``Spread``). Three kinds of
+claim's mean rests on, and is never taken to be smaller than that (``RegisteredSd``). Three kinds of
 statement are tested, each one-sided at the claim's own share of alpha:
 
 - ``<`` and ``>``: the mean difference lies beyond 0;
@@ -104,7 +104,7 @@ _FACTS = {
 
 
 @dataclass(frozen=True)
-class Spread:
+class RegisteredSd:
     """How far a paired difference varies from seed to seed, as it was registered.
 
     Attributes:
@@ -161,7 +161,7 @@ class Outcome:
     seeds_needed: int | None
     exact: bool
     sd: float = 0.0
-    spread: Spread | None = None
+    spread: RegisteredSd | None = None
     hangs_on: int | None = None
 
 
@@ -173,7 +173,7 @@ def compare(
     margin: float = 0.0,
     random: bool = True,
     alpha_against: float | None = None,
-    spread: Spread | None = None,
+    spread: RegisteredSd | None = None,
 ) -> Outcome:
     """Decides ``left relation right`` from values paired by seed.
 
@@ -253,7 +253,7 @@ class _Estimate(NamedTuple):
     registered: int
 
     @classmethod
-    def of(cls, differences: np.ndarray, spread: Spread | None) -> _Estimate:
+    def of(cls, differences: np.ndarray, spread: RegisteredSd | None) -> _Estimate:
         n, degrees = len(differences), 0 if spread is None else spread.degrees
         squares = (n - 1) * float(np.var(differences, ddof=1))
         least = 0.0 if spread is None else spread.sd
@@ -332,7 +332,7 @@ def _hangs_on(
     alpha: float,
     margin: float,
     against: float,
-    spread: Spread | None,
+    spread: RegisteredSd | None,
     verdict: Verdict,
 ) -> int | None:
     """The first pair without which the others do not show ``verdict``; None where there is none."""
@@ -461,7 +461,7 @@ def seeds_for(effect: float, alpha: float, registered: int = 0) -> int | None:
     return low
 
 
-def smallest_effect(alpha: float, n: int, spread: Spread) -> float:
+def smallest_effect(alpha: float, n: int, spread: RegisteredSd) -> float:
     """The smallest mean difference that ``n`` seeds show with 90 % power, in the metric's unit.
 
     Args:

@@ -1,7 +1,7 @@
 """What is measured beforehand, on seeds that no claim uses: spreads and noise floors.
 
 The spread of a difference over seeds is pooled with what a claim's few seeds show of it
-(``paired_tests.Spread``). It is kept under a digest of the difference itself: its arms' specs,
+(``paired_tests.RegisteredSd``). It is kept under a digest of the difference: its arms' specs,
 weights and measures, without seeds. So a setting that changes has no registered spread until it is
 measured again, and two claims on the same difference share one.
 
@@ -28,7 +28,7 @@ import numpy as np
 from embinit.claims.comparisons import Comparison, Lookup, Quantity, RankCorrelation
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
-from embinit.claims.paired_tests import Spread
+from embinit.claims.paired_tests import RegisteredSd
 from embinit.errors import InputError
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
@@ -65,7 +65,7 @@ def spread_runs(comparison: Comparison, seeds: int) -> list[RunSpec]:
     ]
 
 
-def measure_spread(comparison: Comparison, seeds: int, lookup: Lookup) -> Spread | None:
+def measure_spread(comparison: Comparison, seeds: int, lookup: Lookup) -> RegisteredSd | None:
     """Measures the spread of a comparison's difference over seeds that no claim uses.
 
     Args:
@@ -84,7 +84,7 @@ def measure_spread(comparison: Comparison, seeds: int, lookup: Lookup) -> Spread
         if left is None or right is None or not math.isfinite(left - right):
             return None
         differences.append(left - right)
-    return Spread(float(f"{np.std(differences, ddof=1):.6g}"), seeds)
+    return RegisteredSd(float(f"{np.std(differences, ddof=1):.6g}"), seeds)
 
 
 def spread_key(comparison: Comparison) -> str:

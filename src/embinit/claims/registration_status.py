@@ -10,7 +10,7 @@ from typing import Any
 from embinit.claims.comparisons import Comparison, Quantity, RankCorrelation
 from embinit.claims.judging import Case
 from embinit.claims.looks import Look
-from embinit.claims.paired_tests import Spread
+from embinit.claims.paired_tests import RegisteredSd
 from embinit.claims.pilot import digest_of_content, without_code
 
 BEFOREHAND, AFTERWARDS, CHANGED, ABSENT = "beforehand", "afterwards", "changed", "absent"
@@ -180,7 +180,7 @@ def _moved(case: Case) -> list[str]:
     ]
 
 
-def _told(spread: Spread | None) -> str:
+def _told(spread: RegisteredSd | None) -> str:
     return "none" if spread is None else f"{spread.sd:g} over {spread.seeds} seeds"
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
 
-from embinit.runs.progress import State, watched
+from embinit.runs.progress import ProgressSnapshot, watched
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,7 +47,7 @@ def shown(config: pytest.Config, folder: Path, ends: float | None = None) -> Ite
         ends: When no look begins any more, by ``time.monotonic``; None where there is no budget.
     """
     with _line(config) if _live(config) else contextlib.nullcontext() as line:
-        show, every = (line.show, 0.0) if line else (_teller(config), _seconds())
+        show, every = (line.show, 0.0) if line else (_reporter(config), _seconds())
         with watched(folder, show, every, ends):
             yield
 
@@ -61,12 +61,12 @@ def _seconds() -> float:
     return CI_SECONDS if quiet() else TELL_SECONDS
 
 
-def _teller(config: pytest.Config) -> Callable[[State], None]:
+def _reporter(config: pytest.Config) -> Callable[[ProgressSnapshot], None]:
     """A function that writes plain lines through pytest."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     capture = config.pluginmanager.get_plugin("capturemanager")
 
-    def show(state: State) -> None:
+    def show(state: ProgressSnapshot) -> None:
         if reporter is None or state.ended:
             return
         # Without workers the tests' output is captured, and this line is none of it.
@@ -126,7 +126,7 @@ class Line:
         self._below, self._visible = "", False
         self._console: Console | None = None
 
-    def show(self, state: State) -> None:
+    def show(self, state: ProgressSnapshot) -> None:
         """Draws the line for ``state``; when all runs are done there is no line."""
         with self._lock, contextlib.suppress(OSError):
             self._writer.write_raw = self._write_above
@@ -159,7 +159,7 @@ class Line:
         """The terminal's width in columns; 80 where it tells none, as in containers."""
         return os.get_terminal_size(self._terminal.fileno()).columns or 80
 
-    def _drawn(self, state: State) -> str:
+    def _drawn(self, state: ProgressSnapshot) -> str:
         """The drawn line, a column narrower than the terminal, so that it never wraps."""
         from rich.console import Console
         from rich.progress_bar import ProgressBar

@@ -19,7 +19,7 @@ from embinit.claims.comparisons import Comparison
 from embinit.claims.functions import FunctionExperiment
 from embinit.claims.judging import Case, read
 from embinit.claims.lock import Lock
-from embinit.claims.paired_tests import Spread
+from embinit.claims.paired_tests import RegisteredSd
 from embinit.claims.pilot import (
     code_of,
     measure_noise_floor,
@@ -79,7 +79,7 @@ class Registering:
         ]
         return list(dict.fromkeys(runs))
 
-    def _kept(self, case: Case, comparison: Comparison) -> Spread | None:
+    def _kept(self, case: Case, comparison: Comparison) -> RegisteredSd | None:
         """The registered spread that stays as it is; None where it is measured.
 
         Other claims may rest on it, so it is measured anew on more seeds alone.

@@ -36,7 +36,7 @@ class Training:
         """
         self._options, self._state = options, state
         self.cluster: str | None = None
-        self.progress: progress.State | None = None
+        self.progress: progress.ProgressSnapshot | None = None
         self._session: Session | None = None
         self._open = contextlib.ExitStack()
         self._begun = False
@@ -167,7 +167,7 @@ class Training:
     def close(self) -> None:
         """Ends the session's progress; how far it came is kept."""
         if self._begun and not self._options.is_worker and self.progress is None:
-            self.progress = progress.Runs(
+            self.progress = progress.ProgressMonitor(
                 self._options.marks, os.getpid(), ends=self._options.ends
             ).look()
         self._open.close()

@@ -36,7 +36,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class State:
+class ProgressSnapshot:
     """The state of a plan.
 
     Attributes:
@@ -101,7 +101,7 @@ class Planned(NamedTuple):
     group: str
 
 
-class Mark(NamedTuple):
+class Heartbeat(NamedTuple):
     """What a process trains: the trained share, and the runs' keys."""
 
     share: float
@@ -112,11 +112,11 @@ class Mark(NamedTuple):
 class _Watched:
     """A cohort in training: its newest mark, and when that was new; None if that wasn't seen."""
 
-    mark: Mark
+    mark: Heartbeat
     since: float | None
 
 
-class Runs:
+class ProgressMonitor:
     """The runs that a session plans.
 
     The time left is that of the plan and of the runs that are expected to join it. It is a sum over
@@ -153,13 +153,13 @@ class Runs:
         self._workers = 1
         self._at_work: list[tuple[float, int]] = []
 
-    def look(self) -> State | None:
+    def look(self) -> ProgressSnapshot | None:
         """The state of the plan now; None while there is no plan."""
         plan = self._plan()
         if not plan:
             return None
         stored = {path for path in plan if os.path.exists(path)}
-        now, live = self._clock(), marks(self._folder)
+        now, live = self._clock(), heartbeats(self._folder)
         by_key = {Path(path).stem: path for path in plan}
         self._watch(live, {Path(path).stem for path in stored}, by_key, plan, now)
         self._looked = True
@@ -177,7 +177,7 @@ class Runs:
         whole_later = fits * math.fsum(cost for cost, _ in later.values())
         whole = math.fsum(cost for cost, _ in plan.values()) + whole_later
         undone = math.fsum(left.values()) + whole_later
-        return State(
+        return ProgressSnapshot(
             done=len(stored),
             running=running,
             left=waiting,
@@ -222,7 +222,7 @@ class Runs:
 
     def _watch(
         self,
-        live: dict[int, Mark],
+        live: dict[int, Heartbeat],
         stored: set[str],
         by_key: dict[str, str],
         plan: dict[str, Planned],
@@ -298,18 +298,18 @@ def _modified(path: Path) -> float:
         return 0.0
 
 
-def marks(folder: Path) -> dict[int, Mark]:
+def heartbeats(folder: Path) -> dict[int, Heartbeat]:
     """The marks of live processes, by process id.
 
     Args:
         folder: The store's folder of plans and marks.
     """
-    live: dict[int, Mark] = {}
+    live: dict[int, Heartbeat] = {}
     for path in folder.glob("[0-9]*.json"):
         with contextlib.suppress(*UNREADABLE):
             told = parse_json(read_bytes(path))
             if alive(_owner(path)):
-                live[_owner(path)] = Mark(float(told["share"]), tuple(told["runs"]))
+                live[_owner(path)] = Heartbeat(float(told["share"]), tuple(told["runs"]))
     return live
 
 
@@ -395,7 +395,7 @@ def _tell(session: Session, name: str, runs: Iterable[RunSpec]) -> None:
 
 @contextlib.contextmanager
 def watched(
-    folder: Path, show: Callable[[State], None], every: float, ends: float | None = None
+    folder: Path, show: Callable[[ProgressSnapshot], None], every: float, ends: float | None = None
 ) -> Iterator[None]:
     """A context in which the state of this process's plan is shown; then the plan is removed.
 
@@ -407,7 +407,7 @@ def watched(
         every: The seconds between two states that are shown; 0 shows each look's.
         ends: When no run joins the plan any more, by ``time.monotonic``; None where there is none.
     """
-    runs, done = Runs(folder, os.getpid(), ends=ends), threading.Event()
+    runs, done = ProgressMonitor(folder, os.getpid(), ends=ends), threading.Event()
 
     def watch() -> None:
         shown = time.monotonic()
@@ -440,7 +440,7 @@ def told(session: Session, tell: Tell) -> Iterator[None]:
     """
     last = ""
 
-    def show(state: State) -> None:
+    def show(state: ProgressSnapshot) -> None:
         nonlocal last
         before, last = last, f"{state.stored}, {state.estimate}"
         if last != before:
