@@ -36,9 +36,10 @@ claims: $(VENV)/installed
 exploratory: CLAIMS = studies/
 exploratory: claims
 
-# A file's tests share what one of them trained, so they stay in one process.
+# A file's tests share what one of them trained. Each process has half of the files, and takes over half
+# of the other's rest when it is done, so that they mostly stay together and both end at once.
 test: $(VENV)/installed
-	$(BIN)/python -m pytest tests/ -n 2 --dist loadfile -m "not nightly" $(ARGS)
+	$(BIN)/python -m pytest tests/ -n 2 --dist worksteal -m "not nightly" $(ARGS)
 
 test-nightly: $(VENV)/installed-nightly
 	EMBINIT_NIGHTLY=1 $(BIN)/python -m pytest tests/ -n 2 --dist loadfile $(ARGS)

@@ -50,9 +50,9 @@ class Spectrum(Kind):
         """For the report's table of what was trained."""
         return Description("the table alone", f"spectrum of {run.recipe.words} words")
 
-    def make(self, cohort, workplace):
+    def make(self, cohort, context):
         """The results of a cohort's runs, in its order."""
-        return [self._run(run, workplace.data_dir) for run in cohort.runs]
+        return [self._run(run, context.data_dir) for run in cohort.runs]
 
     def _run(self, run, data_dir):
         values = torch.linalg.svdvals(self._table(run, data_dir)).square()

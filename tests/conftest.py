@@ -1,4 +1,8 @@
-"""One thread a process as in training, checked shapes, no test that a busy machine can fail."""
+"""One thread a process as in training, checked shapes, no test that a busy machine can fail.
+
+A session within a test loads embinit and pytest-xdist and no other plugin, and starts no helpers:
+each process costs a second or two, most of it for plugins that have no part in the test.
+"""
 
 import os
 import sys
@@ -7,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 import scipy.stats  # noqa: F401, pytester forgets what a session in it imported first, numpy can't
 import torch
+import torch._dynamo  # optimizers import it; pytester forgets that, and torch can't have it twice
 from hypothesis import Phase, settings
 
 import shape_checks
@@ -30,6 +35,22 @@ pytest_plugins = ["pytester"]
 collect_ignore = (
     [] if os.environ.get("EMBINIT_NIGHTLY") else ["test_ray_engine.py", "test_functions_on_ray.py"]
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_plugins() -> Iterator[None]:
+    """Sessions within tests load none of the plugins that happen to be installed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        patch.setenv("PYTEST_PLUGINS", "embinit.pytest_plugin,xdist.plugin")
+        yield
+
+
+@pytest.fixture(autouse=True)
+def light_sessions(what_embinit_registers_stays: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session within a test neither starts helpers nor waits for the disk, unless a test asks."""
+    monkeypatch.setattr("embinit.runs.machine.cores", lambda: 1)
+    monkeypatch.setattr("os.fsync", lambda handle: None)
 
 
 def homes_of_entries() -> dict[tuple[str, str], str]:

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from embinit.lab.data.preparation import prepare
+from embinit.lab.specs import Cut
 from test_model import copy_attention, copy_linear
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -39,7 +40,7 @@ def small(engines):
     return replace(
         one,
         model=replace(one.model, layers=1, feed_forward=16),
-        data=replace(one.data, max_length=7),
+        data=replace(one.data, max_length=7, cut=Cut(320, 60, 60)),
     )
 
 

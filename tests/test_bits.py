@@ -48,16 +48,17 @@ MODELS: dict[str, dict[str, Any]] = {
     "rotary": {"attention": "rotary", "norm_after_sum": True, "input_width": 19},
 }
 TRAIN, HELD_OUT = 75, 37
-SETTINGS = [
+SETTINGS: list[Any] = [
     *((role, "plain", "float32") for role in ("translation", "sentiment", "inference")),
     *(("translation", model, "float32") for model in MODELS if model != "plain"),
-    *(("translation", model, "bfloat16") for model in ("plain", "wide")),
+    ("translation", "plain", "bfloat16"),
     ("inference", "gelu", "bfloat16"),
+    pytest.param(("translation", "wide", "bfloat16"), marks=pytest.mark.nightly),
 ]
 
 
 @functools.cache
-def arms(role: str, model: str, precision: str, epochs: int = 2) -> tuple[RunSpec, ...]:
+def arms(role: str, model: str, precision: str) -> tuple[RunSpec, ...]:
     """Fifteen runs of one cohort: three seeds, and tables of all sorts, one of them frozen."""
     [one] = experiments("micro", ("glove",), (role,))
     one = one.changed()
@@ -65,7 +66,7 @@ def arms(role: str, model: str, precision: str, epochs: int = 2) -> tuple[RunSpe
     one = replace(
         one,
         model=replace(one.model, **MODELS[model]),
-        training=replace(one.training, batch_size=16, epochs=epochs, precision=precision),
+        training=replace(one.training, batch_size=16, epochs=2, precision=precision),
         data=replace(one.data, cut=Cut(TRAIN, HELD_OUT, HELD_OUT)),
     )
     fits = width == 64  # GloVe's vectors
@@ -137,7 +138,7 @@ def alone(run: RunSpec) -> tuple[Any, ...]:
 def test_a_run_alone_has_the_bits_of_a_run_among_fourteen(setting):
     runs = arms(*setting)
     together = training.train(Cohort(runs))
-    for index in (0, 8, 14):
+    for index in (8, 14):
         assert numbers(together[index]) == alone(runs[index])
 
 
@@ -145,7 +146,7 @@ def test_a_run_alone_has_the_bits_of_a_run_among_fourteen(setting):
 @given(data=st.data())
 def test_a_run_has_the_same_bits_in_any_cohort(data):
     """Of any size, mixture and order."""
-    setting = data.draw(st.sampled_from([SETTINGS[0], SETTINGS[3], SETTINGS[-2]]))
+    setting = data.draw(st.sampled_from([SETTINGS[0], SETTINGS[3], SETTINGS[-3]]))
     chosen = data.draw(
         st.lists(st.sampled_from(arms(*setting)), min_size=2, max_size=5, unique=True)
     )
@@ -158,9 +159,9 @@ def test_a_run_has_the_same_bits_in_any_cohort(data):
 def test_a_pretrained_run_has_the_same_bits_in_any_cohort(name):
     runs = transfers(name)
     for chosen in (runs, runs[3:0:-1]):
-        together = transfer.train(Cohort(chosen))
-        for index in (0, 2):
-            assert numbers(together[index]) == alone(chosen[index])
+        together = dict(zip(chosen, transfer.train(Cohort(chosen)), strict=True))
+        for run in (runs[1], runs[3]):
+            assert numbers(together[run]) == alone(run)
 
 
 @pytest.mark.parametrize("setting", [SETTINGS[0], SETTINGS[3]], ids="-".join)
@@ -183,7 +184,7 @@ def test_the_trained_parameters_have_the_same_bits(setting):
 def work(root: Path, runs: list[RunSpec]) -> None:
     torch.set_num_threads(1)
     session = Session(Store(root), None, "cpu")
-    session.want(runs)
+    session.set_plan(runs)
     session.ensure(runs)
 
 
@@ -194,16 +195,16 @@ def stored(root: Path, runs: list[RunSpec]) -> list[tuple[Any, ...]]:
     return [numbers(result) for result in results if result is not None]
 
 
-def test_workers_order_and_a_kill_leave_the_bits_alone(tmp_path):
+def test_workers_order_and_a_kill_leave_the_bits_alone(tmp_path, monkeypatch):
     """One process, two of them, other wishes first, and one that was killed in its midst."""
-    setting = ("translation", "plain", "float32")
-    runs = [*arms(*setting), *arms("sentiment", "plain", "float32")]
+    monkeypatch.setattr("embinit.runs.machine.cores", lambda: 2)
+    runs = [*arms("sentiment", "plain", "float32"), *arms("sentiment", "gelu", "float32")]
     work(tmp_path / "one", runs)
     expected = stored(tmp_path / "one", runs)
 
     session = Session(Store(tmp_path / "two"), None, "cpu")
-    session.want(runs)
-    with session.helped():
+    session.set_plan(runs)
+    with session.with_helpers():
         session.ensure(runs)
     assert stored(tmp_path / "two", runs) == expected
 

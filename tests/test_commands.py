@@ -249,9 +249,6 @@ def test_the_version_and_the_help_are_told(capsys):
     assert "{list,run,register,summary,new,runs," in capsys.readouterr().out
 
 
-BARE = (*QUIET, "-p", "no:hypothesispytest", "-p", "no:anyio", "-p", "no:jaxtyping")
-
-
 @pytest.fixture
 def run_in(tmp_path, monkeypatch):
     """Runs the claims of a text by ``embinit run`` in a child of this process."""
@@ -262,7 +259,7 @@ def run_in(tmp_path, monkeypatch):
 
     def run(text, *arguments):
         (tmp_path / "claims/test_mine.py").write_text(text)
-        return cli.main(["run", *BARE, *arguments])
+        return cli.main(["run", *QUIET, *arguments])
 
     return run
 

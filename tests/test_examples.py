@@ -93,21 +93,8 @@ def test_each_project_of_its_own_is_judged(project, tmp_path):
         (without / "torch.py").write_text("raise ImportError('there is no torch here')\n")
     path = os.pathsep.join([str(without), str(ROOT / "src"), *installed(home)])
     small = SMALL.get(project, ())
-    ran = run(
-        *(
-            "-m",
-            "embinit",
-            "run",
-            folder_of_claims(project),
-            *small,
-            "-p",
-            "no:playwright",
-            "-p",
-            "no:randomly",
-        ),
-        cwd=home,
-        PYTHONPATH=path,
-    )
+    command = ("-m", "embinit", "run", folder_of_claims(project), *small)
+    ran = run(*command, cwd=home, PYTHONPATH=path)
     assert ran.returncode in (0, 1), ran.stdout + ran.stderr
     document = json.loads((home / "reports/latest/verdicts.json").read_text(encoding="utf-8"))
     assert document["claims"]
@@ -126,11 +113,8 @@ def test_a_paper_of_another_package_is_listed_by_its_key(tmp_path):
     path = installed(home)
     cwd = tmp_path / "empty"
     cwd.mkdir()
-    arguments = ("list", "takase2023", "-p", "no:playwright")
-    listed = run(
-        "-m", "embinit", *arguments, cwd=cwd,
-        PYTHONPATH=os.pathsep.join([str(ROOT / "src"), *path]),
-    )  # fmt: skip
+    path = os.pathsep.join([str(ROOT / "src"), *path])
+    listed = run("-m", "embinit", "list", "takase2023", cwd=cwd, PYTHONPATH=path)
     assert listed.returncode == 0, listed.stdout + listed.stderr
     assert "takase2023/" in listed.stdout
     assert "(control)" in listed.stdout
@@ -172,6 +156,7 @@ def test_ports_were_registered_before_their_runs(project, claim):
     assert not [line for line in lines.values() if "afterwards" in line]
 
 
+@pytest.mark.nightly
 def test_each_file_of_claims_trains_and_is_decided(tmp_path):
     """With two seeds, for speed: each claim is judged, no control misbehaves, nothing is missing.
 
@@ -187,6 +172,7 @@ def test_each_file_of_claims_trains_and_is_decided(tmp_path):
     assert all(claim["as_expected"] is not False for claim in document["claims"])
 
 
+@pytest.mark.nightly
 def test_a_claim_is_judged_without_pytest(tmp_path):
     """The verdict is printed with its numbers."""
     ran = run(EXAMPLES / "judging.py", tmp_path / "store")

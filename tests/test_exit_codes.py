@@ -66,7 +66,7 @@ def session(pytester, monkeypatch):
     def run(text=CLAIMS, *arguments, report="reports/latest"):
         (pytester.path / "claims/test_mine.py").write_text(text)
         done = pytester.runpytest_inprocess(
-            *("claims", "-p", "no:cacheprovider", "-p", "no:randomly", *arguments),
+            *("claims", "-p", "no:cacheprovider", *arguments),
             no_reraise_ctrlc=True,
         )
         path = pytester.path / report / "verdicts.json"
@@ -106,7 +106,7 @@ def test_a_refuted_claim_is_status_1_and_a_whole_document(session):
     assert cli.main(["check", "reports/latest/verdicts.json"]) == Status.IN_ORDER
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "-n 2"])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "-n 1"])
 def test_a_claim_that_broke_stands_in_the_document_and_is_lost(session, pytester, capsys, workers):
     """It was absent, so that check and baseline said nothing."""
     whole, before = session()
@@ -233,27 +233,27 @@ def of_some(request):
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("how", SKIPS)
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "-n 2"])
+@pytest.mark.parametrize(
+    ("how", "workers"), [("mark", ()), ("fixture", ()), ("fixture", ("-n", "1"))]
+)
 def test_a_claim_that_is_skipped_is_told_and_lost(session, pytester, capsys, how, workers):
     """It vanished from the document, and every verdict was said to be as it was."""
     _, whole = session()
     (pytester.path / "blessed.json").write_text(json.dumps(whole))
     text = "import pytest\n" + SKIPS[how]
-    done, document = session(text, *workers)
-    assert done.ret == Status.IN_ORDER
+    assert workers or session(text)[0].ret == Status.IN_ORDER
+    done, document = session(text, "--embinit-baseline=blessed.json", *workers)
+    assert done.ret == Status.NOT_IN_ORDER
     [skipped] = document["skipped"]
     assert (skipped["id"], skipped["reason"]) == ("mine/f/other[scores]", "slow")
     done.stdout.fnmatch_lines(["SKIPPED mine/f/other?scores?: slow"])
-    done, _ = session(text, "--embinit-baseline=blessed.json", *workers)
-    assert done.ret == Status.NOT_IN_ORDER
     done.stdout.fnmatch_lines(["LOST: mine/f/other?scores? was SUPPORTED and is SKIPPED"])
     checked = ["check", "reports/latest/verdicts.json", "--baseline", "blessed.json"]
     assert cli.main(checked) == Status.NOT_IN_ORDER
     assert "other[scores] was SUPPORTED and is SKIPPED" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "-n 2"])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "-n 1"])
 def test_a_file_that_is_skipped_loses_its_claims(session, pytester, workers):
     """An optional package that went missing is no reason for a finding to hold."""
     _, whole = session()
@@ -315,15 +315,7 @@ def test_what_is_nothing_to_fail_on_is_one_line(session, pytester, given):
 def test_merged_stores_that_decide_nothing_are_not_in_order(session, pytester, capfd):
     """`embinit report` lets refuted claims pass, and nothing else."""
     session(REFUTED)
-    reported = [
-        "report",
-        "--store",
-        ".embinit/store",
-        "--claims",
-        "claims",
-        "-p",
-        "no:cacheprovider",
-    ]
+    reported = ["report", "--store", ".embinit/store", "--claims", "claims"]
     assert cli.main(reported) == Status.IN_ORDER
     Path("empty/runs").mkdir(parents=True)
     reported[2] = "empty"
@@ -408,8 +400,7 @@ def test_a_wrong_command_is_unusable_input(arguments):
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "pytest", "claims", "-q", "-p", "no:cacheprovider",
-            "-p", "no:randomly", "-p", "no:playwright", *arguments]  # fmt: skip
+    return [sys.executable, "-m", "pytest", "claims", "-q", "-p", "no:cacheprovider", *arguments]
 
 
 def small_files() -> None:
@@ -501,7 +492,7 @@ def test_make_claims_goes_by_the_statuses():
 def test_a_folder_that_cant_be_looked_up_is_one_line(pytester, option, name):
     """It was an INTERNALERROR with a traceback."""
     pytester.makepyfile(test_claims=CLAIMS)
-    done = pytester.runpytest_inprocess(f"--embinit-{option}={name}", "-p", "no:randomly")
+    done = pytester.runpytest_inprocess(f"--embinit-{option}={name}")
     assert done.ret == Status.UNUSABLE
     [line] = [line for line in done.errlines if line]
     assert line.startswith(f"ERROR: --embinit-{option}")

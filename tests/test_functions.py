@@ -45,7 +45,7 @@ from embinit.runs.functions import (
     other_versions,
     untrue_seeds,
 )  # fmt: skip
-from embinit.runs.kinds import KINDS, Workplace, versions_behind
+from embinit.runs.kinds import KINDS, RunContext, versions_behind
 from embinit.runs.plan import Cohort
 from embinit.runs.store import run_key
 
@@ -95,7 +95,7 @@ def test_a_function_is_planned_called_stored_and_judged(session):
 
 def result_of(function, **settings):
     run = arms_of(function, **settings).run("high", 3)
-    [result] = KINDS["function"].make(Cohort((run,)), Workplace(None))
+    [result] = KINDS["function"].make(Cohort((run,)), RunContext(None))
     return result
 
 
@@ -252,7 +252,7 @@ def test_progress_and_curves_are_told():
     shares = []
     each = arms_of(tells)
     run = each.run("high", 3)
-    [result] = KINDS["function"].make(Cohort((run,)), Workplace(None, progress=shares.append))
+    [result] = KINDS["function"].make(Cohort((run,)), RunContext(None, progress=shares.append))
     assert result.curves == {"score": [0, 1, 2], "loss": [3, 2, 1]}
     assert shares == [1 / 3, 2 / 3, 1.0]
     assert each["high"].at_epoch(2).measure.of(result) == 1.0
@@ -331,7 +331,7 @@ def test_a_process_that_gives_no_numbers_is_a_failure_of_its_run(processes, name
     [each] = experiment("mine", training=getattr(processes, name), arms=["high"])("micro")
     started = time.monotonic()
     with pytest.raises(RunFailed) as failure:
-        KINDS["function"].make(Cohort((each.run("high", 0),)), Workplace(None))
+        KINDS["function"].make(Cohort((each.run("high", 0),)), RunContext(None))
     assert said in str(failure.value)
     assert str(failure.value).isprintable()
     assert time.monotonic() - started < 30
@@ -340,7 +340,7 @@ def test_a_process_that_gives_no_numbers_is_a_failure_of_its_run(processes, name
 def test_a_process_gives_the_numbers_that_a_call_here_gives(processes):
     """Its draws hang on the seed alone."""
     [each] = experiment("mine", training=processes.tells, arms=["high"])("micro")
-    [apart] = KINDS["function"].make(Cohort((each.run("high", 5),)), Workplace(None))
+    [apart] = KINDS["function"].make(Cohort((each.run("high", 5),)), RunContext(None))
     assert apart.measures["score"] == random.Random(5).random()
     assert apart.curves == {"score": (1.0,)} or apart.curves == {"score": [1.0]}
 
@@ -451,7 +451,7 @@ def test_a_version_may_be_left_out_of_the_key_and_is_told_then(session, elsewher
     each = arms_of(with_numpy, versions={"NumPy": "any"})
     run = each.run("high", 0)
     assert run.recipe.versions == ()
-    session.ensure_planned([run])
+    session.plan_and_make([run])
     result = session.result(run)
     assert other_versions([result]) == []
     elsewhere(numpy="9.9")
@@ -495,7 +495,7 @@ def test_one_run_is_made_twice_to_see_that_its_seed_decides_it(session):
     assert len(counts) == 13
     assert len(set(counts)) == 12
     assert untrue_seeds(map(session.store.get, session.store)) == []
-    session.ensure_planned([each.run("high", seed) for seed in (6, 7)])
+    session.plan_and_make([each.run("high", seed) for seed in (6, 7)])
     assert len(counts) == 15
 
 
@@ -518,7 +518,7 @@ def test_a_function_that_cannot_be_called_twice_is_told(session):
         calls.append(seed)
         return fit(seed, arm)
 
-    session.ensure_planned([arms_of(once).run("high", 0)])
+    session.plan_and_make([arms_of(once).run("high", 0)])
     [told] = untrue_seeds(map(session.store.get, session.store))
     assert told == "once fails when it is called again: out is here already"
 
@@ -667,15 +667,10 @@ def test_no_torch_is_needed(tmp_path):
     absent.mkdir()
     (absent / "sitecustomize.py").write_text(NO_MODELS)
     path = os.pathsep.join([str(absent), *sys.path[1:]])
-    quiet = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": path}
-    for command in (
-        ("-c", WITHOUT_TORCH),
-        ("-m", "pytest", "-p", "embinit.pytest_plugin", "-p", "no:cacheprovider"),
-        ("-m", "pytest", "-p", "embinit.pytest_plugin", "-p", "xdist", "-n", "2"),
-    ):
+    for command in (("-c", WITHOUT_TORCH), ("-m", "pytest", "-n", "1")):
         ran = subprocess.run(
-            [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, env=quiet,
-            check=False,
+            [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True,
+            env={**os.environ, "PYTHONPATH": path}, check=False,
         )  # fmt: skip
         assert ran.returncode == 0, ran.stdout + ran.stderr
     assert (tmp_path / "reports/latest/index.html").exists()
@@ -687,18 +682,17 @@ def test_a_papers_claims_name_the_extra_that_they_need(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(NO_MODELS)
     home = Path(__file__).parents[1]
     path = os.pathsep.join([str(tmp_path), str(home / "src"), str(home / "claims")])
-    quiet = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": path}
     files = [
         home / f"claims/embinit_papers/kim2024/test_{name}.py" for name in ("audit", "table_4")
     ]
     wanted = "which isn't installed: pip install 'embinit[models]'"
     for command, status in (
-        (("-m", "pytest", "-p", "embinit.pytest_plugin", "-p", "no:cacheprovider", *files), 3),
+        (("-m", "pytest", "-p", "no:cacheprovider", *files), 3),
         (("-m", "embinit", "prepare", "--to", "prepared"), 4),
     ):
         ran = subprocess.run(
             [sys.executable, *map(str, command)], cwd=tmp_path, capture_output=True, text=True,
-            env=quiet, check=False,
+            env={**os.environ, "PYTHONPATH": path}, check=False,
         )  # fmt: skip
         assert ran.returncode == status, ran.stdout + ran.stderr
         assert wanted in ran.stdout + ran.stderr
@@ -709,7 +703,7 @@ def test_a_record_that_cant_be_read_now_is_its_claims_failure(session, monkeypat
     """It was trained again over a good record. Other claims are none the worse."""
     experiment = arms_of(returns({"score": 1.0}))
     runs = [experiment.run("high", seed) for seed in range(2)]
-    session.ensure_planned(runs)
+    session.plan_and_make(runs)
     path = session.store.path(session.key(runs[0]))
     before = path.read_bytes()
     later = Session(session.store, None, "cpu")
@@ -720,7 +714,7 @@ def test_a_record_that_cant_be_read_now_is_its_claims_failure(session, monkeypat
         return before
 
     monkeypatch.setattr("embinit.runs.store.read_bytes", refuse)
-    later.ensure_planned(runs[:1])
+    later.plan_and_make(runs[:1])
     assert later.trained == 0
     [told] = later.failures(runs)
     assert told.startswith("arm 'high', seed 0: run record ")

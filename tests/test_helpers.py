@@ -68,13 +68,13 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
     monkeypatch.setattr(machine, "cores", lambda: 2)
     [on] = experiment("scores", training=scores, arms=["low", "high"], seeds=5)("micro")
     made = Session(Store(tmp_path / "store"), None, "cpu")
-    made.want(on.run(arm, seed) for arm in ("low", "high") for seed in range(5))
+    made.set_plan(on.run(arm, seed) for arm in ("low", "high") for seed in range(5))
     return made
 
 
 def ended(session: Session) -> list[str]:
     """What a session says of helpers that end by themselves."""
-    with session.helped():
+    with session.with_helpers():
         [helper] = session.helpers
         helper.process.wait(120)
     return session.troubles
@@ -84,7 +84,9 @@ def test_a_helper_that_fails_says_why(session):
     """Its reason would be lost with its process."""
     (session.store.root / "format").write_text("99\n")
     [trouble] = ended(session)
-    assert trouble.startswith("a process that helped to train ended with status 1: the store ")
+    assert trouble.startswith(
+        "a process that with_helpers to train ended with status 1: the store "
+    )
     assert "is of a newer embinit" in trouble
 
 
@@ -102,7 +104,7 @@ def test_what_functions_print_in_a_helper_is_kept_with_a_failure_alone(session, 
     [on] = experiment("prints", training=prints, arms=["low", "high"])("micro")
     runs = [on.run("high", seed) for seed in (0, 1)]
     session.modules = [(__name__, __file__)]
-    session.want(runs)
+    session.set_plan(runs)
     assert ended(session) == []
     assert capfd.readouterr() == ("", "")
     assert session.result(runs[0]).measures == {"score": 0.0}
@@ -115,7 +117,7 @@ def test_what_functions_print_in_a_helper_is_kept_with_a_failure_alone(session, 
 
 def test_a_helper_that_is_killed_is_told(session, monkeypatch):
     monkeypatch.setattr(helpers, "CODE", "import os; os.kill(os.getpid(), 9)")
-    assert ended(session) == ["a process that helped to train ended with signal 9"]
+    assert ended(session) == ["a process that with_helpers to train ended with signal 9"]
 
 
 def test_a_helper_whose_plan_is_done_is_no_trouble(session, monkeypatch):
@@ -128,7 +130,7 @@ def test_nobody_waits_for_a_helper_that_reads_no_plan(session, monkeypatch):
     monkeypatch.setattr(helpers, "CODE", "raise SystemExit(3)")
     session.wanted = session.wanted * 20_000
     began = time.monotonic()
-    assert ended(session) == ["a process that helped to train ended with status 3"]
+    assert ended(session) == ["a process that with_helpers to train ended with status 3"]
     assert time.monotonic() - began < 60
 
 
@@ -141,7 +143,7 @@ def test_a_helper_that_does_not_end_is_killed(session, monkeypatch, tmp_path):
         f"pathlib.Path({str(ready)!r}).touch(); time.sleep(300)"
     )
     monkeypatch.setattr(helpers, "CODE", code)
-    with session.helped():
+    with session.with_helpers():
         [helper] = session.helpers
         wait_for(ready.exists)
     assert helper.process.returncode == -signal.SIGKILL
@@ -155,7 +157,7 @@ def test_a_machine_that_starts_no_helper_trains_alone(session, monkeypatch):
         raise OSError(12, "Cannot allocate memory")
 
     monkeypatch.setattr("subprocess.Popen", full)
-    with session.helped():
+    with session.with_helpers():
         assert session.helpers == ()
     [trouble] = session.troubles
     assert trouble.endswith("Cannot allocate memory")
@@ -171,7 +173,7 @@ def test_a_session_tells_of_its_helpers_and_decides_without_them(pytester):
     (pytester.mkdir("claims") / "test_mine.py").write_text(CLAIMS)
     done = pytester.runpytest_subprocess("claims", "-p", "no:randomly")
     assert done.ret == 0
-    done.stdout.fnmatch_lines(["a process that helped to train ended with status 3"])
+    done.stdout.fnmatch_lines(["a process that with_helpers to train ended with status 3"])
     done.assert_outcomes(passed=1)
 
 
@@ -211,6 +213,7 @@ def test_a_functions_process_ends_with_its_session(pytester):
 
 
 @in_proc
+@pytest.mark.nightly
 def test_a_machine_that_sleeps_ends_no_function(pytester):
     """A function's time limit is of the time that it had, and a sleeping machine gives it none."""
     process, _ = begun_session(pytester, "[time.sleep(0.05) for _ in range(40)]")
@@ -223,6 +226,28 @@ def test_a_machine_that_sleeps_ends_no_function(pytester):
     log = pytester.path / "log.txt"
     assert process.wait(240) in (0, 1), log.read_text()
     assert "took longer" not in log.read_text()
+
+
+ORPHAN = """
+import os, time
+from embinit.runs.functions.calling import _staying
+from embinit.runs.machine import end_with
+
+begun, wait = os.pipe()
+if os.fork() == 0:
+    end_with(os.getppid())
+    with _staying():
+        os.write(wait, b".")
+        time.sleep(60)
+os.read(begun, 1)
+"""
+
+
+def test_a_process_ends_with_its_parent_while_a_function_runs():
+    """There os._exit ends the call alone, and the process would train its plan for nobody."""
+    orphan = [sys.executable, "-c", ORPHAN]
+    # The output is at its end when both have ended.
+    assert subprocess.run(orphan, stdout=subprocess.PIPE, timeout=30).stdout == b""
 
 
 def runs(process: int) -> bool:

@@ -114,11 +114,11 @@ class Dice(Kind):
     def describe(self, run):
         return Description("a die", f"{run.recipe.throws} throws")
 
-    def make(self, cohort, workplace):
+    def make(self, cohort, context):
         self.made.append(cohort.runs)
-        workplace.progress(1.0)
+        context.progress(1.0)
         return [
-            RunResult(run, {"pips": self.pips(run)}, provenance=provenance(workplace.device, 0.0))
+            RunResult(run, {"pips": self.pips(run)}, provenance=provenance(context.device, 0.0))
             for run in cohort.runs
         ]
 

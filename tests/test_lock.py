@@ -19,10 +19,15 @@ import pytest
 from builders import make_experiment, make_result, set_apart
 from embinit import Family, InputError, claim, cli, commands, experiment, training
 from embinit.claims import Claim, read
-from embinit.claims.beforehand import FIRST_SEED
 from embinit.claims.comparisons import rank_correlation
 from embinit.claims.lock import NAME, Lock, lock_beside
-from embinit.claims.standing import claim_key, difference, frozen, standing
+from embinit.claims.pilot import FIRST_SEED
+from embinit.claims.registration_status import (
+    claim_key,
+    difference,
+    frozen,
+    registration_status,
+)
 from embinit.lab.specs import ModelSpec
 from embinit.papers import PAPERS, NoiseFloor
 from embinit.report import load_schema
@@ -470,7 +475,7 @@ def test_the_papers_claims_stand_as_they_are_registered(paper):
             claim = Claim.of(test)
             for each in () if claim is None else claim.experiments("micro"):
                 case = read(test, each, lock=lock)
-                now = standing(case, case.looks())
+                now = registration_status(case, case.looks())
                 told = f"{case.id}: {now.differs}; run embinit register claims --seeds 0"
                 assert now.state in ("afterwards", "beforehand"), told
                 left.discard(claim_key(case))

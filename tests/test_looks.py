@@ -14,11 +14,11 @@ from scipy import stats
 from builders import make_experiment, make_result
 from embinit.claims.comparisons import verdict_of
 from embinit.claims.definitions import Family, claim
-from embinit.claims.foresight import foreseen_runs, sights
 from embinit.claims.judging import read
 from embinit.claims.looks import Look, boundaries, look, pocock_spending, schedule
-from embinit.claims.next_looks import NextLook, by_worth, next_look
 from embinit.claims.paired_tests import Spread, Verdict
+from embinit.claims.pending_looks import PendingLook, by_decisions_per_second, pending_look
+from embinit.claims.power import detectable_effects, expected_runs
 from embinit.errors import InputError
 from embinit.runs.session import Session
 from embinit.runs.store import Store
@@ -216,7 +216,7 @@ def test_a_look_is_told_with_its_chance_and_seconds(tmp_path):
         result = make_result(run, accuracy=70.0 + ours * (1 + run.seed))
         took = {"seconds": 4.0 if ours else 1.0}
         session.store.put(session.key(run), replace(result, provenance=took))
-    following = next_look(case, session)
+    following = pending_look(case, session)
     assert following is not None
     assert following.new == {run for run in following.runs if run.seed >= 3}
     assert following.seconds == pytest.approx(3 * (4.0 + 1.0))
@@ -229,7 +229,7 @@ CASES = [stated_over(arm) for arm in ("pretrained", "xavier_pretrained", "pretra
 
 def next_look_of(case, seeds, chance, seconds):
     runs = tuple(RUNS[seed] for seed in seeds)
-    return NextLook(case, runs, frozenset(runs), chance, seconds)
+    return PendingLook(case, runs, frozenset(runs), chance, seconds)
 
 
 @given(
@@ -242,7 +242,9 @@ def test_the_first_look_decides_most_claims_a_second(drawn):
     looks = [next_look_of(CASES[0], seeds, chance, len(seeds)) for seeds, chance in drawn]
     gains = [sum(chance for seeds, chance in drawn if seeds <= taken) for taken, _ in drawn]
     worth = {id(look): gain / look.seconds for look, gain in zip(looks, gains, strict=True)}
-    assert [worth[id(look)] for look in by_worth(looks)] == sorted(worth.values(), reverse=True)
+    assert [worth[id(look)] for look in by_decisions_per_second(looks)] == sorted(
+        worth.values(), reverse=True
+    )
 
 
 def test_claims_that_share_their_runs_are_looked_at_first():
@@ -251,8 +253,8 @@ def test_claims_that_share_their_runs_are_looked_at_first():
         next_look_of(case, seeds, chance, 10.0)
         for case, seeds, chance in zip(CASES, ({0, 1}, {0, 1}, {2}), (0.6, 0.6, 0.9), strict=True)
     )
-    assert by_worth([other, one, two]) == [one, two, other]
-    assert by_worth([one, other]) == [other, one]
+    assert by_decisions_per_second([other, one, two]) == [one, two, other]
+    assert by_decisions_per_second([one, other]) == [other, one]
 
 
 def with_spread(case, sd):
@@ -265,11 +267,11 @@ def with_spread(case, sd):
 def test_a_claim_is_foreseen_to_end_where_it_sees_a_margin(sd, seeds):
     """Told by the registered spread, before anything is trained; else it has its last look."""
     case = with_spread(stated_over("pretrained", most=24, margin=3.0), sd)
-    [sight] = sights(case)
+    [sight] = detectable_effects(case)
     assert (sight.expected_seeds or 24) == seeds
     [comparison] = case.comparisons
-    assert set(foreseen_runs(case)) == set(comparison.with_seeds(seeds).runs())
-    assert max(run.seed for run in foreseen_runs(case, most=3)) == 2
+    assert set(expected_runs(case)) == set(comparison.with_seeds(seeds).runs())
+    assert max(run.seed for run in expected_runs(case, most=3)) == 2
 
 
 def test_what_can_not_be_foreseen_has_its_first_look():
@@ -280,7 +282,7 @@ def test_what_can_not_be_foreseen_has_its_first_look():
         with_spread(stated_over("pretrained", most=24), 50.0),
         stated_over("pretrained", most=24, margin=3.0),
     ):
-        assert set(foreseen_runs(case)) == set(case.runs())
+        assert set(expected_runs(case)) == set(case.runs())
 
 
 @pytest.mark.parametrize(("effect", "seeds"), [(9.0, 6), (4.5, 12), (3.2, 24), (0.1, 24)])
@@ -292,7 +294,7 @@ def test_a_claim_is_expected_to_end_where_it_is_decided_nine_times_in_ten(tmp_pa
         ours = run.recipe.table.init == "pretrained"
         score = 70.0 + ours * (effect + 3.0 * (run.seed - 1))
         session.store.put(session.key(run), make_result(run, accuracy=score))
-    following = next_look(case, session)
+    following = pending_look(case, session)
     assert following is not None
     [comparison] = case.comparisons
     assert set(following.expected) == set(comparison.with_seeds(seeds).runs())
@@ -321,11 +323,11 @@ def test_a_look_that_others_have_stored_meanwhile_is_no_longer_next(tmp_path):
             seen.add(key)
             return again and super().__contains__(key)
 
-    following = next_look(case, Session(Meanwhile(tmp_path), None, "cpu"))
+    following = pending_look(case, Session(Meanwhile(tmp_path), None, "cpu"))
     assert following is not None
     assert {run.seed for run in following.new} == {3, 4, 5}
     assert not following.is_next(session)
-    assert {run.seed for run in next_look(case, session).new} == set(range(6, 12))
+    assert {run.seed for run in pending_look(case, session).new} == set(range(6, 12))
 
 
 def test_a_look_whose_seeds_do_not_change_a_quantity_foresees_no_runs_of_it():
@@ -334,5 +336,5 @@ def test_a_look_whose_seeds_do_not_change_a_quantity_foresees_no_runs_of_it():
     each = case.experiment
     width = each["pretrained_shuffled"].sigma > each["xavier"].sigma
     both = replace(case, comparisons=(*case.comparisons, width))
-    last = {run.recipe.table.init for run in foreseen_runs(both) if run.seed == 23}
+    last = {run.recipe.table.init for run in expected_runs(both) if run.seed == 23}
     assert last == {"pretrained", "xavier"}

@@ -133,6 +133,15 @@ def test_cut_takes_the_front(name: str) -> None:
     assert (len(cut.validation), len(cut.test)) == (0, len(full.test))
 
 
+def test_a_cut_draws_no_more_than_it_keeps() -> None:
+    """Each process that trains on a few sentences would wait for thousands."""
+    whole, drawn = TASKS["micro-sentiment"], []
+    assert isinstance(whole, microcosm.MicrocosmTask)
+    task = replace(whole, write=lambda writer: drawn.append(writer) or whole.write(writer))
+    task.load(None, Cut(5, 5, 5))
+    assert len(drawn) < sum(whole.sizes)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_lengths(name: str) -> None:
     """Every construction is bounded, so no sentence outgrows a small model."""

@@ -129,20 +129,11 @@ def test_an_installed_packages_claim_is_run_again_by_its_module(pytester, monkey
     home = pytester.mkdir("home")
     monkeypatch.chdir(home)
     (home / "pytest.ini").write_text("[pytest]\n")
-    pytester.runpytest_subprocess("--pyargs", "theirs", "--embinit-no-train", "-p", "no:playwright")
+    pytester.runpytest_subprocess("--pyargs", "theirs", "--embinit-no-train")
     [entry] = [one for one in verdicts(home)["claims"] if "wider" in one["id"]]
     command = shlex.split(rerun(entry["nodeid"], entry["tier"]))
     done = pytester.runpytest_subprocess(*command[1:], "--collect-only", "-q")
     done.stdout.fnmatch_lines(["*test_wider*", "1 test collected*"])
-
-
-def test_workers_that_tx_starts_report_their_claims(pytester):
-    """pytest-xdist is started by --tx without -n too; the controller writes the report."""
-    write_claims(pytester.path)
-    pytester.runpytest_subprocess(
-        "claims", "--dist", "load", "--tx", "2*popen", "-p", "no:playwright"
-    )
-    assert len(verdicts(pytester.path)["claims"]) == 2
 
 
 def numbers(document: dict) -> dict[str, list]:
@@ -221,8 +212,7 @@ def test_a_project_without_claims_hardly_notices(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
 ) -> None:
     """No name of ours lacks the prefix, and nothing is imported but what tells the options."""
-    # pytest-randomly imports torch by itself.
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.delenv("PYTEST_PLUGINS")
     pytester.makeconftest(TELL)
     pytester.makepyfile("def test_trivial():\n    assert 1 + 1 == 2\n")
     ours = told_by(pytester, *workers, "-p", "embinit.pytest_plugin")
@@ -242,19 +232,18 @@ def test_a_project_without_claims_hardly_notices(
 def test_short_names_are_there_where_they_are_asked_for(pytester: pytest.Pytester) -> None:
     """All of them or a few; the prefixed names stay, and the rest remain the project's."""
     pytester.makepyfile("def test_trivial():\n    pass\n")
-    none = ("-p", "no:playwright")  # it has a --device of its own
     every = ("--tier=micro", "--embinit-seeds=3", "--seeds=2", "--no-train", "--store=here")
     pytester.makeini("[pytest]\nembinit_short_options = all\n")
-    done = pytester.runpytest_inprocess(*none, *every)
+    done = pytester.runpytest_inprocess(*every)
     done.assert_outcomes(passed=1)
     done.stdout.fnmatch_lines(["embinit: tier micro, device cpu"])
     pytester.makeini("[pytest]\nembinit_short_options = tier seeds\n")
-    pytester.runpytest_inprocess(*none, "--tier=micro", "--seeds=2").assert_outcomes(passed=1)
-    done = pytester.runpytest_inprocess(*none, "--no-train")
+    pytester.runpytest_inprocess("--tier=micro", "--seeds=2").assert_outcomes(passed=1)
+    done = pytester.runpytest_inprocess("--no-train")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["*unrecognized arguments: --no-train*"])
     pytester.makeini("[pytest]\n")
-    done = pytester.runpytest_inprocess(*none, "--tier=micro")
+    done = pytester.runpytest_inprocess("--tier=micro")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["*unrecognized arguments: --tier=micro*"])
 
@@ -264,7 +253,7 @@ def test_a_short_name_that_is_taken_is_told(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(theirs="def pytest_addoption(parser):\n    parser.addoption('--device')\n")
     pytester.makeini("[pytest]\nembinit_short_options = all\n")
     pytester.syspathinsert()
-    done = pytester.runpytest_subprocess("-p", "theirs", "-p", "no:playwright")
+    done = pytester.runpytest_subprocess("-p", "theirs")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["ERROR: embinit_short_options asks for --device, which another*"])
 
@@ -285,9 +274,15 @@ SIGNS = {
 @pytest.mark.nightly
 @pytest.mark.parametrize("plugin", BESIDE)
 def test_claims_are_judged_beside_other_plugins(
-    pytester: pytest.Pytester, plugin: str, store: Path, judged: dict
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    plugin: str,
+    store: Path,
+    judged: dict,
 ) -> None:
     """Their options keep their meaning, and ours theirs: the verdicts are the same with each."""
+    for name in ("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "PYTEST_PLUGINS"):
+        monkeypatch.delenv(name)
     write_claims(pytester.path)
     # Coverage would meet one that measures this test.
     whole = plugin == "pytest_cov"
@@ -332,9 +327,10 @@ def test_a_projects_own_options_stay_its_own(
     pytester.makeconftest(OWN_OPTIONS)
     pytester.makepyfile(test_theirs=OWN_TEST)
     write_claims(pytester.path)
-    run = pytester.runpytest_subprocess if workers else pytester.runpytest_inprocess
-    theirs = ("--device", "gpu0", "--seeds", "99", "--tier", "gold", "-p", "no:playwright")
-    done = run(*theirs, "--embinit-seeds=2", f"--embinit-store={store}", *workers)
+    theirs = ("--device", "gpu0", "--seeds", "99", "--tier", "gold")
+    done = pytester.runpytest_inprocess(
+        *theirs, "--embinit-seeds=2", f"--embinit-store={store}", *workers
+    )
     assert done.ret in (0, 1)
     assert not [line for line in done.outlines if "test_theirs" in line and "FAILED" in line]
     assert sum(done.parseoutcomes().get(name, 0) for name in ("passed", "failed", "xfailed")) == 3
@@ -367,7 +363,7 @@ def test_a_controller_without_options_learns_of_claims_from_its_workers(
         "import os\nif 'PYTEST_XDIST_WORKER' not in os.environ:\n"
         + "".join(f"    {line}\n" if line else "\n" for line in FIRST_REPORT.splitlines())
     )
-    done = pytester.runpytest_subprocess("claims", "-n", "2")
+    done = pytester.runpytest_subprocess("claims", "-n", "1")
     assert (pytester.path / "first").read_text() == "False"
     document = verdicts(pytester.path)
     assert document["session"]["runs"] == {"wanted": RUNS, "trained": RUNS, "stored": 0}
@@ -376,6 +372,16 @@ def test_a_controller_without_options_learns_of_claims_from_its_workers(
     told = "\n".join(done.outlines)
     assert re.search(r"^=+ verdicts =+$", told, re.MULTILINE)
     assert not [*(pytester.path / ".embinit/store/sessions").glob("plan-*")]
+
+
+def test_workers_that_tx_starts_report_their_claims(
+    pytester: pytest.Pytester, store: Path, judged: dict
+) -> None:
+    """pytest-xdist is started by --tx without -n too; the controller writes the report."""
+    write_claims(pytester.path)
+    ours = ("--embinit-seeds=2", f"--embinit-store={store}")
+    pytester.runpytest_inprocess("claims", "--dist", "load", "--tx", "2*popen", *ours)
+    assert numbers(verdicts(pytester.path)) == numbers({"claims": judged.values()})
 
 
 def test_judge_decides_as_the_plugin_does(
@@ -488,9 +494,8 @@ def test_a_claim_that_cannot_be_read_fails_alone(
     """One line names the file, the line and the fault; the file's other claims are decided."""
     text = CLAIMS + broken
     write_claims(pytester.path, text)
-    run = pytester.runpytest_subprocess if workers else pytester.runpytest_inprocess
-    given = ("--embinit-seeds=2", f"--embinit-store={store}", "-p", "no:randomly")
-    done = run("claims", *filter(None, [workers]), *given)
+    given = ("--embinit-seeds=2", f"--embinit-store={store}")
+    done = pytester.runpytest_inprocess("claims", *filter(None, [workers]), *given)
     lines = enumerate(text.splitlines(), start=1)
     [line] = [number for number, one in lines if one.endswith("# here")]
     place = f"claims/test_mine.py:{line}: "

@@ -7,6 +7,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from embinit.errors import InputError
 from embinit.lab.data import preparation
 from embinit.lab.data.cache import INDEX, CachedSource, Writer, open_directory, vectors_key
 from embinit.lab.data.tasks import TASKS
+from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
 from embinit.lab.training.cohorts import train
 from embinit.runs.plan import Cohort
@@ -44,7 +46,7 @@ def small(role="translation"):
         one,
         model=replace(one.model, layers=1, feed_forward=16),
         training=replace(one.training, epochs=1),
-        data=replace(one.data, max_length=24 if role == "inference" else 7),
+        data=replace(one.data, max_length=24 if role == "inference" else 7, cut=Cut(200, 50, 50)),
     )
 
 
@@ -192,14 +194,17 @@ def test_a_full_disk_keeps_what_was_prepared(ready, monkeypatch):
     assert len(list(ready.iterdir())) == files
 
 
-def test_the_command_says_what_is_ready_and_what_is_left_out(tmp_path, capsys):
+def test_the_command_says_what_is_ready_and_what_is_left_out(tmp_path, capsys, monkeypatch):
     """One line a task and source; nothing ready at all is an error."""
     with pytest.raises(SystemExit):
         cli.main(["prepare"])
-    assert cli.main(["prepare", "--tier", "micro", "--to", str(tmp_path / "micro")]) == 0
+    with monkeypatch.context() as patch:
+        paper = SimpleNamespace(experiments=lambda tier: [small("sentiment"), small()])
+        patch.setattr("embinit.papers.with_tier", lambda tier: [paper])
+        assert cli.main(["prepare", "--tier", "micro", "--to", str(tmp_path / "micro")]) == 0
     told = capsys.readouterr().out
-    assert "/16] micro-translation with micro-glove: ready" in told
-    assert "[1/16]" in told
+    assert "[1/2] micro-sentiment" in told
+    assert "[2/2] micro-translation with micro-glove: ready" in told
     assert f"train with --embinit-data-dir {tmp_path / 'micro'}" in told
     empty = str(tmp_path / "nothing")
     (tmp_path / "nothing").mkdir()

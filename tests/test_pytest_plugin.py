@@ -12,8 +12,9 @@ from builders import set_apart
 from embinit import cli
 from embinit.claims.lock import Lock
 from embinit.claims.looks import Look, schedule
-from embinit.claims.next_looks import NextLook
 from embinit.claims.paired_tests import Spread, smallest_effect
+from embinit.claims.pending_looks import PendingLook
+from embinit.lab.data.sources import SOURCES
 from embinit.pytest_plugin import look_order
 from embinit.report import load_schema
 from embinit.report.past import DamagedHistoryWarning
@@ -155,7 +156,7 @@ def registered(suite, monkeypatch):
 
 def test_what_claims_can_see_is_told_before_anything_trains(registered):
     """Their looks, and the smallest differences that those show; with -v for each claim."""
-    argued = ("claims", "--embinit-max-seeds", "20", "-p", "no:randomly")
+    argued = ("claims", "--embinit-max-seeds", "20")
     first, second, last = (
         f"{smallest_effect(0.01 * look.share, look.seeds, Spread(2.0, 10)):.3g}"
         for look in schedule(5, 20, 0.01)
@@ -201,11 +202,11 @@ def test_what_is_told_is_what_the_document_has(registered):
 def test_a_worker_tells_its_controller_what_claims_can_see(pytester):
     """The controller of pytest-xdist reads no claim itself."""
     (pytester.mkdir("claims") / "test_mine.py").write_text(CLAIMS)
-    result = pytester.runpytest_subprocess("claims", "-n", "2", "--embinit-no-train")
+    result = pytester.runpytest_inprocess("claims", "-n", "2", "--embinit-no-train")
     told = [line for line in result.outlines if "claims and" in line]
     assert told == ["embinit: 5 claims and 2 controls, seeds: 5"]
     result.stdout.fnmatch_lines(["5 of 5 comparisons have no registered spread*"])
-    assert not [*pytester.path.glob(".embinit/store/sessions/outlook*")]
+    assert not [*pytester.path.glob(".embinit/store/sessions/power*")]
 
 
 def test_a_claim_that_could_not_run_is_a_lost_finding(suite, capsys):
@@ -424,7 +425,7 @@ def test_a_crashed_worker_is_an_error(pytester, text, status):
     A controller without options learns of them late; where there are none, nothing changes.
     """
     pytester.makepyfile(test_mine=text)
-    done = pytester.runpytest_subprocess("-n", "1", "-p", "no:randomly")
+    done = pytester.runpytest_inprocess("-n", "1")
     assert done.ret == status
 
 
@@ -437,6 +438,30 @@ def test_junit_has_the_numbers_as_properties(suite):
     assert told["1.statement"] == "GloVe < Xavier"
     assert float(told["1.low"]) < float(told["1.difference"]) < float(told["1.high"]) < 0
     assert told["1.seeds"] == "5"
+    assert not [name for name in told if name.startswith("embinit")]
+
+
+RERUN = """
+from _pytest.runner import runtestprotocol
+
+
+def pytest_runtest_protocol(item, nextitem):
+    for last in (False, True):
+        for report in runtestprotocol(item, nextitem=nextitem, log=False):
+            if report.when == "call" and not last:
+                report.outcome = "rerun"
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
+"""
+
+
+def test_a_claim_that_is_run_again_counts_once(suite):
+    """As by pytest-rerunfailures; Holm's p is over claims, and a report counts them."""
+    suite.makepyfile(rerun=RERUN)
+    suite.syspathinsert()
+    suite.runpytest_inprocess("claims", "-k", "falls", "-p", "rerun")
+    document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
+    assert [claim["statement"] for claim in document["claims"]] == ["falls"]
 
 
 def test_more_seeds_are_trained_for_what_is_open(suite):
@@ -485,11 +510,11 @@ def judged(pytester, monkeypatch):
     """Judges claims on training functions in this process; their entries by statement."""
     monkeypatch.setattr(session, "training_devices", lambda device: ["cpu"])
     set_apart(monkeypatch, TRAININGS, empty=True)
-    pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q -p no:playwright"\n')
+    pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q"\n')
 
     def judge(claims, *arguments):
         pytester.mkdir("claims").joinpath("test_fits.py").write_text(claims)
-        pytester.runpytest_inprocess("claims", "-p", "no:randomly", *arguments)
+        pytester.runpytest_inprocess("claims", *arguments)
         document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
         return {entry["statement"]: entry for entry in document["claims"]}
 
@@ -555,7 +580,7 @@ def test_the_order_of_looks_is_that_of_what_is_stored(judged, pytester, monkeypa
     """After each look it is another one; the worthiest claim may be looked at twice in a row."""
     monkeypatch.setattr(
         look_order,
-        "by_worth",
+        "by_decisions_per_second",
         lambda looks: sorted(looks, key=lambda look: look.case.id, reverse=True),
     )
     judged(OPEN_CLAIMS)
@@ -568,11 +593,11 @@ def test_progress_is_told_what_later_looks_are_expected_to_take(judged, monkeypa
     """First the first looks alone, since nothing is registered; then, as is seen, all seeds."""
     told = []
 
-    def tell_later(session, controller, runs):
+    def publish_expected_runs(session, controller, runs):
         new = [run for run in runs if session.key(run) not in session.store]
         told.append({(run.recipe.arm, run.seed) for run in new})
 
-    monkeypatch.setattr(progress, "tell_later", tell_later)
+    monkeypatch.setattr(progress, "publish_expected_runs", publish_expected_runs)
     judged(OPEN_CLAIMS)
     assert [len({seed for _, seed in runs}) for runs in told[:2]] == [3, 9]
     assert all(len({label for label, _ in runs}) == 3 for runs in told[:2])
@@ -582,17 +607,17 @@ def test_progress_is_told_what_later_looks_are_expected_to_take(judged, monkeypa
 @pytest.mark.parametrize("wrong", ["raises", "is lost"])
 def test_one_claims_next_look_ends_no_others(judged, monkeypatch, wrong):
     """Its error is its own; and runs that a store loses are not waited for."""
-    next_look = look_order.next_look
+    pending_look = look_order.pending_look
 
     def next_but_for_one(case, *arguments):
         if "more" in case.id:
             raise ZeroDivisionError
-        return next_look(case, *arguments)
+        return pending_look(case, *arguments)
 
     if wrong == "raises":
-        monkeypatch.setattr(look_order, "next_look", next_but_for_one)
+        monkeypatch.setattr(look_order, "pending_look", next_but_for_one)
     else:
-        monkeypatch.setattr(NextLook, "is_next", lambda self, session: True)
+        monkeypatch.setattr(PendingLook, "is_next", lambda self, session: True)
     claims = judged(OPEN_CLAIMS)
     assert {entry["verdict"] for entry in claims.values()} == {"UNDECIDED"}
     assert [entry["comparisons"][0]["n"] for entry in claims.values()] == [12, 12]
@@ -624,7 +649,9 @@ test_whole = stated("whole")
 def test_a_look_whose_runs_fail_is_not_taken_for_ever(judged, monkeypatch):
     """The others have their looks, though it is worth more."""
     monkeypatch.setattr(
-        look_order, "by_worth", lambda looks: sorted(looks, key=lambda look: look.case.id)
+        look_order,
+        "by_decisions_per_second",
+        lambda looks: sorted(looks, key=lambda look: look.case.id),
     )
     claims = judged(FAILING)
     assert claims["broken"]["verdict"] == "NOT RUN"
@@ -676,7 +703,7 @@ def test_a_broken_claim_is_no_refuted_one(suite):
 def test_bad_options_end_the_session_before_it_starts(suite, arguments, message):
     """One clear error each, and pytest's usage status."""
     (suite.path / "file").write_text("the 1 2\n")
-    result = suite.runpytest_subprocess("claims", *arguments)
+    result = suite.runpytest_inprocess("claims", *arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([message])
 
@@ -695,35 +722,40 @@ def test_a(experiment):
 VECTORS = "man 1 0 0\nwoman 1 1 0\nking 1 0 1\nqueen {} 1\n"
 
 
-@pytest.mark.parametrize(
-    ("workers", "given"), [("0", {"right.txt": 100, "wrong.vec": 0}), ("2", {"right.txt": 100})]
-)
-def test_a_source_may_be_read_from_anywhere(pytester, workers, given):
-    """--source reaches every worker, and other vectors under the name are other runs."""
+@pytest.fixture
+def probed(pytester, monkeypatch):
+    """Judges a claim on analogies with vectors of a file."""
     (pytester.mkdir("claims") / "test_mine.py").write_text(PROBE)
-    (pytester.mkdir("analogies") / "questions-words.txt").write_text(
-        ": family\nman woman king queen\n"
-    )
+    questions = pytester.mkdir("analogies") / "questions-words.txt"
+    questions.write_text(": family\nman woman king queen\n")
+
+    def run(path, *arguments):
+        with monkeypatch.context() as patch:
+            set_apart(patch, SOURCES)
+            given = ("--embinit-data-dir", ".", "--embinit-source", f"glove={path}")
+            return pytester.runpytest_inprocess(
+                "claims", "--embinit-tier", "sample", *given, *arguments
+            )
+
+    return run
+
+
+def test_a_source_may_be_read_from_anywhere(pytester, probed):
+    """--source reaches every worker, and other vectors under the name are other runs."""
     (pytester.path / "right.txt").write_text(VECTORS.format("1 1"))
     (pytester.path / "wrong.vec").write_text("5 3\n" + VECTORS.format("-1 -1") + "prince 1 1 1\n")
-    arguments = ["claims", "--embinit-tier", "sample", "--embinit-data-dir", ".", "-n", workers]
-    for path, percent in given.items():
-        done = pytester.runpytest_subprocess(*arguments, "--embinit-source", f"glove={path}")
+    for path, workers, percent in (("right.txt", "0", 100), ("wrong.vec", "1", 0)):
+        done = probed(path, "-n", workers)
         done.assert_outcomes(passed=1)
         document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
         [comparison] = document["claims"][0]["comparisons"]
         assert comparison["left_values"] == comparison["right_values"] == [percent] * 5
 
 
-def test_a_named_source_that_is_broken_is_unusable_input(pytester):
+def test_a_named_source_that_is_broken_is_unusable_input(pytester, probed):
     """It was NOT RUN with status 0, like data that is missing."""
-    (pytester.mkdir("claims") / "test_mine.py").write_text(PROBE)
-    (pytester.mkdir("analogies") / "questions-words.txt").write_text(
-        ": family\nman woman king queen\n"
-    )
     (pytester.path / "broken.txt").write_text(VECTORS.format("1 1") + "prince 1 x 1\n")
-    arguments = ["claims", "--embinit-tier", "sample", "--embinit-data-dir", "."]
-    done = pytester.runpytest_subprocess(*arguments, "--embinit-source", "glove=broken.txt")
+    done = probed("broken.txt")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["*--embinit-source glove=*broken.txt: *broken.txt:5: *"])
     assert not (pytester.path / "reports").exists()

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -162,7 +163,7 @@ def small_runs(epochs: int = 1, seeds: tuple[int, ...] = (0, 1)) -> list[RunSpec
 
 def session_of(root: Path, runs: list[RunSpec]) -> RaySession:
     session = RaySession(Store(root), None, "cpu")
-    session.want(runs)
+    session.set_plan(runs)
     return session
 
 
@@ -292,7 +293,7 @@ def test_a_node_with_other_data_trains_nothing(joined, tmp_path, monkeypatch):
     session._keys[runs[0]] = "0" * 40
     arrived, store = [], session._store
     monkeypatch.setattr(session, "_store", lambda *what: arrived.append(what) or store(*what))
-    with session.helped():
+    with session.with_helpers():
         for _ in range(2):
             session.ensure(runs)
             told = session.failure(runs[0])
@@ -311,7 +312,7 @@ def test_what_has_arrived_is_kept_when_a_session_is_interrupted(joined, tmp_path
     session = session_of(tmp_path, quick + slow)
 
     def interrupted() -> None:
-        with session.helped():
+        with session.with_helpers():
             wait_for(lambda: session.key(quick[0]) in session.store and marked(tmp_path))
             raise KeyboardInterrupt
 
@@ -340,9 +341,23 @@ def test_a_session_waits_for_what_it_holds(joined, tmp_path):
     def in_training() -> set[str]:
         return {key for task in list(session._tasks.values()) for key in task.keys}
 
-    with session.helped():
+    with session.with_helpers():
         wait_for(lambda: len(marked(tmp_path)) == 2 and not out.update(in_training()) and out)
     assert out <= set(session.store)
+
+
+def test_runs_join_the_plan_between_two_turns(tmp_path):
+    """The thread would put back the plan from before, and hand none of them out."""
+    session = session_of(tmp_path, small_runs())
+    more = small_runs(seeds=(2,))
+    joining = threading.Thread(target=session.extend_plan, args=(more,))
+    with session._turn:
+        before = session._cohorts
+        joining.start()
+        joining.join(0.1)
+        assert session._cohorts is before
+    joining.join()
+    assert session.wanted[-1:] == more
 
 
 def test_a_task_returns_what_its_input_is_at_fault_for(tmp_path):

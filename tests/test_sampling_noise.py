@@ -118,7 +118,7 @@ def judged(experiment, found):
         assert arms["pretrained"] < arms["xavier"]
 
     session = SimpleNamespace(
-        problem=lambda run: None, failures=lambda runs: [], result=found, ensure_planned=list
+        problem=lambda run: None, failures=lambda runs: [], result=found, plan_and_make=list
     )
     judgement = judge(test_a, experiment, session)
     entry = claim_entry(judgement, "", RunSpec.digest, lambda key, compared: ())

@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 
 from builders import set_apart
+from embinit import cli
 from embinit.errors import InputError
 from embinit.lab.data.sources import SOURCES
 from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
-from embinit.runs import session as sessions
+from embinit.runs import machine
 from embinit.runs.plan import plan
 from embinit.runs.session import Session
 from embinit.runs.store import DamagedRecordWarning, Store
@@ -81,11 +82,11 @@ def seeds_apart(monkeypatch):
 
 
 @pytest.fixture
-def suite(tmp_path: Path) -> Path:
-    (tmp_path / "claims").mkdir()
-    (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    write_claims(tmp_path, epochs=1)
-    return tmp_path
+def suite(pytester: pytest.Pytester) -> pytest.Pytester:
+    pytester.mkdir("claims")
+    pytester.makeini("[pytest]\n")
+    write_claims(pytester.path, epochs=1)
+    return pytester
 
 
 def write_claims(root: Path, epochs: int) -> None:
@@ -97,11 +98,11 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
 
 
-def run(root: Path, *arguments: str) -> dict[str, object]:
+def run(suite: pytest.Pytester, *arguments: str) -> dict[str, object]:
     """Run a suite to its end; its verdicts document."""
-    done = subprocess.run(command(*arguments), cwd=root, capture_output=True, text=True)
-    assert done.returncode in (0, 1), done.stdout + done.stderr
-    return json.loads((root / "reports/latest/verdicts.json").read_text())
+    done = suite.runpytest_inprocess(*arguments)
+    assert done.ret in (0, 1), done.stdout.str()
+    return json.loads((suite.path / "reports/latest/verdicts.json").read_text())
 
 
 def decided(document):
@@ -115,31 +116,30 @@ def decided(document):
 
 
 def test_any_number_of_workers_comes_to_the_same_verdicts(suite):
-    """No -n, -n 1, -n 4 and a claim alone, each from an empty store."""
+    """No -n, -n 3 and a claim alone, each from an empty store; then no -n from that of workers."""
     plain = run(suite, "claims", "--embinit-store", "plain")
     assert plain["session"]["runs"] == {"wanted": RUNS, "trained": RUNS, "stored": 0}
     assert len(decided(plain)) == 4
-    for count in ("1", "4"):
-        shared = run(suite, "claims", "-n", count, "--embinit-store", f"store-{count}")
-        assert shared["session"]["runs"] == plain["session"]["runs"]
-        assert decided(shared) == decided(plain)
+    shared = run(suite, "claims", "-n", "3", "--embinit-store", "shared")
+    assert shared["session"]["runs"] == plain["session"]["runs"]
+    assert decided(shared) == decided(plain)
     node = plain["claims"][0]["nodeid"]
     alone = decided(run(suite, node, "--embinit-store", "alone"))
     assert alone == {name: decided(plain)[name] for name in alone}
     assert len(alone) == 1
-    again = run(suite, "claims", "-n", "2", "--embinit-store", "plain")
+    again = run(suite, "claims", "--embinit-store", "shared")
     assert again["session"]["runs"] == {"wanted": RUNS, "trained": 0, "stored": RUNS}
     assert decided(again) == decided(plain)
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
 def test_progress_is_told_while_models_train(suite, workers):
     """Into a file as on a terminal, though pytest captures what tests print."""
     often = "from embinit.pytest_plugin import progress_line\n\nprogress_line.TELL_SECONDS = 0.05\n"
-    (suite / "conftest.py").write_text(often)
+    suite.makeconftest(often)
     done = subprocess.run(
         command("claims", "-k", "test_b", *workers),
-        cwd=suite,
+        cwd=suite.path,
         capture_output=True,
         text=True,
         env={**os.environ, "CI": ""},
@@ -150,12 +150,10 @@ def test_progress_is_told_while_models_train(suite, workers):
 
 def test_collecting_trains_nothing(suite):
     """--collect-only is for reading."""
-    done = subprocess.run(
-        command("claims", "--collect-only", "-q"), cwd=suite, capture_output=True, text=True
-    )
-    assert done.returncode == 0
-    assert "test_a[glove-micro-sentiment-plain]" in done.stdout
-    assert not (suite / ".embinit").exists()
+    done = suite.runpytest_inprocess("claims", "--collect-only", "-q")
+    assert done.ret == 0
+    assert "test_a[glove-micro-sentiment-plain]" in done.stdout.str()
+    assert not (suite.path / ".embinit").exists()
 
 
 def records(root: Path) -> list[Path]:
@@ -199,22 +197,23 @@ def alive(process: int) -> bool:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
 def test_a_killed_session_goes_on_where_it_was(suite):
     """kill -9 of a worker, then of the controller: what was stored is not trained again."""
-    write_claims(suite, epochs=30)
-    with (suite / "log").open("w") as log:
-        session = subprocess.Popen(command("claims", "-n", "2"), cwd=suite, stdout=log, stderr=log)
-    wait_for(lambda: training(suite))
-    os.kill(training(suite)[0], signal.SIGKILL)
-    wait_for(lambda: len(records(suite)) >= 2 and training(suite))
-    workers = training(suite)
+    root = suite.path
+    write_claims(root, epochs=8)
+    with (root / "log").open("w") as log:
+        session = subprocess.Popen(command("claims", "-n", "2"), cwd=root, stdout=log, stderr=log)
+    wait_for(lambda: training(root))
+    os.kill(training(root)[0], signal.SIGKILL)
+    wait_for(lambda: len(records(root)) >= 2 and training(root))
+    workers = training(root)
     session.kill()
     session.wait()
     wait_for(lambda: not any(map(alive, workers)))
-    before = {path: path.stat().st_mtime_ns for path in records(suite)}
+    before = {path: path.stat().st_mtime_ns for path in records(root)}
     assert 2 <= len(before) < RUNS
-    resumed = run(suite, "claims", "-n", "2")
+    resumed = run(suite, "claims")
     assert resumed["session"]["runs"]["trained"] == RUNS - len(before)
     assert {path: path.stat().st_mtime_ns for path in before} == before
-    assert len(records(suite)) == RUNS
+    assert len(records(root)) == RUNS
     assert len(decided(resumed)) == 4
 
 
@@ -223,7 +222,7 @@ def test_a_cohort_in_other_hands_is_left_to_them(tmp_path, seeds_apart):
     runs = small_runs()
     first, second = (Session(Store(tmp_path), None, "cpu") for _ in range(2))
     for session in (first, second):
-        session.want(runs)
+        session.set_plan(runs)
     [taken] = [cohort for cohort in plan(runs) if cohort.runs[0].seed == 0]
     with first._held(taken) as held:
         assert set(held) == set(taken.runs)
@@ -239,24 +238,24 @@ def test_a_cohort_in_other_hands_is_left_to_them(tmp_path, seeds_apart):
 
 def test_a_session_without_workers_uses_the_other_cores(tmp_path, monkeypatch, seeds_apart):
     """Helpers train the plan beside it, end with the block, and there is none for one cohort."""
-    monkeypatch.setattr(sessions, "cores", lambda: 2)
+    monkeypatch.setattr(machine, "cores", lambda: 2)
     runs = small_runs()
     session = Session(Store(tmp_path), None, "cpu")
-    session.want(runs)
-    with session.helped():
+    session.set_plan(runs)
+    with session.with_helpers():
         [helper] = session.helpers
         wait_for_helpers(session, runs)
         assert session.trained == 0
     assert helper.process.poll() is not None
     assert not session.troubles
-    session.want(runs)
-    with session.helped():
+    session.set_plan(runs)
+    with session.with_helpers():
         assert not session.helpers
 
 
 def test_the_other_cores_read_the_same_sources(tmp_path, monkeypatch, seeds_apart):
     """A helper that read others would store its runs under other keys, or none."""
-    monkeypatch.setattr(sessions, "cores", lambda: 2)
+    monkeypatch.setattr(machine, "cores", lambda: 2)
     set_apart(monkeypatch, SOURCES)
     (tmp_path / "analogies").mkdir()
     (tmp_path / "analogies/questions-words.txt").write_text(": one\na b c d\n")
@@ -265,8 +264,8 @@ def test_the_other_cores_read_the_same_sources(tmp_path, monkeypatch, seeds_apar
     runs = [one.run(arm, seed) for arm in ("pretrained", "pretrained_xavier") for seed in (0, 1)]
     sources = [("glove", tmp_path / "mine.txt")]
     session = Session(Store(tmp_path / "store"), tmp_path, "cpu", sources)
-    session.want(runs)
-    with session.helped():
+    session.set_plan(runs)
+    with session.with_helpers():
         wait_for_helpers(session, runs)
     assert session.trained == 0
 
@@ -311,7 +310,7 @@ def test_a_pretraining_is_a_run_like_others(tmp_path):
     ]
     for trained in (2, 0):
         session = Session(Store(tmp_path), None, "cpu")
-        session.want(runs)
+        session.set_plan(runs)
         session.ensure(runs)
         assert session.trained == trained
         narrow, wide = sorted(session.result(run).measures["sigma"] for run in runs)
@@ -322,13 +321,13 @@ def test_a_damaged_record_is_trained_again(tmp_path):
     """It is told, set aside, and never read."""
     runs = small_runs(seeds=(0,))
     session = Session(Store(tmp_path), None, "cpu")
-    session.want(runs)
+    session.set_plan(runs)
     session.ensure(runs)
     honest = session.result(runs[0]).measures
     path = session.store.path(session.key(runs[0]))
     path.write_text(path.read_text().replace('"best_epoch": 1', '"best_epoch": 7'))
     again = Session(Store(tmp_path), None, "cpu")
-    again.want(runs)
+    again.set_plan(runs)
     with pytest.warns(DamagedRecordWarning, match="will be trained again"):
         again.ensure(runs)
     assert again.trained == 1
@@ -355,7 +354,7 @@ def test_a_stored_run_says_nothing_of_the_others_data(tmp_path, monkeypatch):
 
 def test_nothing_is_trained_for_a_claim_that_lacks_a_run(suite):
     """One of its sources is missing, so its other arms would decide nothing."""
-    path = suite / "claims" / "test_mine.py"
+    path = suite.path / "claims/test_mine.py"
     path.write_text(
         path.read_text().replace(
             'experiment["pretrained"] < experiment["xavier"]',
@@ -370,14 +369,14 @@ def elsewhere(experiment):
     document = run(suite, "claims", "-k", "test_a")
     assert {entry["verdict"] for entry in document["claims"]} == {"NOT RUN"}
     assert "needs a data directory" in document["claims"][0]["reason"]
-    assert not records(suite)
+    assert not records(suite.path)
 
 
 def test_a_damaged_record_is_trained_again_where_warnings_are_errors(suite):
     """The suite's own configuration may be as strict as embinit's."""
-    (suite / "pyproject.toml").write_text('[tool.pytest.ini_options]\nfilterwarnings = ["error"]\n')
+    suite.makeini("[pytest]\nfilterwarnings = error\n")
     whole = run(suite, "claims")
-    [path, *_] = records(suite)
+    [path, *_] = records(suite.path)
     path.write_text(path.read_text()[:-40])
     again = run(suite, "claims")
     assert decided(again) == decided(whole)
@@ -388,7 +387,7 @@ def test_missing_data_is_a_problem_and_trains_nothing(tmp_path):
     """The reason names what is missing and where to put it."""
     [one] = experiments("sample", ("glove",), ("sentiment",))
     session = Session(Store(tmp_path / "store"), tmp_path, "cpu")
-    session.want([one.run("xavier", 0)])
+    session.set_plan([one.run("xavier", 0)])
     problem = session.problem(one.run("xavier", 0))
     assert problem is not None
     assert "sst2/train.tsv.gz" in problem
@@ -402,7 +401,7 @@ def test_a_source_without_the_vocabularys_words_costs_its_own_runs_alone(tmp_pat
     xavier, pretrained = small_runs(seeds=(0,))
     sources = [(pretrained.table.source, tmp_path / "other.txt")]
     session = Session(Store(tmp_path), None, "cpu", sources)
-    session.want([xavier, pretrained])
+    session.set_plan([xavier, pretrained])
     session.ensure([xavier, pretrained])
     assert session.result(xavier) is not None
     assert session.failure(xavier) is None
@@ -425,32 +424,30 @@ def test_a_file_that_changes_within_a_process_is_read_again(tmp_path, monkeypatc
     assert (smaller, larger) == (0.5, 2.25)
 
 
-def test_stores_of_two_machines_make_one_report(pytester):
+def test_stores_of_two_machines_make_one_report(suite, capfd):
     """Each has some of the runs; together they decide, and nothing is trained."""
-    pytester.makeini("[pytest]\nfilterwarnings = error")
-    (pytester.mkdir("claims") / "test_mine.py").write_text(CLAIMS.replace("EPOCHS", "1"))
+    suite.makeini("[pytest]\nfilterwarnings = error")
     for store, which in (("one", "test_a"), ("two", "test_b")):
-        pytester.runpytest_subprocess("claims", "-k", which, "--embinit-store", store)
-    done = pytester.runpytest_subprocess(
+        run(suite, "claims", "-k", which, "--embinit-store", store)
+    done = suite.runpytest_inprocess(
         "claims", "--embinit-store", "one", "--embinit-no-train", "-rs"
     )
     assert done.parseoutcomes()["skipped"] == 2
     done.stdout.fnmatch_lines(["*one lacks runs; without --embinit-no-train they are trained*"])
-    command = (sys.executable, "-m", "embinit.cli", "report", "--store")
-    done = pytester.run(*command, "one", "--store", "two", "--embinit-max-seeds", "6", "-rs")
-    assert done.ret == 1
-    done.stdout.fnmatch_lines(
-        [f"{RUNS} runs from 2 stores", "NOT IN ORDER: no claim is decided: 4 UNDECIDED"]
-    )
-    document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
+    capfd.readouterr()
+    reported = ["report", "--store", "one"]
+    assert cli.main([*reported, "--store", "two", "--embinit-max-seeds", "6", "-rs"]) == 1
+    told = capfd.readouterr().out
+    assert f"{RUNS} runs from 2 stores" in told
+    assert "NOT IN ORDER: no claim is decided: 4 UNDECIDED" in told
+    document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
     assert document["session"]["runs"] == {"wanted": RUNS, "trained": 0, "stored": RUNS}
     assert "NOT RUN" not in {entry["verdict"] for entry in document["claims"]}
     assert {one["n"] for e in document["claims"] for one in e["comparisons"]} == {3}
-    done = pytester.run(*command, "one", "--into", "two")
-    done.stderr.fnmatch_lines(["embinit: two has runs already; name an empty directory*"])
-    done = pytester.run(*command, "nowhere")
-    assert done.ret == 4
-    done.stderr.fnmatch_lines(["embinit: nowhere is no store of runs*"])
+    assert cli.main([*reported, "--into", "two"]) == 4
+    assert "embinit: two has runs already; name an empty directory" in capfd.readouterr().err
+    assert cli.main(["report", "--store", "nowhere"]) == 4
+    assert "embinit: nowhere is no store of runs" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def small(role: str, epochs: int = 2):
         model=replace(one.model, layers=1, feed_forward=16),
         # A gentle rate: a steep one makes a difference of rounding a difference of outcome.
         training=replace(one.training, epochs=epochs, lr=1e-3, batch_size=32),
-        data=replace(one.data, max_length=7),
+        data=replace(one.data, max_length=7, cut=Cut(320, 60, 60)),
     )
 
 
@@ -159,6 +159,21 @@ def test_the_outputs_are_those_that_were_scored():
         right = sum(said == meant for said, meant in pairs)
         assert 100 * right / len(pairs) == pytest.approx(result.measures["accuracy"])
     assert any(one.measures["best_epoch"] < 8 for one in results)
+
+
+def test_epochs_after_the_best_change_no_translation():
+    """The best epoch's parameters are kept, and those translate."""
+
+    def trained(epochs):
+        one = small("translation", epochs)
+        steep = replace(one.training, lr=1e-2)
+        few = replace(one.data, cut=Cut(64, 60, 60))
+        return train(Cohort((replace(one, training=steep, data=few).run("pretrained", 1),)))[0]
+
+    longer = trained(5)
+    best = int(longer.measures["best_epoch"])
+    assert best < 5
+    assert longer.outputs == trained(best).outputs
 
 
 def test_a_run_tells_what_is_added_to_its_tables():

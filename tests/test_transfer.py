@@ -386,7 +386,7 @@ def test_the_drop_is_from_the_best_layer_to_the_last():
 TEXT = DataSpec(
     "micro-two-languages",
     ("whitespace", "whitespace"),
-    Cut(train=300),
+    Cut(300, 60, 60),
     min_freq=1,
     max_length=24,
     most_words=200,
@@ -395,7 +395,7 @@ TEXT = DataSpec(
 
 def labelled(task: str) -> DataSpec:
     return DataSpec(
-        task, ("whitespace",), Cut(train=60), min_freq=1, max_length=24, vocabulary=TEXT
+        task, ("whitespace",), Cut(60, 60, 60), min_freq=1, max_length=24, vocabulary=TEXT
     )
 
 
@@ -452,7 +452,7 @@ def test_a_result_tells_all_that_claims_ask_of_it():
     assert result.measures["probe_drop"] == pytest.approx(max(probe) - probe[-1])
     assert result.measures["retrieval_last"] == result.curves["retrieval_by_layer"][-1]
     assert len(result.curves["sentiment_validation_accuracy"]) == 2
-    assert result.examples == {"train": 300, "validation": 400}
+    assert result.examples == {"train": 300, "validation": 60}
     # Told of the start, though positions are trained: both are drawn from N(0, .02).
     assert result.measures["pe_share"] == pytest.approx(0.5, abs=0.1)
     assert result.positions["encoder"].sigma == pytest.approx(0.02, rel=0.15)
@@ -642,7 +642,7 @@ def test_a_transfer_is_a_run_like_others(tmp_path):
     """Planned by shape, trained, stored, and found again by whoever asks for it."""
     session = Session(Store(tmp_path), None, "cpu")
     wanted = [run_of(0), run_of(1), run_of(0, coupled=True)]
-    session.want(wanted)
+    session.set_plan(wanted)
     assert [session.problem(run) for run in wanted] == [None] * 3
     assert "leave output_width out" in session.problem(run_of(0, coupled=True, output_width=9))
     session.ensure(wanted)

@@ -142,7 +142,7 @@ def test_a(arms):
     assert arms["a"] < arms["b"]
 """
     )
-    done = pytester.runpytest_subprocess("claims", "-ra", "-p", "no:randomly", "--color=no")
+    done = pytester.runpytest_subprocess("claims", "-ra", "--color=no")
     told = done.stdout.str() + done.stderr.str()
     assert "a\\u001b[2J\\u202eb" in told
     assert "UserWarning: b\\u001b[2J\\u202ec" in told

@@ -7,6 +7,8 @@ import json
 import pytest
 
 from builders import set_apart
+from embinit.lab.data.sources import SOURCES
+from embinit.lab.tables.inits import INITS
 from embinit.runs.functions import TRAININGS
 
 CLAIMS = """
@@ -43,9 +45,7 @@ def judged(pytester, monkeypatch):
 
     def run(text, *arguments, status=3, verdict="SUPPORTED", good=True):
         (pytester.path / "claims/test_mine.py").write_text(text)
-        done = pytester.runpytest_inprocess(
-            "claims", "-p", "no:cacheprovider", "-p", "no:randomly", *arguments
-        )
+        done = pytester.runpytest_inprocess("claims", "-p", "no:cacheprovider", *arguments)
         told = done.stdout.str()
         assert "INTERNALERROR" not in told
         assert "Traceback" not in told
@@ -209,7 +209,7 @@ BODY = "\ndef test_other(arms):\n    assert arms['high'] > arms['low']\n"
 )
 def test_a_decorator_that_cannot_be_used_fails_its_own_claim(judged, decorator, said):
     """And no other of its module: they are decided, as though it weren't there."""
-    workers = ("-n", "2") if "on=5" in decorator else ()  # what they tell is alike for all
+    workers = ("-n", "1") if "on=5" in decorator else ()  # what they tell is alike for all
     text = f"{CLAIMS}\n\n{decorator}  # here{BODY}"
     done, verdicts = judged(text, *workers)
     done.assert_outcomes(passed=1, failed=1)
@@ -228,19 +228,19 @@ def test_a_decorator_that_cannot_be_used_fails_its_own_claim(judged, decorator, 
         ("falsehood(claim('x', says='s')(lambda arms: None))", "it has no opposite: the id 'x'"),
         ("a_a(MINE, on=on, arm='hihg')", "scores has no arm 'hihg'"),
         ("falsehood(close)", "high ≈ low has no opposite that a test could refute"),
-        ("helped()", "scores has no arm 'hihg'"),
-        ("helping.helped(MINE, on)", "scores has no arm 'hihg'"),
+        ("with_helpers()", "scores has no arm 'hihg'"),
+        ("helping.with_helpers(MINE, on)", "scores has no arm 'hihg'"),
     ],
 )
 def test_a_control_that_cannot_be_made_fails_alone(judged, pytester, control, said):
     """At the line that makes it, whichever function and file the test itself is written in."""
     pytester.makepyfile(
-        helping="from embinit import a_a\n\ndef helped(family, on):\n"
+        helping="from embinit import a_a\n\ndef with_helpers(family, on):\n"
         "    return a_a(family, on=on, arm='hihg')\n"
     )
     pytester.syspathinsert()
     text = (
-        f"{CLAIMS}\nimport helping\nfrom embinit import a_a, falsehood\n\n\ndef helped():\n"
+        f"{CLAIMS}\nimport helping\nfrom embinit import a_a, falsehood\n\n\ndef with_helpers():\n"
         "    return a_a(MINE, on=on, arm='hihg')\n\n\n"
         "@claim('mine/f/alike', says='s', family=MINE, on=on)\ndef close(arms):\n"
         "    assert arms['high'].alike(arms['low'])\n\n\n"
@@ -298,10 +298,10 @@ def test_a_module_that_raises_alone_is_broken_and_listing_it_is_an_error(pyteste
     """So ``embinit list`` does not pass over its claims."""
     set_apart(monkeypatch, TRAININGS, empty=True)
     pytester.mkdir("claims").joinpath("test_mine.py").write_text(f"{CLAIMS}\n1 / 0\n")
-    done = pytester.runpytest_inprocess("claims", "-p", "no:randomly")
+    done = pytester.runpytest_inprocess("claims")
     assert done.ret == 3
     done.stdout.fnmatch_lines(["*report: *index.html"])
-    done = pytester.runpytest_inprocess("claims", "--collect-only", "-p", "no:randomly")
+    done = pytester.runpytest_inprocess("claims", "--collect-only")
     assert done.ret == pytest.ExitCode.INTERRUPTED
 
 
@@ -312,7 +312,7 @@ def test_claims_that_cannot_be_read_count_in_families_without_a_size(judged, pyt
     other = "\n\n@claim('mine/f/other', says='s', on=on)" + BODY
     _, verdicts = judged(text + other)
     assert verdicts["mine/f/good"]["alpha"] == pytest.approx(0.05 / 3)
-    done = pytester.runpytest_inprocess("claims/test_mine.py", "-p", "no:randomly")
+    done = pytester.runpytest_inprocess("claims/test_mine.py")
     done.assert_outcomes(passed=1, failed=1)
     [claim] = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())["claims"]
     assert claim["alpha"] == pytest.approx(0.05 / 3)
@@ -377,9 +377,7 @@ def test_a_familys_size_is_held_against_the_whole_folder(judged, pytester, selec
         "    assert arms['high'] > 3\n"
     )
     (pytester.path / "claims/test_mine.py").write_text(text)
-    done = pytester.runpytest_inprocess(
-        "claims/test_mine.py", *selected, "-p", "no:cacheprovider", "-p", "no:randomly"
-    )
+    done = pytester.runpytest_inprocess("claims/test_mine.py", *selected, "-p", "no:cacheprovider")
     done.assert_outcomes(failed=1, passed=0 if selected else 1, deselected=1 if selected else 0)
     done.stdout.fnmatch_lines(
         ["*family 'mine/few' has 2 claims on tier micro, and its size there is 1; *size 2"]
@@ -417,7 +415,7 @@ def test_beside(arms):
 """
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "-n 2"])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "-n 1"])
 def test_a_run_that_raises_fails_its_own_claims_alone(judged, pytester, workers):
     """It is no refutation; table and report come, and say why. A later session tries again."""
     text = CLAIMS + FAILING
@@ -486,14 +484,13 @@ def test_a_report_that_cannot_be_written_is_told_at_the_start(pytester, judged):
     done.stderr.fnmatch_lines(["*--embinit-report-dir */taken/latest: */taken is no folder*"])
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "-n 2"])
-def test_a_misspelt_source_is_told_before_anything_trains(judged, pytester, workers):
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "-n 1"])
+def test_a_misspelt_source_is_told_before_anything_trains(judged, pytester, monkeypatch, workers):
     """It would be registered under a name that nothing reads."""
+    set_apart(monkeypatch, SOURCES)
     (pytester.path / "vectors.txt").write_text("a 1.0 2.0\n")
     (pytester.path / "claims/test_mine.py").write_text(CLAIMS)
-    done = pytester.runpytest_subprocess(
-        "claims", "--embinit-source", "golve=vectors.txt", "-p", "no:randomly", *workers
-    )
+    done = pytester.runpytest_inprocess("claims", "--embinit-source", "golve=vectors.txt", *workers)
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["*golve=…: no claim reads a source 'golve': they read none*"])
     assert not [*(pytester.path / ".embinit/store/runs").rglob("*.json")]
@@ -509,18 +506,18 @@ SIZED = CLAIMS.replace("def fit(seed, arm):", "def fit(seed, arm, top=9):").repl
 )
 def test_a_tier_may_be_an_experiments_own(judged, pytester, tier, effect):
     """No paper has it. The sizes of a user's experiment are called as the user calls them."""
-    workers = ("-n", "2") if tier == "real-size" else ()
+    workers = ("-n", "1") if tier == "real-size" else ()
     _, verdicts = judged(SIZED, "--embinit-tier", tier, *workers, status=0)
     [entry] = verdicts["mine/f/good"]["comparisons"]
     assert entry["difference"] == pytest.approx(effect, abs=1)
     assert verdicts["mine/f/good"]["tier"] == tier
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "-n 2"])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "-n 1"])
 def test_a_tier_that_nothing_has_is_told_before_anything_trains(judged, pytester, workers):
     """With the tiers that there are, those of the user's experiments among them."""
     (pytester.path / "claims/test_mine.py").write_text(SIZED)
-    done = pytester.runpytest_subprocess("claims", "--embinit-tier", "real-sise", *workers)
+    done = pytester.runpytest_inprocess("claims", "--embinit-tier", "real-sise", *workers)
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     assert "INTERNALERROR" not in done.stdout.str()
     done.stderr.fnmatch_lines(
@@ -604,23 +601,26 @@ def test_more(experiment):
 """
 
 
-def test_an_init_of_a_module_of_claims_is_known_to_workers_and_controller(pytester):
+def test_an_init_of_a_module_of_claims_is_known_to_workers_and_controller(pytester, monkeypatch):
     """The controller collects nothing, and yet names the arms in the report."""
+    set_apart(monkeypatch, INITS)
     pytester.mkdir("claims")
     (pytester.path / "claims/test_mine.py").write_text(OWN_INIT)
-    done = pytester.runpytest_subprocess("claims", "-n", "2", "-p", "no:cacheprovider")
+    done = pytester.runpytest_inprocess("claims", "-n", "1", "-p", "no:cacheprovider")
     assert done.ret == 0, done.stdout.str()
     assert "GloVe_Doubled" in (pytester.path / "reports/latest/index.html").read_text()
 
 
-def test_a_changed_constant_of_an_init_trains_its_own_runs_anew(pytester):
+def test_a_changed_constant_of_an_init_trains_its_own_runs_anew(pytester, monkeypatch):
     """The other arms' runs are in the store; before, the old ones answered for it too."""
     pytester.mkdir("claims")
     text = OWN_INIT.replace("v * 2", "v * FACTOR").replace("MINE =", "FACTOR = 2\nMINE =")
 
     def trained(text):
         (pytester.path / "claims/test_mine.py").write_text(text)
-        done = pytester.runpytest_subprocess("claims", "-p", "no:cacheprovider")
+        with monkeypatch.context() as patch:
+            set_apart(patch, INITS)
+            done = pytester.runpytest_inprocess("claims", "-p", "no:cacheprovider")
         assert done.ret == 0, done.stdout.str()
         document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
         runs = document["session"]["runs"]

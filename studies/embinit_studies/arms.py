@@ -18,7 +18,7 @@ def runs_of(arms: Iterable[Quantity], seeds: Sequence[int]) -> list[RunSpec]:
 def train(session: Session, runs: Sequence[RunSpec]) -> None:
     """Trains those of some runs that the store lacks, if the session may train."""
     if session.may_train:
-        session.want(runs)
+        session.set_plan(runs)
         session.ensure(runs)
 
 

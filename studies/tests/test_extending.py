@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from builders import make_result
-from embinit.claims.beforehand import margin_of
 from embinit.claims.lock import NAME, Lock
+from embinit.claims.pilot import margin_of
 from embinit.errors import InputError
 from embinit.runs.plan import plan
 from embinit_studies import extending

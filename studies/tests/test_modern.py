@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import make_result
-from embinit.claims.beforehand import margin_of
 from embinit.claims.lock import NAME, Lock
+from embinit.claims.pilot import margin_of
 from embinit.errors import InputError
 from embinit.lab.data.preparation import prepare
 from embinit.lab.models import layers

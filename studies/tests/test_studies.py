@@ -12,7 +12,7 @@ import pytest
 import embinit_studies
 from embinit.claims import Claim, Verdict, read
 from embinit.claims.lock import NAME, Lock
-from embinit.claims.standing import claim_key, standing
+from embinit.claims.registration_status import claim_key
 from embinit.papers import PAPERS
 
 HOME = Path(embinit_studies.__file__).parent
@@ -79,7 +79,7 @@ def test_claims_stand_as_they_are_registered(study):
     for test, claim in claims_of(study):
         for each in claim.experiments("micro"):
             case = read(test, each, lock=lock)
-            now = standing(case, case.looks())
+            now = registration_status(case, case.looks())
             told = f"{case.id}: {now.differs}; run embinit register {study} --seeds 0"
             assert now.state in ("afterwards", "beforehand"), told
             left.discard(claim_key(case))

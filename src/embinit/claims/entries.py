@@ -8,10 +8,10 @@ from typing import Any
 
 from embinit.claims.audit import Audit, Check, finding_of
 from embinit.claims.comparisons import Comparison, Decision
-from embinit.claims.foresight import sight_of
 from embinit.claims.judging import Judgement
+from embinit.claims.power import detectable_effect
+from embinit.claims.registration_status import registration_status
 from embinit.claims.sampling_noise import paired_runs
-from embinit.claims.standing import standing
 from embinit.specs import RunSpec
 
 TESTED = "tested"
@@ -38,7 +38,9 @@ def claim_entry(
     claim, experiment, registration = case.claim, case.experiment, {}
     if case.lock is not None and case.lock.exists:
         named = {"lock": case.lock.name, "digest": case.lock.digest}
-        registration = {"registration": {**named, **asdict(standing(case, judgement.looks))}}
+        registration = {
+            "registration": {**named, **asdict(registration_status(case, judgement.looks))}
+        }
     reasons = "; ".join(dict.fromkeys(d.reason for d in judgement.decisions if d.reason))
     return {
         "id": f"{claim.id}[{experiment.name}]",
@@ -74,7 +76,7 @@ def _comparison(
     comparison, outcome = decision.comparison, decision.outcome
     assert outcome is not None
     case = judgement.case
-    sight = sight_of(comparison, judgement.looks, case.alpha)
+    sight = detectable_effect(comparison, judgement.looks, case.alpha)
     return {
         "relation": str(comparison.relation),
         "arms": {"left": comparison.left.label, "right": comparison.right.label},

@@ -260,7 +260,7 @@ def judge(
             case.comparisons,
             looks,
             case.alpha,
-            ensure or session.ensure_planned,
+            ensure or session.plan_and_make,
             session.result,
             lambda runs: may_go_on(runs) and not any(map(session.problem, runs)),
             case.settled,

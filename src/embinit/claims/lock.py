@@ -3,7 +3,7 @@
 The file lies beside the claims, or in a folder above them within the project. It has a line for
 each claim (what it compares, its margins, the size of its family, its looks), for each noise floor
 that a margin comes from, and for each registered spread. ``embinit register`` writes it. A claim
-that differs from its line says so (``standing``).
+that differs from its line says so (``registration_status``).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from embinit.claims.beforehand import noise_floor_key, spread_key
 from embinit.claims.comparisons import Comparison
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
 from embinit.claims.paired_tests import Spread
+from embinit.claims.pilot import noise_floor_key, spread_key
 from embinit.errors import InputError, OutputError
 from embinit.files.reading import read_bytes, read_json, reading
 from embinit.files.schema import check_document

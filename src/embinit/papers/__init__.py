@@ -15,11 +15,11 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from embinit.claims.beforehand import margin_of
 from embinit.claims.comparisons import OTHER_SEEDS, Comparison
 from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import OWN_TIERS
+from embinit.claims.pilot import margin_of
 from embinit.errors import InputError
 from embinit.registry import Registry, nearest
 from embinit.runs.kinds import kind_of

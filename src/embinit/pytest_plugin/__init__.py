@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from embinit.pytest_plugin.session import ClaimSession
 
 NAME = "embinit-claims"
-MARK = "embinit.statement"
-NAMED = "embinit.named"
+RESULT = "embinit_result"
+"""The attribute of a test's reports that holds what came of a claim (``items.ItemResult``)."""
 SHORT_OPTIONS = "embinit_short_options"
 STRICT = "embinit_strict"
 CONTROLLER = "embinit.controller"
 UNUSABLE = "embinit.unusable"
 PHASES = ("setup", "call", "teardown")
-"""A worker that crashed has its test reported as failed in none of them, with no properties."""
+"""A worker that crashed has its test reported as failed in none of them, with no result."""
 STARTED: pytest.StashKey[float] = pytest.StashKey()
 """When the session began: claims may be met, and trained, long before all is loaded."""
 BEGAN: pytest.StashKey[float] = pytest.StashKey()
@@ -85,11 +85,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     config.stash[STARTED], config.stash[BEGAN] = time.time(), time.monotonic()
     if _distributes(config):
-        config.pluginmanager.register(UnusableInWorkers())
+        config.pluginmanager.register(Controller(config))
     if _is_asked_for(config):
         claim_session(config)
-    elif _distributes(config):
-        config.pluginmanager.register(Controller(config))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -208,49 +206,44 @@ class WaitedFor:
         self.tell(INTERRUPTED)
 
 
-class UnusableInWorkers:
-    """Ends a session of pytest-xdist as one process would end it that can't use its options."""
-
-    def __init__(self) -> None:
-        self._told: str | None = None
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        """Keeps what a worker could not use."""
-        self._told = getattr(node, "workeroutput", {}).get(UNUSABLE, self._told)
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtestloop(self) -> Generator[None, Any, Any]:
-        """Tells it.
-
-        Raises:
-            pytest.UsageError: There is something.
-        """
-        result = yield
-        if self._told is not None:
-            raise pytest.UsageError(self._told)
-        return result
-
-
 class Controller:
-    """Waits for a worker's first claim in a controller of pytest-xdist, which collects nothing."""
+    """A controller of pytest-xdist, which learns of claims from its workers."""
 
     def __init__(self, config: pytest.Config) -> None:
         """Waits in the session of ``config``."""
         self._config = config
         self._crashes: list[pytest.TestReport] = []
+        self._unusable: str | None = None
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """Tells a worker whose it is, so that its plan is found here."""
         node.workerinput[CONTROLLER] = os.getpid()
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Keeps what a worker could not use."""
+        self._unusable = getattr(node, "workeroutput", {}).get(UNUSABLE, self._unusable)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, Any, Any]:
+        """Ends the session as one process would end it that can't use its options.
+
+        Raises:
+            pytest.UsageError: A worker could not.
+        """
+        result = yield
+        if self._unusable is not None:
+            raise pytest.UsageError(self._unusable)
+        return result
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Loads the session when a claim is reported, and tells it of workers that crashed."""
+        if self._config.pluginmanager.has_plugin(NAME):
+            return
         if report.when not in PHASES:
             self._crashes.append(report)
-        elif any(name == MARK for name, _ in report.user_properties):
-            self._config.pluginmanager.unregister(self)
+        elif hasattr(report, RESULT):
             session = claim_session(self._config)
             session.begin()
             session.print_power_summary()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,11 +20,13 @@ from embinit.errors import InputError, printable
 from embinit.files.reading import read_bytes
 from embinit.files.writing import write_atomically
 from embinit.papers import is_tier, paper, unknown_tier
-from embinit.pytest_plugin import MARK, NAMED, UNUSABLE, outlook
+from embinit.pytest_plugin import UNUSABLE, power_summary
 from embinit.pytest_plugin.folder import Folder
 from embinit.pytest_plugin.items import (
     CASE,
+    ITEM_RESULT,
     NO_CLAIM,
+    ItemResult,
     Unreadable,
     argument,
     cannot_be_read,
@@ -34,8 +35,8 @@ from embinit.pytest_plugin.items import (
     lacks_its_claim,
     read_item,
 )
-from embinit.pytest_plugin.look_order import FIRST_WORKER, LookOrder
-from embinit.pytest_plugin.session_options import SessionOptions
+from embinit.pytest_plugin.look_order import LookOrder
+from embinit.pytest_plugin.session_options import FIRST_WORKER, SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
 from embinit.pytest_plugin.unloadable import Unloadable
@@ -205,9 +206,8 @@ class Collection:
                 continue
             home = (item.module.__name__, str(item.path))
             self._state.modules[home] = None
-            item.user_properties.append((MARK, json.dumps(home)))
             named = {"nodeid": argument(item), "id": ids_of(item)[-1]}
-            item.user_properties.append((NAMED, json.dumps(named)))
+            item.stash[ITEM_RESULT] = ItemResult(home, named)
             if isinstance(stated, Misstated):
                 cannot_be_read(item, stated.error)
             claim = Claim.of(item.function)
@@ -236,12 +236,12 @@ class Collection:
                 runs for runs in wanted if not any(map(self._training.session.problem, runs))
             ]
             self._state.first_runs = [run for runs in possible for run in runs]
-            self._training.session.want(self._state.first_runs)
-            progress.tell_plan(self._training.session, self._options.controller)
-            self._looks.publish_foreseen()
-            if getattr(self._options.config, "workerinput", {}).get("workerid") == FIRST_WORKER:
+            self._training.session.set_plan(self._state.first_runs)
+            progress.publish_plan(self._training.session, self._options.controller)
+            self._looks.publish_expected()
+            if self._options.is_worker and self._options.is_first:
                 with contextlib.suppress(OSError):
-                    write_atomically(self._outlook, "\n".join(self._lines()))
+                    write_atomically(self._summary_file, "\n".join(self._lines()))
 
     def _let_it_train(self, item: pytest.Function) -> None:
         """Lifts pytest-timeout's limit: within the first claim the runs of all are trained."""
@@ -251,28 +251,28 @@ class Collection:
             item.add_marker(pytest.mark.timeout(0))
 
     @property
-    def _outlook(self) -> Path:
+    def _summary_file(self) -> Path:
         """The file by which the first worker tells its controller what the claims can see."""
-        return self._options.marks / f"outlook-{self._options.controller}.txt"
+        return self._options.marks / f"power-{self._options.controller}.txt"
 
     def _lines(self) -> list[str]:
         """What the claims can see, in lines; none where pytest is to be quiet."""
         if self._options.option("list"):
-            return outlook.listing(self._state.cases)
+            return power_summary.listing(self._state.cases)
         verbosity = self._options.config.get_verbosity()
         # Told before anything trains, since the test that fails comes in its turn.
         broken = [f"embinit: its claims are not run: {line}" for line in self._unloadable]
         broken += [self._unmatched] if self._unmatched else []
-        broken += map(printable, outlook.unseen_lines(self._state.cases))
+        broken += map(printable, power_summary.underpowered_lines(self._state.cases))
         if verbosity < 0 or self._state.registering.is_asked_for:
             return broken
-        lines = [*broken, *outlook.session_lines(self._state.cases, self._options.most_seeds)]
-        lines += outlook.doubts(self._state.cases, self._watched)
+        lines = [*broken, *power_summary.session_lines(self._state.cases, self._options.most_seeds)]
+        lines += power_summary.doubts(self._state.cases, self._watched)
         if self._absent:
             tier = self._options.tier
             lines.insert(0, f"embinit: {self._absent} left out, with no experiment on tier {tier}")
         if verbosity > 0 and self._options.config.option.collectonly:
-            lines += outlook.claim_lines(self._state.cases, self._options.most_seeds)
+            lines += power_summary.claim_lines(self._state.cases, self._options.most_seeds)
         return lines
 
     def pytest_report_collectionfinish(self) -> list[str]:
@@ -289,8 +289,8 @@ class Collection:
         """Writes the first worker's lines to the terminal, once."""
         reporter = self._options.config.pluginmanager.get_plugin("terminalreporter")
         with contextlib.suppress(OSError):
-            lines = read_bytes(self._outlook).decode(errors="replace").splitlines()
-            self._outlook.unlink()
+            lines = read_bytes(self._summary_file).decode(errors="replace").splitlines()
+            self._summary_file.unlink()
             if reporter is not None and lines:
                 reporter.ensure_newline()
                 for line in lines:

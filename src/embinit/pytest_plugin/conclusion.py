@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import json
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -12,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from embinit.errors import InputError, OutputError, Status, is_unwritable, printable
-from embinit.pytest_plugin import MARK, NAMED, PHASES
-from embinit.pytest_plugin.items import reason_of, skip_reason
-from embinit.pytest_plugin.judging import FAILED, PROPERTY, UNWRITTEN
-from embinit.pytest_plugin.outcomes import AUDIT_PROPERTY
+from embinit.pytest_plugin import PHASES
+from embinit.pytest_plugin.items import ItemResult, reason_of, skip_reason
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
@@ -35,51 +32,29 @@ class Conclusion:
         """Concludes what came out in ``state``."""
         self._options, self._state, self._training = options, state, training
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
-        """Lets no warning, which may be anybody's text, move the terminal."""
-        told = printable(text := str(warning_message.message))
-        if told != text:
-            warning_message.message = told
-
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collects the verdicts from the reports; a claim without a verdict is broken."""
-        if self._options.is_worker:
+        result, crashed = ItemResult.of(report), report.when not in PHASES
+        self._state.reported |= result is not None or crashed
+        if result is None:
+            if crashed:
+                _tell(self._state.errors, {"nodeid": report.nodeid, "reason": reason_of(report)})
             return
-        entries = int(self._state.registering.collect(report))
-        named, is_statement, failure = {"nodeid": report.nodeid}, False, ""
-        collected = {PROPERTY: self._state.verdicts, AUDIT_PROPERTY: self._state.audits}
-        for name, value in report.user_properties:
-            if name == MARK:
-                is_statement = True
-                module, file = json.loads(str(value))
-                self._state.modules[module, file] = None
-            if name == NAMED:
-                named = json.loads(str(value))
-            if name == FAILED:
-                failure = str(value)
-            self._state.unwritten |= name == UNWRITTEN
-            if name in collected:
-                entries += 1
-                if report.when == "call":
-                    collected[name].append(json.loads(str(value)))
-        self._state.reported |= is_statement or report.when not in PHASES
+        module, file = result.home
+        self._state.modules[module, file] = None
+        self._state.results[result.named["nodeid"]] = result
+        self._state.registering.collect(result)
+        self._state.unwritten |= result.unwritten
+        decided = result.registered or result.verdict is not None or result.audit is not None
         # What fails before or after a claim's own test is no verdict either.
-        broke = not entries or report.when != "call"
-        if report.failed and (failure or (is_statement and broke) or report.when not in PHASES):
-            _tell(self._state.errors, {**named, "reason": failure or reason_of(report)})
-        if (
-            report.skipped
-            and is_statement
-            and not entries
-            and not self._state.registering.is_asked_for
-        ):
-            _tell(self._state.skipped, {**named, "reason": skip_reason(report)})
+        if report.failed and (result.failure or not decided or report.when != "call"):
+            reason = result.failure or reason_of(report)
+            _tell(self._state.errors, {**result.named, "reason": reason})
+        if report.skipped and not decided and not self._state.registering.is_asked_for:
+            _tell(self._state.skipped, {**result.named, "reason": skip_reason(report)})
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file that can't be collected may have claims, which then have no verdict."""
-        if self._options.is_worker:
-            return
         if report.failed:
             _tell(self._state.errors, {"nodeid": report.nodeid, "reason": reason_of(report)})
         if report.skipped and baseline.has_claims_of(self._options.blessed, report.nodeid):
@@ -94,16 +69,15 @@ class Conclusion:
     def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
         """Sets pytest's exit status, to one of ``embinit.errors.Status``."""
         self._training.close()
-        if not self._options.is_worker:
-            stopped = session.shouldfail or session.shouldstop
-            # Where nothing but other tests is there, pytest's own status stands.
-            if (
-                self._state.unfinished is None
-                and stopped
-                and (self._state.cases or self._state.reported)
-            ):
-                self._state.unfinished = str(stopped)
-            session.exitstatus = self._status(session.exitstatus)
+        stopped = session.shouldfail or session.shouldstop
+        # Where nothing but other tests is there, pytest's own status stands.
+        if (
+            self._state.unfinished is None
+            and stopped
+            and (self._state.cases or self._state.reported)
+        ):
+            self._state.unfinished = str(stopped)
+        session.exitstatus = self._status(session.exitstatus)
         yield
         if self._state.unwritten:  # the summary has tried to write the report
             session.exitstatus = self._status(session.exitstatus)
@@ -125,7 +99,7 @@ class Conclusion:
 
     def _faults(self) -> list[str]:
         """What is not in order; nothing is where nothing was to be judged."""
-        if self._options.is_worker or self._state.registering.is_asked_for:
+        if self._state.registering.is_asked_for:
             return []
         return baseline.faults(self._state.document(), self._options.blessed, self._options.moved)
 
@@ -136,8 +110,6 @@ class Conclusion:
         with warnings.catch_warnings():
             # pytest's own filters are those from before the claims were loaded here.
             warnings.simplefilter("default", DamagedWarning)
-            if self._options.is_worker:
-                return
             try:
                 if self._state.registering.is_asked_for:
                     self._state.registering.write(terminalreporter)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 import traceback
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,55 @@ from embinit.claims.judging import Case, read
 from embinit.claims.lock import lock_beside
 from embinit.claims.statements import Statement, line_of
 from embinit.errors import InputError, lacking_models, require_models
+from embinit.pytest_plugin import RESULT
 from embinit.runs.kinds import kind_of
+from embinit.runs.modules import Home
 
 CASE: pytest.StashKey[Case] = pytest.StashKey()
 """A test's claim as it was read."""
 UNREADABLE: pytest.StashKey[str] = pytest.StashKey()
 """Why a test's claim can't be read."""
+
+
+@dataclass
+class ItemResult:
+    """The result of a claim's or an audit's test, which travels with the test's reports.
+
+    Attributes:
+        home: The module, which registers inits and the like.
+        named: What names the test in the verdicts document: ``nodeid``, and ``id`` if it has one.
+        verdict: The claim's entry in the verdicts document; None without a verdict.
+        audit: The audit's entry there; None for a claim.
+        failure: Why runs of the claim failed; "" where none did.
+        unwritten: Whether a result could not be written.
+        registered: Whether the claim was registered.
+        lock: The file of the lock that its entries are for; "" without entries.
+        sections: The entries for the lock: by section, then key.
+    """
+
+    home: Home
+    named: dict[str, str]
+    verdict: dict[str, Any] | None = None
+    audit: dict[str, Any] | None = None
+    failure: str = ""
+    unwritten: bool = False
+    registered: bool = False
+    lock: str = ""
+    sections: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, report: pytest.TestReport) -> ItemResult | None:
+        """The result that a report holds; None for other tests' reports."""
+        text = getattr(report, RESULT, None)
+        return None if text is None else cls(**json.loads(text))
+
+    def attach(self, report: pytest.TestReport) -> None:
+        """Lets a report hold the result, as text: pytest-xdist sends no numbers of numpy's."""
+        setattr(report, RESULT, json.dumps(asdict(self)))
+
+
+ITEM_RESULT: pytest.StashKey[ItemResult] = pytest.StashKey()
+"""What came of a test so far."""
 
 
 @dataclass(frozen=True)

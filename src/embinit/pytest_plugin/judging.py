@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import warnings
+from collections.abc import Generator
 
 import pytest
 
@@ -12,17 +13,13 @@ from embinit.claims.judging import Judgement, broken, judge
 from embinit.errors import OutputError, printable
 from embinit.papers import printed_for
 from embinit.pytest_plugin import STRICT
-from embinit.pytest_plugin.items import CASE, UNREADABLE, argument
+from embinit.pytest_plugin.items import CASE, ITEM_RESULT, UNREADABLE, argument
 from embinit.pytest_plugin.look_order import LookOrder
 from embinit.pytest_plugin.outcomes import settle, settle_audit
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
 from embinit.runs.machine import require_room
-
-PROPERTY = "embinit.verdict"
-FAILED = "embinit.failed"
-UNWRITTEN = "embinit.unwritten"
 
 
 class Judging:
@@ -67,12 +64,28 @@ class Judging:
             self._training.session.key,
             printed_for,
         )
-        pyfuncitem.user_properties.append((PROPERTY, json.dumps(entry)))
+        result = pyfuncitem.stash[ITEM_RESULT]
+        result.verdict, result.failure = entry, "; ".join(judgement.failures)
         pyfuncitem.user_properties.extend(properties(entry))
-        if judgement.failures:
-            pyfuncitem.user_properties.append((FAILED, "; ".join(judgement.failures)))
         settle(pyfuncitem, judgement, bool(self._options.config.getini(STRICT)))
         return True
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Lets the report of a claim or an audit hold what came of it."""
+        report = yield
+        if ITEM_RESULT in item.stash:
+            item.stash[ITEM_RESULT].attach(report)
+        return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
+        """Lets no warning, which may be anybody's text, move the terminal."""
+        told = printable(text := str(warning_message.message))
+        if told != text:
+            warning_message.message = told
 
     def _judge(self, item: pytest.Function) -> Judgement:
         """Judges a claim. What goes wrong there is the claim's, and never the session's."""
@@ -87,6 +100,5 @@ class Judging:
                 may_go_on=lambda runs: self._looks.may_look_again(case, runs),
             )
         except Exception as error:
-            if isinstance(error, OutputError):
-                item.user_properties.append((UNWRITTEN, str(error)))
+            item.stash[ITEM_RESULT].unwritten |= isinstance(error, OutputError)
             return broken(case, error, self._options.most_seeds)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 
-from embinit.claims.foresight import foreseen_runs
 from embinit.claims.judging import Case
-from embinit.claims.next_looks import NextLook, by_worth, next_look
+from embinit.claims.pending_looks import PendingLook, by_decisions_per_second, pending_look
+from embinit.claims.power import expected_runs
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
@@ -15,8 +15,6 @@ from embinit.runs import progress
 from embinit.specs import RunSpec
 
 LOOKS_AHEAD = 4
-FIRST_WORKER = "gw0"
-"""pytest-xdist's name for the worker that tells what the claims can see, as all of them could."""
 
 
 class LookOrder:
@@ -25,22 +23,21 @@ class LookOrder:
     def __init__(self, options: SessionOptions, state: SessionState, training: Training) -> None:
         """Orders the looks at the claims that ``state`` has, by what ``training`` has stored."""
         self._options, self._state, self._training = options, state, training
-        self._next_looks: dict[str, NextLook] = {}
+        self._next_looks: dict[str, PendingLook] = {}
         self._expected: set[RunSpec] | None = None
         self._ended: set[str] = set()
 
-    def publish_foreseen(self) -> None:
+    def publish_expected(self) -> None:
         """Tells progress which runs later looks are expected to take, from one process for all."""
-        worker = getattr(self._options.config, "workerinput", {}).get("workerid", FIRST_WORKER)
         no_looks = self._state.registering.is_asked_for or self._options.option("no-train")
-        if worker != FIRST_WORKER or no_looks:
+        if no_looks or not self._options.is_first:
             return
         runs: list[RunSpec] = []
         for case in self._state.cases:
             with contextlib.suppress(Exception):  # what is wrong with a claim is told in its turn
                 # Of a claim that can't be run no run is planned.
                 if not any(map(self._training.session.problem, case.runs())):
-                    runs += foreseen_runs(case, self._options.most_seeds)
+                    runs += expected_runs(case, self._options.most_seeds)
         self._publish_later(runs)
 
     def _publish_later(self, runs: Iterable[RunSpec]) -> None:
@@ -49,7 +46,9 @@ class LookOrder:
         if expected.keys() != self._expected:
             self._expected = set(expected)
             with contextlib.suppress(Exception):  # an estimate ends no session
-                progress.tell_later(self._training.session, self._options.controller, expected)
+                progress.publish_expected_runs(
+                    self._training.session, self._options.controller, expected
+                )
 
     def update(self) -> None:
         """Tells progress what is expected once a claim is decided, if that is less than before."""
@@ -92,7 +91,7 @@ class LookOrder:
                 self._ended.add(first.case.id)
         return True
 
-    def _order(self) -> list[NextLook]:
+    def _order(self) -> list[PendingLook]:
         """The next looks of what the stored runs leave open: controls, then what promises most.
 
         It holds until the first of them is taken.
@@ -105,11 +104,13 @@ class LookOrder:
             if look is None or not look.is_next(self._training.session):
                 look = None
                 with contextlib.suppress(Exception):  # it breaks its own claim, in its turn
-                    look = next_look(case, self._training.session, self._options.most_seeds)
+                    look = pending_look(case, self._training.session, self._options.most_seeds)
             if look is None:  # all first looks are stored by now, so it will never have one
                 self._ended.add(case.id)
             else:
                 self._next_looks[case.id] = look
                 following.append(look)
         self._publish_later(run for look in following for run in look.expected)
-        return sorted(by_worth(following), key=lambda look: look.case.claim.expects is None)
+        return sorted(
+            by_decisions_per_second(following), key=lambda look: look.case.claim.expects is None
+        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 
 import pytest
 
@@ -13,9 +12,7 @@ from embinit.claims.entries import audit_entry
 from embinit.claims.judging import Judgement
 from embinit.claims.paired_tests import Verdict
 from embinit.errors import lacking_models, printable
-from embinit.pytest_plugin.items import argument
-
-AUDIT_PROPERTY = "embinit.audit"
+from embinit.pytest_plugin.items import ITEM_RESULT, argument
 
 
 def settle_audit(item: pytest.Function, audit: Audit) -> None:
@@ -31,9 +28,7 @@ def settle_audit(item: pytest.Function, audit: Audit) -> None:
             raise
         pytest.fail(str(lacking), pytrace=False)
     finding = finding_of(checks)
-    item.user_properties.append(
-        (AUDIT_PROPERTY, json.dumps(audit_entry(audit, argument(item), checks)))
-    )
+    item.stash[ITEM_RESULT].audit = audit_entry(audit, argument(item), checks)
     if finding is Finding.INCONSISTENT:
         wrong = "\n".join(f"  {check}" for check in checks if not check.consistent)
         told = printable(f"{audit.says}: {finding}\n{wrong}")

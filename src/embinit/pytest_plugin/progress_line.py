@@ -74,7 +74,7 @@ def _teller(config: pytest.Config) -> Callable[[State], None]:
             reporter.ensure_newline()
             if config.get_terminal_writer().width_of_current_line:
                 reporter.line("")  # xdist's letters have no file's name before them
-            reporter.line(f"embinit: {state.stored} stored, {state.outlook}")
+            reporter.line(f"embinit: {state.stored} stored, {state.estimate}")
             reporter.flush()  # into a file, lines would wait for the next test's end
 
     return show

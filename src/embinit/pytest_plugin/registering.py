@@ -7,7 +7,6 @@ reports of their tests. The process that collects the reports writes it, once, a
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +15,12 @@ from typing import Any
 
 import pytest
 
-from embinit.claims.beforehand import (
+from embinit.claims.comparisons import Comparison
+from embinit.claims.functions import FunctionExperiment
+from embinit.claims.judging import Case, read
+from embinit.claims.lock import Lock
+from embinit.claims.paired_tests import Spread
+from embinit.claims.pilot import (
     code_of,
     measure_noise_floor,
     measure_spread,
@@ -25,20 +29,14 @@ from embinit.claims.beforehand import (
     spread_key,
     spread_runs,
 )
-from embinit.claims.comparisons import Comparison
-from embinit.claims.functions import FunctionExperiment
-from embinit.claims.judging import Case, read
-from embinit.claims.lock import Lock
-from embinit.claims.paired_tests import Spread
-from embinit.claims.standing import claim_key, named, registered
+from embinit.claims.registration_status import claim_key, named, registered
 from embinit.errors import InputError, counted, printable
 from embinit.papers import NoiseFloor, paper
+from embinit.pytest_plugin.items import ITEM_RESULT, ItemResult
 from embinit.runs.measures import Measure
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
 
-LOCK_PROPERTY = "embinit.lock"
-REGISTERED = "embinit.registered"
 LOCK_WORDS = {"noise_floors": "noise floor", "differences": "spread", "claims": "claim"}
 """What an entry of a lock's sections is called for people."""
 
@@ -138,7 +136,7 @@ class Registering:
             case = self._measure_noise_floors(item, case, session, self._seeds)
             case = self._measure_spreads(item, case, session, self._seeds)
         self._freeze_claim(item, case, session)
-        item.user_properties.append((REGISTERED, ""))
+        item.stash[ITEM_RESULT].registered = True
 
     def _measure_spreads(
         self, item: pytest.Function, case: Case, session: Session, seeds: int
@@ -198,18 +196,10 @@ class Registering:
         entry = registered(case, case.looks(self._most_seeds), seen)
         _tell_lock(item, case, "claims", claim_key(case), dict(entry))
 
-    def collect(self, report: pytest.TestReport) -> bool:
-        """Takes what a claim's report brings along.
-
-        Returns:
-            Whether the claim was registered.
-        """
-        for name, value in report.user_properties:
-            if report.when == "call" and name == LOCK_PROPERTY:
-                told = json.loads(str(value))
-                sections = self.locks.setdefault(told["file"], {})
-                sections.setdefault(told["section"], {})[told["key"]] = told["entry"]
-        return any(name == REGISTERED for name, _ in report.user_properties)
+    def collect(self, result: ItemResult) -> None:
+        """Takes a claim's entries for its lock."""
+        for section, entries in result.sections.items():
+            self.locks.setdefault(result.lock, {}).setdefault(section, {}).update(entries)
 
     def write(self, terminalreporter: Any) -> None:
         """Writes what was measured and frozen to its locks, and tells what is marked there.
@@ -255,5 +245,6 @@ def _tell_lock(
     item: pytest.Function, case: Case, section: str, key: str, entry: dict[str, Any]
 ) -> None:
     """Has an entry written to a claim's lock at the session's end, by who collects the reports."""
-    told = {"file": str(_lock(case).path), "section": section, "key": key, "entry": entry}
-    item.user_properties.append((LOCK_PROPERTY, json.dumps(told)))
+    result = item.stash[ITEM_RESULT]
+    result.lock = str(_lock(case).path)
+    result.sections.setdefault(section, {})[key] = entry

@@ -45,7 +45,8 @@ class ClaimSession:
         # Where warnings are errors, a damaged record must still be made again.
         config.addinivalue_line("filterwarnings", "default::embinit.runs.store.DamagedWarning")
         judging = Judging(options, state, training, looks)
-        for plugin in (collection, training, judging, conclusion):
+        # The process that the user called concludes, and no worker.
+        for plugin in (collection, training, judging, *([] if options.is_worker else [conclusion])):
             config.pluginmanager.register(plugin)
         self.parametrise = collection.parametrise
         self.begin = training.begin

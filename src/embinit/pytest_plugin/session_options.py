@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from embinit.pytest_plugin import BEGAN, CONTROLLER, STARTED
 from embinit.report import baseline
 from embinit.runs.session import Definition
 
-PATHS = "embinit.paths"
+GIVEN = "embinit.options"
+FIRST_WORKER = "gw0"
+"""pytest-xdist's name for the worker that tells what all of them could tell."""
 
 
 class SessionOptions:
@@ -26,6 +29,7 @@ class SessionOptions:
 
     Attributes:
         config: pytest's configuration.
+        given: What a worker has from its controller in place of the options of these names.
         started: When the session started, in seconds since the epoch.
         blessed: The baseline's document; None without a baseline.
         moved: By how many margins a difference may move from the baseline's; None for any move.
@@ -38,6 +42,8 @@ class SessionOptions:
             pytest.UsageError: One of them can't be used.
         """
         self.config = config
+        self._worker: Mapping[str, Any] = getattr(config, "workerinput", {})
+        self.given: Mapping[str, Any] = self._worker.get(GIVEN, {})
         self.started = config.stash[STARTED]
         self.blessed: baseline.Document | None = None
         self.moved: float | None = None
@@ -62,7 +68,12 @@ class SessionOptions:
     @property
     def is_worker(self) -> bool:
         """Whether this process is a worker of pytest-xdist."""
-        return hasattr(self.config, "workerinput")
+        return bool(self._worker)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process tells what all workers could: the first of them, or no worker."""
+        return bool(self._worker.get("workerid", FIRST_WORKER) == FIRST_WORKER)
 
     @property
     def is_alone(self) -> bool:
@@ -77,13 +88,12 @@ class SessionOptions:
     @property
     def controller(self) -> int:
         """The id of the process that shows progress: a worker's controller, or this process."""
-        return int(getattr(self.config, "workerinput", {}).get(CONTROLLER, os.getpid()))
+        return int(self._worker.get(CONTROLLER, os.getpid()))
 
     @property
     def name(self) -> str:
         """The session's name, which workers share with their controller."""
-        given = getattr(self.config, "workerinput", {}).get("testrunuid")
-        return str(given or uuid.uuid4().hex)
+        return str(self._worker.get("testrunuid") or uuid.uuid4().hex)
 
     @property
     def marks(self) -> Path:
@@ -99,9 +109,8 @@ class SessionOptions:
         Raises:
             InputError: It begins with the home of a user whom the machine doesn't know.
         """
-        shared = getattr(self.config, "workerinput", {}).get(PATHS, {})
-        if name in shared:
-            return Path(shared[name])
+        if name in self.given:
+            return Path(self.given[name])
         try:
             given = Path(self.option(name)).expanduser()
         except RuntimeError as error:

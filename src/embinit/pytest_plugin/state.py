@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from embinit.claims.judging import Case
+from embinit.pytest_plugin.items import ItemResult
 from embinit.pytest_plugin.registering import Registering
 from embinit.runs.modules import Home
 from embinit.specs import RunSpec
@@ -21,8 +22,7 @@ class SessionState:
         cases: The claims that were read in this process.
         modules: The modules of claims, which register inits and the like.
         first_runs: The runs that all first looks take, until they are stored.
-        verdicts: The claims' entries in the verdicts document.
-        audits: The audits' entries.
+        results: What came of the tests of claims and audits, by node id.
         errors: The claims that broke, and so have no verdict: their entries in the document.
         skipped: The claims that were collected and skipped, and so have none either.
         unfinished: Why the session ended before each claim had its verdict; None if it did not.
@@ -35,13 +35,22 @@ class SessionState:
     cases: list[Case] = field(default_factory=list)
     modules: dict[Home, None] = field(default_factory=dict)
     first_runs: list[RunSpec] = field(default_factory=list)
-    verdicts: list[dict[str, Any]] = field(default_factory=list)
-    audits: list[dict[str, Any]] = field(default_factory=list)
+    results: dict[str, ItemResult] = field(default_factory=dict)
     errors: list[dict[str, str]] = field(default_factory=list)
     skipped: list[dict[str, str]] = field(default_factory=list)
     unfinished: str | None = None
     reported: bool = False
     unwritten: bool = False
+
+    @property
+    def verdicts(self) -> list[dict[str, Any]]:
+        """The claims' entries in the verdicts document."""
+        return [each.verdict for each in self.results.values() if each.verdict is not None]
+
+    @property
+    def audits(self) -> list[dict[str, Any]]:
+        """The audits' entries there."""
+        return [each.audit for each in self.results.values() if each.audit is not None]
 
     def document(self) -> dict[str, Any]:
         """The verdicts document without what is told of the session itself."""

@@ -10,16 +10,14 @@ from typing import Any
 import pytest
 
 from embinit.errors import InputError
-from embinit.pytest_plugin import CONTROLLER, progress_line
-from embinit.pytest_plugin.session_options import PATHS, SessionOptions
+from embinit.pytest_plugin import progress_line
+from embinit.pytest_plugin.session_options import GIVEN, SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.runs import progress
 from embinit.runs.machine import end_with
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.specs import RunSpec
-
-CLUSTER_ADDRESS = "embinit.cluster"
 
 
 class Training:
@@ -63,11 +61,8 @@ class Training:
             )
         if self._options.config.option.collectonly or self._options.option("no-train"):
             return
-        workerinput = getattr(self._options.config, "workerinput", {})
-        self.cluster = ray_engine.connect(
-            workerinput.get(CLUSTER_ADDRESS, self._options.option("ray-address")),
-            self._options.option("device"),
-        )
+        address = self._options.given.get("ray-address", self._options.option("ray-address"))
+        self.cluster = ray_engine.connect(address, self._options.option("device"))
 
     def pytest_unconfigure(self) -> None:
         """Leaves the Ray cluster."""
@@ -78,13 +73,9 @@ class Training:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Tells a worker its controller, and the cluster that trains."""
-        node.workerinput[CONTROLLER] = os.getpid()
-        node.workerinput[PATHS] = {
-            name: str(self._options.path(name)) for name in ("store", "report-dir")
-        }
-        if self.cluster is not None:
-            node.workerinput[CLUSTER_ADDRESS] = self.cluster
+        """Gives a worker the same paths, and the cluster that trains."""
+        paths = {name: str(self._options.path(name)) for name in ("store", "report-dir")}
+        node.workerinput[GIVEN] = {**paths, "ray-address": self.cluster}
 
     def _store(self) -> Store:
         """The store; a session that trains nothing only reads it, from read-only media too.
@@ -134,8 +125,8 @@ class Training:
 
     def plan(self, runs: Iterable[RunSpec]) -> bool:
         """Lets runs join the plan; whether there are new ones."""
-        if more := self.session.want_more(runs):
-            progress.tell_plan(self.session, self._options.controller, more)
+        if more := self.session.extend_plan(runs):
+            progress.publish_plan(self.session, self._options.controller, more)
         return bool(more)
 
     def ensure(self, runs: list[RunSpec], soon: Sequence[RunSpec] = ()) -> None:
@@ -148,7 +139,7 @@ class Training:
     def _helped(self) -> contextlib.AbstractContextManager[None]:
         """A context in which others train too: this machine's other cores, or the cluster."""
         helps = self._session is not None and (self._options.is_alone or self._options.on_ray)
-        return self.session.helped() if helps else contextlib.nullcontext()
+        return self.session.with_helpers() if helps else contextlib.nullcontext()
 
     def begin(self) -> None:
         """Shows the session's progress from now on, and lets others train."""

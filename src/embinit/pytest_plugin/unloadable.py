@@ -6,7 +6,6 @@ of its own file alone.
 
 from __future__ import annotations
 
-import json
 import re
 import traceback
 from pathlib import Path
@@ -14,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from embinit.errors import InputError
-from embinit.pytest_plugin import MARK, NAMED
-from embinit.pytest_plugin.items import line_in, told
+from embinit.pytest_plugin.items import ITEM_RESULT, ItemResult, line_in, told
 
 _DECORATED = re.compile(r"^[ \t]*@(?:\w+\.)?claim\b", re.MULTILINE)
 
@@ -33,7 +31,7 @@ class Unloadable(pytest.Item):
         self.line, self.claims, self._text = line, claims, text
         home = (self.path.stem, str(self.path))
         named = {"nodeid": self.parent.nodeid if self.parent else self.nodeid}
-        self.user_properties += [(MARK, json.dumps(home)), (NAMED, json.dumps(named))]
+        self.stash[ITEM_RESULT] = ItemResult(home, named)
 
     @classmethod
     def of(cls, report: pytest.CollectReport, module: pytest.Module) -> Unloadable | None:

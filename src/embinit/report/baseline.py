@@ -21,7 +21,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from embinit.claims.standing import CHANGED
+from embinit.claims.registration_status import CHANGED
 from embinit.errors import InputError, OutputError, printable
 from embinit.files.reading import read_json, reading
 from embinit.files.schema import check_document

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from embinit.claims.paired_tests import Verdict, holm
-from embinit.claims.standing import ABSENT, AFTERWARDS, BEFOREHAND, CHANGED, named
+from embinit.claims.registration_status import ABSENT, AFTERWARDS, BEFOREHAND, CHANGED, named
 from embinit.report.numbers import finite
 
 

@@ -121,7 +121,7 @@ class Helper:
         self._told.seek(0)
         reason = self._told.read().decode(errors="replace").strip()
         how = f"signal {-status}" if status < 0 else f"status {status}"
-        return f"a process that helped to train ended with {how}" + (reason and f": {reason}")
+        return f"a process that with_helpers to train ended with {how}" + (reason and f": {reason}")
 
 
 def main(given: BinaryIO, told: int) -> None:
@@ -161,7 +161,7 @@ def main(given: BinaryIO, told: int) -> None:
         store = Store(job.root)
         session = Quiet(store, job.data_dir, job.device, job.definitions)
         session.name = job.session
-        session.want(job.wanted)
+        session.set_plan(job.wanted)
         session.ensure(run for run in job.wanted if session.problem(run) is None)
     except Exception as error:
         os.write(told, failure_reason(error).encode(errors="replace"))

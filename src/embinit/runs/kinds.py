@@ -31,7 +31,7 @@ SECOND = 2e9
 
 
 @dataclass(frozen=True)
-class Workplace:
+class RunContext:
     """The place in which a cohort is made.
 
     Attributes:
@@ -160,7 +160,7 @@ class Kind(Generic[R]):
         """
         return None
 
-    def make(self, cohort: Cohort[R], workplace: Workplace) -> list[RunResult]:
+    def make(self, cohort: Cohort[R], context: RunContext) -> list[RunResult]:
         """Makes the cohort's runs, and returns their results in the cohort's order."""
         raise NotImplementedError
 

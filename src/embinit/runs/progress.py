@@ -89,7 +89,7 @@ class State:
         return f"about {minutes // 60} h {minutes % 60:02d} min"
 
     @property
-    def outlook(self) -> str:
+    def estimate(self) -> str:
         """The time that is left, in words that need no others."""
         return self.time if self.seconds is None or self.waits else f"{self.time} left"
 
@@ -355,7 +355,7 @@ def sweep(folder: Path, started: float = math.inf) -> None:
                 path.unlink()
 
 
-def tell_plan(session: Session, controller: int, runs: Sequence[RunSpec] | None = None) -> None:
+def publish_plan(session: Session, controller: int, runs: Sequence[RunSpec] | None = None) -> None:
     """Writes this process's plan, for the progress that ``controller`` shows.
 
     A plan that can't be written, as on a full disk, costs the progress and nothing else.
@@ -370,7 +370,7 @@ def tell_plan(session: Session, controller: int, runs: Sequence[RunSpec] | None 
     _tell(session, name, session.wanted if runs is None else runs)
 
 
-def tell_later(session: Session, controller: int, runs: Iterable[RunSpec]) -> None:
+def publish_expected_runs(session: Session, controller: int, runs: Iterable[RunSpec]) -> None:
     """Writes which runs this process expects to plan, in place of those that it told before.
 
     Args:
@@ -442,10 +442,10 @@ def told(session: Session, tell: Tell) -> Iterator[None]:
 
     def show(state: State) -> None:
         nonlocal last
-        before, last = last, f"{state.stored}, {state.outlook}"
+        before, last = last, f"{state.stored}, {state.estimate}"
         if last != before:
             tell(last)
 
-    tell_plan(session, os.getpid())
+    publish_plan(session, os.getpid())
     with watched(session.store.root / "sessions", show, TELL_SECONDS):
         yield

@@ -145,7 +145,7 @@ def work(
         device: Where to train.
         definitions: What the process defines first.
         modules: The modules of the claims, at the same paths on every node.
-        twice: Whether a function's run is made a second time (see ``kinds.Workplace``).
+        twice: Whether a function's run is made a second time (see ``kinds.RunContext``).
 
     Returns:
         The results of the runs, or an InputError. It is not raised, so that Ray does not wrap it.
@@ -201,18 +201,23 @@ class RaySession(Session):
         self._helper: threading.Thread | None = None
         self._marked: list[str] = []
 
-    def want(self, runs: Iterable[RunSpec]) -> None:
+    def set_plan(self, runs: Iterable[RunSpec]) -> None:
         """Adds runs to the plan, between two turns of the thread."""
         with self._turn:
-            super().want(runs)
+            super().set_plan(runs)
+
+    def extend_plan(self, runs: Iterable[RunSpec]) -> list[RunSpec]:
+        """Lets runs join the plan, between two turns of the thread."""
+        with self._turn:
+            return super().extend_plan(runs)
 
     def ensure(self, runs: Iterable[RunSpec]) -> None:
         """Returns when all ``runs`` are stored."""
-        with self.helped():
+        with self.with_helpers():
             super().ensure(runs)
 
     @contextlib.contextmanager
-    def helped(self) -> Iterator[None]:
+    def with_helpers(self) -> Iterator[None]:
         """Hands out cohorts and stores results while the context is open.
 
         At the end, cohorts in training are waited for, since other sessions may wait for them too.

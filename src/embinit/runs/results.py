@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import math
 import platform
 import time
@@ -153,12 +154,19 @@ def versions(more: Iterable[str] = ()) -> dict[str, str]:
         more: Distributions that are told too.
     """
     known = {"python": platform.python_version()}
-    for name in dict.fromkeys((*RECORDED_PACKAGES, *more)):
-        try:
-            known[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
+    for name in (*RECORDED_PACKAGES, *more):
+        if version := _installed_version(name):
+            known[name] = version
     return known
+
+
+@functools.cache
+def _installed_version(name: str) -> str | None:
+    """A distribution's version; None where it isn't installed. To read it takes milliseconds."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def device_name(device: str) -> str:

@@ -21,7 +21,7 @@ from embinit.code import is_own_file
 from embinit.errors import InputError, lacking_models
 from embinit.files.writing import write_atomically
 from embinit.runs.helpers import Helper, Job
-from embinit.runs.kinds import KINDS, Workplace, kind_of, own_code
+from embinit.runs.kinds import KINDS, RunContext, kind_of, own_code
 from embinit.runs.machine import (
     cores,
     keep_freed_memory,
@@ -86,7 +86,7 @@ class Session:
         self._checked: dict[object, str | None] = {}
         self._failures: dict[str, str] = {}
 
-    def want(self, runs: Iterable[RunSpec]) -> None:
+    def set_plan(self, runs: Iterable[RunSpec]) -> None:
         """Makes the plan: groups the runs that the store lacks into cohorts.
 
         Args:
@@ -96,7 +96,7 @@ class Session:
         self._planned = set(self.wanted)
         self._twice = {}
         self._choose_twice(self.wanted)
-        self._cohorts = plan(self._possible(self.wanted), self.most)
+        self._cohorts = plan(self._possible(self.wanted), self.largest_cohort)
 
     def _choose_twice(self, runs: Iterable[RunSpec]) -> None:
         """Chooses the run of each function that is made twice, the same one in every worker."""
@@ -112,7 +112,7 @@ class Session:
         possible = [run for run in runs if self.problem(run) is None]
         return [run for run in possible if self.key(run) not in self.store]
 
-    def most(self, run: RunSpec) -> int:
+    def largest_cohort(self, run: RunSpec) -> int:
         """The most runs that a cohort of the run's kind has on this device."""
         return kind_of(run).stacked(run, self.device)
 
@@ -200,7 +200,7 @@ class Session:
             self._results[key] = stored
         return self._results[key]
 
-    def want_more(self, runs: Iterable[RunSpec]) -> list[RunSpec]:
+    def extend_plan(self, runs: Iterable[RunSpec]) -> list[RunSpec]:
         """Lets runs join the plan, such as those of a later look.
 
         Returns:
@@ -212,12 +212,12 @@ class Session:
             self.wanted += more
             self._planned.update(more)
             self._choose_twice(more)
-            self._cohorts = plan([*left, *self._possible(more)], self.most)
+            self._cohorts = plan([*left, *self._possible(more)], self.largest_cohort)
         return more
 
-    def ensure_planned(self, runs: list[RunSpec]) -> None:
+    def plan_and_make(self, runs: list[RunSpec]) -> None:
         """Lets runs join the plan, and returns when all are stored."""
-        self.want_more(runs)
+        self.extend_plan(runs)
         self.ensure(runs)
 
     def ensure(self, runs: Iterable[RunSpec]) -> None:
@@ -238,7 +238,7 @@ class Session:
         return self.result(run) is None and self.failure(run) is None
 
     @contextlib.contextmanager
-    def helped(self) -> Iterator[None]:
+    def with_helpers(self) -> Iterator[None]:
         """A context in which the machine's other cores train the plan too, or its other GPUs.
 
         Each has a process of its own, which ends with the context. It is for a session without
@@ -301,7 +301,7 @@ class Session:
         known = {run for cohort in self._cohorts for run in cohort.runs}
         if not urgent <= known:
             # A record was damaged after planning: its run joins the plan again.
-            self._cohorts += plan(urgent - known, self.most)
+            self._cohorts += plan(urgent - known, self.largest_cohort)
         self._cohorts = [cohort for cohort in self._cohorts if self._left(cohort)]
         return sorted(self._cohorts, key=lambda cohort: urgent.isdisjoint(cohort.runs))
 
@@ -454,11 +454,11 @@ def results_of(
         data_dir: The directory with real data, if there is one.
         device: The device to train on (``cpu``, ``cuda:0``).
         progress: Is told the share of the work that is done, 0 to 1.
-        twice: Whether a function's run is made a second time (see ``kinds.Workplace``).
+        twice: Whether a function's run is made a second time (see ``kinds.RunContext``).
 
     Returns:
         The results, in the cohort's order.
     """
     sharers = cores() if device == "cpu" else 1
-    workplace = Workplace(data_dir, device, progress, sharers, twice)
-    return kind_of(cohort.runs[0]).make(cohort, workplace)
+    context = RunContext(data_dir, device, progress, sharers, twice)
+    return kind_of(cohort.runs[0]).make(cohort, context)

@@ -32,8 +32,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from embinit.claims.beforehand import FIRST_SEED
 from embinit.claims.comparisons import Quantity
+from embinit.claims.pilot import FIRST_SEED
 from embinit.report.charts import Axis
 from embinit.runs.session import Session
 from embinit.runs.store import Store

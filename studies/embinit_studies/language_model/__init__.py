@@ -16,7 +16,7 @@ from embinit.lab.kinds import (
     model_words,
 )
 from embinit.lab.specs import DataSpec, ModelRecipe, ModelSpec, Procedure
-from embinit.runs.kinds import Description, Workplace
+from embinit.runs.kinds import Description, RunContext
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
@@ -82,11 +82,11 @@ class LanguageModelKind(ModelKind[LanguageModelSpec]):
         words = f"next words, {text_words(recipe.training)}"
         return Description(model_words(recipe.architecture), words)
 
-    def make(self, cohort: Cohort[LanguageModelRecipe], workplace: Workplace) -> list[RunResult]:
+    def make(self, cohort: Cohort[LanguageModelRecipe], context: RunContext) -> list[RunResult]:
         from embinit_studies.language_model import runs
 
         return runs.train(
-            cohort, workplace.data_dir, workplace.device, workplace.progress, workplace.sharers
+            cohort, context.data_dir, context.device, context.progress, context.sharers
         )
 
 

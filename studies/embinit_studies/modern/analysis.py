@@ -25,8 +25,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from embinit.claims.beforehand import FIRST_SEED
 from embinit.claims.comparisons import Quantity
+from embinit.claims.pilot import FIRST_SEED
 from embinit.report.charts import Axis
 from embinit.runs.session import Session
 from embinit.runs.store import Store

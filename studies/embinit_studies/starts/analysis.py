@@ -32,8 +32,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from embinit.claims.beforehand import FIRST_SEED
 from embinit.claims.comparisons import Quantity
+from embinit.claims.pilot import FIRST_SEED
 from embinit.lab.data.microcosm import antonym_group, lexicon, synonym_groups
 from embinit.lab.data.preparation import prepare
 from embinit.lab.data.tasks import TaskDefinition

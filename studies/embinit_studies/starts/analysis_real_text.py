@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from embinit.claims.beforehand import FIRST_SEED
 from embinit.claims.comparisons import Quantity
+from embinit.claims.pilot import FIRST_SEED
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit_studies.arms import compute_line, compute_of, runs_of, told_of, train

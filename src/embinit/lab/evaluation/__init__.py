@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from embinit.lab.kinds import ModelKind
 from embinit.lab.specs import Evaluation, ModelRecipe
-from embinit.runs.kinds import SECOND, Description, Workplace
+from embinit.runs.kinds import SECOND, Description, RunContext
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ class EvaluationKind(ModelKind[Evaluation]):
         """The words that nothing is trained."""
         return Description("the table alone", "nothing is trained")
 
-    def make(self, cohort: Cohort[EvaluationRecipe], workplace: Workplace) -> list[RunResult]:
+    def make(self, cohort: Cohort[EvaluationRecipe], context: RunContext) -> list[RunResult]:
         """Evaluates one table after the other."""
         from embinit.lab.evaluation import analogies
 
-        return [analogies.evaluate(run, workplace.data_dir) for run in cohort.runs]
+        return [analogies.evaluate(run, context.data_dir) for run in cohort.runs]
 
 
 KIND = EvaluationKind()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from embinit.lab.kinds import ModelKind
 from embinit.lab.specs import ModelRecipe, TablePretrainingSpec
-from embinit.runs.kinds import SECOND, Description, Workplace
+from embinit.runs.kinds import SECOND, Description, RunContext
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class TablePretrainingKind(ModelKind[TablePretrainingSpec]):
             f"rate {training.rate:g}",
         )
 
-    def make(self, cohort: Cohort[PretrainingRecipe], workplace: Workplace) -> list[RunResult]:
+    def make(self, cohort: Cohort[PretrainingRecipe], context: RunContext) -> list[RunResult]:
         """Pre-trains one table after the other."""
         from embinit.lab.table_pretraining import runs
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from embinit.lab.kinds import ModelKind, cost_of_layers, epoch_words, examples_of, model_words
 from embinit.lab.specs import ModelRecipe, TrainingSpec
-from embinit.runs.kinds import Description, Workplace
+from embinit.runs.kinds import Description, RunContext
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
@@ -54,12 +54,12 @@ class TrainingKind(ModelKind[TrainingSpec]):
         recipe = run.recipe
         return Description(model_words(recipe.architecture), training_words(recipe.training))
 
-    def make(self, cohort: Cohort[TrainingRecipe], workplace: Workplace) -> list[RunResult]:
+    def make(self, cohort: Cohort[TrainingRecipe], context: RunContext) -> list[RunResult]:
         """Trains the cohort as one stacked model."""
         from embinit.lab.training import cohorts
 
         return cohorts.train(
-            cohort, workplace.data_dir, workplace.device, workplace.progress, workplace.sharers
+            cohort, context.data_dir, context.device, context.progress, context.sharers
         )
 
 

@@ -16,7 +16,7 @@ from embinit.lab.kinds import (
 )
 from embinit.lab.specs import DataSpec, ModelRecipe, TransferSpec
 from embinit.lab.training import training_words
-from embinit.runs.kinds import Description, Workplace
+from embinit.runs.kinds import Description, RunContext
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
@@ -83,12 +83,12 @@ class TransferKind(ModelKind[TransferSpec]):
             f"rate {masking.lr:g}, then {tuned}",
         )
 
-    def make(self, cohort: Cohort[TransferRecipe], workplace: Workplace) -> list[RunResult]:
+    def make(self, cohort: Cohort[TransferRecipe], context: RunContext) -> list[RunResult]:
         """Pre-trains the cohort as one stacked model, then fine-tunes it."""
         from embinit.lab.transfer import cohorts
 
         return cohorts.train(
-            cohort, workplace.data_dir, workplace.device, workplace.progress, workplace.sharers
+            cohort, context.data_dir, context.device, context.progress, context.sharers
         )
 
 

@@ -27,7 +27,7 @@ from typing import Any, NoReturn, cast
 
 from embinit.errors import InputError
 from embinit.runs.functions.definition import Training, fingerprint, training_named
-from embinit.runs.kinds import Description, Kind, Workplace
+from embinit.runs.kinds import Description, Kind, RunContext
 from embinit.runs.machine import end_with, limit_threads
 from embinit.runs.plan import Cohort
 from embinit.runs.results import AGAIN, RunResult, provenance
@@ -74,7 +74,7 @@ class Told:
             self.curves.setdefault(name, []).append(value)
 
 
-def make(run: RunSpec[FunctionRecipe], workplace: Workplace) -> RunResult:
+def make(run: RunSpec[FunctionRecipe], context: RunContext) -> RunResult:
     """Makes a run by its function.
 
     Raises:
@@ -83,13 +83,13 @@ def make(run: RunSpec[FunctionRecipe], workplace: Workplace) -> RunResult:
     recipe = run.recipe
     known, started = training_named(recipe.function), time.perf_counter()
     call = _in_process if known.process else _here
-    answer, curves = call(known, recipe, run.seed, workplace)
+    answer, curves = call(known, recipe, run.seed, context)
     measures = _checked(known, answer)
     finite = {name: value for name, value in measures.items() if abs(value) <= LARGEST}
     wrong = [f"{name} is {value:g}" for name, value in measures.items() if name not in finite]
-    about = provenance(workplace.device, time.perf_counter() - started, known.distributions)
-    if workplace.twice:
-        silent = replace(workplace, progress=lambda share: None)
+    about = provenance(context.device, time.perf_counter() - started, known.distributions)
+    if context.twice:
+        silent = replace(context, progress=lambda share: None)
         try:
             again = _checked(known, call(known, recipe, run.seed, silent)[0])
         except Exception as error:
@@ -130,9 +130,9 @@ class FunctionKind(Kind[FunctionRecipe]):
         recipe = run.recipe
         return Description(f"the function {recipe.function}", recipe.arm or "no arguments")
 
-    def make(self, cohort: Cohort[FunctionRecipe], workplace: Workplace) -> list[RunResult]:
+    def make(self, cohort: Cohort[FunctionRecipe], context: RunContext) -> list[RunResult]:
         """Calls the function for one run after the other."""
-        return [make(run, workplace) for run in cohort.runs]
+        return [make(run, context) for run in cohort.runs]
 
 
 KIND = FunctionKind()
@@ -176,10 +176,10 @@ def untrue_seeds(results: Iterable[RunResult]) -> list[str]:
 
 
 def _here(
-    known: Training, recipe: FunctionRecipe, seed: int, workplace: Workplace
+    known: Training, recipe: FunctionRecipe, seed: int, context: RunContext
 ) -> tuple[Any, Mapping[str, list[float]]]:
-    told, process, limit = Told(workplace.progress), os.getpid(), sys.getrecursionlimit()
-    passed = {"seed": seed, "tell": told, "device": workplace.device}
+    told, process, limit = Told(context.progress), os.getpid(), sys.getrecursionlimit()
+    passed = {"seed": seed, "tell": told, "device": context.device}
     given = {name: passed[name] for name in known.told()}
     staying = contextlib.nullcontext() if known.process else _staying()
     with _seeded(seed, known.uses_torch), _descriptors(), staying:
@@ -272,7 +272,7 @@ def _seeded(seed: int, torch_too: bool) -> Iterator[None]:
 
 
 def _in_process(
-    known: Training, recipe: FunctionRecipe, seed: int, workplace: Workplace
+    known: Training, recipe: FunctionRecipe, seed: int, context: RunContext
 ) -> tuple[Any, Mapping[str, list[float]]]:
     with tempfile.TemporaryDirectory(prefix="embinit-run-", ignore_cleanup_errors=True) as folder:
         job = Path(folder) / "job.json"
@@ -283,7 +283,7 @@ def _in_process(
             "files": recipe.files,
             "versions": recipe.versions,
             "seed": seed,
-            "device": workplace.device,
+            "device": context.device,
             "module": known.home,
             "path": sys.path,
             "parent": os.getpid(),
@@ -296,11 +296,11 @@ def _in_process(
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **_environment(workplace.device)},
+                env={**os.environ, **_environment(context.device)},
                 start_new_session=True,
             )
             try:
-                _wait(child, known, Path(folder) / "share", workplace)
+                _wait(child, known, Path(folder) / "share", context)
             finally:
                 _end(child)
         answer = Path(folder) / "answer.json"
@@ -321,7 +321,7 @@ def _environment(device: str) -> dict[str, str]:
 
 
 def _wait(
-    child: subprocess.Popen[bytes], known: Training, share: Path, workplace: Workplace
+    child: subprocess.Popen[bytes], known: Training, share: Path, context: RunContext
 ) -> None:
     taken, last = 0.0, time.monotonic()
     while child.poll() is None:
@@ -329,7 +329,7 @@ def _wait(
         now = time.monotonic()
         taken, last = taken + min(now - last, LONGEST_POLL), now
         with contextlib.suppress(OSError, ValueError):
-            workplace.progress(float(share.read_text()))
+            context.progress(float(share.read_text()))
         if known.timeout is not None and taken > known.timeout:
             raise RunFailed(f"{known.name} took longer than its {known.timeout:g} s and was ended")
 
@@ -372,9 +372,9 @@ def answer_job(job: Path) -> None:
             tuple(told["versions"]),
         )
         fingerprint(recipe)
-        workplace = Workplace(None, told["device"], progress)
+        context = RunContext(None, told["device"], progress)
         known = training_named(recipe.function)
-        answer, curves = _here(known, recipe, told["seed"], workplace)
+        answer, curves = _here(known, recipe, told["seed"], context)
         answer = _checked(known, answer)
         document = {"answer": answer, "curves": curves}
     except Exception as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from embinit.lab.kinds import ModelKind, model_words
 from embinit.lab.specs import DataSpec, ModelRecipe, Procedure
-from embinit.runs.kinds import MOST_RUNS, Description, Workplace
+from embinit.runs.kinds import MOST_RUNS, Description, RunContext
 from embinit.specs import RunSpec
 from embinit_studies.language_model import LanguageModelSpec, cost_of_text, text_words
 
@@ -108,11 +108,11 @@ class ExtensionKind(ModelKind[ExtensionSpec]):
             f"{text_words(recipe.training)}",
         )
 
-    def make(self, cohort: Cohort[ExtensionRecipe], workplace: Workplace) -> list[RunResult]:
+    def make(self, cohort: Cohort[ExtensionRecipe], context: RunContext) -> list[RunResult]:
         from embinit_studies.extending.extension_runs import training
 
         return training.train(
-            cohort, workplace.data_dir, workplace.device, workplace.progress, workplace.sharers
+            cohort, context.data_dir, context.device, context.progress, context.sharers
         )
 
 

@@ -128,9 +128,9 @@ def compare(
         open_arms = search.candidates
         wanted = [arms[number].run(seed) for seed in range(search.seeds) for number in open_arms]
         tell(f"look {search.looks + 1}: {len(open_arms)} starts, {search.seeds} seeds each")
-        session.want(wanted)
-        helped = session.helped() if helpers else contextlib.nullcontext()
-        with told(session, tell), helped:
+        session.set_plan(wanted)
+        with_helpers = session.with_helpers() if helpers else contextlib.nullcontext()
+        with told(session, tell), with_helpers:
             session.ensure(wanted)
         for number in open_arms:
             results[number] = _results(session, arms[number], search.seeds)

@@ -248,13 +248,18 @@ class MicrocosmTask:
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
         """Draws the text from fixed seeds. ``data_dir`` is ignored.
 
-        Examples are independent draws, so a cut keeps the first of each split.
+        Examples are independent draws, so a cut keeps the first of each split, and no others are
+        drawn.
         """
-        whole = _splits(self)
+        kept = (cut.train, cut.validation, cut.test)
+        train, validation, test = (
+            size if most is None else min(size, most)
+            for size, most in zip(self.sizes, kept, strict=True)
+        )
         return Splits(
-            train=whole.train[: cut.train],
-            validation=whole.validation[: cut.validation],
-            test=whole.test[: cut.test],
+            train=_first(self, "unlabelled" if self.kind == "text" else "train", train),
+            validation=_first(self, "validation", validation),
+            test=_first(self, "test", test),
         )
 
 
@@ -272,14 +277,8 @@ def _examples(task: MicrocosmTask, split: Share) -> Iterator[Example]:
 
 
 @cache
-def _splits(task: MicrocosmTask) -> Splits:
-    train, validation, test = task.sizes
-    train_share: Share = "unlabelled" if task.kind == "text" else "train"
-    return Splits(
-        train=tuple(islice(_examples(task, train_share), train)),
-        validation=tuple(islice(_examples(task, "validation"), validation)),
-        test=tuple(islice(_examples(task, "test"), test)),
-    )
+def _first(task: MicrocosmTask, split: Share, count: int) -> tuple[Example, ...]:
+    return tuple(islice(_examples(task, split), count))
 
 
 @cache
@@ -295,7 +294,7 @@ def drawn_fingerprint(task: MicrocosmTask) -> str:
     Args:
         task: The task.
     """
-    splits = _splits(task)
+    splits = task.load(None, Cut())
     digest = hashlib.sha256(repr((splits.train, splits.validation, splits.test)).encode())
     return digest.hexdigest()
 

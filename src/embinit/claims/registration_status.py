@@ -7,17 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from embinit.claims.beforehand import digest_of_content, without_code
 from embinit.claims.comparisons import Comparison, Quantity, RankCorrelation
 from embinit.claims.judging import Case
 from embinit.claims.looks import Look
 from embinit.claims.paired_tests import Spread
+from embinit.claims.pilot import digest_of_content, without_code
 
 BEFOREHAND, AFTERWARDS, CHANGED, ABSENT = "beforehand", "afterwards", "changed", "absent"
 
 
 @dataclass(frozen=True)
-class Standing:
+class RegistrationStatus:
     """How a claim stands to its lock.
 
     Attributes:
@@ -33,7 +33,7 @@ class Standing:
     when: str | None = None
 
 
-def standing(case: Case, looks: Sequence[Look]) -> Standing:
+def registration_status(case: Case, looks: Sequence[Look]) -> RegistrationStatus:
     """How a claim stands to its line.
 
     Args:
@@ -42,12 +42,14 @@ def standing(case: Case, looks: Sequence[Look]) -> Standing:
     """
     entry = _line(case)
     if entry is None:
-        return Standing(ABSENT)
+        return RegistrationStatus(ABSENT)
     differs = difference(entry, frozen(case, looks))
     if differs:
-        return Standing(CHANGED, differs, entry["registered"])
+        return RegistrationStatus(CHANGED, differs, entry["registered"])
     afterwards = str(entry.get("afterwards", ""))
-    return Standing(AFTERWARDS if afterwards else BEFOREHAND, afterwards, entry["registered"])
+    return RegistrationStatus(
+        AFTERWARDS if afterwards else BEFOREHAND, afterwards, entry["registered"]
+    )
 
 
 def registered(case: Case, looks: Sequence[Look], seen: bool) -> Mapping[str, Any]:

@@ -1,6 +1,6 @@
 """Foresight: what a claim's looks can see, told before anything is trained.
 
-It rests on the registered spread of each difference alone (``beforehand``), so it says nothing
+It rests on the registered spread of each difference alone (``pilot``), so it says nothing
 about how a claim will come out. A comparison without a registered spread can't be foreseen.
 """
 
@@ -17,7 +17,7 @@ from embinit.specs import RunSpec
 
 
 @dataclass(frozen=True)
-class Sight:
+class DetectableEffect:
     """What the looks at one comparison can see.
 
     Attributes:
@@ -47,7 +47,9 @@ class Sight:
         return next(seen, None)
 
 
-def sight_of(comparison: Comparison, looks: Sequence[Look], alpha: float) -> Sight:
+def detectable_effect(
+    comparison: Comparison, looks: Sequence[Look], alpha: float
+) -> DetectableEffect:
     """What the looks at a comparison can see.
 
     Args:
@@ -59,10 +61,10 @@ def sight_of(comparison: Comparison, looks: Sequence[Look], alpha: float) -> Sig
     effects = None
     if spread is not None:
         effects = tuple(smallest_effect(alpha * each.share, each.seeds, spread) for each in looks)
-    return Sight(comparison, tuple(each.seeds for each in looks), effects)
+    return DetectableEffect(comparison, tuple(each.seeds for each in looks), effects)
 
 
-def sights(case: Case, most: int | None = None) -> list[Sight]:
+def detectable_effects(case: Case, most: int | None = None) -> list[DetectableEffect]:
     """What the looks at a claim can see, comparison by comparison.
 
     Comparisons that no seed can change are left out, and so are those of a claim with an obstacle.
@@ -75,13 +77,13 @@ def sights(case: Case, most: int | None = None) -> list[Sight]:
         return []
     looks = case.looks(most)
     return [
-        sight_of(comparison, looks, case.alpha)
+        detectable_effect(comparison, looks, case.alpha)
         for comparison in case.comparisons
         if comparison.left.random or comparison.right.random
     ]
 
 
-def foreseen_runs(case: Case, most: int | None = None) -> list[RunSpec]:
+def expected_runs(case: Case, most: int | None = None) -> list[RunSpec]:
     """The runs that a claim takes until it is decided, were each difference as large as its margin.
 
     A control, and a claim of which nothing is foreseen, are taken to end with their first look.
@@ -90,7 +92,7 @@ def foreseen_runs(case: Case, most: int | None = None) -> list[RunSpec]:
         case: The claim.
         most: The most seeds of a look, in place of the experiment's.
     """
-    every = sights(case, most)
+    every = detectable_effects(case, most)
     known = [each for each in every if each.effects is not None and each.comparison.left.margin]
     runs = case.runs()
     if case.claim.expects is None and known:

@@ -17,7 +17,11 @@ from hypothesis import strategies as st
 
 from builders import make_experiment, make_result
 from embinit.claims import Claim, rank_correlation, trend
-from embinit.claims.beforehand import (
+from embinit.claims.definitions import Family
+from embinit.claims.judging import judge, read
+from embinit.claims.lock import NAME, Lock
+from embinit.claims.paired_tests import Spread, Verdict
+from embinit.claims.pilot import (
     FIRST_SEED,
     margin_of,
     measure_noise_floor,
@@ -27,10 +31,6 @@ from embinit.claims.beforehand import (
     spread_key,
     spread_runs,
 )
-from embinit.claims.definitions import Family
-from embinit.claims.judging import judge, read
-from embinit.claims.lock import NAME, Lock
-from embinit.claims.paired_tests import Spread, Verdict
 from embinit.errors import InputError
 from embinit.runs.session import Session
 from embinit.runs.store import Store

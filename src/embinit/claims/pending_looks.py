@@ -21,7 +21,7 @@ from embinit.specs import RunSpec
 
 
 @dataclass(frozen=True)
-class NextLook:
+class PendingLook:
     """The look that an open claim would take next.
 
     Attributes:
@@ -48,7 +48,7 @@ class NextLook:
         )
 
 
-def next_look(case: Case, session: Session, most: int | None = None) -> NextLook | None:
+def pending_look(case: Case, session: Session, most: int | None = None) -> PendingLook | None:
     """The look that a claim would take next, given the runs that are stored.
 
     Args:
@@ -87,7 +87,7 @@ def next_look(case: Case, session: Session, most: int | None = None) -> NextLook
         later[-1],
     )
     new = frozenset(lacking)
-    return NextLook(
+    return PendingLook(
         case,
         tuple(runs),
         new,
@@ -108,7 +108,7 @@ def _chance(still_open: Sequence[Decision], taken: Look, alpha: float) -> float:
     )
 
 
-def by_worth(looks: Sequence[NextLook]) -> list[NextLook]:
+def by_decisions_per_second(looks: Sequence[PendingLook]) -> list[PendingLook]:
     """The looks in order, those first that decide most claims a second.
 
     Args:
@@ -116,7 +116,7 @@ def by_worth(looks: Sequence[NextLook]) -> list[NextLook]:
             is taken the others are worth something else.
     """
 
-    def worth(taken: NextLook) -> float:
+    def worth(taken: PendingLook) -> float:
         decided = sum(each.chance for each in looks if each.new <= taken.new)
         return decided / max(taken.seconds, 1e-9)
 

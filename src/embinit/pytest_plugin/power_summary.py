@@ -7,10 +7,10 @@ from collections.abc import Container, Iterable, Sequence
 
 from embinit.claims.comparisons import Comparison
 from embinit.claims.experiments import Experiment
-from embinit.claims.foresight import Sight, sights
 from embinit.claims.functions import FunctionExperiment
 from embinit.claims.judging import Case
-from embinit.claims.standing import is_registered
+from embinit.claims.power import DetectableEffect, detectable_effects
+from embinit.claims.registration_status import is_registered
 from embinit.errors import counted
 
 MOST_UNITS = 8
@@ -33,9 +33,9 @@ def session_lines(cases: Sequence[Case], most: int | None) -> list[str]:
     controls = sum(case.claim.expects is not None for case in cases)
     claims = counted(len(cases) - controls, "claim")
     lines = [f"embinit: {claims} and {counted(controls, 'control')}, seeds: {told}"]
-    every = [sights(case, most) for case in cases if case.claim.expects is None]
+    every = [detectable_effects(case, most) for case in cases if case.claim.expects is None]
     known = [sight for each in every for sight in each]
-    units: dict[str, list[Sight]] = defaultdict(list)
+    units: dict[str, list[DetectableEffect]] = defaultdict(list)
     for sight in known:
         if sight.effects is not None:
             units[sight.comparison.left.unit].append(sight)
@@ -104,7 +104,7 @@ def _is_share_of_percent(comparison: Comparison) -> bool:
     )
 
 
-def unseen_lines(cases: Iterable[Case]) -> list[str]:
+def underpowered_lines(cases: Iterable[Case]) -> list[str]:
     """A line for each training function that does something which is in no run's key.
 
     Args:
@@ -148,14 +148,14 @@ def claim_lines(cases: Iterable[Case], most: int | None) -> list[str]:
 def _claim(case: Case, most: int | None) -> str:
     if case.obstacle:
         return f"not run, {case.obstacle}"
-    known = sights(case, most)
+    known = detectable_effects(case, most)
     if not known:
         return "nothing is random, so no seeds are needed"
-    told = [_sight(sight) for sight in known]
+    told = [_detectable_effect(sight) for sight in known]
     return f"{_schedule(known[0].seeds)} seeds; {'; '.join(dict.fromkeys(told))}"
 
 
-def _sight(sight: Sight) -> str:
+def _detectable_effect(sight: DetectableEffect) -> str:
     unit, margin = sight.comparison.left.unit, sight.comparison.left.margin
     if sight.effects is None:
         return "no registered spread"
@@ -172,7 +172,7 @@ def _schedule(seeds: Sequence[int]) -> str:
     return ", then ".join(map(str, seeds))
 
 
-def _unit_line(unit: str, seen: Sequence[Sight]) -> str:
+def _unit_line(unit: str, seen: Sequence[DetectableEffect]) -> str:
     first, last = ([sight.effects[end] for sight in seen if sight.effects] for end in (0, -1))
     told = f"  {_range(first)} {unit}".rstrip()
     if last != first:
@@ -185,7 +185,7 @@ def _range(values: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _expected(every: Iterable[Sequence[Sight]]) -> list[str]:
+def _expected(every: Iterable[Sequence[DetectableEffect]]) -> list[str]:
     """How many claims see a difference of one margin with how many seeds."""
     counts: Counter[int | None] = Counter()
     for known in every:
