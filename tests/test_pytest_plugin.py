@@ -798,14 +798,14 @@ def test_a_damaged_history_costs_no_report_where_warnings_are_errors(suite):
 BUDGETS = """
 from embinit.claims.definitions import Family, claim
 from embinit.claims.paired_tests import Verdict
-from embinit_papers.chung2021 import USUAL, coupled, once, reinvested
+from embinit_papers.chung2021 import USUAL, coupled, first_experiment, reinvested
 
 MINE = Family("mine/sizes", {"micro": 1})
 
 
 def stated(name, expects=None):
     return claim(
-        f"mine/sizes/{name}", says=name, where="here", family=MINE, experiments=once,
+        f"mine/sizes/{name}", says=name, where="here", family=MINE, experiments=first_experiment,
         expects=expects, equal="finetuning",
     )
 

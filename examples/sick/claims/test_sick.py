@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 from made import sick_text
 
-from embinit import MEASURES, Family, InputError, ModelExperiment, Verdict, a_a, claim
+from embinit import MEASURES, Family, InputError, Verdict, a_a, claim
 from embinit.lab.data.tasks import TASKS, Example, Splits
+from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import Cut, DataSpec, ModelSpec, TrainingSpec
 
 LABELS = {"ENTAILMENT": 0, "NEUTRAL": 1, "CONTRADICTION": 2}

@@ -6,7 +6,8 @@ nothing is added to the embeddings. embinit has no decoder alone; its encoder ha
 
 import math
 
-from embinit import MEASURES, ModelExperiment
+from embinit import MEASURES
+from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import Cut, DataSpec, ModelSpec, PositionSpec, TrainingSpec
 
 DIM = 64
