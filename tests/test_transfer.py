@@ -478,7 +478,7 @@ def test_fine_tuning_starts_where_pre_training_ended():
         before["encoder.encoder_embedding.positions"], carried["encoder_embedding.positions"]
     )
     task = TRANSFER.tasks[0]
-    tuned = replace(cohort.runs[0], data=task.data, training=task.training)
+    tuned = cohort.runs[0].changed(data=task.data, training=task.training)
     state = without_output(pretraining.model.encoder)
     model = CohortTraining(Cohort((tuned,)), None, "cpu", state).model
     own = dict(model.named_parameters())
