@@ -18,7 +18,7 @@ import pytest
 from builders import set_apart
 from embinit import cli
 from embinit.errors import InputError
-from embinit.lab.data.sources import SOURCES
+from embinit.lab.data.sources import SOURCES, NamedSource
 from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
 from embinit.runs import machine
@@ -262,7 +262,7 @@ def test_the_other_cores_read_the_same_sources(tmp_path, monkeypatch, seeds_apar
     (tmp_path / "mine.txt").write_text("a 1 0 0\nb 1 1 0\nc 1 0 1\nd 1 1 1\n")
     [one] = probes("sample")
     runs = [one.run(arm, seed) for arm in ("pretrained", "pretrained_xavier") for seed in (0, 1)]
-    sources = [("glove", tmp_path / "mine.txt")]
+    sources = [NamedSource("glove", tmp_path / "mine.txt")]
     session = Session(Store(tmp_path / "store"), tmp_path, "cpu", sources)
     session.set_plan(runs)
     with session.with_helpers():
@@ -399,7 +399,7 @@ def test_a_source_without_the_vocabularys_words_costs_its_own_runs_alone(tmp_pat
     set_apart(monkeypatch, SOURCES)
     (tmp_path / "other.txt").write_text("zyzzyva " + " ".join(["0.5"] * 64) + "\n")
     xavier, pretrained = small_runs(seeds=(0,))
-    sources = [(pretrained.table.source, tmp_path / "other.txt")]
+    sources = [NamedSource(pretrained.recipe.table.source, tmp_path / "other.txt")]
     session = Session(Store(tmp_path), None, "cpu", sources)
     session.set_plan([xavier, pretrained])
     session.ensure([xavier, pretrained])
@@ -412,12 +412,13 @@ def test_a_file_that_changes_within_a_process_is_read_again(tmp_path, monkeypatc
     """Else the old vectors would be trained with and kept under the key of the new ones."""
     set_apart(monkeypatch, SOURCES)
     [pretrained] = small_runs(arms=("pretrained",), seeds=(5000,))
-    words = initial_tables.prepare(pretrained.data, None).vocabularies["encoder"].words[10:14]
+    data, source = pretrained.recipe.data, pretrained.recipe.table.source
+    words = initial_tables.prepare(data, None).vocabularies["encoder"].words[10:14]
     path, known = tmp_path / "mine.txt", []
     for number in (0.5, 2.25):
         path.write_text("".join(f"{word}{f' {number}' * 64}\n" for word in words))
-        session = Session(Store(tmp_path), None, "cpu", [(pretrained.table.source, path)])
-        vectors = initial_tables.look_up(pretrained.table.source, pretrained.data, "encoder", None)
+        session = Session(Store(tmp_path), None, "cpu", [NamedSource(source, path)])
+        vectors = initial_tables.look_up(source, data, "encoder", None)
         known.append((session.key(pretrained), float(vectors.values[vectors.found].max())))
     (first, smaller), (second, larger) = known
     assert first != second

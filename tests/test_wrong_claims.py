@@ -537,8 +537,10 @@ def test_a_claim_without_an_experiment_on_the_tier_is_told(pytester, monkeypatch
 
 
 @pytest.mark.nightly
-def test_a_limit_on_tests_does_not_end_training(judged, pytester):
+def test_a_limit_on_tests_does_not_end_training(judged, monkeypatch):
     """pytest-timeout times a test; within the first claim the runs of all are trained."""
+    for name in ("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "PYTEST_PLUGINS"):
+        monkeypatch.delenv(name)
     slow = CLAIMS.replace("    return {", "    import time; time.sleep(0.1)\n    return {")
     done, _ = judged(slow, "--timeout", "0.2", status=0)
     done.assert_outcomes(passed=1)
