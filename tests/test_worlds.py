@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,7 +31,7 @@ from embinit.lab.data.microcosm import (
 from embinit.lab.data.microcosm.lexicon import preferences
 from embinit.lab.data.sources import SOURCES, use_source
 from embinit.lab.data.sources.assets import load_table, save_table
-from embinit.lab.data.sources.microcosm import MicrocosmSource, table_path
+from embinit.lab.data.sources.microcosm import MicrocosmSource, load_world_table, table_path
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.data.tasks import microcosm as tasks
 from embinit.lab.evaluation.analogies import EVALUATIONS, evaluate
@@ -272,6 +273,14 @@ def test_a_table_that_can_t_be_used_is_told_with_what_makes_it(
         assert "\n" not in str(told.value)
 
 
+def test_a_broken_table_of_another_folder_is_made_again_there(tmp_path: Path) -> None:
+    """Where the shipped one is damaged, one in the user's folder would not be read."""
+    path = tmp_path / f"micro-glove@{FREE}.safetensors"
+    path.write_bytes(b"")
+    with pytest.raises(InputError, match=f"--only glove --directory {re.escape(str(tmp_path))}`"):
+        load_world_table(path.stem, path)
+
+
 def test_a_table_of_another_world_is_refused(worlds_folder: Path) -> None:
     """A file that was renamed, or a run that takes text of one world and a table of another."""
     make("glove")
@@ -322,7 +331,7 @@ def test_a_pre_training_reads_the_text_of_its_world() -> None:
     assert len(digests) == 2
 
 
-@pytest.mark.parametrize("given", ["x", "0", "-3", "9003-", "3-x", "1000000000"])
+@pytest.mark.parametrize("given", ["x", "0", "-3", "9003-", "3-x", "9-3", "1000000000"])
 def test_worlds_to_make_are_numbers(given: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A typing error must not train for an hour."""
     with pytest.raises(SystemExit):

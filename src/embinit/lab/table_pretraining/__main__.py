@@ -138,12 +138,13 @@ def _with_time_left(
 
 def worlds_of(text: str) -> range:
     """The worlds that an argument names: a number, or the first and the last of several."""
-    if not re.fullmatch(r"[1-9][0-9]{0,8}(-[1-9][0-9]{0,8})?", text):
+    match = re.fullmatch(r"([1-9][0-9]{0,8})(?:-([1-9][0-9]{0,8}))?", text)
+    worlds = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
+    if not worlds:
         raise argparse.ArgumentTypeError(
             f"{text!r} is no number of a world; write one as 9003, or several as 9003-9009"
         )
-    first, _, last = text.partition("-")
-    return range(int(first), int(last or first) + 1)
+    return worlds
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -107,7 +107,10 @@ def load_world_table(name: str, path: Path) -> TrainedTable:
     base, world = split_world(name)
     if not world:
         return load_table(path)
-    mend = f"make it with `{MAKE} --worlds {world} --only {base.removeprefix(PREFIX)}`"
+    arguments = f"--worlds {world} --only {base.removeprefix(PREFIX)}"
+    if path.parent != worlds_directory():
+        arguments += f" --directory {path.parent}"
+    mend = f"make it with `{MAKE} {arguments}`"
     table = load_table(path, mend)
     if table.record.get("language") != language_digest(world):
         raise InputError(f"{path}: a table of another language than world {world}'s; {mend}")
