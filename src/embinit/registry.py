@@ -4,6 +4,9 @@ A package adds an object by calling ``REGISTRY.register`` when it is imported, o
 object in its own metadata under the registry's entry-point group. An entry point is loaded the
 first time that its name is looked up. What no package adds to is a ``Named``: a dict with the same
 error for another name.
+
+A name may end in the number of a world, as ``micro-glove@9003``. It stands for what the entry
+without it gives by its method ``in_world``, such as the same task in another made language.
 """
 
 from __future__ import annotations
@@ -11,16 +14,31 @@ from __future__ import annotations
 import collections
 import difflib
 import functools
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
-from typing import Generic, NoReturn, TypeVar
+from typing import Generic, TypeVar
 
 from embinit.code import Code, is_shipped
 from embinit.distributions import distributions_of, versions_of
 from embinit.errors import InputError, lacking_models
 
 T = TypeVar("T")
+
+
+def at_world(name: str, world: int) -> str:
+    """The name of an entry in a world; world 0 is what the name stands for without a number."""
+    return f"{name}@{world}" if world else name
+
+
+def split_world(name: str) -> tuple[str, int]:
+    """What ``at_world`` put together: a name, and the number of a world, 0 without one."""
+    base, _, world = name.partition("@")
+    return (base, int(world)) if _WORLD.fullmatch(world) else (name, 0)
+
+
+_WORLD = re.compile("[1-9][0-9]{0,8}")
 
 
 class Named(dict[str, T]):
@@ -35,9 +53,9 @@ class Named(dict[str, T]):
         super().__init__(entries)
         self._noun = noun
 
-    def __missing__(self, name: str) -> NoReturn:
-        """Refuses a name that nothing has; the error has the nearest one."""
-        raise _unknown(self._noun, name, self)
+    def __missing__(self, name: str) -> T:
+        """An entry in a world. Refuses a name that nothing has; the error has the nearest one."""
+        return _in_world(self._noun, name, self)
 
 
 class Registry(Generic[T]):
@@ -91,7 +109,7 @@ class Registry(Generic[T]):
         Raises:
             InputError: Nobody registered the name.
         """
-        entry = self[name]
+        entry, name = self[name], self._base(name)
         if name not in self._codes:
             shipped = is_shipped(self._homes[name])
             self._codes[name] = "" if shipped else _code(of(entry))
@@ -105,34 +123,40 @@ class Registry(Generic[T]):
         """The object of a name.
 
         Raises:
-            InputError: Nobody registered the name, several packages name an object so, or the one
-                that does can't be loaded. The message has the nearest name, or the packages.
+            InputError: Nobody registered the name, several packages name an object so, the one
+                that does can't be loaded, or it has no such world. The message has the nearest
+                name, or the packages.
         """
         if name not in self._entries:
             self._load_entry_point(name)
         elif is_shipped(self._homes.get(name, "")) and name not in self._replaced:
             self._refuse_points(name, self._homes[name])
-        try:
-            return self._entries[name]
-        except KeyError:
-            raise _unknown(self._noun, name, self) from None
+        return self._entries[name] if name in self._entries else _in_world(self._noun, name, self)
 
     def __iter__(self) -> Iterator[str]:
         """The names in alphabetical order, those of entry points included."""
         return iter(sorted(_points(self._group).keys() | self._entries.keys()))
 
     def __contains__(self, name: object) -> bool:
-        """Whether the name is registered or an entry point."""
-        return name in self._entries or name in _points(self._group)
+        """Whether the name is registered or an entry point, perhaps in a world."""
+        return isinstance(name, str) and self._knows(self._base(name))
 
     def registered(self, name: str) -> T | None:
         """The object that is registered under a name; entry points are not loaded."""
-        return self._entries.get(name)
+        return self._entries.get(self._base(name))
 
     def module(self, name: str) -> str | None:
         """The module that an object comes from, which is not loaded; None where none has it."""
+        name = self._base(name)
         point = _points(self._group).get(name)
         return self._homes.get(name) if point is None else point.module
+
+    def _knows(self, name: str) -> bool:
+        return name in self._entries or name in _points(self._group)
+
+    def _base(self, name: str) -> str:
+        """The name that an entry is registered by: without the world, if it has one."""
+        return name if self._knows(name) else split_world(name)[0]
 
     def _load_entry_point(self, name: str) -> None:
         if (point := _points(self._group).get(name)) is None:
@@ -178,11 +202,23 @@ def _code(root: object) -> str:
     return " ".join([code.digest, *versions_of(named)])
 
 
-def _unknown(noun: str, name: str, known: Iterable[str]) -> InputError:
-    names = sorted(known)
-    return InputError(
-        f"unknown {noun} {name!r}: {nearest(name, names)}known are {', '.join(names)}"
-    )
+def _in_world(noun: str, name: str, known: Mapping[str, T] | Registry[T]) -> T:
+    """The entry of a name that ends in a world.
+
+    Raises:
+        InputError: There is no such entry, no such world, or the entry has none.
+    """
+    base, sign, world = name.partition("@")
+    if not sign or base not in known:
+        names = sorted(known)
+        raise InputError(
+            f"unknown {noun} {name!r}: {nearest(name, names)}known are {', '.join(names)}"
+        )
+    in_world: Callable[[int], T] | None = getattr(known[base], "in_world", None)
+    if in_world is None or not _WORLD.fullmatch(world):
+        mend = "it has no worlds" if in_world is None else "a world is a number from 1 to 999999999"
+        raise InputError(f"{noun} {base!r} has no world {world!r}: {mend}; name {base!r}")
+    return in_world(int(world))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -38,7 +38,7 @@ from embinit.lab.tables.diagnostics import (
 )
 from embinit.lab.tables.inits import INITS, xavier_sigma
 from embinit.randomness import stream
-from embinit.registry import Named
+from embinit.registry import Named, at_world
 from embinit.runs.results import RunResult, provenance
 from embinit.specs import RunSpec
 
@@ -54,11 +54,13 @@ class Evaluation:
         words: Gives the N words to look up, from the source's name and the data directory.
         score: Gives a score from 0 to 1, from the table, its words and the data directory.
         fingerprint: Gives a digest of the files that ``score`` reads, from the data directory.
+        in_world: Gives the same evaluation in another world; None where there are none.
     """
 
     words: Callable[[str, Path | None], tuple[str, ...]]
     score: Callable[[Float[Tensor, "N D"], tuple[str, ...], Path | None], float]
     fingerprint: Callable[[Path | None], str]
+    in_world: Callable[[int], Evaluation] | None = None
 
 
 def fingerprint(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> str:
@@ -148,6 +150,21 @@ def _questions(data_dir: Path | None) -> Path:
     return find(data_dir, QUESTIONS, what="the word analogies")
 
 
+def _neighbours(world: int = 0) -> Evaluation:
+    """The evaluation by the synonyms of a world."""
+
+    def score(table: Tensor, words: tuple[str, ...], data_dir: Path | None) -> float:
+        groups = synonym_groups(world)
+        return neighbour_purity(table, torch.tensor([groups[word] for word in words]))
+
+    return Evaluation(
+        words=lambda name, data_dir: tuple(synonym_groups(world)),
+        score=score,
+        fingerprint=lambda data_dir: at_world("microcosm", world),
+        in_world=_neighbours,
+    )
+
+
 EVALUATIONS = Named(
     "evaluation",
     {
@@ -158,12 +175,6 @@ EVALUATIONS = Named(
             ),
             fingerprint=lambda data_dir: digest(_questions(data_dir)),
         ),
-        "micro-neighbours": Evaluation(
-            words=lambda name, data_dir: tuple(synonym_groups()),
-            score=lambda table, words, data_dir: neighbour_purity(
-                table, torch.tensor([synonym_groups()[word] for word in words])
-            ),
-            fingerprint=lambda data_dir: "microcosm",
-        ),
+        "micro-neighbours": _neighbours(),
     },
 )

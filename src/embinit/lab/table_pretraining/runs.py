@@ -2,7 +2,8 @@
 
 The sigma of T5's published tables is far above Xavier's, that of BERT's is not. A run here
 pre-trains one of the two on the microcosm's unlabelled text and measures the resulting table. Its
-task is ``micro-text``, whose cut gives the number of sentences. Its spec has no model.
+task is ``micro-text``, whose cut gives the number of sentences; ``micro-text@9003`` is that of
+world 9003. Its spec has no model.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from embinit.lab.table_pretraining.masked_language_model import train_masked_lan
 from embinit.lab.table_pretraining.optimizers import OPTIMIZERS
 from embinit.lab.table_pretraining.span_corruption import train_span_corruption
 from embinit.lab.tables.diagnostics import table_statistics
+from embinit.registry import split_world
 from embinit.runs.results import RunResult, provenance
 from embinit.specs import RunSpec
 
@@ -34,7 +36,7 @@ def fingerprint(run: RunSpec[PretrainingRecipe]) -> str:
     Raises:
         InputError: The run's task is no ``micro-text`` of a fixed number of sentences.
     """
-    return _corpus(_sentences(run)).fingerprint()
+    return _corpus(*_text(run)).fingerprint()
 
 
 def check(run: RunSpec[PretrainingRecipe]) -> None:
@@ -64,7 +66,7 @@ def pretrain(run: RunSpec[PretrainingRecipe]) -> RunResult:
     check(run)
     training, started = run.recipe.training, time.perf_counter()
     table = OBJECTIVES[training.objective](
-        _corpus(_sentences(run)),
+        _corpus(*_text(run)),
         steps=training.steps,
         batch=training.batch_size,
         seed=run.seed,
@@ -82,13 +84,15 @@ def pretrain(run: RunSpec[PretrainingRecipe]) -> RunResult:
     )
 
 
-def _sentences(run: RunSpec[PretrainingRecipe]) -> int:
+def _text(run: RunSpec[PretrainingRecipe]) -> tuple[int, int]:
+    """How many sentences the run reads, and of which world."""
     data = run.recipe.data
-    if data.task != TASK or data.cut.train is None:
+    task, world = split_world(data.task)
+    if task != TASK or data.cut.train is None:
         raise InputError(f"pre-training reads so many sentences of {TASK}, not {data}")
-    return data.cut.train
+    return data.cut.train, world
 
 
-@functools.cache
-def _corpus(sentences: int) -> Corpus:
-    return Corpus.read(unlabelled(sentences))
+@functools.lru_cache(maxsize=16)
+def _corpus(sentences: int, world: int) -> Corpus:
+    return Corpus.read(unlabelled(sentences, world))

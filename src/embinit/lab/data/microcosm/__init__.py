@@ -15,9 +15,13 @@ Why it has the properties it has:
 - *A related language*: the source with other words for half of its classes. A model of both can
   learn the meaning of the other half from the half that they share.
 
-Nothing is downloaded and nothing depends on inits. Everything follows from ``SEED``; the text is
-the same on every machine. Each sentence belongs to one ``Share`` by its checksum, so training,
-validation, test and unlabelled text can't overlap.
+- *Worlds*: words, preferences and every text are drawn anew for each world, a number. The grammar,
+  the sizes and the frequencies of constructions are the same in all of them. World 0 is the one
+  that settings were chosen on (``worlds``).
+
+Nothing is downloaded and nothing depends on inits. Everything follows from ``SEED`` and the world;
+the text is the same on every machine. Each sentence of a world belongs to one ``Share`` by its
+checksum, so its training, validation, test and unlabelled text can't overlap.
 """
 
 from embinit.lab.data.microcosm.grammar import (
@@ -39,9 +43,11 @@ from embinit.lab.data.microcosm.lexicon import (
     antonym_group,
     favourable,
     generator,
+    language_digest,
     lexicon,
     synonym_groups,
 )
+from embinit.lab.data.microcosm.worlds import CHOOSING, CLAIMING, REGISTERING, SETS, world_set
 from embinit.lab.data.microcosm.writer import (
     OPINIONS,
     OpinionWeights,
@@ -55,10 +61,14 @@ SOURCE_LANGUAGE, TARGET_LANGUAGE = "micro-source", "micro-target"
 RELATED_LANGUAGE = "micro-related"
 
 __all__ = [
+    "CHOOSING",
+    "CLAIMING",
     "CLASSES",
     "FUNCTION_WORDS",
     "OPINIONS",
+    "REGISTERING",
     "RELATED_LANGUAGE",
+    "SETS",
     "SOURCE_LANGUAGE",
     "TARGET_LANGUAGE",
     "Action",
@@ -78,8 +88,10 @@ __all__ = [
     "in_related",
     "in_source",
     "in_target",
+    "language_digest",
     "lexicon",
     "share",
     "synonym_groups",
     "unlabelled",
+    "world_set",
 ]

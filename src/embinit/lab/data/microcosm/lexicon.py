@@ -1,11 +1,12 @@
 """The words of the made language, their classes, and the preferences between classes.
 
-Everything here is drawn once, from ``SEED``. A class is a set of near-synonyms; all its words have
-one translation, and one set of preferences.
+Everything here is drawn from ``SEED`` and the number of a world, once for each world. A class is a
+set of near-synonyms; all its words have one translation, and one set of preferences.
 """
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -76,9 +77,15 @@ class Preferences:
     adverb: tuple[tuple[float, ...], ...]
 
 
-def generator(*purpose: str) -> np.random.Generator:
-    """The random stream of one purpose; streams of different purposes are independent."""
-    return np.random.default_rng([SEED, *(zlib.crc32(name.encode()) for name in purpose)])
+def generator(*purpose: str, world: int = 0) -> np.random.Generator:
+    """The random stream of one purpose in one world; all of them are independent.
+
+    Args:
+        purpose: What is drawn.
+        world: The world's number, less than 2³²; 0 is the world whose names have no number.
+    """
+    names = (zlib.crc32(name.encode()) for name in purpose)
+    return np.random.default_rng([SEED, *([world] if world else []), *names])
 
 
 def _coin_words(rng: np.random.Generator, onsets: str, vowels: str, codas: str) -> Iterator[str]:
@@ -94,10 +101,10 @@ def _coin_words(rng: np.random.Generator, onsets: str, vowels: str, codas: str) 
 
 
 @cache
-def lexicon() -> Lexicon:
-    """All words of both languages. They end differently, so no word is of both languages."""
-    source = _coin_words(generator("source words"), "bdgklmnprst", "aeiou", "lnrs")
-    target = _coin_words(generator("target words"), "bcfhjlmpvwz", "aeiouy", "dkmt")
+def lexicon(world: int = 0) -> Lexicon:
+    """All words of a world's two languages. They end differently, so no word is of both."""
+    source = _coin_words(generator("source words", world=world), "bdgklmnprst", "aeiou", "lnrs")
+    target = _coin_words(generator("target words", world=world), "bcfhjlmpvwz", "aeiouy", "dkmt")
     return Lexicon(
         source={
             part: tuple(tuple(islice(source, synonyms)) for _ in range(groups))
@@ -110,12 +117,12 @@ def lexicon() -> Lexicon:
 
 
 @cache
-def preferences() -> Preferences:
-    """The preferences between classes, drawn once."""
+def preferences(world: int = 0) -> Preferences:
+    """The preferences between a world's classes, drawn once."""
 
     def draw(name: str, governors: Part, dependents: Part) -> tuple[tuple[float, ...], ...]:
         width = CLASSES[dependents][0]
-        rng = generator("preferences", name)
+        rng = generator("preferences", name, world=world)
         rows = rng.dirichlet(np.full(width, CONCENTRATION), size=CLASSES[governors][0])
         return tuple(tuple(row.tolist()) for row in rows)
 
@@ -139,10 +146,23 @@ def antonym_group(group: int) -> int:
 
 
 @cache
-def synonym_groups() -> dict[str, int]:
-    """The class of each content word of the source language, by the word.
+def synonym_groups(world: int = 0) -> dict[str, int]:
+    """The class of each content word of a world's source language, by the word.
 
     Classes are numbered over all parts of speech.
     """
-    groups = [group for part in lexicon().source.values() for group in part]
+    groups = [group for part in lexicon(world).source.values() for group in part]
     return {word: number for number, group in enumerate(groups) for word in group}
+
+
+@cache
+def language_digest(world: int) -> str:
+    """A digest of a world's words and preferences, so that a table tells whose text it is from.
+
+    Preferences count to six digits, since the last bits of a gamma variate are the machine's own.
+    """
+    rows = [
+        [[round(share, 6) for share in row] for row in table]
+        for table in vars(preferences(world)).values()
+    ]
+    return hashlib.sha256(repr((lexicon(world), rows)).encode()).hexdigest()[:16]

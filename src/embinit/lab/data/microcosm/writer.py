@@ -52,17 +52,17 @@ def _cumulative(weights: Iterable[float]) -> Weights:
 
 
 @cache
-def _preferred() -> dict[str, tuple[Weights, ...]]:
+def _preferred(world: int) -> dict[str, tuple[Weights, ...]]:
     """The preferences between classes, each row cumulative, by name."""
     rows: dict[str, tuple[Weights, ...]] = {
-        name: tuple(_cumulative(row) for row in getattr(preferences(), name))
+        name: tuple(_cumulative(row) for row in getattr(preferences(world), name))
         for name in ("subject", "object", "speaker", "adjective", "adverb")
     }
     # Adjectives of even classes are favourable.
     for name, start in (("unfavourable", 1), ("favourable", 0)):
         rows[name] = tuple(
             _cumulative(weight if group % 2 == start else 0.0 for group, weight in enumerate(row))
-            for row in preferences().adjective
+            for row in preferences(world).adjective
         )
     return rows
 
@@ -103,10 +103,12 @@ class Writer:
 
     Args:
         rng: The random stream.
+        world: The world whose preferences it has.
     """
 
-    def __init__(self, rng: np.random.Generator) -> None:
+    def __init__(self, rng: np.random.Generator, world: int = 0) -> None:
         self._random = _uniform(rng).__next__
+        self.world, self._preferred = world, _preferred(world)
 
     def chance(self, probability: float) -> bool:
         """Draws True with this probability."""
@@ -151,7 +153,7 @@ class Writer:
             polarity: Whether it is favourable; None means either.
         """
         name = {None: "adjective", True: "favourable", False: "unfavourable"}[polarity]
-        return self.word("adjective", self.pick(_preferred()[name][noun_group]))
+        return self.word("adjective", self.pick(self._preferred[name][noun_group]))
 
     def action(
         self,
@@ -169,7 +171,7 @@ class Writer:
             verbs: The number of verb classes to draw from, the first ones.
         """
         group = self.below(verbs)
-        prefers = _preferred()
+        prefers = self._preferred
         subject = self.noun_phrase(self.pick(prefers["subject"][group]), adjective)
         verb = self.word("verb", group)
         object_ = self.noun_phrase(self.pick(prefers["object"][group]), adjective, owner)
@@ -215,7 +217,7 @@ class Writer:
         if kind == 1:
             return self.opinion()
         group = self.below(CLASSES["report"][0])
-        speaker = self.noun_phrase(self.pick(_preferred()["speaker"][group]))
+        speaker = self.noun_phrase(self.pick(self._preferred["speaker"][group]))
         return Report(
             speaker, self.word("report", group), self.action(adjective=0.2, adverb=0.1, owner=0.0)
         )
@@ -226,16 +228,20 @@ def share(text: str) -> Share:
     return _SHARES[zlib.crc32(text.encode()) % len(_SHARES)]
 
 
-def unlabelled(count: int) -> list[str]:
-    """Draws ``count`` sentences of the source language, none of which is in a labelled task.
+def unlabelled(count: int, world: int = 0) -> list[str]:
+    """Draws ``count`` sentences of a world's source language, none of which is in a labelled task.
 
     The first sentences are the same for every count.
+
+    Args:
+        count: How many.
+        world: The world's number.
 
     Raises:
         InputError: ``count`` is negative.
     """
     if count < 0:
         raise InputError(f"unlabelled({count}): ask for 0 sentences or more")
-    writer = Writer(generator("unlabelled"))
-    texts = (in_source(writer.sentence()) for _ in iter(int, 1))
+    writer = Writer(generator("unlabelled", world=world), world)
+    texts = (in_source(writer.sentence(), world) for _ in iter(int, 1))
     return list(islice((text for text in texts if share(text) == "unlabelled"), count))

@@ -153,10 +153,12 @@ class SourceEntry:
     Attributes:
         make: Makes the source from the data directory.
         languages: The languages that the source covers.
+        in_world: Gives the entry of the same source in another world; None where there are none.
     """
 
     make: SourceFactory
     languages: frozenset[str]
+    in_world: Callable[[int], SourceEntry] | None = None
 
     def __call__(self, data_dir: Path | None) -> Source:
         """Makes the source, from the data directory if one is named.

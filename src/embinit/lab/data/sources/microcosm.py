@@ -3,22 +3,28 @@
 They stand in for the paper's GloVe, BERT and T5, and for word2vec, fastText and ELMo, where nothing
 may be downloaded. They were trained by ``embinit.lab.table_pretraining``; each file's metadata has
 the steps and the seed.
+
+``micro-glove@9003`` is the table of world 9003. Those of the worlds that claims are registered and
+tested on are shipped, others lie where ``worlds_directory`` says.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 
 import torch
 
-from embinit.lab.data.microcosm import SOURCE_LANGUAGE
-from embinit.lab.data.sources.assets import TrainedTable, load_table
+from embinit.errors import InputError
+from embinit.lab.data.microcosm import SOURCE_LANGUAGE, language_digest
+from embinit.lab.data.sources.assets import MAKE, TrainedTable, load_table
 from embinit.lab.data.sources.base import SOURCES, SourceEntry, Vectors
+from embinit.registry import at_world, split_world
 
 
 @dataclass(frozen=True)
@@ -26,7 +32,7 @@ class MicrocosmSource:
     """A table that was trained on the made language's unlabelled text.
 
     Attributes:
-        name: The name in specs, and of the file of the asset.
+        name: The name in specs, and of the file; it has the number of the world if that isn't 0.
     """
 
     name: str
@@ -44,16 +50,20 @@ class MicrocosmSource:
     @property
     def languages(self) -> frozenset[str]:
         """The source language alone. A side in the target language starts from Xavier."""
-        return frozenset({SOURCE_LANGUAGE})
+        return _languages(split_world(self.name)[1])
 
     @property
     def table(self) -> TrainedTable:
-        """The words, their vectors, and the record of their training."""
-        return _table(self.name)
+        """The words, their vectors, and the record of their training.
+
+        Raises:
+            InputError: The table is missing, cut, or of another language.
+        """
+        return _table(self.name, table_path(self.name))
 
     def fingerprint(self) -> str:
         """A digest of words and vectors."""
-        return _fingerprint(self.name)
+        return _fingerprint(self.name, table_path(self.name))
 
     def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
         """The vectors of ``words``, in their order. ``language`` is ignored."""
@@ -66,27 +76,72 @@ class MicrocosmSource:
         return Vectors(values, found)
 
 
-@cache
-def _table(name: str) -> TrainedTable:
-    asset = resources.files("embinit.lab.data") / "assets" / f"{name}.safetensors"
-    with resources.as_file(asset) as path:
+def worlds_directory() -> Path:
+    """Where tables of worlds are made and looked for that aren't shipped."""
+    return Path(os.environ.get("EMBINIT_WORLDS") or ".embinit/worlds").absolute()
+
+
+def table_path(name: str) -> Path:
+    """The file of a table: the shipped one, else that in ``worlds_directory``, there or not.
+
+    Args:
+        name: The source's name.
+    """
+    assets, file = Path(str(resources.files("embinit.lab.data") / "assets")), f"{name}.safetensors"
+    if not split_world(name)[1]:
+        return assets / file
+    shipped = assets / "worlds" / file
+    return shipped if shipped.exists() else worlds_directory() / file
+
+
+def load_world_table(name: str, path: Path) -> TrainedTable:
+    """Reads a table, which must be of the language that its name says.
+
+    Args:
+        name: The source's name.
+        path: The file.
+
+    Raises:
+        InputError: The table is missing, cut, or of another language.
+    """
+    base, world = split_world(name)
+    if not world:
         return load_table(path)
+    arguments = f"--worlds {world} --only {base.removeprefix(PREFIX)}"
+    if path.parent != worlds_directory():
+        arguments += f" --directory {path.parent}"
+    mend = f"make it with `{MAKE} {arguments}`"
+    table = load_table(path, mend)
+    if table.record.get("language") != language_digest(world):
+        raise InputError(f"{path}: a table of another language than world {world}'s; {mend}")
+    return table
+
+
+_table = cache(load_world_table)
 
 
 @cache
-def _fingerprint(name: str) -> str:
-    table = _table(name)
+def _fingerprint(name: str, path: Path) -> str:
+    table = _table(name, path)
     digest = hashlib.sha256("\n".join(table.words).encode())
     digest.update(table.values.numpy().tobytes())
     return digest.hexdigest()
 
 
-def _register(name: str) -> None:
+def _languages(world: int) -> frozenset[str]:
+    return frozenset({at_world(SOURCE_LANGUAGE, world)})
+
+
+def _entry(name: str, world: int = 0) -> SourceEntry:
     def make(data_dir: Path | None) -> MicrocosmSource:
-        return MicrocosmSource(name)
+        return MicrocosmSource(at_world(name, world))
 
-    SOURCES.register(name, SourceEntry(make, frozenset({SOURCE_LANGUAGE})))
+    return SourceEntry(make, _languages(world), partial(_entry, name))
 
 
-for _name in ("glove", "bert", "t5", "word2vec", "fasttext", "elmo"):
-    _register(f"micro-{_name}")
+PREFIX = "micro-"
+TABLES = ("glove", "bert", "t5", "word2vec", "fasttext", "elmo")
+"""The tables, whose sources' names begin with ``PREFIX``."""
+
+for _name in TABLES:
+    SOURCES.register(PREFIX + _name, _entry(PREFIX + _name))

@@ -6,6 +6,8 @@ may be downloaded and a model must train in seconds. SST-2 is ``micro-sentiment-
 each machine from fixed seeds. The meaning of a rare word is that of its class, so it can be learned
 from unlabelled text. Word order decides labels and translations.
 
+``micro-translation@9003`` is the task in the languages of world 9003.
+
 For language models there is text in the source language, twice, and in the related one.
 For pre-trained models there are text in two related languages, both classifications with a test
 in the other language, and a classification of verbs for linear probes.
@@ -17,9 +19,9 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib import resources
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +30,7 @@ from embinit.lab.data.microcosm import (
     CLASSES,
     OPINIONS,
     RELATED_LANGUAGE,
+    SETS,
     SOURCE_LANGUAGE,
     TARGET_LANGUAGE,
     Action,
@@ -46,6 +49,7 @@ from embinit.lab.data.microcosm import (
 )
 from embinit.lab.data.tasks.base import TASKS, Example, Side, Splits, TaskKind
 from embinit.lab.specs import Cut
+from embinit.registry import at_world, split_world
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = range(3)
 """MNLI's labels, in its order."""
@@ -64,14 +68,14 @@ UNDENIED_OPINIONS: OpinionWeights = (9.0, 0.0, 2.0, 2.0)
 A pre-trained model learns them from few labels, and all of its seeds do (docs/regime.md).
 """
 
-Language = Callable[[Sentence], str]
-"""Puts a sentence into the words of a language."""
+Language = Callable[[Sentence, int], str]
+"""Puts a sentence into the words of a world's language."""
 
 
 def translate(writer: Writer) -> Example:
     """Draws a sentence with its translation."""
     sentence = writer.sentence()
-    return Example(in_source(sentence), target=in_target(sentence))
+    return Example(in_source(sentence, writer.world), target=in_target(sentence, writer.world))
 
 
 def say_again(writer: Writer, again: bool = True) -> Example:
@@ -87,13 +91,13 @@ def say_again(writer: Writer, again: bool = True) -> Example:
         writer: Draws the sentences.
         again: Whether the second is told; what is drawn is the same without it.
     """
-    sentence = writer.sentence()
-    text, second = in_source(sentence), ""
+    sentence, world = writer.sentence(), writer.world
+    text, second = in_source(sentence, world), ""
     if isinstance(sentence, Action):
-        second = in_source(reword(sentence, writer))
+        second = in_source(reword(sentence, writer), world)
         while share(second) != share(text):
-            second = in_source(reword(sentence, writer))
-    return Example(text, second if again else "", in_related(sentence))
+            second = in_source(reword(sentence, writer), world)
+    return Example(text, second if again else "", in_related(sentence, world))
 
 
 def judge(
@@ -107,7 +111,7 @@ def judge(
         weights: How often an adjective is said, denied, both, or two are said.
     """
     opinion = writer.opinion(weights)
-    return Example(language(opinion), label=int(holds_good(opinion)))
+    return Example(language(opinion, writer.world), label=int(holds_good(opinion)))
 
 
 def tell(writer: Writer, language: Language = in_source) -> Example:
@@ -117,13 +121,13 @@ def tell(writer: Writer, language: Language = in_source) -> Example:
         writer: Draws the sentence.
         language: The language of the text.
     """
-    return Example(language(writer.sentence()), target="")
+    return Example(language(writer.sentence(), writer.world), target="")
 
 
 def name_verb(writer: Writer) -> Example:
     """Draws an action. Its label is the class of its verb."""
     action = writer.action()
-    return Example(in_source(action), label=action.verb.group)
+    return Example(in_source(action, writer.world), label=action.verb.group)
 
 
 def infer(writer: Writer, language: Language = in_source) -> Example:
@@ -153,7 +157,8 @@ def infer(writer: Writer, language: Language = in_source) -> Example:
         hypothesis = swap_roles(changed) if first_change else describe_object(changed, writer)
     else:
         hypothesis = negate(changed) if first_change else oppose(changed, writer)
-    return Example(language(premise), pair=language(hypothesis), label=label)
+    world = writer.world
+    return Example(language(premise, world), pair=language(hypothesis, world), label=label)
 
 
 def _premise(writer: Writer) -> Action:
@@ -217,7 +222,7 @@ class MicrocosmTask:
     """A task in the made language.
 
     Attributes:
-        name: The name in specs.
+        name: The name in specs, with the number of the world where it isn't 0.
         kind: The kind of task.
         classes: The number of labels; 0 without labels.
         write: Draws an example.
@@ -235,11 +240,16 @@ class MicrocosmTask:
     reports_test: bool = False
     write_test: Callable[[Writer], Example] | None = None
 
+    def in_world(self, world: int) -> MicrocosmTask:
+        """The same task in another world's languages."""
+        return replace(self, name=at_world(split_world(self.name)[0], world))
+
     @property
     def languages(self) -> Mapping[Side, str]:
-        """The encoder reads the source language; a decoder writes the target language."""
+        """The encoder reads the world's source language; a decoder writes its target language."""
         other = RELATED_LANGUAGE if self.kind == "text" else TARGET_LANGUAGE
-        return {"encoder": SOURCE_LANGUAGE, "decoder": other}
+        world = split_world(self.name)[1]
+        return {"encoder": at_world(SOURCE_LANGUAGE, world), "decoder": at_world(other, world)}
 
     def fingerprint(self, data_dir: Path | None) -> str:
         """A digest of the whole text. ``data_dir`` is ignored."""
@@ -266,7 +276,8 @@ class MicrocosmTask:
 def _examples(task: MicrocosmTask, split: Share) -> Iterator[Example]:
     """Different examples whose text, in the source language, belongs to one share; without end."""
     write_test = task.write_test if split == "test" else None
-    writer, test_writer = (Writer(generator(task.name, split)) for _ in range(2))
+    name, world = split_world(task.name)
+    writer, test_writer = (Writer(generator(name, split, world=world), world) for _ in range(2))
     drawn: set[Example] = set()
     while True:
         example = task.write(writer)
@@ -276,7 +287,7 @@ def _examples(task: MicrocosmTask, split: Share) -> Iterator[Example]:
             yield translated
 
 
-@cache
+@lru_cache(maxsize=64)
 def _first(task: MicrocosmTask, split: Share, count: int) -> tuple[Example, ...]:
     return tuple(islice(_examples(task, split), count))
 
@@ -325,8 +336,13 @@ def _kept_fingerprints() -> Mapping[str, str]:
 
 
 def keep_fingerprints() -> None:
-    """Draws all texts and keeps their digests. To be called whenever this code changes."""
-    fingerprints = {task.name: drawn_fingerprint(task) for task in MICROCOSM_TASKS}
+    """Draws the texts of all worlds of a set and keeps their digests.
+
+    To be called whenever this code changes; it takes some minutes.
+    """
+    worlds = chain.from_iterable(SETS.values())
+    tasks = [task.in_world(world) for world in worlds for task in MICROCOSM_TASKS]
+    fingerprints = {task.name: drawn_fingerprint(task) for task in tasks}
     document = {"drawn_by": drawn_by(), "fingerprints": fingerprints}
     Path(str(FINGERPRINTS)).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 

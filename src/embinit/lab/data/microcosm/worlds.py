@@ -1,0 +1,30 @@
+"""What each world is for: three sets that never meet, and all other worlds.
+
+A setting is chosen, a margin is registered and a claim is tested on worlds of different sets. So no
+choice was made on what a claim is tested on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+CHOOSING = range(1)
+"""The world that settings were chosen on, whose names have no number."""
+
+REGISTERING = range(1000, 1010)
+"""The worlds that margins, spreads and effects are registered on."""
+
+CLAIMING = range(2001, 2021)
+"""The worlds that claims are tested on."""
+
+SETS: Mapping[str, range] = {
+    "choosing": CHOOSING,
+    "registering": REGISTERING,
+    "claiming": CLAIMING,
+}
+"""The sets by name. A world in none of them is ``free``."""
+
+
+def world_set(world: int) -> str:
+    """The name of the set that a world belongs to; ``free`` where it belongs to none."""
+    return next((name for name, worlds in SETS.items() if world in worlds), "free")

@@ -1,0 +1,365 @@
+"""Worlds: languages that differ in all that is drawn, each with a number and tables of its own."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import make_experiment, set_apart
+from embinit.errors import InputError, Status
+from embinit.lab.data.microcosm import (
+    SETS,
+    Writer,
+    generator,
+    in_source,
+    in_target,
+    language_digest,
+    lexicon,
+    synonym_groups,
+    unlabelled,
+    world_set,
+)
+from embinit.lab.data.microcosm.lexicon import preferences
+from embinit.lab.data.sources import SOURCES, use_source
+from embinit.lab.data.sources.assets import load_table, save_table
+from embinit.lab.data.sources.microcosm import MicrocosmSource, load_world_table, table_path
+from embinit.lab.data.tasks import TASKS
+from embinit.lab.data.tasks import microcosm as tasks
+from embinit.lab.evaluation.analogies import EVALUATIONS, evaluate
+from embinit.lab.evaluation.analogies import check as check_evaluation
+from embinit.lab.experiments import ModelExperiment
+from embinit.lab.specs import Cut
+from embinit.lab.table_pretraining import runs as table_runs
+from embinit.lab.table_pretraining.__main__ import main
+from embinit.lab.tables import start
+from embinit.registry import Named, Registry, at_world, split_world
+from embinit.runs.session import key_of
+from embinit_papers.kim2024.experiments import pretrainings, probes
+
+worlds = st.integers(1, 999_999_999)
+FREE = 9003
+
+
+@pytest.fixture(autouse=True)
+def worlds_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("EMBINIT_WORLDS", str(tmp_path / "worlds"))
+    return tmp_path / "worlds"
+
+
+def source(name: str) -> MicrocosmSource:
+    opened = SOURCES[name](None)
+    assert isinstance(opened, MicrocosmSource)
+    return opened
+
+
+@given(st.integers(0, 10_000))
+def test_no_world_is_of_two_sets(world: int) -> None:
+    """What settings and margins were taken from must not be what a claim is tested on."""
+    of = [name for name, members in SETS.items() if world in members]
+    assert of == ([] if world_set(world) == "free" else [world_set(world)])
+
+
+def test_the_sets_are_as_large_as_they_say() -> None:
+    """One world to choose on, ten to register on and twenty to claim on; a range repeats none."""
+    assert {name: len(members) for name, members in SETS.items()} == {
+        "choosing": 1,
+        "registering": 10,
+        "claiming": 20,
+    }
+    assert [world_set(world) for world in (0, 1000, 2001, FREE)] == [*SETS, "free"]
+
+
+@given(st.from_regex("[a-z0-9-]+", fullmatch=True), worlds)
+def test_a_name_carries_its_world(name: str, world: int) -> None:
+    """And world 0, which names had before there were others, adds nothing."""
+    assert split_world(at_world(name, world)) == (name, world)
+    assert split_world(at_world(name, 0)) == (name, 0)
+    assert at_world(name, 0) == name
+
+
+@pytest.mark.parametrize("world", ["x", "-1", "0", "", "1.5", "007", "1000000000", "3@4", "²"])
+@pytest.mark.parametrize("known", [TASKS, SOURCES, EVALUATIONS], ids=["task", "source", "probe"])
+def test_what_is_no_world_is_told(known: Registry | Named, world: str) -> None:
+    """One world has one name, so that a run has one key."""
+    base = {id(TASKS): "micro-verb", id(SOURCES): "micro-t5"}.get(id(known), "micro-neighbours")
+    with pytest.raises(InputError, match=r"has no world '.*': a world is a number from 1") as told:
+        known[f"{base}@{world}"]
+    assert "\n" not in str(told.value)
+    assert base in str(told.value)
+
+
+def test_only_what_is_made_has_worlds() -> None:
+    """A world of real text would silently be the same text again."""
+    for known, name in ((TASKS, "sst2"), (SOURCES, "glove"), (EVALUATIONS, "analogies")):
+        with pytest.raises(InputError, match=f"{name!r} has no world '3': it has no worlds"):
+            known[f"{name}@3"]  # type: ignore[index]
+    with pytest.raises(InputError, match="'micro-verbs@3': did you mean 'micro-verb'"):
+        TASKS["micro-verbs@3"]
+
+
+def test_an_entry_in_a_world_is_the_same_entry_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Where it comes from and the digest of its code, which are parts of a run's key."""
+    assert "micro-verb@3" in TASKS
+    assert "micro-verb@3" not in list(TASKS)
+    assert TASKS.code("micro-verb@3") == TASKS.code("micro-verb") == ""
+    assert TASKS.module("micro-verb@3") == TASKS.module("micro-verb")
+    assert TASKS.registered("micro-verb@3") is TASKS.registered("micro-verb")
+    set_apart(monkeypatch, SOURCES)
+    path = tmp_path / "vectors.txt"
+    path.write_text("a 1 2\n")
+    use_source("micro-glove@3", path)
+    assert SOURCES["micro-glove@3"](None).dim == 2
+    assert isinstance(SOURCES["micro-glove@4"](None), MicrocosmSource)
+
+
+@settings(max_examples=10)
+@given(st.lists(worlds, min_size=2, max_size=2, unique=True))
+def test_two_worlds_have_other_words_preferences_and_streams(pair: list[int]) -> None:
+    """Of 772 words some 15 are coined twice by chance: there are 12,100 short ones."""
+    for one, other in (pair, (0, pair[0])):
+        assert len(set(synonym_groups(one)) & set(synonym_groups(other))) < 50
+        assert preferences(one).subject != preferences(other).subject
+        drawn = [generator("test", world=world).random() for world in (one, other)]
+        assert drawn[0] != drawn[1]
+        assert language_digest(one) != language_digest(other)
+        assert [len(group) for group in lexicon(one).source["noun"]] == [8] * 60
+
+
+@settings(max_examples=5)
+@given(worlds)
+def test_two_worlds_share_no_text(world: int) -> None:
+    """Neither the sentences that tables are trained on nor those of a task, in either language."""
+    assert not set(unlabelled(300, world)) & set(unlabelled(300))
+    there = replace(TASKS[f"micro-translation@{world}"], sizes=(100, 50, 50))
+    here = TASKS["micro-translation"].load(None, Cut(100, 50, 50))
+    for split in ("train", "validation", "test"):
+        examples = getattr(there.load(None, Cut()), split)
+        assert not {e.text for e in examples} & {e.text for e in getattr(here, split)}
+        assert not {e.target for e in examples} & {e.target for e in getattr(here, split)}
+        assert all(tasks.share(e.text) == split for e in examples)
+
+
+def test_every_task_is_drawn_in_a_world_s_languages() -> None:
+    """Each word is of the world's own lexicon, and so is the name of each side's language."""
+    words = lexicon(FREE)
+    source_words = {*synonym_groups(FREE), *words.source_function.values()}
+    target_words = {*words.target_function.values()}.union(*words.target.values())
+    for task in tasks.MICROCOSM_TASKS:
+        there = replace(TASKS[f"{task.name}@{FREE}"], sizes=(60, 20, 20))
+        splits = there.load(None, Cut())
+        read = [e for part in (splits.train, splits.validation, splits.test) for e in part]
+        told = {word for e in read for word in f"{e.text} {e.pair} {e.target or ''}".split()}
+        assert told <= source_words | target_words, task.name
+        assert told & source_words, task.name
+        assert set(there.languages.values()) == {
+            f"{language}@{FREE}" for language in task.languages.values()
+        }
+
+
+@settings(max_examples=10)
+@given(worlds, st.integers(0, 2**31).map(str))
+def test_a_world_s_translation_says_the_same(world: int, seed: str) -> None:
+    """By the classes of the world's words, each word of the one language is in the other."""
+    writer = Writer(generator("test", seed, world=world), world)
+    words, sentence = lexicon(world), writer.sentence()
+    classes = {
+        word: words.target[part][number]
+        for part, groups in words.source.items()
+        for number, group in enumerate(groups)
+        for word in group
+    }
+    classes |= {word: words.target_function[key] for key, word in words.source_function.items()}
+    told = [classes[word] for word in in_source(sentence, world).split()]
+    assert sorted(told) == sorted(in_target(sentence, world).split())
+
+
+@pytest.mark.parametrize("name", ["micro-verb@1000", "micro-verb@1009", "micro-translation@2019"])
+def test_the_kept_digest_is_that_of_a_world_s_text(name: str) -> None:
+    """All worlds of a set have one, so that no session draws a text to know its runs' keys."""
+    kept = tasks._kept_fingerprints()
+    assert len(kept) == len(tasks.MICROCOSM_TASKS) * sum(map(len, SETS.values()))
+    assert kept[name] == tasks.drawn_fingerprint(TASKS[name])  # type: ignore[arg-type]
+
+
+def make(*names: str, world: int = FREE, effort: float = 0.02) -> None:
+    arguments = ["--worlds", f"{world}", "--sentences", "400", "--effort", f"{effort}"]
+    assert main(["make", *arguments, "--only", *names]) == Status.IN_ORDER
+
+
+def test_a_world_s_tables_are_made_once(
+    worlds_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is whole stays, what is cut or made otherwise is made again."""
+    make("glove", "word2vec")
+    said = capsys.readouterr().out
+    assert "tables to make: 2\n" in said
+    assert "1 of 2, " in said
+    assert "2 of 2, 0 min left" in said
+    glove, other = (
+        worlds_folder / f"micro-{name}@{FREE}.safetensors" for name in ("glove", "word2vec")
+    )
+    whole, before = glove.read_bytes(), other.stat().st_mtime_ns
+    glove.write_bytes(whole[:-100])
+    make("glove", "word2vec")
+    assert "tables to make: 1; 1 are there already\n" in capsys.readouterr().out
+    assert load_table(glove).values.equal(safetensors.torch.load(whole)["table"].float())
+    make("glove", "word2vec")
+    assert "tables to make: 0; 2 are there already\n" in capsys.readouterr().out
+    assert other.stat().st_mtime_ns == before
+    make("glove", effort=0.04)
+    assert load_table(glove).record["effort"] == "0.04"
+    assert sorted(path.name for path in worlds_folder.iterdir()) == [glove.name, other.name]
+
+
+def test_a_world_s_table_knows_its_world() -> None:
+    """Half precision on disk, float32 when read, with what it was made of and how."""
+    make("glove")
+    read = source(f"micro-glove@{FREE}")
+    table = read.table
+    assert table.values.dtype == torch.float32
+    assert torch.equal(table.values, table.values.half().float())
+    assert table.sigma == pytest.approx(float(table.record["sigma"]), rel=1e-5)
+    assert read.languages == {TASKS[f"micro-verb@{FREE}"].languages["encoder"]}
+    assert table.record.items() >= {
+        ("world", f"{FREE}"),
+        ("language", language_digest(FREE)),
+        ("objective", "GloVe"),
+        ("sentences", "400"),
+        ("effort", "0.02"),
+        ("seed", f"{FREE}"),
+        ("torch", torch.__version__),
+    }
+    assert int(table.record["steps"]) > 0
+    words = sorted({word for text in unlabelled(400, FREE) for word in text.split()})
+    assert read.lookup(words).found.all()
+    assert not read.lookup(["unheard-of"]).found.any()
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda path: path.unlink(), "there is no such table"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "broken or cut short"),
+        (lambda path: path.write_bytes(b""), "broken or cut short"),
+        (lambda path: save_table(load_table(table_path("micro-bert")), path), "another language"),
+    ],
+    ids=["missing", "cut", "empty", "another language's"],
+)
+def test_a_table_that_can_t_be_used_is_told_with_what_makes_it(
+    worlds_folder: Path, damage: Callable[[Path], object], said: str
+) -> None:
+    """Before anything trains, in one line, from the table as from a run that reads it."""
+    make("glove")
+    damage(worlds_folder / f"micro-glove@{FREE}.safetensors")
+    command = f"{said}.*`python -m embinit.lab.table_pretraining make --worlds {FREE} --only glove`"
+    for read in (
+        lambda: source(f"micro-glove@{FREE}").table,
+        lambda: source(f"micro-glove@{FREE}").fingerprint(),
+        lambda: key_of(in_world(make_experiment(), "glove", FREE).run("pretrained", 0), None),
+    ):
+        with pytest.raises(InputError, match=command) as told:
+            read()
+        assert "\n" not in str(told.value)
+
+
+def test_a_broken_table_of_another_folder_is_made_again_there(tmp_path: Path) -> None:
+    """Where the shipped one is damaged, one in the user's folder would not be read."""
+    path = tmp_path / f"micro-glove@{FREE}.safetensors"
+    path.write_bytes(b"")
+    with pytest.raises(InputError, match=f"--only glove --directory {re.escape(str(tmp_path))}`"):
+        load_world_table(path.stem, path)
+
+
+def test_a_table_of_another_world_is_refused(worlds_folder: Path) -> None:
+    """A file that was renamed, or a run that takes text of one world and a table of another."""
+    make("glove")
+    path = worlds_folder / f"micro-glove@{FREE}.safetensors"
+    path.rename(worlds_folder / "micro-glove@9004.safetensors")
+    with pytest.raises(InputError, match="another language than world 9004's"):
+        source("micro-glove@9004").fingerprint()
+    make("glove")
+    experiment = in_world(make_experiment(), "glove", FREE)
+    mixed = replace(experiment, data=replace(experiment.data, task="micro-sentiment@9004"))
+    with pytest.raises(InputError, match=r"covers no language of micro-sentiment@9004"):
+        start.check(mixed.run("pretrained", 0), None)
+
+
+def in_world(experiment: ModelExperiment, table: str, world: int) -> ModelExperiment:
+    """The experiment with its task, and a table, of another world."""
+    data = replace(experiment.data, task=at_world(experiment.data.task, world))
+    return replace(experiment, data=data, source=at_world(f"micro-{table}", world))
+
+
+def test_runs_of_two_worlds_are_different_runs() -> None:
+    """By text and table; the run of a world can be made, and world 0 has the key that it had."""
+    keys = set()
+    for world in (FREE, 9004):
+        make("glove", world=world)
+        run = in_world(make_experiment(), "glove", world).run("pretrained", 0)
+        start.check(run, None)
+        keys.add(key_of(run, None))
+    assert len({*keys, key_of(make_experiment().run("pretrained", 0), None)}) == 3
+
+
+def test_a_table_s_neighbours_are_asked_in_its_world() -> None:
+    """By the world's synonyms, whose words a table of another world doesn't have."""
+    make("glove")
+    [probe] = probes("micro")
+    asked = in_world(probe, "glove", FREE).run("pretrained", 0)
+    check_evaluation(asked, None)
+    assert evaluate(asked, None).measures["accuracy"] > 1
+    assert key_of(asked, None) != key_of(probe.run("pretrained", 0), None)
+
+
+def test_a_pre_training_reads_the_text_of_its_world() -> None:
+    """Else the claims on why a table is wide would see one text for all seeds."""
+    experiment = next(one for one in pretrainings("micro") if one.name.startswith("t5"))
+    experiment = replace(experiment, data=replace(experiment.data, cut=Cut(train=50)))
+    there = in_world(experiment, "t5", FREE)
+    digests = {table_runs.fingerprint(one.run("pretrained", 0)) for one in (experiment, there)}
+    assert len(digests) == 2
+
+
+@pytest.mark.parametrize("given", ["x", "0", "-3", "9003-", "3-x", "9-3", "1000000000"])
+def test_worlds_to_make_are_numbers(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A typing error must not train for an hour."""
+    with pytest.raises(SystemExit):
+        main(["make", f"--worlds={given}", "--only", "glove"])
+    assert f"{given!r} is no number of a world" in capsys.readouterr().err
+
+
+def test_a_table_that_can_t_be_made_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a line, with the exit status of what can't be used."""
+    monkeypatch.setitem(sys.modules, "gensim", None)
+    assert main(["make", "--worlds", "3", "--sentences", "9", "--only", "word2vec"]) == 4
+    assert "pip install embinit[vectors]" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_shipped_tables_are_of_their_worlds() -> None:
+    """Each is whole, of its world's language, fully trained, and knows some synonyms."""
+    folder = table_path("micro-glove").parent / "worlds"
+    for path in sorted(folder.iterdir()):
+        name, world = split_world(path.stem)
+        assert world_set(world) in ("registering", "claiming"), path
+        table = source(path.stem).table
+        assert set(table.words) == {
+            *synonym_groups(world),
+            *lexicon(world).source_function.values(),
+        }
+        made_with = {"sentences": "60000", "effort": "1", "seed": f"{world}"}
+        assert table.record.items() >= made_with.items()
+        here = source(name).table
+        assert table.sigma == pytest.approx(here.sigma, rel=0.25)
