@@ -40,7 +40,7 @@ from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import Cut
 from embinit.lab.table_pretraining import runs as table_runs
 from embinit.lab.table_pretraining.__main__ import main
-from embinit.lab.tables import start
+from embinit.lab.tables import initial_tables
 from embinit.registry import Named, Registry, at_world, split_world
 from embinit.runs.session import key_of
 from embinit_papers.kim2024.experiments import pretrainings, probes
@@ -292,7 +292,7 @@ def test_a_table_of_another_world_is_refused(worlds_folder: Path) -> None:
     experiment = in_world(make_experiment(), "glove", FREE)
     mixed = replace(experiment, data=replace(experiment.data, task="micro-sentiment@9004"))
     with pytest.raises(InputError, match=r"covers no language of micro-sentiment@9004"):
-        start.check(mixed.run("pretrained", 0), None)
+        initial_tables.check(mixed.run("pretrained", 0), None)
 
 
 def in_world(experiment: ModelExperiment, table: str, world: int) -> ModelExperiment:
@@ -307,7 +307,7 @@ def test_runs_of_two_worlds_are_different_runs() -> None:
     for world in (FREE, 9004):
         make("glove", world=world)
         run = in_world(make_experiment(), "glove", world).run("pretrained", 0)
-        start.check(run, None)
+        initial_tables.check(run, None)
         keys.add(key_of(run, None))
     assert len({*keys, key_of(make_experiment().run("pretrained", 0), None)}) == 3
 
