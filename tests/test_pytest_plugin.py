@@ -95,7 +95,7 @@ def suite(pytester, monkeypatch):
         return RunResult(run, {"bleu": SCORES[init] + noise}) if init in SCORES else None
 
     monkeypatch.setattr(session.Session, "result", result)
-    monkeypatch.setattr(session.Session, "want", lambda self, runs: None)
+    monkeypatch.setattr(session.Session, "set_plan", lambda self, runs: None)
     monkeypatch.setattr(session.Session, "ensure", lambda self, runs: None)
     directory = pytester.mkdir("claims")
     (directory / "test_mine.py").write_text(CLAIMS)
@@ -829,7 +829,7 @@ def test_unfair(experiment):
 def test_unequal_budgets_are_caught_before_anything_is_wanted(suite, monkeypatch, capsys):
     """A control that is caught passes; a claim is NOT RUN; a control that isn't caught fails."""
     wanted = []
-    monkeypatch.setattr(session.Session, "want", lambda self, runs: wanted.extend(runs))
+    monkeypatch.setattr(session.Session, "set_plan", lambda self, runs: wanted.extend(runs))
     monkeypatch.setattr(session.Session, "problem", lambda self, run: None)
     monkeypatch.setattr(
         session.Session,

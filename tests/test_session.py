@@ -274,10 +274,10 @@ def test_no_train_trains_nothing_whatever_is_lost(tmp_path):
     """Neither a run that was never there nor one that was damaged meanwhile."""
     runs = small_runs(seeds=(0,))
     first = Session(Store(tmp_path), None, "cpu")
-    first.want(runs)
+    first.set_plan(runs)
     first.ensure(runs)
     idle = Session(Store(tmp_path), None, "cpu", may_train=False)
-    idle.want(runs)
+    idle.set_plan(runs)
     idle.ensure(runs)
     [more] = small_runs(arms=("xavier",), seeds=(1,))
     assert "without --embinit-no-train" in idle.problem(more)
@@ -290,8 +290,8 @@ def test_workers_that_plan_otherwise_share_runs(tmp_path):
     """Cohorts that overlap are no reason to train a run twice."""
     runs = small_runs(arms=("xavier", "pretrained", "pretrained_shuffled"), seeds=(0,))
     one, other = (Session(Store(tmp_path), None, "cpu") for _ in range(2))
-    one.want(runs[:2])
-    other.want(runs[1:])
+    one.set_plan(runs[:2])
+    other.set_plan(runs[1:])
     [cohort], [theirs] = one._cohorts, other._cohorts
     with one._held(cohort) as mine, other._held(theirs) as rest:
         assert set(mine) == set(runs[:2])
@@ -339,7 +339,7 @@ def test_a_stored_run_says_nothing_of_the_others_data(tmp_path, monkeypatch):
     runs = small_runs(arms=("xavier",))
     store = Store(tmp_path)
     first = Session(store, None, "cpu")
-    first.want(runs[:1])
+    first.set_plan(runs[:1])
     first.ensure(runs[:1])
 
     def gone(run, data_dir):
