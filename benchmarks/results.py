@@ -156,7 +156,7 @@ def _family(name: str, claims: Sequence[Document]) -> str:
             (*(first if number == 0 else ("", "", "")), *numbers)
             for number, numbers in enumerate(told)
         ]
-    head = ("Claim", "ModelExperiment", "Verdict", "Comparison", "Difference", "Interval", "Seeds")
+    head = ("Claim", "Experiment", "Verdict", "Comparison", "Difference", "Interval", "Seeds")
     share = f"Each claim is decided at alpha = {100 * claims[0]['alpha']:.2g} %.\n"
     return f"### {name}\n\n{share}\n{_table(head, rows)}"
 
