@@ -58,8 +58,8 @@ from embinit.lab.training.cohorts import CohortTraining
 from embinit.lab.training.scoring import bleu_of
 from embinit.lab.training.stacked import EVALUATION_BATCH
 from embinit.randomness import stream
+from embinit.runs.kinds import Cohort
 from embinit.runs.machine import keep_freed_memory
-from embinit.runs.plan import Cohort
 from embinit.runs.results import versions
 from embinit_papers.kim2024.experiments import experiments
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.lab.specs import EVALUATION, TablePretrainingSpec, TrainingSpec, TransferSpec
-from embinit.runs.results import spec_of
+from embinit.runs.records import spec_of
 from embinit.specs import canonical
 
 COMPARED = (

@@ -32,7 +32,7 @@ from embinit.lab.specs import (
 )
 from embinit.lab.training import cohorts as training
 from embinit.lab.transfer import cohorts as transfer
-from embinit.runs.plan import Cohort
+from embinit.runs.kinds import Cohort
 from embinit.runs.results import RunResult
 from embinit.runs.session import Session
 from embinit.runs.store import DamagedRecordWarning, Store

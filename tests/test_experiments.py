@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from embinit.errors import InputError
 from embinit.papers import PAPERS, arm_labels
-from embinit.runs.plan import FEW_ARMS, Cohort, plan
+from embinit.runs.kinds import Cohort
+from embinit.runs.plan import FEW_ARMS, plan
 from embinit_papers.kim2024 import trained_for_times
 from embinit_papers.kim2024.experiments import experiments, probes
 from embinit_papers.kim2024.printed import numbers

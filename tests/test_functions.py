@@ -45,8 +45,7 @@ from embinit.runs.functions import (
     other_versions,
     untrue_seeds,
 )  # fmt: skip
-from embinit.runs.kinds import KINDS, RunContext, versions_behind
-from embinit.runs.plan import Cohort
+from embinit.runs.kinds import KINDS, Cohort, RunContext, versions_behind
 from embinit.runs.store import run_key
 
 MINE = Family("mine/f", size=1)

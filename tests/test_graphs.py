@@ -20,7 +20,7 @@ from embinit.lab.training import cohorts as training
 from embinit.lab.training.cohorts import CohortTraining, _graph_key, train
 from embinit.lab.training.stacked import graph_cache
 from embinit.lab.transfer import cohorts as transfer
-from embinit.runs.plan import Cohort
+from embinit.runs.kinds import Cohort
 from embinit_papers.kim2024.experiments import experiments
 from test_training import cohort
 from test_transfer import run_of

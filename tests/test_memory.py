@@ -21,7 +21,7 @@ from embinit.lab.specs import ModelSpec
 from embinit.lab.training import cohorts as training
 from embinit.lab.training.cohorts import CohortTraining, train
 from embinit.runs import machine
-from embinit.runs.plan import Cohort
+from embinit.runs.kinds import Cohort
 from test_training import cohort
 
 SHAPE = ModelShape(ModelSpec(300, 10, 3, 512), 7_800, 5_900, 5_900)

@@ -17,8 +17,8 @@ from embinit.lab.training import cohorts as training
 from embinit.lab.training import optimizers
 from embinit.lab.training.cohorts import CohortTraining
 from embinit.lab.training.optimizers import OPTIMIZERS, Adafactor
-from embinit.runs.kinds import kind_of, own_code
-from embinit.runs.plan import Cohort, plan
+from embinit.runs.kinds import Cohort, kind_of, own_code
+from embinit.runs.plan import plan
 from embinit.specs import RunSpec
 from test_table_rates import SIGMA, base, drifts, trained, widened, without_epsilons
 

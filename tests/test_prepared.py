@@ -21,7 +21,7 @@ from embinit.lab.data.tasks import TASKS
 from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
 from embinit.lab.training.cohorts import train
-from embinit.runs.plan import Cohort
+from embinit.runs.kinds import Cohort
 from embinit.runs.store import run_key
 from embinit_papers.kim2024.experiments import experiments
 

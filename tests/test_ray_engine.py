@@ -20,7 +20,7 @@ import pytest
 from embinit.errors import InputError
 from embinit.lab.specs import Cut
 from embinit.runs import ray_engine
-from embinit.runs.plan import Cohort
+from embinit.runs.kinds import Cohort
 from embinit.runs.ray_engine import RaySession, connect, disconnect, work
 from embinit.runs.store import Store
 from embinit.specs import RunSpec

@@ -23,6 +23,7 @@ from embinit.errors import InputError
 from embinit.lab.data.sources import Coverage
 from embinit.lab.specs import ModelRecipe
 from embinit.runs.kinds import KINDS
+from embinit.runs.records import result_of
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 from embinit_papers import chung2021
@@ -80,7 +81,7 @@ def test_a_result_is_read_back_as_it_was(kind, data):
     run = RunSpec(drawn, data.draw(values_of(int)))
     result = dataclasses.replace(data.draw(values_of(RunResult)), spec=run)
     record = json.loads(json.dumps(result.as_record()))
-    again = RunResult.from_record(record)
+    again = result_of(record)
     assert record["kind"] == kind
     assert again == result
     assert again.spec.digest() == run.digest()
@@ -96,7 +97,7 @@ def broken(kind):
         change(at(record, path))
         return record
 
-    result = RunResult.from_record(whole)
+    result = result_of(whole)
     for path, part in parts_of(result):
         if path == ("spec",) or at(whole, path) is None:
             continue  # a recipe and a seed are one layout, and an evaluation has no procedure
@@ -121,12 +122,12 @@ def broken(kind):
 @pytest.mark.parametrize("kind", sorted(RUNS))
 def test_what_is_no_record_is_one_clear_error(kind):
     """A field too few or too many, at whatever depth, and a kind that nobody registered."""
-    assert RunResult.from_record(record_of(kind)).as_record()["kind"] == kind
+    assert result_of(record_of(kind)).as_record()["kind"] == kind
     cases = list(broken(kind))
     assert len(cases) > 15
     for what, record in cases:
         with pytest.raises(InputError) as caught:
-            print(what, RunResult.from_record(record))
+            print(what, result_of(record))
         assert "unheard" in str(caught.value) or what[0] != "kind"
 
 
@@ -135,4 +136,4 @@ def test_a_record_of_one_kind_is_none_of_another(kind):
     """The kind says which recipe the spec has; a record that says another is refused."""
     for other in sorted(set(RUNS) - {kind}):
         with pytest.raises(InputError):
-            RunResult.from_record(record_of(kind) | {"kind": other})
+            result_of(record_of(kind) | {"kind": other})

@@ -24,7 +24,8 @@ from embinit.lab.tables.initial_tables import check
 from embinit.lab.tables.positions import multiplier, sinusoidal
 from embinit.lab.training import cohorts as training
 from embinit.lab.training.cohorts import CohortTraining
-from embinit.runs.plan import Cohort, plan
+from embinit.runs.kinds import Cohort
+from embinit.runs.plan import plan
 from embinit.specs import RunSpec
 from embinit_papers.kim2024.experiments import experiments
 

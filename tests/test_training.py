@@ -18,8 +18,7 @@ from embinit.lab.tables.inits import INITS
 from embinit.lab.training import cohorts as training
 from embinit.lab.training.cohorts import CohortTraining, train
 from embinit.lab.training.optimizers import OPTIMIZERS
-from embinit.runs.kinds import kind_of
-from embinit.runs.plan import Cohort
+from embinit.runs.kinds import Cohort, kind_of
 from embinit.runs.results import RunResult
 from embinit.runs.session import Session
 from embinit.runs.store import Store

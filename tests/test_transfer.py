@@ -47,7 +47,8 @@ from embinit.lab.training.optimizers import lr_factor
 from embinit.lab.training.scoring import Curves
 from embinit.lab.transfer.cohorts import check, fingerprint, train
 from embinit.lab.transfer.pretraining import Pretraining
-from embinit.runs.plan import Cohort, plan
+from embinit.runs.kinds import Cohort
+from embinit.runs.plan import plan
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.specs import RunSpec

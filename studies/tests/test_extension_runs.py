@@ -16,8 +16,8 @@ from embinit.lab.data.tokenizers import pieces_of
 from embinit.lab.data.vocabulary import EOS, PAD
 from embinit.lab.models.initial_state import InitialState
 from embinit.lab.specs import ModelRecipe, PositionSpec, TableSpec
-from embinit.runs.kinds import kind_of, own_code
-from embinit.runs.plan import Cohort, plan
+from embinit.runs.kinds import Cohort, kind_of, own_code
+from embinit.runs.plan import plan
 from embinit.runs.store import Store
 from embinit.specs import RunSpec
 from embinit_studies.extending.extension_runs import ExtensionKind, ExtensionSpec

@@ -14,8 +14,7 @@ from embinit.lab.data.preparation import prepare
 from embinit.lab.data.tokenizers import tokenizer
 from embinit.lab.models.initial_state import InitialState
 from embinit.lab.specs import TableSpec
-from embinit.runs.kinds import kind_of
-from embinit.runs.plan import Cohort
+from embinit.runs.kinds import Cohort, kind_of
 from embinit_studies.language_model import runs as language_model
 from embinit_studies.language_model.model import CausalTransformer
 from embinit_studies.language_model.training import LanguageModelTraining, area, gradient_norms

@@ -16,7 +16,7 @@ from language_models import TODAY, text
 from embinit.lab.data.preparation import prepare
 from embinit.lab.models.initial_state import InitialState
 from embinit.lab.specs import Cut, ModelRecipe, ModelSpec, PositionSpec, TableSpec
-from embinit.runs.plan import Cohort
+from embinit.runs.kinds import Cohort
 from embinit.specs import RunSpec
 from embinit_studies.language_model import LanguageModelSpec
 from embinit_studies.language_model.model import CausalTransformer

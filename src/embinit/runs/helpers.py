@@ -24,7 +24,7 @@ from embinit.runs.modules import Home, load_modules
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
-    from embinit.runs.plan import Cohort
+    from embinit.runs.kinds import Cohort
 
 CODE = """
 import signal, sys

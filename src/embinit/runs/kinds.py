@@ -9,18 +9,19 @@ the lab and embinit's own functions.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from embinit.distributions import versions_of
+from embinit.errors import InputError
 from embinit.registry import Registry
 from embinit.runs.structure import structured
 from embinit.specs import R, RunSpec
 
 if TYPE_CHECKING:
-    from embinit.runs.plan import Cohort
     from embinit.runs.results import RunResult
 
 MOST_RUNS = 16
@@ -60,6 +61,37 @@ class Description:
 
     model: str
     training: str
+
+
+@dataclass(frozen=True)
+class Cohort(Generic[R]):
+    """Runs that are trained together as one stacked model.
+
+    Attributes:
+        runs: The runs, whose ``cohort_key`` is the same.
+    """
+
+    runs: tuple[RunSpec[R], ...]
+
+    def __post_init__(self) -> None:
+        """Checks that the runs can be stacked.
+
+        Raises:
+            InputError: They have different keys, or there is no run.
+        """
+        if len({run.cohort_key for run in self.runs}) != 1:
+            raise InputError("a cohort's runs must share data, model and training settings")
+
+    @property
+    def digest(self) -> str:
+        """The hex SHA-256 of the runs' digests, in the cohort's order."""
+        joined = "".join(run.digest() for run in self.runs)
+        return hashlib.sha256(joined.encode()).hexdigest()
+
+    @property
+    def cost(self) -> float:
+        """The rough cost (tokens x parameters), by which the longest cohort is trained first."""
+        return kind_of(self.runs[0]).cost(self.runs[0]) * len(self.runs)
 
 
 class Kind(Generic[R]):

@@ -2,47 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Generic
 
-from embinit.errors import InputError
-from embinit.runs.kinds import MOST_RUNS, kind_of
-from embinit.specs import R, RunSpec
-
-
-@dataclass(frozen=True)
-class Cohort(Generic[R]):
-    """Runs that are trained together as one stacked model.
-
-    Attributes:
-        runs: The runs, whose ``cohort_key`` is the same.
-    """
-
-    runs: tuple[RunSpec[R], ...]
-
-    def __post_init__(self) -> None:
-        """Checks that the runs can be stacked.
-
-        Raises:
-            InputError: They have different keys, or there is no run.
-        """
-        if len({run.cohort_key for run in self.runs}) != 1:
-            raise InputError("a cohort's runs must share data, model and training settings")
-
-    @property
-    def digest(self) -> str:
-        """The hex SHA-256 of the runs' digests, in the cohort's order."""
-        joined = "".join(run.digest() for run in self.runs)
-        return hashlib.sha256(joined.encode()).hexdigest()
-
-    @property
-    def cost(self) -> float:
-        """The rough cost (tokens x parameters), by which the longest cohort is trained first."""
-        return kind_of(self.runs[0]).cost(self.runs[0]) * len(self.runs)
-
+from embinit.runs.kinds import MOST_RUNS, Cohort
+from embinit.specs import RunSpec
 
 FEW_ARMS = 4
 """A seed with fewer arms is stacked with other seeds: that gains more than sharing masks does."""

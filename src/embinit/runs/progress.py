@@ -22,7 +22,7 @@ from embinit.errors import counted
 from embinit.files.reading import parse_json, read_bytes
 from embinit.files.writing import write_atomically
 from embinit.runs import machine
-from embinit.runs.plan import Cohort
+from embinit.runs.kinds import Cohort
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
 

@@ -30,10 +30,9 @@ from urllib.parse import urlsplit
 
 from embinit.errors import InputError
 from embinit.files.writing import write_atomically
-from embinit.runs.kinds import kind_of
+from embinit.runs.kinds import Cohort, kind_of
 from embinit.runs.machine import cores, limit_threads
 from embinit.runs.modules import Home, load_modules
-from embinit.runs.plan import Cohort
 from embinit.runs.results import RunResult
 from embinit.runs.session import REASON, WAIT_SECONDS, Session, failure_reason, key_of, results_of
 from embinit.specs import RunSpec

@@ -1,7 +1,6 @@
 """The result of a run: its measures, its curves, its tables, and how they came about.
 
-A result is stored as a record: plain data that names its kind of run. A record is read back as the
-same typed result.
+A result is stored as a record: plain data that names its kind of run (see ``records``).
 """
 
 from __future__ import annotations
@@ -17,12 +16,7 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any, NamedTuple
 
-from cattrs.errors import CattrsError
-
-from embinit.errors import InputError
 from embinit.runs.coverage import Coverage
-from embinit.runs.kinds import KINDS
-from embinit.runs.structure import fields_of
 from embinit.runs.table_statistics import TableStatistics
 from embinit.specs import RunSpec
 
@@ -82,24 +76,6 @@ class RunResult:
         plain = dataclasses.asdict(self) | {"spec": self.spec.as_dict()}
         return {"kind": self.spec.kind, **plain}
 
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> RunResult:
-        """The result of a record that ``as_record`` made.
-
-        Raises:
-            InputError: The record has another shape, or a kind of run that nobody registered.
-            MemoryError, RecursionError: There was no room to read it, which says nothing of it.
-        """
-        try:
-            plain = dict(record)
-            spec = spec_of(plain.pop("spec"), plain.pop("kind"))
-            return cls(spec, **fields_of(cls, plain))
-        except InputError:
-            raise
-        # What plain data lacks, or has in another shape, shows as any of these.
-        except (CattrsError, LookupError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"no run record ({type(error).__name__}: {error})") from error
-
 
 class RunName(NamedTuple):
     """A run's name for people.
@@ -125,26 +101,6 @@ class RunName(NamedTuple):
         """
         recipe = spec.recipe
         return cls(recipe.task, recipe.revision, recipe.arm, spec.seed)
-
-
-def spec_of(plain: Mapping[str, Any], kind: str) -> RunSpec:
-    """The spec of a run from its plain data.
-
-    Args:
-        plain: What ``specs.RunSpec.as_dict`` gave.
-        kind: The name of its kind of run.
-
-    Raises:
-        InputError: Nobody registered that kind of run.
-    """
-    layout = dict(plain)
-    seed = layout.pop("seed")
-    if type(seed) is not int:
-        raise ValueError(f"the seed {seed!r} is no whole number")
-    recipe = KINDS[kind].recipe_of(layout)
-    if layout.keys() != recipe.layout().keys():
-        raise ValueError(f"a spec of the kind {kind!r} has {', '.join(recipe.layout())}")
-    return RunSpec(recipe, seed)
 
 
 def versions(more: Iterable[str] = ()) -> dict[str, str]:

@@ -21,7 +21,7 @@ from embinit.code import is_own_file
 from embinit.errors import InputError, lacking_models
 from embinit.files.writing import write_atomically
 from embinit.runs.helpers import Helper, Job
-from embinit.runs.kinds import KINDS, RunContext, kind_of, own_code
+from embinit.runs.kinds import KINDS, Cohort, RunContext, kind_of, own_code
 from embinit.runs.machine import (
     cores,
     keep_freed_memory,
@@ -30,7 +30,7 @@ from embinit.runs.machine import (
     training_devices,
 )
 from embinit.runs.modules import Home
-from embinit.runs.plan import Cohort, plan
+from embinit.runs.plan import plan
 from embinit.runs.results import RunName, RunResult
 from embinit.runs.store import Store, UnreadableRecordError, run_key
 from embinit.specs import RunSpec

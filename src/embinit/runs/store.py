@@ -30,6 +30,7 @@ from embinit.errors import InputError, OutputError, printable
 from embinit.files.reading import MOST_JSON_BYTES, NoRegularFileError, parse_json, read_bytes
 from embinit.files.writing import write_atomically
 from embinit.runs.kinds import KINDS, versions_behind
+from embinit.runs.records import result_of
 from embinit.runs.results import RunName, RunResult, moment
 from embinit.specs import RunSpec, canonical
 
@@ -240,7 +241,7 @@ class Store:
                 raise ValueError(f"it is the record of another run, of the kind {kind!r}")
             _require_kind(path, kind)
             _require_numbers(record)
-            result = RunResult.from_record(record)
+            result = result_of(record)
             _ = RunName.of(result.spec)
             if run is not None and not _same(result.spec, run):
                 raise ValueError("it is the record of another run")
@@ -330,7 +331,7 @@ class Store:
             raise ValueError(
                 f"its result takes {len(text) >> 20} MiB, and {MOST_JSON_BYTES >> 20} are the most"
             )
-        if not _same(RunResult.from_record(json.loads(text)["record"]).spec, result.spec):
+        if not _same(result_of(json.loads(text)["record"]).spec, result.spec):
             raise ValueError("its spec is another one when it is read back")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ from embinit.runs.kinds import Description, RunContext
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
-    from embinit.runs.plan import Cohort
+    from embinit.runs.kinds import Cohort
     from embinit.runs.results import RunResult
 
 

@@ -21,7 +21,7 @@ from embinit.lab.specs import DataSpec, ModelRecipe, ModelRun
 from embinit.lab.tables import initial_tables
 from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.training.stacked import Progress, graph_cache, in_parts
-from embinit.runs.plan import Cohort
+from embinit.runs.kinds import Cohort
 from embinit.runs.results import RunResult, provenance
 from embinit_studies.language_model import LanguageModelRecipe, LanguageModelSpec
 from embinit_studies.language_model.model import (

@@ -18,7 +18,7 @@ from embinit.runs.kinds import SECOND, Description, RunContext
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
-    from embinit.runs.plan import Cohort
+    from embinit.runs.kinds import Cohort
     from embinit.runs.results import RunResult
 
 PretrainingRecipe = ModelRecipe[TablePretrainingSpec]

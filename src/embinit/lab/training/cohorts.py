@@ -32,7 +32,7 @@ from embinit.lab.training.optimizers import lr_factor
 from embinit.lab.training.scoring import Outputs, Scores, bleu_of, cut, scored, translations
 from embinit.lab.training.stacked import Losses, StackedTrainer, graph_cache, in_parts
 from embinit.lab.training.stacked import Progress as Progress
-from embinit.runs.plan import Cohort
+from embinit.runs.kinds import Cohort
 from embinit.runs.results import RunResult, provenance
 
 

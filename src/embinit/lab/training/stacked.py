@@ -30,7 +30,7 @@ from embinit.lab.models.memory import ran_out
 from embinit.lab.training.optimizers import OPTIMIZERS, Settings
 from embinit.lab.training.scoring import Curves
 from embinit.randomness import stream, stream_seed
-from embinit.runs.plan import Cohort
+from embinit.runs.kinds import Cohort
 from embinit.runs.results import RunResult
 from embinit.specs import R
 

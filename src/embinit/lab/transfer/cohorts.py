@@ -46,8 +46,7 @@ from embinit.lab.training.optimizers import OPTIMIZERS
 from embinit.lab.training.stacked import Progress, evaluation_batch, graph_cache, in_parts, part_of
 from embinit.lab.transfer import TransferRecipe
 from embinit.lab.transfer.pretraining import Pretraining
-from embinit.runs.kinds import kind_of
-from embinit.runs.plan import Cohort
+from embinit.runs.kinds import Cohort, kind_of
 from embinit.runs.results import RunResult, provenance
 from embinit.specs import RunSpec
 

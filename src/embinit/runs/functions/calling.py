@@ -27,9 +27,8 @@ from typing import Any, NoReturn, cast
 
 from embinit.errors import InputError
 from embinit.runs.functions.definition import Training, fingerprint, training_named
-from embinit.runs.kinds import Description, Kind, RunContext
+from embinit.runs.kinds import Cohort, Description, Kind, RunContext
 from embinit.runs.machine import end_with, limit_threads
-from embinit.runs.plan import Cohort
 from embinit.runs.results import AGAIN, RunResult, provenance
 from embinit.runs.structure import structured
 from embinit.specs import FunctionRecipe, RunSpec

@@ -14,7 +14,7 @@ from embinit.specs import RunSpec
 from embinit_studies.language_model import LanguageModelSpec, cost_of_text, text_words
 
 if TYPE_CHECKING:
-    from embinit.runs.plan import Cohort
+    from embinit.runs.kinds import Cohort
     from embinit.runs.results import RunResult
 
 

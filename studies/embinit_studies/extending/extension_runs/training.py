@@ -34,7 +34,7 @@ from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.tables.inits import NORMAL_SIGMA
 from embinit.lab.training.stacked import Progress
 from embinit.randomness import stream
-from embinit.runs.plan import Cohort
+from embinit.runs.kinds import Cohort
 from embinit.runs.results import RunResult, provenance
 from embinit.runs.table_statistics import TableStatistics
 from embinit.specs import RunSpec
