@@ -20,7 +20,7 @@ from builders import (
 )
 from embinit import specs
 from embinit.lab import specs as lab_specs
-from embinit.lab.specs import DataSpec, Procedure, TrainingSpec
+from embinit.lab.specs import DataSpec, ModelRecipe, Procedure, TrainingSpec
 from embinit.runs.kinds import KINDS
 from embinit.specs import FunctionRecipe, RunSpec, canonical
 from embinit_papers import chung2021
@@ -85,7 +85,9 @@ def test_every_other_field_is_always_part_of_the_digest(run, data):
     """At its default too, since older digests have it."""
     path, part = data.draw(st.sampled_from(list(parts_of(run))))
     for field in fields(part):
-        if (type(part), field.name) not in LATER | {(RunSpec, "recipe"): None}:
+        if (type(part), field.name) in {(RunSpec, "recipe"), (ModelRecipe, "training")}:
+            continue  # their own fields are drawn as parts
+        if (type(part), field.name) not in LATER:
             assert field.name in told(run, path)
             changed = with_part(run, path, replace(part, **{field.name: "another"}))
             assert changed.digest() != run.digest()

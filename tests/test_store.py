@@ -24,7 +24,7 @@ from builders import make_experiment, make_result
 from embinit.errors import InputError, OutputError
 from embinit.files import writing as files
 from embinit.files.writing import write_atomically
-from embinit.runs.progress import Runs, marks, sweep
+from embinit.runs.progress import ProgressMonitor, heartbeats, sweep
 from embinit.runs.results import RunName, RunResult
 from embinit.runs.store import (
     DamagedRecordWarning,
@@ -508,8 +508,8 @@ def test_nothing_in_a_store_is_waited_for(tmp_path, in_time):
         os.mkfifo(tmp_path / name)
     assert store.failure("ab12") is None
     assert store.failures() == []
-    assert marks(tmp_path / "sessions") == {}
-    assert Runs(tmp_path / "sessions", 1).look() is None
+    assert heartbeats(tmp_path / "sessions") == {}
+    assert ProgressMonitor(tmp_path / "sessions", 1).look() is None
 
 
 def test_a_failure_is_kept_with_its_run(tmp_path):
