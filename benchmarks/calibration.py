@@ -41,7 +41,7 @@ import numpy as np
 from scipy import stats
 
 from embinit.claims.looks import Look, schedule
-from embinit.claims.paired_tests import Relation, Spread, Verdict, _sides, compare
+from embinit.claims.paired_tests import RegisteredSd, Relation, Verdict, _sides, compare
 from embinit.runs.results import versions
 
 ROOT = Path(__file__).parents[1]
@@ -310,7 +310,7 @@ def agrees(checked: int, seed: int) -> None:
         relation = Relation(rng.choice(list(Relation)))
         values = rng.standard_normal(20) + rng.uniform(-4, 4)
         registered = rng.standard_normal(REGISTERED)
-        spread = Spread(float(registered.std(ddof=1)), REGISTERED)
+        spread = RegisteredSd(float(registered.std(ddof=1)), REGISTERED)
         theirs = 0
         for look in looks:
             seen = values[: look.seeds]
