@@ -6,7 +6,7 @@ first time that its name is looked up. What no package adds to is a ``Named``: a
 error for another name.
 
 A name may end in the number of a world, as ``micro-glove@9003``. It stands for what the entry
-without it gives by its method ``in_world``, such as the same task in another made language.
+without it gives by its method ``in_world``, such as the same task in another synthetic language.
 """
 
 from __future__ import annotations
