@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from embinit.lab.specs import EVALUATION, TablePretrainingSpec, TrainingSpec, TransferSpec
+from embinit.lab.specs import Evaluation, TablePretrainingSpec, TrainingSpec, TransferSpec
 from embinit.runs.records import spec_of
 from embinit.specs import canonical
 
@@ -72,7 +72,7 @@ def _kind(spec: Mapping[str, Any]) -> str:
     """The kind of a run whose record was written before records said it."""
     training = spec["training"]
     if training is None:
-        return EVALUATION
+        return Evaluation.kind
     if "objective" in training:
         return TablePretrainingSpec.kind
     return TransferSpec.kind if "tasks" in training else TrainingSpec.kind
