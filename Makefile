@@ -62,7 +62,7 @@ docs: $(VENV)/installed-docs
 build: $(VENV)/installed-build
 	rm -rf dist
 	$(BIN)/python -m build
-	$(BIN)/python -m build --wheel packages/embtables --outdir dist
+	for each in packages/embtables studies; do $(BIN)/python -m build --wheel $$each --outdir dist || exit 1; done
 	$(BIN)/twine check --strict dist/*
 
 results: $(VENV)/installed
