@@ -46,7 +46,7 @@ class Mechanism:
         source: The source's name.
         task: The task's name.
         histograms: For each table its label, its counts by magnitude (the bins of
-            ``tables.diagnostics.HISTOGRAM``), and its multiplier.
+            ``runs.table_statistics.HISTOGRAM``), and its multiplier.
         widths: The tables' widths where the positions are added.
     """
 

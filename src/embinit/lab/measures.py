@@ -22,7 +22,7 @@ def table_statistic(statistic: str) -> Measure:
     """A statistic of the encoder's initial table.
 
     Args:
-        statistic: A field of ``tables.diagnostics.TableStatistics``, such as ``minimum``.
+        statistic: A field of ``runs.table_statistics.TableStatistics``, such as ``minimum``.
     """
 
     def read(result: RunResult) -> float | None:

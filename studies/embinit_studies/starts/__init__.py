@@ -8,7 +8,7 @@ differs (the study ``causes`` varies the variance).
 
 - Trained tables have R = 0.3125, which is Xavier's. Frozen ones have 1.25: by ``causes`` trained
   tables are as good as they get at the former, frozen ones at the latter.
-- Most starts are ``micro``'s GloVe in another geometry (``tables.geometry``). Others put the
+- Most starts are ``micro``'s GloVe in another geometry (``geometry``). Others put the
   positions somewhere else: into directions of their own, or into the attention, where nothing is
   summed.
 - Controls: Xavier, the vectors of other words, and Xavier's rows with the vectors' norms.
