@@ -167,7 +167,7 @@ class TrainingSpec(Procedure):
         eps: Adam's epsilon.
         precision: The precision of matrix products.
         validation_bleu: Whether BLEU on the validation split is recorded epoch by epoch.
-        optimizer: A name in ``training.optimizers.OPTIMIZERS``. ``adam`` and ``adamw`` (which decays
+        optimizer: A name in ``training.optimizers.OPTIMIZERS``. ``adam`` and ``adamw`` (it decays
             matrices and tables by 0.01) have the betas and the epsilon above; ``sgd`` has momentum
             0.9; ``adafactor`` has steps in proportion to each parameter's root mean square, and so
             to a table's width.
