@@ -15,8 +15,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
-from torch.nn import functional
 
 from embinit.errors import InputError
 from embinit.lab.data.microcosm import synonym_groups, unlabelled
@@ -24,7 +22,7 @@ from embinit.lab.data.sources.assets import TrainedTable, load_table, save_table
 from embinit.lab.data.sources.base import SOURCES
 from embinit.lab.data.tasks.base import TASKS
 from embinit.lab.specs import Cut
-from embinit.lab.table_pretraining.corpus import Corpus, pad_rows
+from embinit.lab.table_pretraining.corpus import Corpus
 from embinit.lab.table_pretraining.encoder import relative_buckets
 from embinit.lab.table_pretraining.glove import (
     ALPHA,
@@ -305,7 +303,7 @@ def test_each_direction_knows_only_what_it_has_read() -> None:
     model = TwoWayLanguageModel(("ab", "cd", "ef"), 8)
     ids, other = torch.tensor([[0, 1, 2, 0]]), torch.tensor([[0, 2, 2, 0]])
     for first, second, read in zip(model(ids), model(other), (1, 2), strict=True):
-        changed = (first - second).abs().amax(dim=1) > 1e-7
+        changed = (first - second).abs().amax(dim=2)[0] > 1e-7
         assert changed.tolist() == [position > read for position in range(5)]
 
 
@@ -450,32 +448,6 @@ def test_training_depends_on_its_seed_alone(train) -> None:
     assert torch.equal(state, torch.get_rng_state())
 
 
-def test_adafactor_s_steps_are_torch_s() -> None:
-    """An outside oracle, for parameters that share a shape, alone or not, and have a gradient."""
-    torch.manual_seed(0)
-
-    class Model(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            shapes = [(3, 4), (5,), (3, 4), (4, 3), (5,), (3, 4)]
-            drawn = [10.0 ** (number - 3) * torch.randn(s) for number, s in enumerate(shapes)]
-            self.all = torch.nn.ParameterList(drawn)
-            self.unread = torch.nn.Parameter(torch.ones(3, 4))
-
-    ours, theirs = Model(), Model()
-    theirs.load_state_dict(ours.state_dict())
-    step = OPTIMIZERS["adafactor"](ours, 0.5, 9)
-    oracle = torch.optim.Adafactor(theirs.parameters(), lr=0.5, weight_decay=0.0)
-    for _ in range(9):
-        for one, other in zip(ours.all, theirs.all, strict=True):
-            one.grad = torch.randn(one.shape) ** 3
-            other.grad = one.grad.clone()
-        step()
-        oracle.step()
-        for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
-            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-7)
-
-
 def stepped(optimizer: str, scale: float, steps: int = 1) -> float:
     """The root mean square of the last of ``steps`` steps of a (8, 4) table that was so wide."""
     generator = torch.Generator().manual_seed(1)
@@ -520,40 +492,14 @@ def test_both_kinds_of_positions_tell_orders_apart(relative: bool) -> None:
     bert = MaskedLanguageModel(6, 8, relative=relative).eval()
     everywhere = torch.ones(1, 4, dtype=torch.bool)
     t5 = SpanCorruptionModel(6, 8, relative=relative).eval()
-    shifted, both = torch.tensor([[6, 1]]), torch.ones(1, 2, dtype=torch.bool)
+    shifted = torch.tensor([[6, 1]])
     apart = bert(there, everywhere) - bert(back, everywhere).flip(0)
     assert apart.abs().max() > 1e-5
-    assert (t5(there, shifted, both) - t5(back, shifted, both)).abs().max() > 1e-5
+    assert (t5(there, shifted) - t5(back, shifted)).abs().max() > 1e-5
     assert (bert.positions is None, bert.biases is None) == (relative, not relative)
-    torch.autograd.backward(t5(there, shifted, both).square().sum())
+    torch.autograd.backward(t5(there, shifted).square().sum())
     for biases in (t5.encoder_biases, t5.decoder_biases):
         assert (biases.weight.grad is not None) == relative
-
-
-@pytest.mark.parametrize("relative", [True, False])
-def test_what_is_guessed_does_not_depend_on_the_sentences_beside_it(relative: bool) -> None:
-    """Nor on their length: padding has no row, and no word attends to another sentence's."""
-    torch.manual_seed(0)
-    ids = pad_rows([[0, 4], [1, 2, 5, 3, 0], [2, 4, 1]], 6)
-    masked = pad_rows([[False, True], [True, False, False, True], [True] * 3], 0)
-    masked = functional.pad(masked, (0, 1)).bool()
-    spans = pad_rows([[6, 3], [6, 1, 2, 0], [6]], 6)
-    asked = pad_rows([[True] * 2, [True] * 4, [True]], 0).bool()
-    bert = MaskedLanguageModel(6, 8, relative=relative)
-    t5 = SpanCorruptionModel(6, 8, relative=relative)
-    elmo = TwoWayLanguageModel(tuple("abcdef"), 8)
-
-    def guessed(of: slice, length: int | None = None, told: int | None = None) -> list[Tensor]:
-        read = ids[of, :length]
-        return [
-            bert(read, masked[of, :length]),
-            t5(read, spans[of, :told], asked[of, :told]),
-            *elmo(read),
-        ]
-
-    alone = [guessed(slice(0, 1), 2, 2), guessed(slice(1, 2), 5, 4), guessed(slice(2, 3), 3, 1)]
-    for together, parts in zip(guessed(slice(None)), zip(*alone, strict=True), strict=True):
-        torch.testing.assert_close(together, torch.cat(parts), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("train", [train_masked_language_model, train_span_corruption])

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import TypeCheckError
 
 from embinit.lab.data.sources import Vectors
-from embinit.lab.table_pretraining.two_way_language_model import reversed_sentences
+from embinit.lab.table_pretraining.encoder import padding_mask
 from embinit.lab.tables.diagnostics import encoder_input
 from embinit.lab.tables.inits import Init
 from embinit.lab.tables.positions import KINDS, table
@@ -22,7 +22,7 @@ def test_arguments_that_do_not_fit_each_other_are_refused() -> None:
 def test_the_type_of_numbers_is_checked() -> None:
     """Ids are whole numbers."""
     with pytest.raises(TypeCheckError, match="ids"):
-        reversed_sentences(torch.zeros(2, 3), 0)
+        padding_mask(torch.zeros(2, 3), 0)
 
 
 def test_a_result_of_another_shape_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,10 +3,7 @@
 The two differ where it matters for a table's sigma: BERT normalises after each sum (post-LN, with
 biases, GELU), T5 before each layer (RMSNorm without shift, no biases, ReLU, attention unscaled).
 
-Sentences are short and of unequal length. So the tokens of all of them stand in rows, one after the
-other, and are put into their places (``Places``) where they attend to each other.
-
-Letters: B sentences, T words (queries), S words (keys), n and m rows of them, D the width.
+Letters: B sentences, T words (queries), S words (keys), D the width.
 """
 
 from __future__ import annotations
@@ -14,37 +11,12 @@ from __future__ import annotations
 import math
 
 import torch
-from jaxtyping import Bool, Float, Int64, Shaped
+from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional
 
 BUCKETS, MAX_DISTANCE = 32, 128
 """T5's number of buckets of relative distance. All larger distances share the last bucket."""
-
-
-class Places:
-    """The places of some tokens in their sentences.
-
-    Args:
-        present: Where a sentence has one of them.
-    """
-
-    def __init__(self, present: Bool[Tensor, "B T"]) -> None:
-        self.sentences, self.length = present.shape
-        self.numbers = present.flatten().nonzero().flatten()
-        self.positions = self.numbers % self.length
-        mask = torch.zeros(present.shape).masked_fill_(~present, -torch.inf)
-        self.mask = mask[:, None, None, :]
-        """Minus infinity for keys that are elsewhere, else 0; to be added to attention's scores."""
-
-    def rows(self, values: Shaped[Tensor, "B T *rest"]) -> Shaped[Tensor, "n *rest"]:
-        """The rows of ``values`` at these places."""
-        return values.flatten(0, 1)[self.numbers]
-
-    def spread(self, rows: Float[Tensor, "n D"]) -> Float[Tensor, "B T D"]:
-        """The rows at their places, and 0 elsewhere."""
-        places = rows.new_zeros(self.sentences * self.length, rows.shape[1])
-        return places.index_copy(0, self.numbers, rows).view(self.sentences, self.length, -1)
 
 
 class Attention(nn.Module):
@@ -54,10 +26,10 @@ class Attention(nn.Module):
         dim: D, the width.
         heads: The number of heads, which divides D.
         bias: Whether the projections have biases.
-        scale: The factor of the scores.
+        scale: The factor of the scores; None means 1/sqrt(D/heads).
     """
 
-    def __init__(self, dim: int, heads: int, bias: bool, scale: float) -> None:
+    def __init__(self, dim: int, heads: int, bias: bool, scale: float | None = None) -> None:
         super().__init__()
         self.heads, self.scale = heads, scale
         self.query, self.key, self.value, self.output = (
@@ -66,32 +38,23 @@ class Attention(nn.Module):
 
     def forward(
         self,
-        hidden: Float[Tensor, "n D"],
-        queries: Places,
-        memory: Float[Tensor, "m D"],
-        keys: Places,
-        mask: Float[Tensor, "#B #heads #T #S"],
-    ) -> Float[Tensor, "n D"]:
-        """Lets ``hidden`` attend to ``memory``.
+        hidden: Float[Tensor, "B T D"],
+        memory: Float[Tensor, "B S D"],
+        mask: Float[Tensor, "#B #heads #T #S"] | Float[Tensor, "#heads #T #S"],
+    ) -> Float[Tensor, "B T D"]:
+        """Lets ``hidden`` attend to ``memory``. ``mask`` is added to the scores."""
 
-        Args:
-            hidden: The states of the queries.
-            queries: Their places.
-            memory: The states of the keys.
-            keys: Their places in the same sentences.
-            mask: Added to the scores.
-        """
+        def split(projected: Tensor) -> Tensor:
+            return projected.view(*projected.shape[:2], self.heads, -1).transpose(1, 2)
 
-        def split(projected: Tensor, places: Places) -> Tensor:
-            spread = places.spread(projected)
-            return spread.view(*spread.shape[:2], self.heads, -1).transpose(1, 2)
-
-        query = split(self.query(hidden) * self.scale, queries)
-        scores = query @ split(self.key(memory), keys).transpose(2, 3) + mask
-        # A softmax over rows of ten takes eight times as long as one over ten long columns.
-        columns = scores.flatten(0, 2).T.contiguous().softmax(dim=0)
-        mixed = columns.T.view(scores.shape) @ split(self.value(memory), keys)
-        output: Tensor = self.output(queries.rows(mixed.transpose(1, 2)).flatten(1))
+        mixed = functional.scaled_dot_product_attention(
+            split(self.query(hidden)),
+            split(self.key(memory)),
+            split(self.value(memory)),
+            attn_mask=mask,
+            scale=self.scale,
+        )
+        output: Tensor = self.output(mixed.transpose(1, 2).flatten(2))
         return output
 
 
@@ -105,29 +68,17 @@ class PostNormLayer(nn.Module):
 
     def __init__(self, dim: int, heads: int) -> None:
         super().__init__()
-        self.attention = Attention(dim, heads, bias=True, scale=(dim // heads) ** -0.5)
+        self.attention = Attention(dim, heads, bias=True)
         self.wide, self.narrow = nn.Linear(dim, 4 * dim), nn.Linear(4 * dim, dim)
         self.norm_attention, self.norm_feed_forward = nn.LayerNorm(dim), nn.LayerNorm(dim)
 
     def forward(
         self,
-        hidden: Float[Tensor, "n D"],
-        queries: Places,
-        memory: Float[Tensor, "m D"],
-        keys: Places,
-        mask: Float[Tensor, "#B #heads #T #T"],
-    ) -> Float[Tensor, "n D"]:
-        """The states after this layer, of some or all tokens.
-
-        Args:
-            hidden: Their states before it.
-            queries: Their places.
-            memory: The states of all tokens before it.
-            keys: The places of all tokens.
-            mask: Added to the scores.
-        """
-        mixed = self.attention(hidden, queries, memory, keys, mask)
-        hidden = self.norm_attention(hidden + mixed)
+        hidden: Float[Tensor, "B T D"],
+        mask: Float[Tensor, "#B #heads #T #T"] | Float[Tensor, "#heads #T #T"],
+    ) -> Float[Tensor, "B T D"]:
+        """The states after this layer. ``mask`` is added to the scores."""
+        hidden = self.norm_attention(hidden + self.attention(hidden, hidden, mask))
         fed = self.narrow(functional.gelu(self.wide(hidden)))
         output: Tensor = self.norm_feed_forward(hidden + fed)
         return output
@@ -154,28 +105,32 @@ class PreNormLayer(nn.Module):
 
     def forward(
         self,
-        hidden: Float[Tensor, "n D"],
-        places: Places,
-        mask: Float[Tensor, "#B #heads #T #T"],
-        memory: tuple[Float[Tensor, "m D"], Places] | None = None,
-    ) -> Float[Tensor, "n D"]:
+        hidden: Float[Tensor, "B T D"],
+        mask: Float[Tensor, "#B #heads #T #T"] | Float[Tensor, "#heads #T #T"],
+        memory: Float[Tensor, "B S D"] | None = None,
+        memory_mask: Float[Tensor, "#B #heads #T #S"] | None = None,
+    ) -> Float[Tensor, "B T D"]:
         """The states after this layer.
 
         Args:
             hidden: The states before it.
-            places: Their places.
             mask: Added to the scores of self-attention.
-            memory: The encoder's output and its places, for a layer with cross-attention.
+            memory: The encoder's output, for a layer with cross-attention.
+            memory_mask: Added to the scores of cross-attention.
         """
         normed = self.norm_attention(hidden)
-        hidden = hidden + self.attention(normed, places, normed, places, mask)
-        if self.cross is not None and memory is not None:
-            read, keys = memory
-            normed = self.norm_cross(hidden)
-            hidden = hidden + self.cross(normed, places, read, keys, keys.mask)
+        hidden = hidden + self.attention(normed, normed, mask)
+        if self.cross is not None:
+            hidden = hidden + self.cross(self.norm_cross(hidden), memory, memory_mask)
         fed = self.narrow(functional.relu(self.wide(self.norm_feed_forward(hidden))))
         output: Tensor = hidden + fed
         return output
+
+
+def padding_mask(ids: Int64[Tensor, "B S"], padding: int) -> Float[Tensor, "B 1 1 S"]:
+    """Minus infinity for keys that are padding, else 0; to be added to attention's scores."""
+    mask = torch.zeros(ids.shape).masked_fill_(ids == padding, -torch.inf)
+    return mask[:, None, None, :]
 
 
 def relative_buckets(queries: int, keys: int, both_ways: bool) -> Int64[Tensor, "{queries} {keys}"]:

@@ -23,8 +23,8 @@ from embinit.lab.data.sources.assets import TrainedTable
 from embinit.lab.table_pretraining.corpus import Corpus
 from embinit.lab.table_pretraining.encoder import (
     BUCKETS,
-    Places,
     PostNormLayer,
+    padding_mask,
     relative_scores,
 )
 from embinit.lab.table_pretraining.language_model import LanguageModel, train
@@ -79,18 +79,16 @@ class MaskedLanguageModel(LanguageModel):
         self, ids: Int64[Tensor, "B T"], masked: Bool[Tensor, "B T"]
     ) -> Float[Tensor, "predictions tokens"]:
         """The logits over all N + 2 tokens, of each word where ``masked`` is true."""
-        every, asked = Places(ids != self.padding), Places(masked)
-        summed, mask = self.words(every.rows(ids)), every.mask
+        summed, length = self.words(ids), ids.shape[1]
+        mask = padding_mask(ids, self.padding)
         if self.positions is not None:
-            summed = summed + self.positions(every.positions)
+            summed = summed + self.positions.weight[:length]
         if self.biases is not None:
-            mask = mask + relative_scores(self.biases, ids.shape[1], both_ways=True)
+            mask = mask + relative_scores(self.biases, length, both_ways=True)
         hidden = self.norm(summed)
-        first, last = self.layers
-        hidden = first(hidden, every, hidden, every, mask)
-        # Of what the last layer says, the masked words alone are read.
-        hidden = last(asked.rows(every.spread(hidden)), asked, hidden, every, mask)
-        predicting = self.head_norm(functional.gelu(self.head(hidden)))
+        for layer in self.layers:
+            hidden = layer(hidden, mask)
+        predicting = self.head_norm(functional.gelu(self.head(hidden[masked])))
         return functional.linear(predicting, self.words.weight, self.head_bias)
 
 

@@ -6,11 +6,10 @@ its parameter scale (Shazeer and Stern 2018, section 8); Adam's are not.
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Callable, Iterable
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from embinit.registry import Named
 
@@ -18,67 +17,20 @@ WARM_UP = 0.1
 UNROLLED = 20
 WEIGHT_DECAY = 0.01
 ADAFACTOR_FLOOR = 1e-3
-"""The least root mean square that Adafactor takes a parameter to have."""
-DECAY_EXPONENT = -0.8
-"""A step's squares count for this power of its number, the squares before it for the rest."""
-EPSILON = torch.finfo(torch.float32).eps
+"""The least root mean square that torch's Adafactor takes a parameter to have (``eps[1]``)."""
 
 Step = Callable[[], None]
 """Updates the parameters by their gradients, and clears the gradients."""
 
 
-class _Stack:
-    """Parameters of one shape. Adafactor steps all at once, each by norms of its own.
-
-    torch's Adafactor takes them one by one, in as many small operations as a small model has.
-    """
-
-    def __init__(self) -> None:
-        self.parameters: list[nn.Parameter] = []
-        self.means: list[Tensor] = []
-
-    @torch.no_grad()
-    def step(self, number: int, rate: float) -> None:
-        gradients = torch.stack([p.grad for p in self.parameters if p.grad is not None])
-        squares, own = gradients.square(), tuple(range(1, gradients.dim()))
-        is_vector = len(own) == 1
-        # Of a matrix's squares the means of rows and of columns are kept.
-        news = [squares] if is_vector else [squares.mean(dim, keepdim=True) for dim in (-1, -2)]
-        self.means = self.means or [torch.zeros_like(new) for new in news]
-        for mean, new in zip(self.means, news, strict=True):
-            mean.lerp_(new, number**DECAY_EXPONENT)
-        if is_vector:
-            [estimate] = self.means
-        else:
-            rows, columns = self.means
-            estimate = rows @ columns / rows.mean(-2, keepdim=True).clamp(min=EPSILON)
-        changes = gradients * estimate.clamp(min=EPSILON**2).rsqrt()
-        values = torch.stack([parameter.detach() for parameter in self.parameters])
-        scales = _root_mean_square(values, own).clamp(min=ADAFACTOR_FLOOR)
-        changes *= scales / _root_mean_square(changes, own).clamp(min=1.0) * rate
-        for parameter, change in zip(self.parameters, changes, strict=True):
-            parameter.sub_(change)
-            parameter.grad = None
-
-
-def _root_mean_square(values: Tensor, dims: tuple[int, ...]) -> Tensor:
-    return values.square().mean(dims, keepdim=True).sqrt()
-
-
 def _adafactor(model: nn.Module, rate: float, steps: int) -> Step:
     """T5's: ``rate`` (at most 1/sqrt(step)) times the parameter's root mean square; no decay."""
-    stacks: collections.defaultdict[torch.Size, _Stack] = collections.defaultdict(_Stack)
-    done = 0
+    # torch's Adafactor takes min(rate, 1/sqrt(step)) times the parameter's root mean square.
+    optimizer = torch.optim.Adafactor(model.parameters(), lr=rate, weight_decay=0.0, foreach=True)
 
     def step() -> None:
-        nonlocal done
-        done += 1
-        if not stacks:
-            for parameter in model.parameters():
-                if parameter.grad is not None:
-                    stacks[parameter.shape].parameters.append(parameter)
-        for stack in stacks.values():
-            stack.step(done, min(rate, done**-0.5))
+        optimizer.step()
+        optimizer.zero_grad()
 
     return step
 
@@ -104,7 +56,7 @@ def _adafactor_but_for_the_table(model: nn.Module, rate: float, steps: int) -> S
 
 def _adamw(model: nn.Module, rate: float, steps: int) -> Step:
     """BERT's: decay of matrices, linear warm-up and decline over ``steps``, gradients clipped."""
-    optimizer = torch.optim.AdamW(_decayed_and_not(model.parameters()), lr=rate, fused=True)
+    optimizer = torch.optim.AdamW(_decayed_and_not(model.parameters()), lr=rate)
     warm_up = max(1, int(WARM_UP * steps))
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer,

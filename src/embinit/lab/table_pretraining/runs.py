@@ -28,17 +28,15 @@ OBJECTIVES = {
     "masked language model": train_masked_language_model,
 }
 TASK = "micro-text"
-ARITHMETIC = 2
-"""Counts the orders of sums that training has had. The second computes no padding."""
 
 
 def fingerprint(run: RunSpec[PretrainingRecipe]) -> str:
-    """The digest of the unlabelled text that the run reads, with ``ARITHMETIC``.
+    """The digest of the unlabelled text that the run reads.
 
     Raises:
         InputError: The run's task is no ``micro-text`` of a fixed number of sentences.
     """
-    return f"{_corpus(*_text(run)).fingerprint()}/{ARITHMETIC}"
+    return _corpus(*_text(run)).fingerprint()
 
 
 def check(run: RunSpec[PretrainingRecipe]) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -26,8 +26,8 @@ from embinit.lab.data.sources.assets import TrainedTable
 from embinit.lab.table_pretraining.corpus import Corpus, pad_rows
 from embinit.lab.table_pretraining.encoder import (
     BUCKETS,
-    Places,
     PreNormLayer,
+    padding_mask,
     relative_scores,
 )
 from embinit.lab.table_pretraining.language_model import LanguageModel, train
@@ -63,10 +63,8 @@ def cut_spans(
     cut = min(max(round(len(tokens) * CUT_SHARE), 1), len(tokens) - 1)
     kept = len(tokens) - cut
     spans = min(max(round(cut / MEAN_SPAN), 1), kept + 1, SENTINELS - 1)
-    lengths = [cut]
-    if spans > 1:
-        ends = np.sort(rng.choice(np.arange(1, cut), spans - 1, replace=False))
-        lengths = np.diff(ends, prepend=0, append=cut).tolist()
+    ends = np.sort(rng.choice(np.arange(1, cut), spans - 1, replace=False))
+    lengths = np.diff(ends, prepend=0, append=cut).tolist()
     # A span begins before the kept token of its slot; distinct slots keep spans apart.
     slots = np.sort(rng.choice(kept + 1, spans, replace=False)).tolist()
     remaining: list[int] = []
@@ -115,41 +113,34 @@ class SpanCorruptionModel(LanguageModel):
             nn.init.normal_(parameter, std=fan_in**-0.5 * shrink)
 
     def forward(
-        self,
-        ids: Int64[Tensor, "B T"],
-        shifted: Int64[Tensor, "B target"],
-        asked: Bool[Tensor, "B target"],
-    ) -> Float[Tensor, "asked tokens"]:
+        self, ids: Int64[Tensor, "B T"], shifted: Int64[Tensor, "B target"]
+    ) -> Float[Tensor, "B target tokens"]:
         """The logits over all N + 2 + ``SENTINELS`` tokens, of the spans that were cut out.
 
         Args:
             ids: The remaining text.
             shifted: The spans, shifted to the right by one token.
-            asked: Where the spans have a token to restore.
         """
-        keys, places = Places(ids != self.padding), Places(asked)
-        hidden, relative = self._with_positions(ids, keys, self.encoder_biases, both_ways=True)
-        mask = relative + keys.mask
+        memory_mask = padding_mask(ids, self.padding)
+        hidden, relative = self._with_positions(ids, self.encoder_biases, both_ways=True)
         for layer in self.encoder:
-            hidden = layer(hidden, keys, mask)
+            hidden = layer(hidden, relative + memory_mask)
         memory = self.encoder_norm(hidden)
-        hidden, relative = self._with_positions(
-            shifted, places, self.decoder_biases, both_ways=False
-        )
-        mask = relative + torch.full(2 * [places.length], -torch.inf).triu(1)
+        length = shifted.shape[1]
+        hidden, relative = self._with_positions(shifted, self.decoder_biases, both_ways=False)
+        future = torch.full((length, length), -torch.inf).triu(1)
         for layer in self.decoder:
-            hidden = layer(hidden, places, mask, (memory, keys))
+            hidden = layer(hidden, relative + future, memory, memory_mask)
         return functional.linear(self.decoder_norm(hidden) * self.scale, self.words.weight)
 
     def _with_positions(
-        self, ids: Int64[Tensor, "B T"], places: Places, biases: nn.Embedding, both_ways: bool
-    ) -> tuple[Float[Tensor, "n D"], Float[Tensor, "1 #heads #T #T"]]:
+        self, ids: Int64[Tensor, "B T"], biases: nn.Embedding, both_ways: bool
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "#heads T T"]]:
         """The rows of the words, and the biases of attention by relative position."""
-        hidden, length = self.words(places.rows(ids)), places.length
+        hidden, length = self.words(ids), ids.shape[1]
         if not self.relative:
-            added = sinusoidal(length, hidden.shape[1])[places.positions]
-            return hidden + added, torch.zeros(1, 1, 1, 1)
-        return hidden, relative_scores(biases, length, both_ways)[None]
+            return hidden + sinusoidal(length, hidden.shape[-1]), torch.zeros(1, length, length)
+        return hidden, relative_scores(biases, length, both_ways)
 
 
 def _corrupted(corpus: Corpus, batch: int, steps: int, seed: int) -> Iterator[CorruptedBatch]:
@@ -169,8 +160,10 @@ def _loss(model: SpanCorruptionModel, batch: CorruptedBatch) -> Float[Tensor, ""
     remaining, spans = batch
     # The decoder starts from padding, as T5's does.
     shifted = functional.pad(spans[:, :-1], (1, 0), value=model.padding)
-    asked = spans != model.padding
-    return functional.cross_entropy(model(remaining, shifted, asked), spans[asked])
+    logits = model(remaining, shifted)
+    return functional.cross_entropy(
+        logits.flatten(0, 1), spans.flatten(), ignore_index=model.padding
+    )
 
 
 def train_span_corruption(

@@ -36,7 +36,7 @@ RATE = 0.2
 PADDING, BEGIN, END, BOUNDARY = range(4)
 """Ids of what is no character: behind a word, around it, and in the word of a sentence's end."""
 IGNORED = -100
-"""The target of positions behind a sentence."""
+"""The target of positions behind a sentence (cross entropy's own default)."""
 
 
 def character_ids(words: Sequence[str]) -> Int64[Tensor, "N1 characters"]:
@@ -165,26 +165,23 @@ class TwoWayLanguageModel(LanguageModel):
 
     def forward(
         self, ids: Int64[Tensor, "B T"]
-    ) -> tuple[Float[Tensor, "read tokens"], Float[Tensor, "read tokens"]]:
+    ) -> tuple[Float[Tensor, "B T1 tokens"], Float[Tensor, "B T1 tokens"]]:
         """The logits of the next word and of the previous one, N words and the boundary.
 
-        There are as many as words that are read, the boundary before each sentence among them.
-        Both directions begin there, so the backward logits are of reversed sentences.
+        Both directions begin at the boundary, so the backward logits are of reversed sentences.
 
         Args:
             ids: Sentences, padded behind with N, the boundary.
         """
-        both = torch.stack([ids, reversed_sentences(ids, self.boundary)])
-        begun = functional.pad(both, (1, 0), value=self.boundary)
-        # A word's vector is made of its characters alone, so those of other words aren't needed.
-        occurring, places = begun.unique(return_inverse=True)
-        vectors = self.encoder(self.spelling[occurring])
-        read = targets(ids, self.boundary) != IGNORED
+        vectors = self.encoder(self.spelling)
         forwards, backwards = (
-            self.output(reader(functional.embedding(words, vectors))[read])
-            for reader, words in zip((self.forwards, self.backwards), places, strict=True)
+            reader(functional.embedding(functional.pad(read, (1, 0), value=self.boundary), vectors))
+            for reader, read in (
+                (self.forwards, ids),
+                (self.backwards, reversed_sentences(ids, self.boundary)),
+            )
         )
-        return forwards, backwards
+        return self.output(forwards), self.output(backwards)
 
 
 def reversed_sentences(ids: Int64[Tensor, "B T"], padding: int) -> Int64[Tensor, "B T"]:
@@ -203,12 +200,13 @@ def targets(ids: Int64[Tensor, "B T"], boundary: int) -> Int64[Tensor, "B T1"]:
 
 def _loss(model: TwoWayLanguageModel, ids: Int64[Tensor, "B T"]) -> Float[Tensor, ""]:
     """The cross entropy of a word, averaged over words and both directions."""
-    losses = []
-    for logits, words in zip(
-        model(ids), (ids, reversed_sentences(ids, model.boundary)), strict=True
-    ):
-        wanted = targets(words, model.boundary)
-        losses.append(functional.cross_entropy(logits, wanted[wanted != IGNORED]))
+    wanted = (ids, reversed_sentences(ids, model.boundary))
+    losses = [
+        functional.cross_entropy(
+            logits.flatten(0, 1), targets(words, model.boundary).flatten(), ignore_index=IGNORED
+        )
+        for logits, words in zip(model(ids), wanted, strict=True)
+    ]
     return torch.stack(losses).mean()
 
 
