@@ -752,6 +752,15 @@ def test_a_source_may_be_read_from_anywhere(pytester, probed):
         assert comparison["left_values"] == comparison["right_values"] == [percent] * 5
 
 
+def test_a_source_of_a_new_name_is_read_where_claims_are_only_collected(pytester, probed):
+    """It was refused as one that no claim reads: a session that only collects wants no runs."""
+    mine = "experiments=lambda tier: [each.changed(source='mine') for each in table4(tier)]"
+    (pytester.path / "claims/test_mine.py").write_text(PROBE.replace("experiments=table4", mine))
+    (pytester.path / "right.txt").write_text(VECTORS.format("1 1"))
+    done = probed("right.txt", "--embinit-source", "mine=right.txt", "--collect-only", "-q")
+    assert done.ret == 0, done.stderr.str()
+
+
 def test_a_named_source_that_is_broken_is_unusable_input(pytester, probed):
     """It was NOT RUN with status 0, like data that is missing."""
     (pytester.path / "broken.txt").write_text(VECTORS.format("1 1") + "prince 1 x 1\n")

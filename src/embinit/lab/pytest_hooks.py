@@ -53,7 +53,10 @@ def pytest_embinit_experiment(
 
 
 def pytest_embinit_collected(
-    config: pytest.Config, runs: Sequence[RunSpec], problem: Callable[[RunSpec], str | None]
+    config: pytest.Config,
+    runs: Sequence[RunSpec],
+    wanted: Sequence[RunSpec],
+    problem: Callable[[RunSpec], str | None],
 ) -> None:
     """Refuses a source that no claim reads, and one that is broken further down than its start.
 
@@ -73,7 +76,7 @@ def pytest_embinit_collected(
                 f"--embinit-source {each.name}=…: no claim reads a source {each.name!r}: "
                 f"{nearest(each.name, read)}they read {', '.join(sorted(read)) or 'none'}"
             )
-    for told in filter(None, map(problem, runs)):
+    for told in filter(None, map(problem, wanted)):
         for each in given:
             if str(each.path) in told:
                 raise pytest.UsageError(f"--embinit-source {each.name}={each.path}: {told}")

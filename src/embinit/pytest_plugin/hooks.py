@@ -35,9 +35,18 @@ def pytest_embinit_experiment(
 
 
 def pytest_embinit_collected(
-    config: pytest.Config, runs: Sequence[RunSpec], problem: Callable[[RunSpec], str | None]
+    config: pytest.Config,
+    runs: Sequence[RunSpec],
+    wanted: Sequence[RunSpec],
+    problem: Callable[[RunSpec], str | None],
 ) -> None:
     """Checks the options against the runs of all claims, before anything trains.
+
+    Args:
+        config: The session's configuration.
+        runs: The runs that claims compare.
+        wanted: The runs of this session; none where it only collects.
+        problem: Tells why a run can't be made here; None where it can be.
 
     Raises:
         pytest.UsageError: An option asks for what no claim can have.
