@@ -53,7 +53,7 @@ class OutputError(InputError):
 
 
 class Status(enum.IntEnum):
-    """What a session of claims and the command line end with. Each number means one thing.
+    """The exit statuses of sessions and commands. Each number means one thing.
 
     2 to 6 are pytest's own. ``docs/exit-codes.md`` says what to do about each.
     """

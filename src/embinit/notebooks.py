@@ -34,7 +34,7 @@ from embinit.runs.store import Store
 
 @dataclass(frozen=True, repr=False)
 class Results:
-    """What several claims came to.
+    """The results of several claims.
 
     Attributes:
         document: The verdicts document, which follows ``embinit.report.load_schema()``.

@@ -33,7 +33,7 @@ def at_world(name: str, world: int) -> str:
 
 
 def split_world(name: str) -> tuple[str, int]:
-    """What ``at_world`` put together: a name, and the number of a world, 0 without one."""
+    """The name and the world of an ``at_world`` name; world 0 without a number."""
     base, _, world = name.partition("@")
     return (base, int(world)) if _WORLD.fullmatch(world) else (name, 0)
 

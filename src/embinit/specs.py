@@ -25,7 +25,7 @@ def later(default: Any) -> Any:
 
 
 class Recipe:
-    """How a run's numbers come about; each kind of run has a recipe class of its own.
+    """A recipe of a run's numbers; each kind of run has a recipe class of its own.
 
     A recipe is a frozen dataclass.
 
@@ -46,12 +46,12 @@ class Recipe:
 
     @property
     def columns(self) -> Mapping[str, str]:
-        """What tells its arm in a table besides its name: ``init`` and ``source``, if any."""
+        """The columns of its arm in a table besides the name: ``init`` and ``source``, if any."""
         return {}
 
     @property
     def revision(self) -> str:
-        """What tells apart runs of an edited function; "" for recipes without own code."""
+        """The revision of an edited function; "" for recipes without own code."""
         return ""
 
     @property
@@ -84,7 +84,7 @@ R = TypeVar("R", bound=Recipe, default=Recipe, covariant=True)
 
 @dataclass(frozen=True)
 class FunctionRecipe(Recipe):
-    """How a user's function is called (see ``runs.functions``).
+    """The call of a user's function (see ``runs.functions``).
 
     Attributes:
         function: The function's name.

@@ -333,7 +333,7 @@ class Lacking(NamedTuple):
 
 
 class Dose(NamedTuple):
-    """How much wider a table is than another, and what that costs.
+    """A table's width over another's, and the loss of score that comes with it.
 
     Attributes:
         width: The arm's sigma over the base's sigma.
@@ -430,7 +430,7 @@ class RankCorrelation(Quantity):
 
 
 def trend(arms: Sequence[tuple[float, Quantity]], over: str) -> Quantity:
-    """How steeply a measure rises as a width doubles: its least-squares slope over log2 of x.
+    """The slope of a measure by doublings of a width: least squares over log2 of x.
 
     There is one slope a seed. A slope is a weighted sum of the arms' measures, so a trend is
     compared with 0, or with another trend, as any quantity is. From the least x to the largest its
@@ -469,7 +469,7 @@ def trend(arms: Sequence[tuple[float, Quantity]], over: str) -> Quantity:
 
 
 def rank_correlation(pairs: Sequence[tuple[Quantity, Quantity]]) -> Quantity:
-    """How closely the score lost follows the width of a table: Spearman's rho, one a seed.
+    """Spearman's rho between lost score and table width, one a seed.
 
     The two that are ranked are an arm's sigma over its base's sigma, and how far the arm's score
     falls below the base's. The latter is counted in the task's margins, so that BLEU and accuracy

@@ -1,4 +1,4 @@
-"""What a claim may assert: a plain conjunction of comparisons, and nothing else.
+"""Conjunctions of comparisons, which are all that a claim may assert.
 
 A claim holds if all of its comparisons do. ``not``, ``or``, ``if`` and the like say something else,
 which no verdict stands for: while a claim is read, every comparison answers True, so the other

@@ -62,7 +62,7 @@ class Family:
         return self.alpha / size
 
     def size_on(self, tier: str) -> int | None:
-        """How many claims it has on ``tier``; None where they are to be counted.
+        """The number of its claims on ``tier``; None where they are to be counted.
 
         Raises:
             InputError: The family has sizes, and none for that tier.

@@ -81,7 +81,7 @@ class Case:
         return schedule(self.experiment.seeds, most or self.experiment.most_seeds, self.alpha)
 
     def seeds_of_looks(self, most: int | None = None) -> tuple[int, ...]:
-        """How many seeds each look has, in order; see ``looks``.
+        """The seeds of each look, in order; see ``looks``.
 
         Raises:
             InputError: ``most`` is less than the first look takes.

@@ -52,7 +52,7 @@ def schedule(first: int, most: int | None = None, alpha: float = 0.05) -> tuple[
 
 
 def seeds_of_looks(first: int, most: int | None = None) -> tuple[int, ...]:
-    """How many seeds each look at a claim has, in order: twice as many each time, up to the most.
+    """The seeds of each look at a claim, in order: twice as many each time, up to the most.
 
     Args:
         first: How many seeds the first look has.

@@ -51,7 +51,7 @@ VERDICTS = tuple(map(str, Verdict))
 
 
 class Relation(StrEnum):
-    """How a claim states that two quantities stand to one another."""
+    """The relation that a claim states between two quantities."""
 
     BELOW = "<"
     ABOVE = ">"
@@ -71,7 +71,7 @@ class Relation(StrEnum):
 
     @property
     def says(self) -> str:
-        """What it states of the mean difference, left minus right, for people."""
+        """The statement on the mean difference, left minus right, for people."""
         return _FACTS[self].says
 
     def bounds(self, margin: float) -> tuple[float, float]:
@@ -105,7 +105,7 @@ _FACTS = {
 
 @dataclass(frozen=True)
 class RegisteredSd:
-    """How far a paired difference varies from seed to seed, as it was registered.
+    """The registered standard deviation of a paired difference over seeds.
 
     Attributes:
         sd: The standard deviation over seeds, with n - 1 in the denominator.

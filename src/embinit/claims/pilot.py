@@ -1,4 +1,4 @@
-"""What is measured beforehand, on seeds that no claim uses: spreads and noise floors.
+"""Pilot estimates on seeds that no claim uses: spreads and noise floors.
 
 The spread of a difference over seeds is pooled with what a claim's few seeds show of it
 (``paired_tests.RegisteredSd``). It is kept under a digest of the difference: its arms' specs,

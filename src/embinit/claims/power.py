@@ -18,7 +18,7 @@ from embinit.specs import RunSpec
 
 @dataclass(frozen=True)
 class DetectableEffect:
-    """What the looks at one comparison can see.
+    """The effects that the looks at one comparison can detect.
 
     Attributes:
         comparison: The comparison.
@@ -50,7 +50,7 @@ class DetectableEffect:
 def detectable_effect(
     comparison: Comparison, looks: Sequence[Look], alpha: float
 ) -> DetectableEffect:
-    """What the looks at a comparison can see.
+    """The effects that the looks at a comparison can detect.
 
     Args:
         comparison: The comparison, with its registered spread.
@@ -65,7 +65,7 @@ def detectable_effect(
 
 
 def detectable_effects(case: Case, most: int | None = None) -> list[DetectableEffect]:
-    """What the looks at a claim can see, comparison by comparison.
+    """The effects that the looks at a claim can detect, comparison by comparison.
 
     Comparisons that no seed can change are left out, and so are those of a claim with an obstacle.
 

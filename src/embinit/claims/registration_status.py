@@ -1,4 +1,4 @@
-"""How a claim stands to its lock: as it was registered beforehand, afterwards, or otherwise."""
+"""The registration status of a claim: beforehand, afterwards, changed, or absent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BEFOREHAND, AFTERWARDS, CHANGED, ABSENT = "beforehand", "afterwards", "changed",
 
 @dataclass(frozen=True)
 class RegistrationStatus:
-    """How a claim stands to its lock.
+    """A claim's status against its lock.
 
     Attributes:
         state: ``beforehand``: it stands as it was registered before its runs. ``afterwards``: it
@@ -34,7 +34,7 @@ class RegistrationStatus:
 
 
 def registration_status(case: Case, looks: Sequence[Look]) -> RegistrationStatus:
-    """How a claim stands to its line.
+    """A claim's status against its line.
 
     Args:
         case: The claim.
@@ -90,7 +90,7 @@ def claim_key(case: Case) -> str:
 
 
 def frozen(case: Case, looks: Sequence[Look]) -> dict[str, Any]:
-    """What of a claim must stand beforehand.
+    """The statement of a claim that must stand beforehand.
 
     The code of a training function is no part of it: what is registered is what is stated, and runs
     of another code are other runs.
@@ -120,7 +120,7 @@ def named(ids: Sequence[str]) -> str:
 
 
 def difference(registered: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """How a claim differs from its line, in words; "" where it doesn't."""
+    """The difference of a claim from its line, in words; "" without one."""
     told = []
     before, after = registered.get("states", []), now["states"]
     if [each["says"] for each in before] != [each["says"] for each in after]:

@@ -1,4 +1,4 @@
-"""What comes from outside and is malformed is one InputError, decided here for every reader.
+"""Readers of files from outside: what is malformed is one InputError, for every reader.
 
 A reader of somebody's file wraps the library's call in ``reading``. The parsers that embinit uses
 raise what they happen to meet in a broken file: ``zipfile`` alone has RuntimeError,

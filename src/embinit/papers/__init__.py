@@ -112,7 +112,7 @@ class NoiseFloor:
 
     @property
     def metrics(self) -> tuple[Measure, ...]:
-        """What of the runs is measured."""
+        """The measures of the runs."""
         return (self.experiment.metric, *self.further)
 
 
@@ -167,7 +167,7 @@ def paper(key: str) -> Paper | None:
 
 
 def printed_for(key: str, comparison: Comparison) -> Sequence[Printed]:
-    """What the paper of ``key`` prints for a comparison; nothing where it isn't registered."""
+    """The printed numbers of the paper ``key`` for a comparison; none where it isn't registered."""
     known = paper(key)
     return () if known is None else known.printed(comparison)
 

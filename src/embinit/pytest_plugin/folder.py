@@ -23,7 +23,7 @@ from embinit.pytest_plugin.unloadable import Unloadable, decorated
 
 @dataclass(frozen=True)
 class Folder:
-    """What stands in a folder of claims.
+    """The claims of a folder.
 
     Attributes:
         counts: How many claims each family has, controls left out.

@@ -1,4 +1,4 @@
-"""What a session asks of one test: its claim in its experiment, its names, what is wrong in it."""
+"""A test as a session reads it: its claim in its experiment, its names, its errors."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def ids_of(item: pytest.Item) -> list[str]:
 
 
 def parameter(item: pytest.Function) -> object:
-    """What stands for the experiment among a test's parameters; None where there is none."""
+    """The experiment among a test's parameters; None where there is none."""
     params = getattr(getattr(item, "callspec", None), "params", {})
     known = (each for each in params.values() if isinstance(each, Experiment | Unreadable))
     return next(known, None)
@@ -187,7 +187,7 @@ def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 
 def argument(item: pytest.Function) -> str:
-    """What names the test on pytest's command line.
+    """The test's node id as pytest's command line takes it.
 
     That is its node's id, except for a test of an installed package (``--pyargs``) outside of the
     root directory: its file's path is cut short there, so its module stands in the file's place.

@@ -1,4 +1,4 @@
-"""How a verdict becomes an outcome of pytest, and what its message says."""
+"""Outcomes of pytest for verdicts, and their messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session's claims can see, as lines for the terminal, told before anything trains."""
+"""The power of a session's claims, in lines for the terminal before anything trains."""
 
 from __future__ import annotations
 

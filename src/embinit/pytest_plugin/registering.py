@@ -42,7 +42,7 @@ LOCK_WORDS = {"noise_floors": "noise floor", "differences": "spread", "claims": 
 
 
 class Registering:
-    """What a session registers.
+    """The registering part of a session.
 
     Args:
         seeds: On how many seeds noise floors and spreads are measured, 0 for none; None in a

@@ -134,7 +134,7 @@ class SessionOptions:
         return None if named is None else self.path("baseline")
 
     def definitions(self) -> list[Definition]:
-        """What every process that trains defines first.
+        """The definitions that every process makes before it trains.
 
         Raises:
             InputError: An option can't be used.
@@ -160,7 +160,7 @@ class SessionOptions:
 
     @property
     def seconds(self) -> float:
-        """How long the session has run, whatever was done to the clock meanwhile."""
+        """The session's duration, whatever was done to the clock meanwhile."""
         return time.monotonic() - self.config.stash[BEGAN]
 
     def _check(self) -> None:

@@ -14,7 +14,7 @@ from embinit.specs import RunSpec
 
 @dataclass
 class SessionState:
-    """What was collected, and what came out.
+    """The state of a session: collected claims and their results.
 
     Attributes:
         tier: The tier's name.

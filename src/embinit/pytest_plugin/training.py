@@ -120,7 +120,7 @@ class Training:
 
     @property
     def troubles(self) -> Sequence[str]:
-        """What went wrong in training and ended no run, a line each."""
+        """Troubles in training that ended no run, a line each."""
         return () if self._session is None else self._session.troubles
 
     def plan(self, runs: Iterable[RunSpec]) -> bool:

@@ -35,7 +35,7 @@ class Unloadable(pytest.Item):
 
     @classmethod
     def of(cls, report: pytest.CollectReport, module: pytest.Module) -> Unloadable | None:
-        """What fails in the place of a module that was collected in vain.
+        """The failing test in place of a module that could not be collected.
 
         Args:
             report: What pytest says of it.
@@ -81,5 +81,5 @@ def _ends_in(path: Path, error: BaseException) -> bool:
 
 
 def decorated(source: str) -> int:
-    """How many claims a file has, by its text."""
+    """The number of claims in a file, by its text."""
     return len(_DECORATED.findall(source))

@@ -113,7 +113,7 @@ class Arm:
 
 @dataclass(frozen=True)
 class CoverageRow:
-    """How much of one side's vocabulary a source knows.
+    """A source's coverage of one side's vocabulary.
 
     Attributes:
         task: The task's name.

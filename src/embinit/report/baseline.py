@@ -99,7 +99,7 @@ def unfinished(document: Document) -> list[str]:
 def faults(
     document: Document, baseline: Document | None = None, moved: float | None = None
 ) -> list[str]:
-    """What is not in order in a session's document, a sentence each; empty where all is.
+    """The faults of a session's document, a sentence each; empty where all is in order.
 
     Args:
         document: The session's verdicts document.
@@ -118,7 +118,7 @@ def faults(
 
 
 def faults_of_session(document: Document) -> list[str]:
-    """What is not in order in a whole session, whatever its baseline has, a sentence each."""
+    """The faults of a whole session, whatever its baseline has, a sentence each."""
     return [
         *nothing_decided(document),
         *wrong_controls(document),
@@ -127,7 +127,7 @@ def faults_of_session(document: Document) -> list[str]:
 
 
 def size_in_margins(given: str) -> float:
-    """How many margins a difference may move, as an option says it: ``moved=2``, or ``moved``.
+    """The margins that a difference may move by, from an option: ``moved=2``, or ``moved``.
 
     Raises:
         InputError: It says anything else.
@@ -185,7 +185,7 @@ def not_as_registered(document: Document) -> list[str]:
 
 
 def changes(latest: Document, baseline: Document) -> list[Change]:
-    """How a session's claims changed since the baseline, lost findings first.
+    """The changes of a session's claims since the baseline, lost findings first.
 
     Claims that the session did not ask for are left out. One that broke or was skipped was asked
     for, and has changed: it is an ERROR now, or SKIPPED.

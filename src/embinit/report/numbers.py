@@ -1,4 +1,4 @@
-"""How numbers, times and commands are written in the report.
+"""Formats of numbers, times and commands in the report.
 
 One rule for all of them: what is missing or not finite is written as an en dash, a minus is a
 minus sign, and a group of numbers that are read together has the same number of decimals.
@@ -32,7 +32,7 @@ def finite(value: object) -> float | None:
 
 
 def decimals(values: Iterable[object]) -> int:
-    """How many decimals show three digits of the largest value and two of the smallest gap.
+    """The decimals that show three digits of the largest value and two of the smallest gap.
 
     Returns:
         A number from 0 to 6.

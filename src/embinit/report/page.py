@@ -182,13 +182,13 @@ class Family:
 
     @property
     def tally(self) -> dict[str, int]:
-        """How many of the family's claims got each verdict, without controls."""
+        """The family's count of claims by verdict, without controls."""
         findings = [card for card in self.cards if not card.claim["control"]]
         return {name: _tally(findings, name) for name in VERDICTS}
 
     @property
     def controls(self) -> tuple[int, int]:
-        """How many of the family's controls came out as expected, and how many ran."""
+        """The family's counts of controls: as expected, and run."""
         outcomes = [card.claim["as_expected"] for card in self.cards if card.claim["control"]]
         return outcomes.count(True), len(outcomes) - outcomes.count(None)
 

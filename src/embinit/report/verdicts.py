@@ -1,4 +1,4 @@
-"""What the entries of ``verdicts.json`` say together, and how they are read for people."""
+"""Summaries of the entries of ``verdicts.json``, for people."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def deciding_p(comparison: Mapping[str, Any]) -> float | None:
 
 
 def leaning(comparison: Mapping[str, Any]) -> str:
-    """What more seeds would probably do to an undecided comparison; "" where that can't be told."""
+    """The probable effect of more seeds on an undecided comparison; "" if it can't be told."""
     p, against = finite(comparison["p"]), finite(comparison["p_against"])
     if p is None or against is None:
         return ""
@@ -44,7 +44,7 @@ def leaning(comparison: Mapping[str, Any]) -> str:
 
 
 def wanted(comparison: Mapping[str, Any]) -> str:
-    """What an undecided comparison still wants, in a few words."""
+    """The lack of an undecided comparison, in a few words."""
     needed, hangs_on = comparison["seeds_needed"], comparison.get("hangs_on")
     more = "over 1000 more seeds"
     if needed is not None:

@@ -1,4 +1,4 @@
-"""How much of a vocabulary a source knows; without torch, so that any record can be read."""
+"""Coverage of a vocabulary by a source; without torch, so that any record can be read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much of a vocabulary a source knows.
+    """A source's coverage of a vocabulary.
 
     Attributes:
         types: The number of different words.

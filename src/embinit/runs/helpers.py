@@ -42,7 +42,7 @@ ENDS_WITHIN = 10.0
 
 @dataclass(frozen=True)
 class Job:
-    """What a helper needs to know of its session.
+    """A helper's job: what it takes from its session.
 
     Attributes:
         root: The store's directory.

@@ -159,7 +159,7 @@ class Kind(Generic[R]):
         return 1
 
     def parameters(self, run: RunSpec[R]) -> Mapping[str, int]:
-        """How many parameters a run's model has in each phase, counted from the spec alone.
+        """The parameters of a run's model in each phase, counted from the spec alone.
 
         Raises:
             InputError: The spec leaves the count open: text decides the size of the vocabulary.
@@ -167,7 +167,7 @@ class Kind(Generic[R]):
         return {}
 
     def epochs(self, run: RunSpec[R]) -> int | None:
-        """How many epochs the best one is chosen from; None where no epoch is chosen."""
+        """The epochs that the best one is chosen from; None where no epoch is chosen."""
         return None
 
     def label(self, run: RunSpec[R], sources: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""How runs are grouped into cohorts, which are trained together as one stacked model."""
+"""Plans of training: runs grouped into cohorts, each trained as one stacked model."""
 
 from __future__ import annotations
 

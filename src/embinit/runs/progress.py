@@ -70,7 +70,7 @@ class ProgressSnapshot:
 
     @property
     def stored(self) -> str:
-        """How many runs are stored, in words."""
+        """The number of stored runs, in words."""
         every = counted(self.wanted + self.later, "run")
         return f"{self.done} of {'about ' if self.later else ''}{every}"
 
@@ -102,7 +102,7 @@ class Planned(NamedTuple):
 
 
 class Heartbeat(NamedTuple):
-    """What a process trains: the trained share, and the runs' keys."""
+    """A training process's sign of life: the trained share, and the runs' keys."""
 
     share: float
     runs: tuple[str, ...]

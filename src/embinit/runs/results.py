@@ -61,7 +61,7 @@ class RunResult:
 
     @property
     def seconds(self) -> float:
-        """How long the run took; 0 where its provenance doesn't say."""
+        """The run's duration in seconds; 0 where its provenance doesn't say."""
         told = self.provenance.get("seconds")
         return float(told) if isinstance(told, int | float) and 0 < told < math.inf else 0.0
 
@@ -135,7 +135,7 @@ def device_name(device: str) -> str:
 
 
 def provenance(device: str, seconds: float, more: Iterable[str] = ()) -> dict[str, Any]:
-    """How a result came about: versions, device, time taken, and the time when it was finished.
+    """The provenance of a result: versions, device, duration, and time of its end.
 
     Args:
         device: The device that the run was made on.

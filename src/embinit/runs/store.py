@@ -379,7 +379,7 @@ class Store:
         return None if known is None or session not in (None, known.session) else known.reason
 
     def failures(self) -> list[Failure]:
-        """What is known of the runs that could not be made, by key."""
+        """The records of runs that could not be made, by key."""
         if not os.path.isdir(self.root / "failures"):
             return []
         paths = sorted(map(Path, _listed(self.root / "failures")))
@@ -467,7 +467,7 @@ class Store:
 
 @dataclass(frozen=True)
 class Failure:
-    """What is known of a run that could not be made.
+    """A record of a run that could not be made.
 
     Attributes:
         key: The run's key.

@@ -1,4 +1,4 @@
-"""What a run records of its tables; without torch, so that any record can be read."""
+"""Statistics of a run's tables; without torch, so that any record can be read."""
 
 from __future__ import annotations
 

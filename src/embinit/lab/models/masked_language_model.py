@@ -99,7 +99,7 @@ class MaskedModelShape(ModelShape):
 
     @property
     def parameters(self) -> int:
-        """How many parameters one model of this shape has, encoder and head."""
+        """The number of parameters of one model of this shape, encoder and head."""
         return count(MaskedLanguageModel.empty(self))
 
 

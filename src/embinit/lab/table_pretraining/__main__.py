@@ -34,12 +34,12 @@ from embinit.registry import at_world
 
 SENTENCES = 60_000
 SECONDS: Mapping[str, int] = {
-    "glove": 20,
-    "bert": 150,
-    "t5": 260,
-    "word2vec": 15,
-    "fasttext": 45,
-    "elmo": 155,
+    "glove": 18,
+    "bert": 168,
+    "t5": 238,
+    "word2vec": 27,
+    "fasttext": 42,
+    "elmo": 171,
 }
 """About how long a table takes on one core, by which the time that is left is told."""
 
@@ -113,7 +113,7 @@ def _is_made(name: str, world: int, directory: Path, made_with: Mapping[str, str
 
 
 def described(table: TrainedTable, world: int) -> str:
-    """What a table is like: its sigma, and how many words have a synonym as nearest neighbour."""
+    """A table's description: its sigma, and the share of words next to a synonym."""
     groups = synonym_groups(world)
     members = torch.tensor([groups.get(word, -1) for word in table.words])
     purity = neighbour_purity(table.values, members)

@@ -76,7 +76,7 @@ def cooccurrences(corpus: Corpus, window: int = WINDOW) -> Float[Tensor, "N N"]:
 
 
 def pairs_apart(corpus: Corpus, distance: int) -> Int64[Tensor, "N N"]:
-    """How often each word stands ``distance`` words before each other one in a sentence."""
+    """Counts of each word ``distance`` words before each other one in a sentence."""
     size = len(corpus.words)
     left, right = corpus.ids[:, :-distance], corpus.ids[:, distance:]
     inside = right != corpus.padding

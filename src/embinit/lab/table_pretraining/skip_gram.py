@@ -61,7 +61,7 @@ def _frequencies(corpus: Corpus) -> Float[Tensor, "N"]:
 
 
 def kept_share(corpus: Corpus) -> Float[Tensor, "N"]:
-    """How often each word is kept when frequent words are thinned, float64."""
+    """The probability that each word is kept when frequent words are thinned, float64."""
     rarity = THINNED_ABOVE / _frequencies(corpus)
     return (rarity.sqrt() + rarity).clamp(max=1.0)
 

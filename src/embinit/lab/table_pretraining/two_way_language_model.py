@@ -192,7 +192,7 @@ def reversed_sentences(ids: Int64[Tensor, "B T"], padding: int) -> Int64[Tensor,
 
 
 def targets(ids: Int64[Tensor, "B T"], boundary: int) -> Int64[Tensor, "B T1"]:
-    """What follows the boundary and each word: the next word, then the boundary, then nothing."""
+    """The targets after the boundary and each word: the next word, the boundary, nothing."""
     following = functional.pad(ids, (0, 1), value=boundary)
     ended: Bool[Tensor, "B T1"] = functional.pad(ids == boundary, (1, 0), value=False)
     return following.masked_fill(ended, IGNORED)
@@ -211,7 +211,7 @@ def _loss(model: TwoWayLanguageModel, ids: Int64[Tensor, "B T"]) -> Float[Tensor
 
 
 def passes(corpus: Corpus, number: float, batch: int) -> int:
-    """How many batches make so many passes over a corpus, at least one."""
+    """The number of batches in so many passes over a corpus, at least one."""
     return max(1, math.ceil(number * len(corpus.ids) / batch))
 
 

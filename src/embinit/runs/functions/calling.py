@@ -52,7 +52,7 @@ class _Left(BaseException):
 
 
 class Told:
-    """What a function tells while it trains: its progress, and the points of its curves.
+    """The progress and the curves that a function reports while it trains.
 
     Args:
         progress: Is told the share that is done.
@@ -150,7 +150,7 @@ def _apart(
 
 
 def untrue_seeds(results: Iterable[RunResult]) -> list[str]:
-    """What to tell of functions that give two numbers for one seed, or one number for all seeds.
+    """Warnings of functions that give two numbers for one seed, or one number for all seeds.
 
     Args:
         results: The results that are read.

@@ -1,4 +1,4 @@
-"""What a training function is: its measures, its arguments, and what is in its runs' keys."""
+"""Training functions: their measures, arguments, and parts of their runs' keys."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Training:
 
     @property
     def unseen(self) -> str | None:
-        """What its code does that decides numbers and is in no key; None where that is nothing."""
+        """The part of its code that decides numbers and is in no key; None without one."""
         declared = {"file", "program"} if self.files else set()
         told = [UNSEEN[what] for what in self._code.unseen if what not in declared]
         told += [
@@ -159,7 +159,7 @@ class Training:
         return arguments
 
     def told(self) -> dict[str, Any]:
-        """What embinit passes besides the arm's arguments, as far as the function takes it."""
+        """The arguments from embinit beside the arm's, as far as the function takes them."""
         return {name: None for name in GIVEN if name == "seed" or name in self.signature.parameters}
 
     def spec(self, arguments: Mapping[str, Any]) -> FunctionRecipe:
@@ -281,7 +281,7 @@ def fingerprint(recipe: FunctionRecipe) -> str:
 
 
 def other_versions(results: Iterable[RunResult]) -> list[str]:
-    """What to tell of runs that were made with other versions than those that are here.
+    """Warnings of runs that were made with other versions than those here.
 
     They are read all the same where ``training(versions=…)`` leaves a version out of their keys.
 

@@ -1,4 +1,4 @@
-"""What each world is for: three sets that never meet, and all other worlds.
+"""The sets of worlds: three that never meet, and all other worlds.
 
 A setting is chosen, a margin is registered and a claim is tested on worlds of different sets. So no
 choice was made on what a claim is tested on.

@@ -315,7 +315,7 @@ FINGERPRINTS = resources.files("embinit.lab.data") / "assets" / "microcosm.json"
 
 
 def drawn_by() -> dict[str, str]:
-    """What decides the texts: a digest of the code that draws them, and numpy's version."""
+    """The provenance of the texts: a digest of the code that draws them, and numpy's version."""
     package = resources.files("embinit.lab.data")
     sources = [package / "tasks" / "microcosm.py"]
     sources += sorted(
