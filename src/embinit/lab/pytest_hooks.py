@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from embinit.claims import Case
 from embinit.claims.experiments import Experiment
 from embinit.errors import InputError
 from embinit.lab.experiments import ModelExperiment
@@ -54,7 +55,7 @@ def pytest_embinit_experiment(
 
 def pytest_embinit_collected(
     config: pytest.Config,
-    runs: Sequence[RunSpec],
+    cases: Sequence[Case],
     wanted: Sequence[RunSpec],
     problem: Callable[[RunSpec], str | None],
 ) -> None:
@@ -69,6 +70,7 @@ def pytest_embinit_collected(
         return
     from embinit.lab.data.sources import is_named_here
 
+    runs = (run for case in cases for run in case.runs())
     read = {name for run in runs if (name := run.recipe.columns.get("source"))}
     for each in given:
         if each.name not in read and is_named_here(each.name):

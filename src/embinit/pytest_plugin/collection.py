@@ -227,7 +227,7 @@ class Collection:
         if self._state.cases:
             self._options.config.hook.pytest_embinit_collected(
                 config=self._options.config,
-                runs=[run for case in self._state.cases for run in case.runs()],
+                cases=self._state.cases,
                 wanted=[run for runs in wanted for run in runs],
                 problem=lambda run: self._training.session.problem(run),
             )

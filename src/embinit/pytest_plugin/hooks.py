@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from embinit.claims import Case
     from embinit.claims.experiments import Experiment
     from embinit.runs.session import Definition
     from embinit.specs import RunSpec
@@ -36,15 +37,15 @@ def pytest_embinit_experiment(
 
 def pytest_embinit_collected(
     config: pytest.Config,
-    runs: Sequence[RunSpec],
+    cases: Sequence[Case],
     wanted: Sequence[RunSpec],
     problem: Callable[[RunSpec], str | None],
 ) -> None:
-    """Checks the options against the runs of all claims, before anything trains.
+    """Checks the options against all claims, before anything trains.
 
     Args:
         config: The session's configuration.
-        runs: The runs that claims compare.
+        cases: The claims in their experiments.
         wanted: The runs of this session; none where it only collects.
         problem: Tells why a run can't be made here; None where it can be.
 
