@@ -193,7 +193,8 @@ def test_messages_name_options_that_every_project_has():
     """Short names are there only where a project asks for them; the command line has its own."""
     source = ROOT / "src/embinit"
     names = ("cli.py", "commands.py", "runs_command.py", "prepare_command.py")
-    own = [source / name for name in (*names, "lab/table_pretraining/__main__.py")]
+    making = ("lab/table_pretraining/__main__.py", "lab/data/sources/microcosm.py")
+    own = [source / name for name in (*names, *making)]
     short = re.compile(rf"(?<![\w-])--(?:{'|'.join(OPTIONS)})\b")
     named = {
         str(path.relative_to(source)): short.findall(path.read_text(encoding="utf-8"))

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import safetensors.torch
@@ -15,8 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import make_experiment, set_apart
+from embinit.claims import Family, claim
+from embinit.claims.judging import read as read_claim
+from embinit.claims.pilot import FIRST_SEED, spread_key
+from embinit.claims.registration_status import difference, frozen
 from embinit.errors import InputError, Status
 from embinit.lab.data.microcosm import (
+    CLAIMING,
+    REGISTERING,
     SETS,
     Writer,
     generator,
@@ -31,18 +38,28 @@ from embinit.lab.data.microcosm import (
 from embinit.lab.data.microcosm.lexicon import preferences
 from embinit.lab.data.sources import SOURCES, use_source
 from embinit.lab.data.sources.assets import load_table, save_table
-from embinit.lab.data.sources.microcosm import MicrocosmSource, load_world_table, table_path
+from embinit.lab.data.sources.microcosm import (
+    MicrocosmSource,
+    load_world_table,
+    table_path,
+    worlds_directory,
+)
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.data.tasks import microcosm as tasks
 from embinit.lab.evaluation.analogies import EVALUATIONS, evaluate
 from embinit.lab.evaluation.analogies import check as check_evaluation
 from embinit.lab.experiments import ModelExperiment
-from embinit.lab.specs import Cut
+from embinit.lab.pytest_hooks import pytest_embinit_experiment
+from embinit.lab.specs import Cut, recipe_of
+from embinit.lab.table_pretraining import making
 from embinit.lab.table_pretraining import runs as table_runs
 from embinit.lab.table_pretraining.__main__ import main
 from embinit.lab.tables import initial_tables
 from embinit.registry import Named, Registry, at_world, split_world
+from embinit.runs.kinds import kind_of
 from embinit.runs.session import key_of
+from embinit.specs import canonical
+from embinit_papers import chung2021
 from embinit_papers.kim2024.experiments import pretrainings, probes
 
 worlds = st.integers(1, 999_999_999)
@@ -363,3 +380,154 @@ def test_shipped_tables_are_of_their_worlds() -> None:
         assert table.record.items() >= made_with.items()
         here = source(name).table
         assert table.sigma == pytest.approx(here.sigma, rel=0.25)
+
+
+def on_worlds(first: int = 9000, **changes: Any) -> ModelExperiment:
+    """A small experiment that draws a world for each seed."""
+    return make_experiment(worlds=range(first, first + 20), seeds=3, **changes)
+
+
+@given(st.integers(0, 19), st.integers(0, 9))
+def test_a_seed_has_a_world_that_all_its_arms_share(seed: int, registered: int) -> None:
+    """Text and vectors are of it. Seeds of controls have their first half's, in other streams."""
+    experiment = make_experiment(worlds=CLAIMING)
+    arm, base = experiment["pretrained"], experiment["xavier"].on_other_seeds()
+    [ours], [other] = arm.runs_of(seed), base.runs_of(seed)
+    assert recipe_of(ours).table.source == f"micro-glove@{CLAIMING[seed]}"
+    assert ours.recipe.task == other.recipe.task == f"micro-sentiment@{CLAIMING[seed]}"
+    assert ours.seed != other.seed
+    [pilot] = arm.runs_of(FIRST_SEED + registered)
+    assert pilot.recipe.task == f"micro-sentiment@{REGISTERING[registered]}"
+
+
+def test_more_seeds_than_worlds_are_refused() -> None:
+    """In a line with the worlds that there are."""
+    experiment = on_worlds()
+    for seed, words in (
+        (20, "claims has 20 worlds, 9000 to 9019, and was asked for 21"),
+        (FIRST_SEED + 10, "registering has 10 worlds, 1000 to 1009"),
+    ):
+        with pytest.raises(InputError, match=words):
+            experiment.run("xavier", seed)
+
+
+def test_an_arm_is_one_arm_in_all_worlds() -> None:
+    """By its recipe, its registered spread and its pace; it isn't that of the single language."""
+    one, other, still = on_worlds(), on_worlds(9500), make_experiment()
+    arms = [each.run("pretrained", seed) for each in (one, other) for seed in (0, 1)]
+    assert len({run.without_seed() for run in arms}) == 1
+    assert len({run.recipe.pace for run in (*arms, still.run("pretrained", 0))}) == 1
+    assert len(set(arms)) == 4
+    assert still.run("pretrained", 0).without_seed() not in {run.without_seed() for run in arms}
+    keys = [spread_key(each["pretrained"] < each["xavier"]) for each in (one, other, still)]
+    assert keys[0] == keys[1] != keys[2]
+    assert {kind_of(run).label(run, {"micro-glove": "GloVe"}) for run in arms} == {"GloVe"}
+
+
+def test_runs_of_a_world_are_stacked() -> None:
+    """A cohort is the arms of one world: those of two have other text."""
+    experiment = on_worlds()
+    keys = [
+        [experiment.run(arm, seed).cohort_key for arm in ("pretrained", "xavier")]
+        for seed in (0, 1)
+    ]
+    assert keys[0][0] == keys[0][1] != keys[1][0] == keys[1][1]
+
+
+def test_a_transfer_reads_one_world() -> None:
+    """Its text, the tasks that it is fine-tuned on, their vocabulary, and its probes."""
+    usual = chung2021.experiments("micro")[0]
+    run = replace(usual, worlds=range(9000, 9003)).run("normal", 1)
+    named = set(re.findall(r"micro-[a-z-]+@?[0-9]*", canonical(run)))
+    assert all(name.endswith("@9001") for name in named), named
+
+
+def test_statistics_of_tables_are_random_where_each_seed_has_its_own() -> None:
+    """Else an interval over worlds would be told of a single table."""
+    assert on_worlds()["pretrained"].sigma.random
+    assert not make_experiment()["pretrained"].sigma.random
+
+
+def test_the_worlds_are_registered() -> None:
+    """A claim that is tested on others says so."""
+
+    @claim("mine/f/a", says="a", family=Family("mine/f", 1), experiments=lambda tier: [])
+    def test_it(arms: ModelExperiment) -> None:
+        assert arms["pretrained"] < arms["xavier"]
+
+    [one, other, still] = [
+        frozen(case, case.looks())
+        for each in (on_worlds(), on_worlds(9500), make_experiment())
+        for case in [read_claim(test_it, each)]
+    ]
+    assert "replicates" not in still
+    assert difference(one, other) == (
+        "its seeds have worlds from 9500 on, registered was worlds from 9000 on"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("x", "'x' is no number of a world"),
+        ("1005", "1000 to 1009 are the worlds of registering, on which no claim is tested"),
+        ("990-1000", "1000 to 1009 are the worlds of registering"),
+        ("9000-9000", "a paired test needs at least 2 worlds"),
+    ],
+)
+def test_worlds_that_no_claim_can_have_are_refused(
+    pytester: pytest.Pytester, given: str, said: str
+) -> None:
+    """Before anything is collected."""
+    pytester.makepyfile(
+        "from embinit import claim\n@claim('m/f/a', says='a')\ndef test_it(arms):\n    pass\n"
+    )
+    done = pytester.runpytest_inprocess(f"--embinit-worlds={given}")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    assert "--embinit-worlds" in done.stderr.str()
+    assert said in done.stderr.str()
+
+
+def test_the_option_chooses_the_worlds(pytester: pytest.Pytester) -> None:
+    """Of claims that draw one for each seed, and of no others; few worlds are few seeds."""
+    config = pytester.parseconfig("--embinit-worlds", "9100-9104")
+    changed = pytest_embinit_experiment(config, replace(on_worlds(), most_seeds=12), None)
+    assert isinstance(changed, ModelExperiment)
+    assert (changed.worlds, changed.seeds, changed.most_seeds) == (range(9100, 9105), 3, 5)
+    assert pytest_embinit_experiment(config, make_experiment(), None) == make_experiment()
+    config = pytester.parseconfig("--embinit-worlds", "9100")
+    changed = pytest_embinit_experiment(config, on_worlds(), None)
+    assert isinstance(changed, ModelExperiment)
+    assert changed.worlds == range(9100, 9120)
+
+
+def test_a_free_world_s_table_is_made_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, where a session asks for such worlds; a missing one of a kept set is refused still."""
+    made: list[str] = []
+
+    def maker(name: str) -> None:
+        made.append(name)
+        make("glove", world=split_world(name)[1])
+
+    monkeypatch.setattr("embinit.lab.data.sources.microcosm._maker", maker)
+    table = source("micro-glove@9007").table
+    assert source("micro-glove@9007").table is table
+    assert made == ["micro-glove@9007"]
+    with pytest.raises(InputError, match="micro-fasttext@2001"):
+        _ = source("micro-fasttext@2001").table
+    assert made == ["micro-glove@9007"]
+
+
+def test_two_processes_make_a_table_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second finds it made, and leaves nothing beside it."""
+    calls: list[object] = []
+
+    def fake(folder: Path, only: Any, worlds: Any) -> None:
+        calls.append(only)
+        (folder / "micro-glove@9008.safetensors").touch()
+
+    monkeypatch.setattr(making, "make_assets", fake)
+    for _ in range(2):
+        making.make_table("micro-glove@9008")
+    assert calls == [["glove"]]
+    assert [each.name for each in worlds_directory().iterdir()] == ["micro-glove@9008.safetensors"]

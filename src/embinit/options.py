@@ -41,6 +41,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "read the source NAME from a file of vectors or a Hugging Face directory; "
         "repeatable (default: as it lies in the data directory)",
     },
+    "worlds": {
+        "default": None,
+        "metavar": "FIRST[-LAST]",
+        "help": "test claims that draw a world for each seed on other worlds than the registered "
+        "ones, such as 9000-9019; their tables are made on the way (default: the registered ones)",
+    },
     "device": {"default": "cpu", "help": "cpu, cuda, cuda:N (default: cpu)"},
     "engine": {
         "default": "local",

@@ -27,7 +27,11 @@ from embinit.errors import InputError, lacking_models
 T = TypeVar("T")
 
 
-def at_world(name: str, world: int) -> str:
+ANY_WORLD = "any"
+"""What stands for the world in the name of an entry that each seed has in a world of its own."""
+
+
+def at_world(name: str, world: int | str) -> str:
     """The name of an entry in a world; world 0 is what the name stands for without a number."""
     return f"{name}@{world}" if world else name
 
@@ -35,6 +39,8 @@ def at_world(name: str, world: int) -> str:
 def split_world(name: str) -> tuple[str, int]:
     """The name and the world of an ``at_world`` name; world 0 without a number."""
     base, _, world = name.partition("@")
+    if world == ANY_WORLD:
+        return base, 0
     return (base, int(world)) if _WORLD.fullmatch(world) else (name, 0)
 
 

@@ -71,6 +71,10 @@ class Recipe:
         """
         return self
 
+    def without_world(self) -> Self:
+        """The recipe in any world, where its seed draws the world that its data is of."""
+        return self
+
     def layout(self) -> Mapping[str, Any]:
         """The fields by which a record and a key tell the recipe.
 
@@ -173,6 +177,15 @@ class RunSpec(Generic[R]):
     def changed(self, **changes: Any) -> Self:
         """The run with other fields of its recipe."""
         return replace(self, recipe=replace(self.recipe, **changes))  # type: ignore[type-var]
+
+    def without_seed(self) -> RunSpec[R]:
+        """The run's arm: all that decides it but the seed, and the world that the seed draws."""
+        return RunSpec(self.recipe.without_world(), seed=0)
+
+    @property
+    def draws_world(self) -> bool:
+        """Whether the seed draws what the run reads, too: the world of its text and vectors."""
+        return self.recipe.without_world() != self.recipe
 
     def layout(self) -> Mapping[str, Any]:
         """The recipe's layout, with the seed."""

@@ -11,6 +11,7 @@ from embinit.lab.measures import task_accuracy, task_transfer
 from embinit.lab.specs import TransferSpec, recipe_of
 from embinit.lab.tables.recipes import INITS
 from embinit.papers import PaperTable, by_arm, mean_and_spread
+from embinit.registry import ANY_WORLD
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
@@ -84,8 +85,11 @@ def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
         if nothing was run.
     """
     setting = SETTINGS[tier]
+    texts = (setting.text, setting.text.in_world(ANY_WORLD))
     arms = by_arm(
-        result for result in results if getattr(result.spec.recipe, "data", None) == setting.text
+        result
+        for result in results
+        if getattr(result.spec.without_seed().recipe, "data", None) in texts
     )
     ordered = sorted(arms.values(), key=lambda arm: _order(arm[0].spec, setting))
     if not ordered:

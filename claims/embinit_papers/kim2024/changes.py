@@ -33,13 +33,10 @@ def everywhere(experiment: ModelExperiment) -> list[ModelExperiment]:
 
 
 def _of_tier(experiment: ModelExperiment) -> list[ModelExperiment]:
-    """The tier's experiments, each with the number of seeds that ``experiment`` has."""
+    """The tier's experiments, each with the seeds and the worlds that ``experiment`` has."""
     tier = experiment.tier
     every = [*experiments(tier), *probes(tier), *pretrainings(tier)]
-    registered = {other.name: other.seeds for other in every}.get(experiment.name)
-    if registered == experiment.seeds:
-        return every
-    return [replace(other, seeds=experiment.seeds) for other in every]
+    return [replace(each, seeds=experiment.seeds, worlds=experiment.worlds) for each in every]
 
 
 def with_shuffled_positions(experiment: ModelExperiment) -> ModelExperiment:

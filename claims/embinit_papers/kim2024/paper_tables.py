@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.measures import table_statistic
@@ -51,12 +50,12 @@ class Runs:
 
     def __call__(self, run: RunSpec) -> RunResult | None:
         """The result of a run; None for a run that was not made."""
-        arm = self._arms.get(replace(run, seed=0), ())
+        arm = self._arms.get(run.without_seed(), ())
         return next((result for result in arm if result.spec.seed == run.seed), None)
 
     def of(self, experiment: ModelExperiment, init: str) -> list[RunResult]:
         """An arm's results in the order of their seeds."""
-        return self._arms.get(experiment.run(init, 0), [])
+        return self._arms.get(experiment.run(init, 0).without_seed(), [])
 
     def measured(
         self, experiment: ModelExperiment, init: str, what: str | Measure, decimals: int = 1

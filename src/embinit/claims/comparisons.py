@@ -278,12 +278,14 @@ class Quantity:
     def random(self) -> bool:
         """Whether the value depends on the seed.
 
-        Training outcomes do; statistics of a given table do not.
+        Training outcomes do; statistics of a given table do not, unless each seed has its own.
         """
-        kinds = (kind_of(term.run(0)) for term in self.terms)
+        runs = [term.run(0) for term in self.terms]
+        if any(run.draws_world for run in runs):
+            return True
         if self.measure.of_start:
-            return any(kind.random_tables for kind in kinds)
-        return any(kind.random_scores for kind in kinds)
+            return any(kind_of(run).random_tables for run in runs)
+        return any(kind_of(run).random_scores for run in runs)
 
     def runs(self) -> list[RunSpec]:
         """Every run that the quantity is computed from."""

@@ -82,6 +82,11 @@ class Experiment:
         return base > base.on_other_seeds().lowered(self.planted)
 
     @property
+    def replicates(self) -> str:
+        """What varies from seed to seed besides the random streams, in words; "" for nothing."""
+        return ""
+
+    @property
     def task(self) -> str:
         """The name of what is trained on, or of the function that trains."""
         return self.run(self.baseline, 0).recipe.task

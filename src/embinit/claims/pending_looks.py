@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from embinit.claims.comparisons import Decision
 from embinit.claims.judging import Case
@@ -132,9 +132,9 @@ def _seconds(new: Iterable[RunSpec], stored: Iterable[RunSpec], session: Session
     took: dict[RunSpec, list[float]] = {}
     for run in stored:
         if (result := session.result(run)) is not None and result.seconds:
-            took.setdefault(replace(run, seed=0), []).append(result.seconds)
+            took.setdefault(run.without_seed(), []).append(result.seconds)
     return sum(
-        statistics.fmean(took.get(replace(run, seed=0)) or [kind_of(run).cost(run) / SECOND])
+        statistics.fmean(took.get(run.without_seed()) or [kind_of(run).cost(run) / SECOND])
         for run in new
     )
 

@@ -47,7 +47,7 @@ def digest_of_content(content: object) -> str:
 
 def without_code(run: RunSpec) -> str:
     """A run's spec as canonical text, without its seed and the digest of its code."""
-    return canonical(RunSpec(run.recipe.without_code(), seed=0))
+    return canonical(RunSpec(run.recipe.without_code(), seed=0).without_seed())
 
 
 def spread_runs(comparison: Comparison, seeds: int) -> list[RunSpec]:
@@ -108,7 +108,7 @@ def _arms(quantity: Quantity) -> dict[str, float]:
     """The weight of each arm of a quantity. An arm is named by its spec, seeds and measure."""
     weights: dict[str, float] = defaultdict(float)
     for term in quantity.terms:
-        spec = canonical(replace(term.run(0), seed=term.offset))
+        spec = canonical(replace(term.run(0).without_seed(), seed=term.offset))
         weights[f"{spec} {term.measure.name}"] += term.weight
     return weights
 

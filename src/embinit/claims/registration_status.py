@@ -107,7 +107,8 @@ def frozen(case: Case, looks: Sequence[Look]) -> dict[str, Any]:
         "looks": [look.seeds for look in looks],
         "states": [_stated(comparison) for comparison in case.comparisons],
     }
-    return entry if claim.expects is None else {**entry, "expects": str(claim.expects)}
+    more = {"replicates": case.experiment.replicates, "expects": str(claim.expects or "")}
+    return entry | {name: told for name, told in more.items() if told}
 
 
 NAMED_UP_TO = 5
@@ -140,6 +141,7 @@ def difference(registered: Mapping[str, Any], now: Mapping[str, Any]) -> str:
         ("claims", "its family's size is {}"),
         ("alpha", "its family's level is {}"),
         ("looks", "it is looked at with {} seeds"),
+        ("replicates", "its seeds have {}"),
         ("expects", "it expects {}"),
     ):
         if registered.get(name) != now.get(name):

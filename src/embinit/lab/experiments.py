@@ -5,11 +5,15 @@ An arm is an init in an experiment, over seeds: ``experiment["xavier"]``.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
+from embinit.claims.comparisons import OTHER_SEEDS
 from embinit.claims.experiments import Experiment
+from embinit.claims.pilot import FIRST_SEED
 from embinit.errors import InputError
+from embinit.lab.data.microcosm.worlds import CLAIMING, REGISTERING
 from embinit.lab.specs import (
     DataSpec,
     ModelRecipe,
@@ -36,6 +40,8 @@ class ModelExperiment(Experiment):
         trained: Whether the tables are trained.
         sigma: What every arm's table is standardised to; None leaves it as the init makes it.
         table_rate: What the learning rate is multiplied by for the tables.
+        worlds: The worlds that claims are tested on, one a seed; None where all seeds share the
+            text and the source's vectors.
     """
 
     data: DataSpec
@@ -47,21 +53,29 @@ class ModelExperiment(Experiment):
     trained: bool = True
     sigma: float | None = None
     table_rate: float = 1.0
+    worlds: range | None = None
 
     @property
     def task(self) -> str:
         """The data set's name."""
         return self.data.task
 
+    @property
+    def replicates(self) -> str:
+        """What varies from seed to seed besides the random streams."""
+        return "" if self.worlds is None else f"worlds from {self.worlds[0]} on"
+
     def run(self, init: str, seed: int) -> RunSpec[ModelRecipe]:
-        """The run of one seed of an arm.
+        """The run of one seed of an arm, in the seed's world.
 
         Raises:
-            InputError: No init of that name is registered.
+            InputError: No init of that name is registered, or there is no world for the seed.
         """
         source = self.source if INITS[init].needs_source else None
         table = TableSpec(init, source, self.trained, self.sigma, self.table_rate)
         recipe = ModelRecipe(self.data, self.model, self.training, table, self.positions)
+        if self.worlds is not None:
+            recipe = recipe.in_world(world_of(seed, self.worlds))
         return RunSpec(recipe, seed)
 
     def label(self, init: str) -> str:
@@ -147,6 +161,44 @@ class ModelExperiment(Experiment):
     def frozen(self) -> Self:
         """The same experiment with frozen tables."""
         return self.changed("frozen", trained=False)
+
+
+def world_of(seed: int, claiming: range = CLAIMING) -> int:
+    """The world of a seed.
+
+    A registered spread's seeds have the worlds of ``REGISTERING``. The second half of an A/A
+    control has the first half's worlds: other weights, order and dropout on the same text.
+
+    Args:
+        seed: The seed.
+        claiming: The worlds that claims are tested on.
+
+    Raises:
+        InputError: There are fewer worlds than seeds.
+    """
+    registers, index = seed >= FIRST_SEED, seed % OTHER_SEEDS
+    worlds = REGISTERING if registers else claiming
+    if index >= len(worlds):
+        raise InputError(
+            f"{'registering' if registers else 'claims'} has {len(worlds)} worlds, {worlds[0]} to "
+            f"{worlds[-1]}, and was asked for {index + 1}; ask for fewer seeds"
+        )
+    return worlds[index]
+
+
+def worlds_of(text: str) -> range:
+    """The worlds that an option names: a number, or the first and the last of several.
+
+    Raises:
+        InputError: It names none.
+    """
+    match = re.fullmatch(r"([1-9][0-9]{0,8})(?:-([1-9][0-9]{0,8}))?", text)
+    worlds = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
+    if not worlds:
+        raise InputError(
+            f"{text!r} is no number of a world; write one as 9003, or several as 9003-9009"
+        )
+    return worlds
 
 
 def _replaced(spec: Any, what: str, changes: dict[str, Any]) -> Any:

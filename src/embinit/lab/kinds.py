@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic
 
 from embinit.lab.specs import DataSpec, ModelRecipe, ModelSpec, P, Procedure
 from embinit.lab.tables.recipes import INITS
+from embinit.registry import split_world
 from embinit.runs.kinds import MOST_RUNS, Kind
 from embinit.runs.structure import structured
 from embinit.specs import RunSpec
@@ -134,8 +135,8 @@ class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
         recipe = run.recipe
         if recipe.training.label:
             return recipe.training.label
-        source = recipe.table.source
-        return INITS[recipe.table.init].label.format(source=sources.get(source or "", source))
+        source, _ = split_world(recipe.table.source or "")
+        return INITS[recipe.table.init].label.format(source=sources.get(source, source))
 
     def say(self, setting: str, value: object) -> str | None:
         """A setting in words, where it has words of its own."""

@@ -1,8 +1,11 @@
-"""The option ``--embinit-source NAME=PATH``: a source that is read from a path of its own."""
+"""The lab's options: ``--embinit-source``, read from a path, and ``--embinit-worlds``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +14,9 @@ import pytest
 from embinit.claims import Case
 from embinit.claims.experiments import Experiment
 from embinit.errors import InputError
-from embinit.lab.experiments import ModelExperiment
-from embinit.registry import nearest
+from embinit.lab.data.microcosm.worlds import CLAIMING, SETS
+from embinit.lab.experiments import ModelExperiment, worlds_of
+from embinit.registry import nearest, split_world
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
@@ -20,11 +24,12 @@ if TYPE_CHECKING:
 
 
 def pytest_embinit_definitions(config: pytest.Config) -> Sequence[NamedSource]:
-    """The sources that the option names.
+    """The sources that ``--embinit-source`` names.
 
     Raises:
-        InputError: One of them can't be read.
+        InputError: One of them can't be read, or ``--embinit-worlds`` names no free worlds.
     """
+    _worlds(config)
     given = config.getoption("embinit_source")
     if not given:
         return ()
@@ -33,15 +38,46 @@ def pytest_embinit_definitions(config: pytest.Config) -> Sequence[NamedSource]:
     return [named_source(each) for each in given]
 
 
+def _worlds(config: pytest.Config) -> range | None:
+    """The worlds that ``--embinit-worlds`` names; None without the option.
+
+    Raises:
+        InputError: It names none, or one of a set that is kept for something else.
+    """
+    given = config.getoption("embinit_worlds")
+    if given is None:
+        return None
+    try:
+        worlds = worlds_of(given)
+    except InputError as error:
+        raise InputError(f"--embinit-worlds {error}") from None
+    # A single number is the first of as many as claims have.
+    worlds = worlds if "-" in given else range(worlds[0], worlds[0] + len(CLAIMING))
+    for name, kept in SETS.items():
+        if kept is not CLAIMING and max(kept[0], worlds[0]) <= min(kept[-1], worlds[-1]):
+            raise InputError(
+                f"--embinit-worlds {given}: {kept[0]} to {kept[-1]} are the worlds of {name}, on "
+                "which no claim is tested; name others, such as 9000-9019"
+            )
+    if len(worlds) < 2:
+        raise InputError(f"--embinit-worlds {given}: a paired test needs at least 2 worlds")
+    return worlds
+
+
 def pytest_embinit_experiment(
     config: pytest.Config, experiment: Experiment, data_dir: Path | None
 ) -> Experiment | None:
-    """The experiment as wide as the vectors that the option names for its source."""
-    if not isinstance(experiment, ModelExperiment) or experiment.model is None:
+    """The experiment as wide as the vectors named for its source, and on the worlds named."""
+    if not isinstance(experiment, ModelExperiment):
         return None
+    worlds, changed = _worlds(config), experiment
+    if worlds is not None and experiment.worlds is not None:
+        most = min(experiment.most_seeds or experiment.seeds, len(worlds))
+        seeds = min(experiment.seeds, most)
+        changed = replace(experiment, worlds=worlds, seeds=seeds, most_seeds=most)
     given = pytest_embinit_definitions(config)
-    if experiment.source not in [each.name for each in given]:
-        return None
+    if experiment.model is None or experiment.source not in [each.name for each in given]:
+        return changed
     from embinit.lab.data.sources import SOURCES
 
     for define in given:
@@ -49,8 +85,8 @@ def pytest_embinit_experiment(
     try:
         width = SOURCES[experiment.source](data_dir).dim
     except InputError:
-        return None  # it is told before anything trains
-    return experiment.as_wide_as(width)
+        return changed  # it is told before anything trains
+    return changed.as_wide_as(width)
 
 
 def pytest_embinit_collected(
@@ -59,13 +95,16 @@ def pytest_embinit_collected(
     wanted: Sequence[RunSpec],
     problem: Callable[[RunSpec], str | None],
 ) -> None:
-    """Refuses a source that no claim reads, and one that is broken further down than its start.
+    """Makes the named worlds' tables, and refuses a named source that no claim reads.
 
-    What lacks data is NOT RUN. But a file that was named is there, and nobody meant it so.
+    It refuses one that is broken further down than its start, too. What lacks data is NOT RUN. But
+    a file that was named is there, and nobody meant it so.
 
     Raises:
         pytest.UsageError: There is one.
     """
+    if _worlds(config) is not None:
+        _make_tables(config, wanted)
     if not (given := pytest_embinit_definitions(config)):
         return
     from embinit.lab.data.sources import is_named_here
@@ -82,3 +121,31 @@ def pytest_embinit_collected(
         for each in given:
             if str(each.path) in told:
                 raise pytest.UsageError(f"--embinit-source {each.name}={each.path}: {told}")
+
+
+def _make_tables(config: pytest.Config, wanted: Iterable[RunSpec]) -> None:
+    """Makes the tables that the first looks read, and lets later looks make theirs.
+
+    Every process of a session makes some, beginning at another one.
+    """
+    from embinit.lab.data.sources import microcosm
+    from embinit.lab.table_pretraining.making import SECONDS, make_table
+
+    microcosm.make_missing(make_table)
+    read = {name for run in wanted if (name := run.recipe.columns.get("source"))}
+    names = sorted(each for each in read if split_world(each)[1])
+    lacking = [each for each in names if not microcosm.table_path(each).exists()]
+    first = os.getpid() % len(lacking) if lacking else 0
+    for number, name in enumerate(lacking[first:] + lacking[:first], 1):
+        if microcosm.table_path(name).exists():
+            continue
+        base, _ = split_world(name)
+        seconds = SECONDS[base.removeprefix(microcosm.PREFIX)]
+        _tell(config, f"table {number} of {len(lacking)}: {name}, about {seconds} s")
+        make_table(name)
+
+
+def _tell(config: pytest.Config, what: str) -> None:
+    """Writes a line to the terminal, of a worker too."""
+    with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+        print(f"embinit: {what}", file=sys.stderr, flush=True)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, Self, cast
 from typing_extensions import TypeVar
 
 from embinit.errors import InputError
+from embinit.registry import ANY_WORLD, at_world, split_world
 from embinit.specs import Recipe, RunSpec, later
 
 
@@ -57,6 +58,11 @@ class DataSpec:
     max_length: int = 64
     most_words: int | None = later(None)
     vocabulary: DataSpec | None = later(None)  # noqa: RUF009, a field and no default
+
+    def in_world(self, world: int | str) -> DataSpec:
+        """The same data of another world; its vocabulary too."""
+        vocabulary = self.vocabulary and self.vocabulary.in_world(world)
+        return replace(self, task=at_world(split_world(self.task)[0], world), vocabulary=vocabulary)
 
 
 @dataclass(frozen=True)
@@ -138,6 +144,10 @@ class Procedure:
 
     def without_arm(self) -> Self:
         """The procedure without the settings in which runs of a cohort may differ."""
+        return self
+
+    def in_world(self, world: int | str) -> Self:
+        """The procedure with what it reads itself in another world."""
         return self
 
     def layout(self) -> Self | None:
@@ -290,6 +300,12 @@ class TransferSpec(Procedure):
 
     kind: ClassVar[str] = "transfer"
 
+    def in_world(self, world: int | str) -> Self:
+        """The procedure with its tasks and probes in another world."""
+        tasks = tuple(replace(each, data=each.data.in_world(world)) for each in self.tasks)
+        probes = tuple(each.in_world(world) for each in self.probes)
+        return replace(self, tasks=tasks, probes=probes)
+
     @property
     def precision(self) -> str:
         """The precision of matrix products in pre-training."""
@@ -388,13 +404,32 @@ class ModelRecipe(Recipe, Generic[P]):
     @property
     def pace(self) -> str:
         """The settings that decide a run's duration: data, precision and model."""
-        return f"{self.kind}/{self.task}/{self.training.precision}/{self.model}"
+        task, _ = split_world(self.task)
+        return f"{self.kind}/{task}/{self.training.precision}/{self.model}"
 
     @property
     def stacking(self) -> object:
         """The shapes of its tensors, and what its runs share."""
         learned = (self.positions.kind == LEARNED, self.positions.learned_multiplier)
         return (self.data, self.model, self.training.without_arm(), learned)
+
+    def in_world(self, world: int | str) -> Self:
+        """The recipe with its data and its source in another world.
+
+        Args:
+            world: The world's number, or ``registry.ANY_WORLD``.
+        """
+        source = self.table.source and at_world(split_world(self.table.source)[0], world)
+        return replace(
+            self,
+            data=self.data.in_world(world),
+            training=self.training.in_world(world),
+            table=replace(self.table, source=source),
+        )
+
+    def without_world(self) -> Self:
+        """The recipe in any world, unless it is of the one that names have no number of."""
+        return self.in_world(ANY_WORLD) if split_world(self.data.task)[1] else self
 
     def layout(self) -> Mapping[str, Any]:
         """Its fields."""

@@ -13,7 +13,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from embinit.claims.comparisons import OTHER_SEEDS, Comparison
 from embinit.claims.definitions import Family
@@ -238,7 +238,7 @@ def by_arm(results: Iterable[RunResult]) -> dict[RunSpec, list[RunResult]]:
     arms: dict[RunSpec, list[RunResult]] = {}
     for result in sorted(results, key=lambda result: result.spec.seed):
         if result.spec.seed < OTHER_SEEDS:
-            arms.setdefault(replace(result.spec, seed=0), []).append(result)
+            arms.setdefault(result.spec.without_seed(), []).append(result)
     return arms
 
 

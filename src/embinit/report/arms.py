@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from embinit.registry import split_world
 from embinit.report.charts import Curves, curves
 from embinit.report.numbers import MISSING, count
 from embinit.runs.coverage import Coverage
@@ -46,6 +47,16 @@ class Run:
         """The run's spec."""
         return self.result.spec
 
+    @property
+    def task(self) -> str:
+        """The task's name, without the number of a world."""
+        return split_world(self.spec.recipe.task)[0]
+
+    @property
+    def source(self) -> str:
+        """The source's name, without the number of a world."""
+        return split_world(self.spec.recipe.columns.get("source") or MISSING)[0]
+
 
 @dataclass(frozen=True)
 class Arm:
@@ -62,7 +73,7 @@ class Arm:
     @property
     def spec(self) -> str:
         """The arm's spec as text, one setting a line; the seed is left out."""
-        settings = _settings(self.runs[0].spec)
+        settings = _settings(self.runs[0].spec.without_seed())
         return "\n".join(
             f"{path} = {value if isinstance(value, str) else json.dumps(value, default=str)}"
             for path, value in sorted(settings.items())
@@ -71,7 +82,7 @@ class Arm:
     @property
     def anchor(self) -> str:
         """The page's fragment where the arm's spec stands."""
-        spec = self.runs[0].spec.as_dict()
+        spec = self.runs[0].spec.without_seed().as_dict()
         del spec["seed"]
         text = json.dumps([self.runs[0].label, spec], sort_keys=True, default=str)
         return "arm-" + hashlib.sha256(text.encode()).hexdigest()[:10]
@@ -83,8 +94,8 @@ class Arm:
 
     @property
     def task(self) -> str:
-        """The task's name in the spec."""
-        return self.runs[0].spec.recipe.task
+        """The task's name."""
+        return self.runs[0].task
 
     @property
     def init(self) -> str:
@@ -93,8 +104,8 @@ class Arm:
 
     @property
     def source(self) -> str:
-        """The source's name in the spec."""
-        return self.runs[0].spec.recipe.columns.get("source") or MISSING
+        """The source's name."""
+        return self.runs[0].source
 
     @property
     def tables(self) -> Mapping[str, TableStatistics]:
@@ -169,7 +180,7 @@ def task_rows(runs: Iterable[Run]) -> list[TaskRow]:
     """The settings of the runs, by task and kind of run."""
     tasks: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
-        tasks.setdefault((run.spec.recipe.task, run.spec.kind), []).append(run)
+        tasks.setdefault((run.task, run.spec.kind), []).append(run)
     return [_task_row(task, of_task) for (task, _), of_task in sorted(tasks.items())]
 
 
@@ -223,8 +234,8 @@ def coverage_rows(runs: Iterable[Run]) -> list[CoverageRow]:
     """Every different coverage among ``runs``, by task, source and side."""
     rows = {
         CoverageRow(
-            run.spec.recipe.task,
-            run.spec.recipe.columns.get("source") or MISSING,
+            run.task,
+            run.source,
             side,
             coverage.types,
             coverage.types_found,
@@ -240,12 +251,15 @@ def coverage_rows(runs: Iterable[Run]) -> list[CoverageRow]:
 
 def _arm_key(run: Run) -> tuple[str, RunSpec]:
     """Equal for runs of one label that differ in the seed alone."""
-    return run.label, dataclasses.replace(run.spec, seed=0)
+    return run.label, run.spec.without_seed()
 
 
 def _labels(runs: Sequence[Run]) -> list[str]:
     """The arms' names, with the settings in which those of one name differ."""
-    names, settings = [run.label for run in runs], [_settings(run.spec) for run in runs]
+    names, settings = (
+        [run.label for run in runs],
+        [_settings(run.spec.without_seed()) for run in runs],
+    )
     labels = []
     for run, name, own in zip(runs, names, settings, strict=True):
         others = [other for same, other in zip(names, settings, strict=True) if same == name]

@@ -153,7 +153,7 @@ class _Same:
         return id(self._value)
 
 
-@functools.lru_cache(maxsize=32)
+@functools.lru_cache(maxsize=256)
 def _opened(name: str, data_dir: Path | None, opener: _Same) -> Source:
     directory = cache.open_directory(data_dir)
     cached = directory.source(name) if directory else None
@@ -176,7 +176,7 @@ def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:
     return _prepared(spec, data_dir, read, _Same(TASKS.registered(spec.task)))
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=64)
 def _prepared(spec: DataSpec, data_dir: Path | None, read: str, kept: _Same) -> PreparedData:
     task, directory = TASKS[spec.task], cache.open_directory(data_dir)
     cached = directory.text_fingerprint(spec.task) if directory else None

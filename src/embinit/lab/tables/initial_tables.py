@@ -170,7 +170,7 @@ def look_up(name: str, spec: DataSpec, side: Side, data_dir: Path | None) -> Vec
     return _lookup(name, spec, side, data_dir, read)
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=64)
 def _lookup(
     name: str, spec: DataSpec, side: Side, data_dir: Path | None, read: str = ""
 ) -> Vectors:

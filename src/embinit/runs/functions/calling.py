@@ -164,7 +164,7 @@ def untrue_seeds(results: Iterable[RunResult]) -> list[str]:
         if result.provenance.get(AGAIN):
             told[str(result.provenance[AGAIN])] = None
         arms = seeds.setdefault(recipe.function, {})
-        arms.setdefault(replace(result.spec, seed=0), {})[result.spec.seed] = str(result.measures)
+        arms.setdefault(result.spec.without_seed(), {})[result.spec.seed] = str(result.measures)
     for name, arms in seeds.items():
         # One arm may well be exact beside others that draw.
         if all(len(set(each.values())) == 1 for each in arms.values()) and any(

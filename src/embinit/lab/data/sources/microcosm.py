@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 
 from embinit.errors import InputError
-from embinit.lab.data.microcosm import SOURCE_LANGUAGE, language_digest
+from embinit.lab.data.microcosm import SOURCE_LANGUAGE, language_digest, world_set
 from embinit.lab.data.sources.assets import MAKE, TrainedTable, load_table
 from embinit.lab.data.sources.base import SOURCES, SourceEntry, Vectors
 from embinit.registry import at_world, split_world
@@ -59,11 +59,11 @@ class MicrocosmSource:
         Raises:
             InputError: The table is missing, cut, or of another language.
         """
-        return _table(self.name, table_path(self.name))
+        return _table(self.name, _path(self.name))
 
     def fingerprint(self) -> str:
         """A digest of words and vectors."""
-        return _fingerprint(self.name, table_path(self.name))
+        return _fingerprint(self.name, _path(self.name))
 
     def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
         """The vectors of ``words``, in their order. ``language`` is ignored."""
@@ -92,6 +92,26 @@ def table_path(name: str) -> Path:
         return assets / file
     shipped = assets / "worlds" / file
     return shipped if shipped.exists() else worlds_directory() / file
+
+
+def make_missing(maker: Callable[[str], None] | None) -> None:
+    """Has the tables of free worlds made where they are missing and first read.
+
+    Args:
+        maker: Makes a source's table in ``worlds_directory``; None has a missing one refused.
+    """
+    global _maker
+    _maker = maker
+
+
+_maker: Callable[[str], None] | None = None
+
+
+def _path(name: str) -> Path:
+    path, (_, world) = table_path(name), split_world(name)
+    if _maker is not None and not path.exists() and world_set(world) == "free":
+        _maker(name)
+    return path
 
 
 def load_world_table(name: str, path: Path) -> TrainedTable:

@@ -1,0 +1,151 @@
+"""The making of the microcosm's tables, of the shipped ones and of those of other worlds."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from pathlib import Path
+
+import torch
+
+from embinit.errors import InputError
+from embinit.files.writing import held
+from embinit.lab.data.microcosm import language_digest, synonym_groups, unlabelled
+from embinit.lab.data.sources.assets import TrainedTable, save_table
+from embinit.lab.data.sources.microcosm import (
+    PREFIX,
+    load_world_table,
+    table_path,
+    worlds_directory,
+)
+from embinit.lab.table_pretraining.corpus import Corpus
+from embinit.lab.table_pretraining.glove import train_glove
+from embinit.lab.table_pretraining.masked_language_model import train_masked_language_model
+from embinit.lab.table_pretraining.skip_gram import train_fasttext, train_word2vec
+from embinit.lab.table_pretraining.span_corruption import train_span_corruption
+from embinit.lab.table_pretraining.two_way_language_model import train_two_way_language_model
+from embinit.lab.tables.diagnostics import neighbour_purity
+from embinit.registry import at_world, split_world
+
+SENTENCES = 60_000
+SECONDS: Mapping[str, int] = {
+    "glove": 18,
+    "bert": 168,
+    "t5": 238,
+    "word2vec": 27,
+    "fasttext": 42,
+    "elmo": 171,
+}
+"""About how long a table takes on one core, by which the time that is left is told."""
+
+
+def make_assets(
+    directory: Path,
+    only: Sequence[str] | None = None,
+    sentences: int = SENTENCES,
+    effort: float = 1.0,
+    seed: int = 0,
+    worlds: Sequence[int] = (0,),
+) -> None:
+    """Trains tables and writes each as ``micro-<name>.safetensors``, or with its world's number.
+
+    A table of a world is kept in half precision, and isn't trained again if it is there already,
+    whole and made of the same text with the same effort and seed.
+
+    Args:
+        directory: Where to write them. It is made if there is none.
+        only: Some of ``TABLES``; None means all.
+        sentences: How many sentences to train on.
+        effort: A factor for the passes and steps; 1 takes a few minutes a table on one core.
+        seed: The seed of each training, to which the world's number is added.
+        worlds: The numbers of the worlds; 0 is the language that settings were chosen on.
+    """
+    trainers: dict[str, Callable[..., TrainedTable]] = {
+        "glove": partial(train_glove, epochs=max(1, round(50 * effort))),
+        "bert": partial(train_masked_language_model, steps=max(2, round(8000 * effort))),
+        "t5": partial(train_span_corruption, steps=max(2, round(10_000 * effort))),
+        "word2vec": partial(train_word2vec, epochs=max(1, round(50 * effort))),
+        "fasttext": partial(train_fasttext, epochs=max(1, round(50 * effort))),
+        "elmo": partial(train_two_way_language_model, epochs=5 * effort),
+    }
+    made_with = {"sentences": str(sentences), "effort": f"{effort:g}"}
+    torch.set_num_threads(1)  # more would change the order of sums, and so the tables
+    directory.mkdir(parents=True, exist_ok=True)
+
+    @lru_cache(maxsize=1)
+    def corpus(world: int) -> Corpus:
+        return Corpus.read(unlabelled(sentences, world))
+
+    names = [(name, world) for world in worlds for name in only or trainers]
+    wanted = [
+        (name, world)
+        for name, world in names
+        if not _is_made(name, world, directory, {**made_with, "seed": str(seed + world)})
+    ]
+    kept = f"; {len(names) - len(wanted)} are there already" if len(wanted) < len(names) else ""
+    print(f"tables to make: {len(wanted)}{kept}", flush=True)
+    for (name, world), left in _with_time_left(wanted):
+        table = trainers[name](corpus(world), seed=seed + world)
+        path = directory / f"{at_world(PREFIX + name, world)}.safetensors"
+        if world:
+            of = {"world": str(world), "language": language_digest(world)}
+            table = replace(table, record={**table.record, **made_with, **of})
+        save_table(table, path, torch.float16 if world else torch.float32)
+        print(f"{path}: {described(table, world)}; {left()}", flush=True)
+
+
+def _is_made(name: str, world: int, directory: Path, made_with: Mapping[str, str]) -> bool:
+    """Whether a table of a world is there, whole and made the same way."""
+    source = at_world(PREFIX + name, world)
+    for path in (directory / f"{source}.safetensors", table_path(source)):
+        try:
+            record = load_world_table(source, path).record
+        except InputError:
+            continue
+        if world and made_with.items() <= record.items():
+            return True
+    return False
+
+
+def described(table: TrainedTable, world: int) -> str:
+    """A table's description: its sigma, and the share of words next to a synonym."""
+    groups = synonym_groups(world)
+    members = torch.tensor([groups.get(word, -1) for word in table.words])
+    purity = neighbour_purity(table.values, members)
+    return f"sigma {table.sigma:.4g}, nearest neighbour is a synonym {purity:.1%}"
+
+
+def _with_time_left(
+    wanted: Sequence[tuple[str, int]],
+) -> Iterator[tuple[tuple[str, int], Callable[[], str]]]:
+    """Each table to make, with what tells, once it is made, how long the others will take."""
+    started, done = time.monotonic(), 0
+    whole = sum(SECONDS[name] for name, _ in wanted)
+    for number, (name, world) in enumerate(wanted, 1):
+        done += SECONDS[name]
+
+        def left(done: int = done, number: int = number) -> str:
+            minutes = (time.monotonic() - started) / done * (whole - done) / 60
+            return f"{number} of {len(wanted)}, {minutes:.0f} min left"
+
+        yield (name, world), left
+
+
+def make_table(name: str) -> None:
+    """Trains a table of a world into ``worlds_directory``, unless another process has made it.
+
+    Args:
+        name: The source's name, such as ``micro-glove@9003``.
+    """
+    base, world = split_world(name)
+    folder = worlds_directory()
+    mark = folder / f".{name}"
+    mark.mkdir(parents=True, exist_ok=True)
+    with held(mark):
+        if not table_path(name).exists():
+            make_assets(folder, [base.removeprefix(PREFIX)], worlds=[world])
+    with contextlib.suppress(OSError):
+        mark.rmdir()
