@@ -15,8 +15,11 @@ import torch._dynamo  # optimizers import it; pytester forgets that, and torch c
 from hypothesis import Phase, settings
 
 import shape_checks
+from embinit_papers.settings import WORLDS
 
 shape_checks.install()
+
+WORLDS.clear()  # one language for all seeds takes less time; test_worlds has many
 
 torch.set_num_threads(1)
 settings.register_profile("embinit", deadline=None, max_examples=20)

@@ -272,7 +272,7 @@ def test_the_core_names_no_paper():
 MINE = Family("mine/finding", {"micro": 1}, says="Mine")
 
 
-@claim("mine/finding/a", says="a", where="Table 9", family=MINE, experiments=list)
+@claim("mine/finding/a", says="a", family=MINE, experiments=list)
 def test_stated(experiment):
     assert experiment["pretrained"] < experiment["xavier"]
 

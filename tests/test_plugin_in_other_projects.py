@@ -53,7 +53,7 @@ def small(tier):
 
 
 def stated(name):
-    return claim(f"mine/finding/{name}", says=name, where="here", family=MINE, experiments=small)
+    return claim(f"mine/finding/{name}", says=name, family=MINE, experiments=small)
 
 
 @stated("wider")
@@ -96,12 +96,12 @@ def on_micro(tier):
     return small("micro")
 
 
-@claim("mine/finding/a", says="a", where="here", family=MINE, experiments=on_micro)
+@claim("mine/finding/a", says="a", family=MINE, experiments=on_micro)
 def test_mine(experiment):
     assert experiment["pretrained"] < experiment["xavier"]
 
 
-@claim("chung2021/finding/b", says="b", where="here", family=MINE, experiments=table1("glove"))
+@claim("chung2021/finding/b", says="b", family=MINE, experiments=table1("glove"))
 def test_theirs(experiment):
     assert experiment["pretrained"] < experiment["xavier"]
 """
@@ -435,7 +435,7 @@ def open_vocabulary(tier):
 
 
 @claim(  # here
-    "mine/finding/broken", says="b", where="h", family=MINE, experiments={}, equal="finetuning"
+    "mine/finding/broken", says="b", family=MINE, experiments={}, equal="finetuning"
 )
 def test_broken(experiment):
     assert experiment["normal"] < experiment["normal"].on_other_seeds()
@@ -445,7 +445,7 @@ FAMILY = """
 OTHER = Family("mine/other", {"paper": 1})
 
 
-@claim("mine/other/broken", says="b", where="h", family=OTHER, experiments=small)  # here
+@claim("mine/other/broken", says="b", family=OTHER, experiments=small)  # here
 def test_broken(experiment):
     assert experiment["pretrained"] < experiment["xavier"]
 """
@@ -455,7 +455,7 @@ def deeper(tier):
     return [one.with_model(depth=3) for one in small(tier)]  # here
 
 
-@claim("mine/finding/broken", says="b", where="h", family=MINE, experiments=deeper)
+@claim("mine/finding/broken", says="b", family=MINE, experiments=deeper)
 def test_broken(experiment):
     assert experiment["pretrained"] < experiment["xavier"]
 """

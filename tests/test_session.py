@@ -52,12 +52,12 @@ def small(tier):
     ]
 
 
-@claim("mine/finding/a", says="a", where="here", family=MINE, experiments=small)
+@claim("mine/finding/a", says="a", family=MINE, experiments=small)
 def test_a(experiment):
     assert experiment["pretrained"] < experiment["xavier"]
 
 
-@claim("mine/finding/b", says="b", where="here", family=MINE, experiments=small)
+@claim("mine/finding/b", says="b", family=MINE, experiments=small)
 def test_b(experiment):
     assert experiment.frozen()["pretrained"].alike(experiment.frozen()["xavier"])
 """

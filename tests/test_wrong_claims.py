@@ -224,10 +224,9 @@ def test_a_decorator_that_cannot_be_used_fails_its_own_claim(judged, decorator, 
     [
         ("a_a('mine', on=on)", "the id 'mine/control-a-a' must read paper/part/name"),
         ("a_a(MINE, on=[])", "a claim is tested on experiments, not on []"),
-        ("falsehood(fit)", "it has no opposite: Training(name='fit'"),
-        ("falsehood(claim('x', says='s')(lambda arms: None))", "it has no opposite: the id 'x'"),
+        ("falsehood(MINE, on=5)", "a claim is tested on experiments, not on 5"),
         ("a_a(MINE, on=on, arm='hihg')", "scores has no arm 'hihg'"),
-        ("falsehood(close)", "high ≈ low has no opposite that a test could refute"),
+        ("falsehood(MINE, on=on, by=-1)", "scores has no margin yet"),
         ("with_helpers()", "scores has no arm 'hihg'"),
         ("helping.with_helpers(MINE, on)", "scores has no arm 'hihg'"),
     ],
@@ -242,8 +241,6 @@ def test_a_control_that_cannot_be_made_fails_alone(judged, pytester, control, sa
     text = (
         f"{CLAIMS}\nimport helping\nfrom embinit import a_a, falsehood\n\n\ndef with_helpers():\n"
         "    return a_a(MINE, on=on, arm='hihg')\n\n\n"
-        "@claim('mine/f/alike', says='s', family=MINE, on=on)\ndef close(arms):\n"
-        "    assert arms['high'].alike(arms['low'])\n\n\n"
         f"test_control = {control}  # here\n"
     )
     done, _ = judged(text)
