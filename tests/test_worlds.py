@@ -404,8 +404,8 @@ def test_more_seeds_than_worlds_are_refused() -> None:
     """In a line with the worlds that there are."""
     experiment = on_worlds()
     for seed, words in (
-        (20, "claims has 20 worlds, 9000 to 9019, and was asked for 21"),
-        (FIRST_SEED + 10, "registering has 10 worlds, 1000 to 1009"),
+        (20, "there are 20 worlds for claims, 9000 to 9019, and seed 20 wants"),
+        (FIRST_SEED + 10, "there are 10 worlds for registering, 1000 to 1009"),
     ):
         with pytest.raises(InputError, match=words):
             experiment.run("xavier", seed)
@@ -488,6 +488,20 @@ def test_worlds_that_no_claim_can_have_are_refused(
     assert said in done.stderr.str()
 
 
+def test_worlds_that_no_claim_draws_are_refused(pytester: pytest.Pytester) -> None:
+    """Else claims on the single world would pass for claims on those."""
+    pytester.makepyfile(
+        "from embinit import Family, claim\n"
+        "from embinit_papers.kim2024 import table4\n"
+        "@claim('m/f/a', says='a', family=Family('m/f', 1), experiments=table4)\n"
+        "def test_it(experiment):\n"
+        "    assert experiment['pretrained'] > experiment['pretrained_shuffled']\n"
+    )
+    done = pytester.runpytest_inprocess("--embinit-worlds=9000", "--collect-only")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    assert "--embinit-worlds 9000: no claim here draws a world" in done.stderr.str()
+
+
 def test_the_option_chooses_the_worlds(pytester: pytest.Pytester) -> None:
     """Of claims that draw one for each seed, and of no others; few worlds are few seeds."""
     config = pytester.parseconfig("--embinit-worlds", "9100-9104")
@@ -518,8 +532,8 @@ def test_a_free_world_s_table_is_made_on_the_way(monkeypatch: pytest.MonkeyPatch
     assert made == ["micro-glove@9007"]
 
 
-def test_two_processes_make_a_table_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second finds it made, and leaves nothing beside it."""
+def test_a_table_that_another_process_has_made_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who comes second finds it made, and leaves nothing beside it."""
     calls: list[object] = []
 
     def fake(folder: Path, only: Any, worlds: Any) -> None:

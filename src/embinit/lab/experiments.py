@@ -183,8 +183,8 @@ def world_of(seed: int, claiming: range = CLAIMING) -> int:
     worlds = REGISTERING if registers else claiming
     if index >= len(worlds):
         raise InputError(
-            f"{'registering' if registers else 'claims'} has {len(worlds)} worlds, {worlds[0]} to "
-            f"{worlds[-1]}, and was asked for {index + 1}; ask for fewer seeds"
+            f"there are {len(worlds)} worlds for {'registering' if registers else 'claims'}, "
+            f"{worlds[0]} to {worlds[-1]}, and seed {seed} wants one more; ask for fewer seeds"
         )
     return worlds[index]
 

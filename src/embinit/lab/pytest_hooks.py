@@ -95,15 +95,20 @@ def pytest_embinit_collected(
     wanted: Sequence[RunSpec],
     problem: Callable[[RunSpec], str | None],
 ) -> None:
-    """Makes the named worlds' tables, and refuses a named source that no claim reads.
+    """Makes the named worlds' tables, and refuses worlds and sources that no claim reads.
 
-    It refuses one that is broken further down than its start, too. What lacks data is NOT RUN. But
-    a file that was named is there, and nobody meant it so.
+    It refuses a source that is broken further down than its start, too. What lacks data is NOT RUN,
+    but a file that was named is there, and nobody meant it so.
 
     Raises:
         pytest.UsageError: There is one.
     """
     if _worlds(config) is not None:
+        if all(getattr(case.experiment, "worlds", None) is None for case in cases):
+            raise pytest.UsageError(
+                f"--embinit-worlds {config.getoption('embinit_worlds')}: no claim here draws a "
+                "world for each seed; leave the option out"
+            )
         _make_tables(config, wanted)
     if not (given := pytest_embinit_definitions(config)):
         return

@@ -256,10 +256,8 @@ def _arm_key(run: Run) -> tuple[str, RunSpec]:
 
 def _labels(runs: Sequence[Run]) -> list[str]:
     """The arms' names, with the settings in which those of one name differ."""
-    names, settings = (
-        [run.label for run in runs],
-        [_settings(run.spec.without_seed()) for run in runs],
-    )
+    names = [run.label for run in runs]
+    settings = [_settings(run.spec.without_seed()) for run in runs]
     labels = []
     for run, name, own in zip(runs, names, settings, strict=True):
         others = [other for same, other in zip(names, settings, strict=True) if same == name]
