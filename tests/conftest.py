@@ -15,11 +15,10 @@ import torch._dynamo  # optimizers import it; pytester forgets that, and torch c
 from hypothesis import Phase, settings
 
 import shape_checks
-from embinit_papers.settings import WORLDS
 
 shape_checks.install()
 
-WORLDS.clear()  # one language for all seeds takes less time; test_worlds has many
+import one_language  # noqa: E402, F401, after the checks, which load its classes anew
 
 torch.set_num_threads(1)
 settings.register_profile("embinit", deadline=None, max_examples=20)
@@ -45,7 +44,8 @@ def few_plugins() -> Iterator[None]:
     """Sessions within tests load none of the plugins that happen to be installed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        patch.setenv("PYTEST_PLUGINS", "embinit.pytest_plugin,xdist.plugin")
+        patch.setenv("PYTEST_PLUGINS", "embinit.pytest_plugin,xdist.plugin,one_language")
+        patch.setenv("PYTHONPATH", os.path.dirname(__file__), prepend=os.pathsep)
         yield
 
 
