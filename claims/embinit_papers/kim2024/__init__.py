@@ -133,7 +133,7 @@ NEXT_CHECKS = Family(
 )
 OTHER_TABLES = Family(
     "kim2024/other-tables",
-    {"micro": 18, "sample": 16, "paper": 0},
+    {"micro": 6, "sample": 16, "paper": 0},
     says="Next checks of a summary: tables of other methods",
     origin="summary",
     sees=about_repair,

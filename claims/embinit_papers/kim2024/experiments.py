@@ -67,14 +67,14 @@ MICRO = Settings(
     "micro",
     settings=tuple(
         (task, micro_source(role, LABELS[role]))
-        for role in (*SOURCES, *OTHER_SOURCES)
+        for role in (*SOURCES, "word2vec")
         for task in (MICRO_TRANSLATION, MICRO_PLAIN_SENTIMENT, MICRO_INFERENCE)
     ),
     says="a miniature: small models on text of made languages. Each seed draws a world: words, "
     "their preferences, all texts with their translations, and the tables trained on its text. "
-    "The grammar, the sizes and the models are the same in all. The tables called GloVe, BERT, T5, "
-    "word2vec, fastText and ELMo here are 64 wide and were trained by those methods' objectives; "
-    "they are not the published ones.",
+    "The grammar, the sizes and the models are the same in all. The tables called GloVe, BERT, T5 "
+    "and word2vec here are 64 wide and were trained by those methods' objectives; they are not the "
+    "published ones.",
 )
 
 SAMPLE = Settings(
