@@ -18,8 +18,6 @@ import shape_checks
 
 shape_checks.install()
 
-import one_language  # noqa: E402, F401, after the checks, which load its classes anew
-
 torch.set_num_threads(1)
 settings.register_profile("embinit", deadline=None, max_examples=20)
 settings.register_profile("nightly", deadline=None, max_examples=100)
@@ -32,7 +30,7 @@ settings.register_profile(
 )
 settings.load_profile("nightly" if os.environ.get("EMBINIT_NIGHTLY") else "embinit")
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "one_language"]  # once the checks are installed
 # They import Ray, which the extra nightly brings.
 collect_ignore = (
     [] if os.environ.get("EMBINIT_NIGHTLY") else ["test_ray_engine.py", "test_functions_on_ray.py"]

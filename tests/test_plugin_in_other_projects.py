@@ -281,8 +281,8 @@ def test_claims_are_judged_beside_other_plugins(
     judged: dict,
 ) -> None:
     """Their options keep their meaning, and ours theirs: the verdicts are the same with each."""
-    for name in ("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "PYTEST_PLUGINS"):
-        monkeypatch.delenv(name)
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    monkeypatch.setenv("PYTEST_PLUGINS", "one_language")
     write_claims(pytester.path)
     # Coverage would meet one that measures this test.
     whole = plugin == "pytest_cov"

@@ -580,7 +580,7 @@ MINE = Family("mine/f", size=2)
 def small(tier):
     return [
         replace(
-            each, seeds=2, most_seeds=None,
+            each, seeds=6, most_seeds=None,
             model=replace(each.model, layers=1, feed_forward=16),
             training=replace(each.training, epochs=1),
             data=replace(each.data, cut=Cut(train=64, validation=32)),
@@ -625,5 +625,5 @@ def test_a_changed_constant_of_an_init_trains_its_own_runs_anew(pytester, monkey
         runs = document["session"]["runs"]
         return runs["trained"], runs["wanted"]
 
-    assert trained(text) == (6, 6)
-    assert trained(text.replace("FACTOR = 2", "FACTOR = 3")) == (2, 6)
+    assert trained(text) == (18, 18)
+    assert trained(text.replace("FACTOR = 2", "FACTOR = 3")) == (6, 18)

@@ -99,7 +99,7 @@ def _comparison(
         "difference": outcome.difference,
         "interval": list(outcome.interval),
         "level": outcome.level,
-        "adjusted": None if fair is None else asdict(fair),
+        "adjusted": None if fair is None else asdict(fair) | {"interval": list(fair.interval)},
         "margin": outcome.margin,
         "p": outcome.p,
         "p_against": outcome.p_against,

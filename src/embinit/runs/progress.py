@@ -367,7 +367,8 @@ def publish_plan(session: Session, controller: int, runs: Sequence[RunSpec] | No
     """
     later = "" if runs is None else f"-{len(session.wanted)}"
     name = f"plan-{controller}-{os.getpid()}{later}.json"
-    _tell(session, name, session.wanted if runs is None else runs)
+    wanted = session.wanted if runs is None else runs
+    _tell(session, name, [run for run in wanted if session.problem(run) is None])
 
 
 def publish_expected_runs(session: Session, controller: int, runs: Iterable[RunSpec]) -> None:
@@ -376,7 +377,7 @@ def publish_expected_runs(session: Session, controller: int, runs: Iterable[RunS
     Args:
         session: The session.
         controller: The process id of the session's controller.
-        runs: The runs. Planned ones may be among them, and stored ones.
+        runs: The runs, which can be made. Planned ones may be among them, and stored ones.
     """
     _tell(session, f"later-{controller}-{os.getpid()}.json", runs)
 
@@ -387,7 +388,6 @@ def _tell(session: Session, name: str, runs: Iterable[RunSpec]) -> None:
     costs = {
         str(session.store.path(session.key(run))): (Cohort((run,)).cost, run.recipe.pace)
         for run in runs
-        if session.problem(run) is None
     }
     with contextlib.suppress(OSError):
         write_atomically(session.store.root / "sessions" / name, json.dumps(costs))
