@@ -54,6 +54,19 @@ def light_sessions(what_embinit_registers_stays: None, monkeypatch: pytest.Monke
     monkeypatch.setattr("os.fsync", lambda handle: None)
 
 
+@pytest.fixture
+def worlds(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The papers' experiments as they are claimed: each seed of micro is a world of its own."""
+    from embinit.lab.data.microcosm.worlds import CLAIMING
+    from embinit_papers import chung2021
+    from embinit_papers.settings import WORLDS
+
+    monkeypatch.setitem(WORLDS, "micro", CLAIMING)
+    chung2021.experiments.cache_clear()
+    yield
+    chung2021.experiments.cache_clear()
+
+
 def homes_of_entries() -> dict[tuple[str, str], str]:
     """The modules that registered what embinit's registries have, by registry and name."""
     from embinit.registry import Registry  # after shape_checks.install(), which loads it anew

@@ -56,6 +56,7 @@ def test_a_tiers_experiments_are_one_set_of_runs(tier):
     assert {one.model.table_width for one in from_vectors(tier)} == {setting.source_width}
 
 
+@pytest.mark.usefixtures("worlds")
 def test_margins_come_from_the_noise_floor():
     """Each task's, and that of its score in the other language; a trend has it from end to end.
 

@@ -17,6 +17,7 @@ from embinit_papers.settings import margin_for
 PAPERS_HOME = Path(__file__).parents[1] / "claims/embinit_papers"
 
 
+@pytest.mark.usefixtures("worlds")
 @pytest.mark.parametrize("tier", PAPERS["kim2024"].tiers)
 def test_every_margin_is_what_the_noise_floor_gives(tier: str) -> None:
     """Measured where there is a measurement, printed where the paper has its task."""
