@@ -18,6 +18,10 @@ import shape_checks
 
 shape_checks.install()
 
+from embinit_papers.settings import WORLDS  # noqa: E402, of the classes that the checks load anew
+
+WORLDS.clear()  # one language for all seeds takes less time; test_worlds has many
+
 torch.set_num_threads(1)
 settings.register_profile("embinit", deadline=None, max_examples=20)
 settings.register_profile("nightly", deadline=None, max_examples=100)
@@ -30,7 +34,7 @@ settings.register_profile(
 )
 settings.load_profile("nightly" if os.environ.get("EMBINIT_NIGHTLY") else "embinit")
 
-pytest_plugins = ["pytester", "one_language"]  # once the checks are installed
+pytest_plugins = ["pytester"]
 # They import Ray, which the extra nightly brings.
 collect_ignore = (
     [] if os.environ.get("EMBINIT_NIGHTLY") else ["test_ray_engine.py", "test_functions_on_ray.py"]
@@ -42,8 +46,7 @@ def few_plugins() -> Iterator[None]:
     """Sessions within tests load none of the plugins that happen to be installed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        patch.setenv("PYTEST_PLUGINS", "embinit.pytest_plugin,xdist.plugin,one_language")
-        patch.setenv("PYTHONPATH", os.path.dirname(__file__), prepend=os.pathsep)
+        patch.setenv("PYTEST_PLUGINS", "embinit.pytest_plugin,xdist.plugin")
         yield
 
 
@@ -59,7 +62,6 @@ def worlds(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The papers' experiments as they are claimed: each seed of micro is a world of its own."""
     from embinit.lab.data.microcosm.worlds import CLAIMING
     from embinit_papers import chung2021
-    from embinit_papers.settings import WORLDS
 
     monkeypatch.setitem(WORLDS, "micro", CLAIMING)
     chung2021.experiments.cache_clear()

@@ -44,6 +44,7 @@ def small(tier):
         replace(
             one,
             most_seeds=None,
+            worlds=None,
             model=replace(one.model, layers=1, feed_forward=16),
             training=replace(one.training, epochs=1),
             data=replace(one.data, cut=Cut(train=200, validation=50)),
@@ -281,8 +282,8 @@ def test_claims_are_judged_beside_other_plugins(
     judged: dict,
 ) -> None:
     """Their options keep their meaning, and ours theirs: the verdicts are the same with each."""
-    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
-    monkeypatch.setenv("PYTEST_PLUGINS", "one_language")
+    for name in ("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "PYTEST_PLUGINS"):
+        monkeypatch.delenv(name)
     write_claims(pytester.path)
     # Coverage would meet one that measures this test.
     whole = plugin == "pytest_cov"

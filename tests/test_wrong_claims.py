@@ -580,7 +580,7 @@ MINE = Family("mine/f", size=2)
 def small(tier):
     return [
         replace(
-            each, seeds=6, most_seeds=None,
+            each, seeds=6, most_seeds=None, worlds=None,
             model=replace(each.model, layers=1, feed_forward=16),
             training=replace(each.training, epochs=1),
             data=replace(each.data, cut=Cut(train=64, validation=32)),
