@@ -36,6 +36,9 @@ from embinit.specs import RunSpec
 ClaimTest = Callable[..., None]
 """A function that ``claim`` decorates: it takes an experiment and asserts how its arms compare."""
 
+TOO_COARSE = "too coarse to tell"
+"""How a reason begins that is known before anything trains: the last look can't tell."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -175,7 +178,7 @@ def _too_coarse(case: Case, comparison: Comparison) -> str | None:
     last, margin, unit = case.looks()[-1], comparison.left.margin, comparison.left.unit
     level, fewest = case.alpha * last.share, fewest_seeds(spread)
     few = (
-        f"too coarse to tell: {last.seeds} seeds decide nothing where {spread.seeds} were "
+        f"{TOO_COARSE}: {last.seeds} seeds decide nothing where {spread.seeds} were "
         f"registered; register {ENOUGH_REGISTERED}, or take {fewest} seeds"
     )
     if comparison.relation.uses_margin or expects is Verdict.NO_EFFECT:
@@ -186,7 +189,7 @@ def _too_coarse(case: Case, comparison: Comparison) -> str | None:
             None
             if left < margin
             else (
-                f"too coarse to tell: {last.seeds} seeds leave {left:.3g} {unit} unknown, and the "
+                f"{TOO_COARSE}: {last.seeds} seeds leave {left:.3g} {unit} unknown, and the "
                 f"margin is {margin:.3g}"
             )
         )
@@ -202,7 +205,7 @@ def _too_coarse(case: Case, comparison: Comparison) -> str | None:
         None
         if seen <= planted
         else (
-            f"too coarse to tell: {last.seeds} seeds see {seen:.3g} {unit}, and the effect that "
+            f"{TOO_COARSE}: {last.seeds} seeds see {seen:.3g} {unit}, and the effect that "
             f"must be found is {planted:.3g}"
         )
     )

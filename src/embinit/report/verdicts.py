@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from embinit.claims.definitions import Origin
+from embinit.claims.judging import TOO_COARSE
 from embinit.claims.paired_tests import Relation, Verdict, holm
 from embinit.claims.registration_status import ABSENT, AFTERWARDS, BEFOREHAND, CHANGED, named
 from embinit.report.numbers import finite
@@ -156,7 +157,9 @@ def _standing(words: str, claims: Sequence[Mapping[str, Any]]) -> Standing:
 
 
 def is_too_weak(entry: Mapping[str, Any]) -> bool:
-    """Whether an entry is of a control that had too few seeds to show that nothing differs."""
+    """Whether an entry is of a control that all its seeds are too few for, or were until now."""
+    if entry["verdict"] == Verdict.NOT_RUN:
+        return bool(entry["control"]) and str(entry["reason"]).startswith(TOO_COARSE)
     return bool(entry["expects"] == Verdict.NO_EFFECT and entry["verdict"] == Verdict.UNDECIDED)
 
 
