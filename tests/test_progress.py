@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 from _pytest._io import TerminalWriter
 
+from embinit.errors import InputError
 from embinit.pytest_plugin import progress_line
 from embinit.pytest_plugin.progress_line import BELOW, ERASE, Line
 from embinit.runs import progress
@@ -28,6 +29,7 @@ from embinit.runs.progress import (
 )
 from embinit.runs.session import Session
 from embinit.runs.store import Store
+from embinit_papers.kim2024.experiments import experiments
 
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 NOBODY = 2**22 + 1
@@ -364,6 +366,28 @@ def test_a_plan_that_has_no_room_costs_the_progress_alone(tmp_path, monkeypatch)
     monkeypatch.setattr(progress, "write_atomically", full)
     progress.publish_plan(session, os.getpid())
     assert not list(tmp_path.glob("sessions/plan-*"))
+
+
+def test_what_later_looks_may_take_is_told_without_reading_texts(tmp_path, monkeypatch):
+    """A run that failed, or whose file is missing, is left out and costs the others nothing."""
+
+    def failure(run):
+        if run.seed == 2:
+            raise InputError("a file is missing")
+        return "it failed" if run.seed == 1 else None
+
+    def problem(run):
+        raise AssertionError("its texts were read")
+
+    session = Session(Store(tmp_path), None, "cpu")
+    monkeypatch.setattr(session, "failure", failure)
+    monkeypatch.setattr(session, "problem", problem)
+    [one] = experiments("micro", ("glove",), ("sentiment",))
+    runs = [one.run("xavier", seed) for seed in range(4)]
+    progress.publish_expected_runs(session, os.getpid(), runs)
+    [told] = tmp_path.glob("sessions/later-*")
+    made = {str(session.store.path(session.key(runs[seed]))) for seed in (0, 3)}
+    assert json.loads(told.read_text()).keys() == made
 
 
 @pytest.fixture

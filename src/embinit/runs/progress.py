@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from embinit.errors import counted
+from embinit.errors import InputError, counted
 from embinit.files.reading import parse_json, read_bytes
 from embinit.files.writing import write_atomically
 from embinit.runs import machine
@@ -377,9 +377,18 @@ def publish_expected_runs(session: Session, controller: int, runs: Iterable[RunS
     Args:
         session: The session.
         controller: The process id of the session's controller.
-        runs: The runs, which can be made. Planned ones may be among them, and stored ones.
+        runs: The runs. Planned ones may be among them, and stored ones. Their texts aren't read:
+            the runs of earlier looks have told what those lack.
     """
-    _tell(session, f"later-{controller}-{os.getpid()}.json", runs)
+    name = f"later-{controller}-{os.getpid()}.json"
+    _tell(session, name, [run for run in runs if _may_be_made(session, run)])
+
+
+def _may_be_made(session: Session, run: RunSpec) -> bool:
+    try:
+        return session.failure(run) is None
+    except InputError:  # a file that it reads is missing
+        return False
 
 
 def _tell(session: Session, name: str, runs: Iterable[RunSpec]) -> None:
