@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from embinit.errors import InputError
 from embinit.report.baseline import read
+from embinit.report.verdicts import standings
 
 ROOT = Path(__file__).parents[1]
 PAGES = {"micro": "results.md", "sample": "results-sample.md"}
@@ -73,7 +74,8 @@ def page(document: Document, home: Home = PAPERS) -> str:
     tier = document["session"]["tier"]
     beside = BESIDE[tier].format(docs=home.docs)
     head = HEAD.format(tier=tier, beside=beside, reference=home.reference, docs=home.docs)
-    sections = [head, _session(document), "## Claims by family\n", _counts(claims, shown)]
+    sections = [head, _session(document), "## Whose statements\n", _whose(claims, shown)]
+    sections += ["## Claims by family\n", _counts(claims, shown)]
     if audits := document.get("audits"):
         sections += ["## Audits of printed numbers\n", _audits(audits)]
     sections.append("## Every claim\n")
@@ -112,6 +114,20 @@ def _seeds(claims: Iterable[Document]) -> str:
 
 def _revision(blessed: Document) -> str:
     return str(blessed["revision"] or "unknown")[:12]
+
+
+def _whose(claims: Sequence[Document], shown: Sequence[str]) -> str:
+    """One row a paper and origin: its claims by verdict, and how many were registered before."""
+    rows, late = [], []
+    for paper, of_paper in _grouped(claims, "paper"):
+        for each in standings(of_paper):
+            counts = [str(each.verdicts.get(name, 0)) for name in shown]
+            rows.append((f"{paper}: {each.whose}", *counts, each.registered))
+            late += [
+                f"- {paper}, {number} of {each.whose}: {why}." for why, number in each.late.items()
+            ]
+    table = _table(("Statements", *shown, "registered beforehand"), rows)
+    return "\n".join([table, *late, ""] if late else [table])
 
 
 def _counts(claims: Sequence[Document], shown: Sequence[str]) -> str:
@@ -168,7 +184,10 @@ def _comparison(one: Document) -> tuple[str, str, str, str]:
     seeds, hangs_on = str(one["n"]), one.get("hangs_on")
     if hangs_on is not None:
         seeds += f", hangs on seed {hangs_on}"
-    return arms, f"{_number(one['difference'])} {one['unit']}".strip(), interval, seeds
+    effect = f"{_number(one['difference'])} {one['unit']}".strip()
+    if (fair := one.get("adjusted")) is not None:
+        effect += f", adjusted {_number(fair['difference'])}"
+    return arms, effect, interval, seeds
 
 
 def _number(value: float | None) -> str:

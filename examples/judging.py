@@ -12,7 +12,7 @@ from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit_papers.kim2024 import table1
 
-OWN = Family("example/judging", {"micro": 1})
+OWN = Family("example/judging", {"micro": 1}, origin="paper")
 
 
 @claim(

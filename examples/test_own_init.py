@@ -30,7 +30,6 @@ sentiment = table1("glove", tasks=("sst2",))
 @claim(
     "example/init/unit-rows-repair",
     says="GloVe's rows, each of length 1, fare better than the rows as they are",
-    where="own",
     family=OWN,
     experiments=sentiment,
 )
@@ -41,7 +40,6 @@ def test_unit_rows_repair_a_wide_table(experiment):
 @claim(
     "example/init/unit-rows-not-below-xavier",
     says="GloVe's rows, each of length 1, fare no worse than Xavier",
-    where="own",
     family=OWN,
     experiments=sentiment,
 )

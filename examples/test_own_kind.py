@@ -102,7 +102,6 @@ def spectrum(tier):
 @claim(
     "example/kind/glove-uses-fewer-directions",
     says="GloVe's vectors use fewer directions than Xavier's",
-    where="own",
     family=OWN,
     experiments=spectrum,
 )

@@ -58,7 +58,6 @@ def with_hashed_vectors(tier):
 @claim(
     "example/source/width-not-meaning",
     says="Vectors of sigma 1 without meaning fare worse than Xavier",
-    where="own",
     family=OWN,
     experiments=with_hashed_vectors,
 )

@@ -85,7 +85,6 @@ def experiments(tier):
 @claim(
     "example/task/order-needs-positions",
     says="Without positions the order of two words cannot be told",
-    where="own",
     family=OWN,
     experiments=experiments,
 )
@@ -96,7 +95,6 @@ def test_order_needs_positions(experiment):
 @claim(
     "example/task/recall-above-half",
     says="With positions more than half of label 1 is found",
-    where="own",
     family=OWN,
     experiments=experiments,
 )

@@ -18,6 +18,10 @@ import shape_checks
 
 shape_checks.install()
 
+from embinit_papers.settings import WORLDS  # noqa: E402, of the classes that the checks load anew
+
+WORLDS.clear()  # one language for all seeds takes less time; test_worlds has many
+
 torch.set_num_threads(1)
 settings.register_profile("embinit", deadline=None, max_examples=20)
 settings.register_profile("nightly", deadline=None, max_examples=100)
@@ -51,6 +55,18 @@ def light_sessions(what_embinit_registers_stays: None, monkeypatch: pytest.Monke
     """A session within a test neither starts helpers nor waits for the disk, unless a test asks."""
     monkeypatch.setattr("embinit.runs.machine.cores", lambda: 1)
     monkeypatch.setattr("os.fsync", lambda handle: None)
+
+
+@pytest.fixture
+def worlds(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The papers' experiments as they are claimed: each seed of micro is a world of its own."""
+    from embinit.lab.data.microcosm.worlds import CLAIMING
+    from embinit_papers import chung2021
+
+    monkeypatch.setitem(WORLDS, "micro", CLAIMING)
+    chung2021.experiments.cache_clear()
+    yield
+    chung2021.experiments.cache_clear()
 
 
 def homes_of_entries() -> dict[tuple[str, str], str]:

@@ -127,7 +127,7 @@ def test_a_change_trains_what_it_moves_and_a_lost_finding_fails(tmp_path: Path) 
     A refuted claim alone fails the job unless it is accepted; a lost finding always does.
     """
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    arguments = "-p\nno:playwright\n-p\nno:randomly\n\n--embinit-max-seeds\n5"
+    arguments = "-p\nno:playwright\n-p\nno:randomly\n\n--embinit-max-seeds\n6"
     ended, summary, runs = job(tmp_path, 9.0, arguments=arguments)
     assert ended == 0
     assert summary.startswith("### embinit: 1 of 1 claims holds here")

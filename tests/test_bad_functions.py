@@ -32,7 +32,7 @@ def bad(seed, arm):
 
 
 GOOD, BAD = (
-    experiment(each.name, training=each, arms=["low", "high"], seeds=5, most_seeds=None)
+    experiment(each.name, training=each, arms=["low", "high"], seeds=6, most_seeds=None)
     for each in (good, bad)
 )
 MINE = Family("mine/f", size=2)

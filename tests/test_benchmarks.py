@@ -227,6 +227,20 @@ def test_the_simulated_procedure_is_the_one_that_decides():
     load("calibration").agrees(40, 3)
 
 
+@pytest.mark.parametrize("registered", [3, 0])
+@pytest.mark.parametrize(
+    "name", ["skewed down, three times as wide", "lognormal, three times as wide"]
+)
+def test_few_registered_seeds_do_not_let_skewed_scores_decide(name, registered):
+    """A t alone errs in one family of five to one of two there (three standard errors allowed)."""
+    calibration, count = load("calibration"), 200
+    [world] = [world for world in calibration.WORLDS if world.name == name]
+    looks = calibration.SCHEDULES[calibration.SEVERAL]
+    rates = calibration.errors(world, looks, registered, count, 5, calibration.IN_USE)
+    allowed = world.most + 3 * (world.most * (1 - world.most) / count) ** 0.5
+    assert max(calibration.worst(rates).values()) <= allowed
+
+
 def test_the_page_and_the_report_show_what_was_simulated():
     """``benchmarks/calibration.py --page`` writes both from the results; neither is edited."""
     calibration = load("calibration")

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import unittest
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
@@ -607,13 +608,17 @@ def test_named_files_are_in_the_key(tmp_path, session):
 
 
 def test_controls_take_a_line_each(session):
-    """An arm against itself is not decided; the opposite of what holds is refuted."""
+    """An arm against itself has no effect; a loss that is claimed as a gain is refuted."""
     each = arms_of(fit, margin=5.0)
     same = judge(a_a(MINE, on=[each]), each, session)
     assert same.as_expected
-    opposite = judge(falsehood(above), each, session)
-    assert (opposite.verdict, opposite.as_expected) == (Verdict.REFUTED, True)
-    assert read(falsehood(above), each).claim.id == "mine/f/control-falsehood"
+    for lost in ({}, {"by": 8.0}):
+        control = falsehood(MINE, on=[each], **lost)
+        judged = judge(control, each, session)
+        assert (judged.verdict, judged.as_expected) == (Verdict.REFUTED, True)
+    assert read(control, each).claim.id == "mine/f/control-falsehood"
+    with pytest.raises(InputError, match=r"has no margin yet.*by=0.5\)$"):
+        read(falsehood(MINE, on=[each]), replace(each, margin=0.0))
 
 
 WITHOUT_TORCH = """

@@ -145,9 +145,7 @@ PIPS = Measure("pips", "pips", "pips shown", "up")
 MINE = Family("mine/dice", {"micro": 1})
 
 
-@claim(
-    "mine/dice/a", says="The loaded die throws higher", where="here", family=MINE, experiments=list
-)
+@claim("mine/dice/a", says="The loaded die throws higher", family=MINE, experiments=list)
 def thrown(experiment):
     assert experiment["loaded"] > experiment["fair"]
 
@@ -159,7 +157,7 @@ def dice(**settings):
         role="dice",
         metric=PIPS,
         margin=1.0,
-        seeds=5,
+        seeds=6,
         baseline="fair",
         **settings,
     )
@@ -172,8 +170,8 @@ def test_a_third_partys_kind_is_planned_made_stored_and_judged(registry, tmp_pat
     session = Session(Store(tmp_path), None, "cpu")
     judgement = judge(thrown, experiment, session)
     assert judgement.verdict is Verdict.SUPPORTED
-    assert [len(runs) for runs in kind.made] == [2] * 5
-    assert session.trained == 10
+    assert [len(runs) for runs in kind.made] == [2] * 6
+    assert session.trained == 12
     again = Session(Store(tmp_path), None, "cpu", may_train=False)
     run = experiment.run("loaded", 0)
     result = again.result(run)
@@ -181,7 +179,7 @@ def test_a_third_partys_kind_is_planned_made_stored_and_judged(registry, tmp_pat
     assert result.spec.recipe == DiceRecipe("loaded", 3, (6, 8))
     assert result.measures == {"pips": kind.pips(run)}
     assert judge(thrown, experiment, again).decisions[0].left == judgement.decisions[0].left
-    assert len(kind.made) == 5
+    assert len(kind.made) == 6
 
 
 def test_a_third_partys_check_is_told_before_anything_is_made(registry, tmp_path):

@@ -101,7 +101,7 @@ def test_bad_input_says_what_and_how_to_mend(tmp_path: Path) -> None:
 def test_a_notebook_shows_a_mistake_in_one_line_and_results_in_another() -> None:
     """IPython's own account of an error has the code of every frame, and no code is at fault."""
     results = Results(make_document([make_claim("x")]))
-    assert repr(results).startswith("<Results: 1 of 1 claims holds here, ")
+    assert repr(results).startswith("<Results: 1 of 1 claims holds here")
     assert len(repr(results)) < 200
     with pytest.raises(InputError) as caught:
         results.figure("nope")

@@ -117,7 +117,7 @@ def test_a_claim_that_is_read_has_its_locks_spreads(tmp_path: Path):
     lock = Lock(tmp_path / NAME)
     family = Family("mine/one", {ONE.tier: 1}, alpha=0.001)
 
-    @Claim("mine/one/a", says="a", where="here", family=family, experiments=lambda tier: [ONE])
+    @Claim("mine/one/a", says="a", family=family, experiments=lambda tier: [ONE])
     def test_claim(experiment):
         assert experiment["pretrained"] < experiment["xavier"]
 
@@ -147,7 +147,6 @@ def test_a_setting_that_cannot_find_what_is_planted_tests_no_claim(tmp_path: Pat
         @Claim(
             "mine/two/a",
             says="a",
-            where="here",
             family=family,
             experiments=lambda tier: [experiment],
             expects=expects,
@@ -161,7 +160,7 @@ def test_a_setting_that_cannot_find_what_is_planted_tests_no_claim(tmp_path: Pat
         return read(test_claim, experiment, lock=lock)
 
     assert reads(able).obstacle is None, "nothing is registered"
-    key = spread_key(able.finds_planted())
+    key = spread_key(able["pretrained"] < able["xavier"])
     lock.write({"differences": {key: {"sd": 0.5, "seeds": 10}}})
     assert reads(able).obstacle is None, "a planted loss of 3 is found at an sd of .5"
     lock.write({"differences": {key: {"sd": 5.0, "seeds": 10}}})
@@ -171,7 +170,7 @@ def test_a_setting_that_cannot_find_what_is_planted_tests_no_claim(tmp_path: Pat
     judged = judge(small, session=session)
     assert judged.verdict is Verdict.NOT_RUN
     assert re.fullmatch(
-        r"too small to tell: 5 seeds see \d.* % accuracy, .* must be found is 3",
+        r"too coarse to tell: 5 seeds see \d.* % accuracy, .* must be found is 3",
         judged.decisions[0].reason,
     )
     assert judged.as_expected is None

@@ -44,6 +44,7 @@ def small(tier):
         replace(
             one,
             most_seeds=None,
+            worlds=None,
             model=replace(one.model, layers=1, feed_forward=16),
             training=replace(one.training, epochs=1),
             data=replace(one.data, cut=Cut(train=200, validation=50)),
@@ -53,7 +54,7 @@ def small(tier):
 
 
 def stated(name):
-    return claim(f"mine/finding/{name}", says=name, where="here", family=MINE, experiments=small)
+    return claim(f"mine/finding/{name}", says=name, family=MINE, experiments=small)
 
 
 @stated("wider")
@@ -96,12 +97,12 @@ def on_micro(tier):
     return small("micro")
 
 
-@claim("mine/finding/a", says="a", where="here", family=MINE, experiments=on_micro)
+@claim("mine/finding/a", says="a", family=MINE, experiments=on_micro)
 def test_mine(experiment):
     assert experiment["pretrained"] < experiment["xavier"]
 
 
-@claim("chung2021/finding/b", says="b", where="here", family=MINE, experiments=table1("glove"))
+@claim("chung2021/finding/b", says="b", family=MINE, experiments=table1("glove"))
 def test_theirs(experiment):
     assert experiment["pretrained"] < experiment["xavier"]
 """
@@ -435,7 +436,7 @@ def open_vocabulary(tier):
 
 
 @claim(  # here
-    "mine/finding/broken", says="b", where="h", family=MINE, experiments={}, equal="finetuning"
+    "mine/finding/broken", says="b", family=MINE, experiments={}, equal="finetuning"
 )
 def test_broken(experiment):
     assert experiment["normal"] < experiment["normal"].on_other_seeds()
@@ -445,7 +446,7 @@ FAMILY = """
 OTHER = Family("mine/other", {"paper": 1})
 
 
-@claim("mine/other/broken", says="b", where="h", family=OTHER, experiments=small)  # here
+@claim("mine/other/broken", says="b", family=OTHER, experiments=small)  # here
 def test_broken(experiment):
     assert experiment["pretrained"] < experiment["xavier"]
 """
@@ -455,7 +456,7 @@ def deeper(tier):
     return [one.with_model(depth=3) for one in small(tier)]  # here
 
 
-@claim("mine/finding/broken", says="b", where="h", family=MINE, experiments=deeper)
+@claim("mine/finding/broken", says="b", family=MINE, experiments=deeper)
 def test_broken(experiment):
     assert experiment["pretrained"] < experiment["xavier"]
 """

@@ -54,7 +54,7 @@ def small(tier):
     ]
 
 
-@claim("mine/finding/a", says="a", where="here", family=MINE, experiments=small)
+@claim("mine/finding/a", says="a", family=MINE, experiments=small)
 def test_a(experiment):
     assert experiment["pretrained"] < experiment["xavier"]
 """

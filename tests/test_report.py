@@ -46,8 +46,9 @@ from embinit.report.numbers import (
     rerun,
     short,
 )
+from embinit.report.page import headline
 from embinit.report.past import DamagedHistoryWarning
-from embinit.report.verdicts import wanted
+from embinit.report.verdicts import qualified, standings, wanted
 from embinit.runs.kinds import KINDS, Description, kind_of
 from embinit.runs.measures import MEASURES, at_epoch, over_epochs
 from embinit.runs.results import RunResult
@@ -136,6 +137,7 @@ def make_comparison(seeds: int = 5, **fields: Any) -> dict[str, Any]:
         "difference": math.fsum(left) / seeds - math.fsum(right) / seeds,
         "interval": [-11.9, -10.2],
         "level": 0.95,
+        "adjusted": {"difference": -10.4, "interval": [-11.8, -8.7], "level": 0.95},
         "margin": 0.0,
         "p": 0.0000021,
         "p_against": 0.9999,
@@ -166,7 +168,8 @@ FINDING_1 = "claims/embinit_papers/kim2024/test_finding_1.py"
 def make_small(**fields: Any) -> dict[str, Any]:
     """A difference that is smaller than the margin on both sides."""
     small = {"verdict": "NO EFFECT", "difference": 0.25, "interval": [-0.5, 1.0], "margin": 2.0}
-    return make_comparison(**small, p=0.7, p_against=0.3, p_no_effect=0.00042, **fields)
+    tested = {"p": 0.7, "p_against": 0.3, "p_no_effect": 0.00042}
+    return make_comparison(**small, **tested, adjusted=None, **fields)
 
 
 def make_claim(name: str, verdict: str = "SUPPORTED", **fields: Any) -> dict[str, Any]:
@@ -341,7 +344,7 @@ def test_the_schema_knows_every_relation_and_any_tier() -> None:
         assert f"{relation.symbol}: the mean difference {relation.says}." in text
 
 
-REQUIRED_IN_1 = "c3ce747911b2921d"
+REQUIRED_IN_1 = "6d09583ff21fb623"
 """A digest of the fields that documents of schema version 1 must have.
 
 An object that was added later, and may be absent, can require fields of its own.
@@ -486,6 +489,47 @@ def test_headline_counts_claims_and_controls_apart() -> None:
     assert text.count("Multi30k is missing: name a data directory.") == 2
 
 
+def test_the_papers_own_statements_are_counted_first() -> None:
+    """Apart from what arithmetic on tables decides, and from what a summary or we say of it."""
+    kinds = [("ours", True), ("paper", False), ("paper", True), ("summary", True)]
+    claims = [
+        make_claim(
+            f"{index}", (index % 2 and "REFUTED") or "SUPPORTED", origin=origin, trained=trained
+        )
+        for index, (origin, trained) in enumerate(kinds * 2)
+    ]
+    counted = standings(claims)
+    assert [each.whose for each in counted] == [
+        "the paper's own statements",
+        "the paper's own statements, by arithmetic on tables",
+        "a summary's, not the paper's, statements",
+        "our own statements",
+    ]
+    assert [each.claims for each in counted] == [2, 2, 2, 2]
+    assert headline(claims).startswith("Of the paper's own statements 2 of 2 hold here; of the")
+    late = {"registration": {"state": "afterwards", "differs": "its runs were there"}}
+    [told] = standings([{**claims[0], **late}, claims[0]])
+    assert (told.registered, dict(told.late)) == (
+        "0 of 2",
+        {"its runs were there": 1, "not registered": 1},
+    )
+
+
+def test_what_holds_within_a_margin_alone_says_so() -> None:
+    """A loss that is shown is no success, however small it is held to be."""
+    for relation, ends, words in (
+        (">=", [-2.0, -0.5], "worse, by less than the margin"),
+        (">=", [-2.0, 0.5], ""),
+        ("<=", [0.5, 2.0], "worse, by less than the margin"),
+        ("~", [0.5, 2.0], "different, by less than the margin"),
+        (">", [0.5, 2.0], ""),
+    ):
+        one = make_comparison(relation=relation, interval=ends, verdict="SUPPORTED")
+        claim = make_claim("a", comparisons=[one])
+        assert qualified(claim) == words
+        assert qualified({**claim, "verdict": "UNDECIDED"}) == ""
+
+
 def test_a_misbehaving_control_is_shouted() -> None:
     """Verdicts beside a broken control can't be trusted, and the reader has to see it first."""
     wrong = make_control("planted", "SUPPORTED")
@@ -506,7 +550,7 @@ def test_the_page_leads_with_what_holds_what_does_not_and_what_has_no_effect() -
         told = {"id": f"kim2024/finding-1/{name}[{where}]", "experiment": where}
         return make_claim(name, verdict, **told, **fields)
 
-    open_ = make_comparison(verdict="UNDECIDED", seeds_needed=14, hangs_on=3)
+    open_ = make_comparison(verdict="UNDECIDED", adjusted=None, seeds_needed=14, hangs_on=3)
     small = make_small()
     claims = [
         put("mixed", "glove", "SUPPORTED"),
@@ -522,7 +566,7 @@ def test_the_page_leads_with_what_holds_what_does_not_and_what_has_no_effect() -
     lead = text[text.index("What holds, what doesn't") : text.index("At a glance ")]
     lists = re.split("SUPPORTED|REFUTED|NO EFFECT|UNDECIDED|NOT RUN", lead)[1:]
     holds, falls, none, undecided, idle = lists
-    mean = number(make_comparison()["difference"])
+    mean = number(make_comparison()["adjusted"]["difference"])
     assert "(mixed) (2 of 3)" in holds
     assert f"glove-translation {mean} BLEU" in holds
     assert f"t5-translation {mean} BLEU" in holds
@@ -567,10 +611,12 @@ def test_no_effect_and_a_decision_that_hangs_on_a_seed_are_told_in_words() -> No
     assert "by less than the margin" in legend
     assert "Hangs on one seed" in legend
     bare = make_comparison()
-    for name in ("p_no_effect", "hangs_on", "sd", "spread", "smallest_effect"):
+    for name in ("p_no_effect", "hangs_on", "sd", "spread", "smallest_effect", "adjusted"):
         del bare[name]
     older = check(render(make_document([make_claim("older", comparisons=[bare])]), {})).text
     assert "from seed to seed; registered" not in older
+    assert "Adjusted−10.40 [−11.80, −8.70] BLEU (95 % interval, given that an early look" in text
+    assert "% interval, given that an early look" not in older
 
 
 def test_an_undecided_comparison_says_what_it_wants() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,9 +38,9 @@ def digest_of(experiment) -> str:
 
 @pytest.mark.parametrize("key", ["kim2024", "chung2021"])
 def test_the_digests_of_the_papers_runs_stand(key):
-    """On every tier. A digest that changes leaves every stored run of it behind."""
+    """On every tier, in the world of names without a number. A change leaves stored runs behind."""
     found = {
-        f"{key}/{tier}/{experiment.name}": digest_of(experiment)
+        f"{key}/{tier}/{experiment.name}": digest_of(replace(experiment, worlds=None))
         for tier in PAPERS[key].tiers
         for experiment in PAPERS[key].experiments(tier)
     }

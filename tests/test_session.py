@@ -44,6 +44,7 @@ def small(tier):
             one,
             seeds=3,
             most_seeds=None,
+            worlds=None,
             model=replace(one.model, layers=1, feed_forward=16),
             training=replace(one.training, epochs=EPOCHS),
             data=replace(one.data, cut=Cut(train=300, validation=100)),
@@ -52,12 +53,12 @@ def small(tier):
     ]
 
 
-@claim("mine/finding/a", says="a", where="here", family=MINE, experiments=small)
+@claim("mine/finding/a", says="a", family=MINE, experiments=small)
 def test_a(experiment):
     assert experiment["pretrained"] < experiment["xavier"]
 
 
-@claim("mine/finding/b", says="b", where="here", family=MINE, experiments=small)
+@claim("mine/finding/b", says="b", family=MINE, experiments=small)
 def test_b(experiment):
     assert experiment.frozen()["pretrained"].alike(experiment.frozen()["xavier"])
 """

@@ -8,11 +8,13 @@ from embinit_papers.chung2021 import (
     GENERALITY,
     INITS,
     OUTPUT_WIDTH,
+    READINGS,
     REINVESTMENT,
     SETTINGS,
     experiments,
     metrics,
     numbers,
+    pretrained_for,
     printed,
 )
 from embinit_papers.chung2021.paper_tables import methods, paper_tables
@@ -20,8 +22,12 @@ from embinit_papers.settings import margin_for
 
 
 def noise(tier: str) -> list[NoiseFloor]:
-    """The basis of a tier's margins: one experiment, whose runs have all scores."""
-    return [NoiseFloor(experiments(tier)[0], tuple(metrics(tier)[1:]), margin_for)]
+    """The basis of a tier's margins: one experiment, whose runs have all scores.
+
+    What pre-training gains is told by the same without it.
+    """
+    usual, further = experiments(tier)[0], tuple(metrics(tier)[1:])
+    return [NoiseFloor(each, further, margin_for) for each in (usual, pretrained_for(usual, 0))]
 
 
 PAPER = Paper(
@@ -30,7 +36,7 @@ PAPER = Paper(
     short=str(numbers()["short"]),
     tiers={name: Tier(name, setting.says) for name, setting in SETTINGS.items()},
     experiments=experiments,
-    families=(DECOUPLING, REINVESTMENT, OUTPUT_WIDTH, GENERALITY, INITS),
+    families=(REINVESTMENT, OUTPUT_WIDTH, GENERALITY, DECOUPLING, READINGS, INITS),
     printed=printed,
     tables=paper_tables,
     methods=methods,

@@ -1,11 +1,11 @@
-"""Decoupling (section 3 of the paper): input and output embeddings need not be one table.
+"""Decoupling: input and output embeddings need not be one table.
 
 The arms have as many parameters at fine-tuning, since the output table is thrown away before.
 """
 
 from __future__ import annotations
 
-from embinit.claims import Verdict, claim
+from embinit.claims import Verdict, claim, planted
 from embinit_papers.chung2021 import (
     DECOUPLING,
     USUAL,
@@ -23,7 +23,7 @@ from embinit_papers.chung2021 import (
 @claim(
     "chung2021/decoupling/not-below-coupled",
     says="A model with two tables is not fine-tuned worse than one with a single table",
-    where="section 3",
+    where="after the abstract",
     family=DECOUPLING,
     experiments=experiments,
     equal="finetuning",
@@ -35,7 +35,7 @@ def test_decoupling_does_not_hurt(experiment):
 @claim(
     "chung2021/decoupling/transfers-not-below-coupled",
     says="A model with two tables does not transfer worse to the other language",
-    where="section 3",
+    where="after the abstract",
     family=DECOUPLING,
     experiments=transferring,
     equal="finetuning",
@@ -47,7 +47,7 @@ def test_decoupling_does_not_hurt_transfer(experiment):
 @claim(
     "chung2021/decoupling/above-coupled-when-wider",
     says="In a model twice as wide, two tables are fine-tuned better than a single one",
-    where="section 3",
+    where="after the abstract",
     family=DECOUPLING,
     experiments=experiments,
     equal="finetuning",
@@ -105,3 +105,6 @@ def test_control_a_second_table_has_parameters(experiment):
 )
 def test_control_pretraining_is_seen(experiment):
     assert experiment[USUAL] > pretrained_for(experiment, 0)[USUAL]
+
+
+test_control_a_small_loss_is_found = planted(DECOUPLING, on=experiments, small=True)

@@ -7,7 +7,7 @@ language model, with learned positions and a LayerNorm after the sum.
 
 from __future__ import annotations
 
-from embinit.claims import Verdict, claim
+from embinit.claims import Verdict, claim, planted
 from embinit_papers.chung2021 import (
     INITS,
     USUAL,
@@ -98,3 +98,6 @@ def test_control_xaviers_start_gains_by_pretraining(experiment):
 )
 def test_control_pretraining_is_seen(experiment):
     assert experiment[USUAL] > pretrained_for(experiment, 0)[USUAL]
+
+
+test_control_a_small_loss_is_found = planted(INITS, on=from_vectors, small=True)

@@ -1,18 +1,17 @@
-"""Output width (section 4.2): a wider output table helps, though fine-tuning never sees it.
+"""Output width: a wider output table helps, though fine-tuning never sees it.
 
 Trends over four widths: the slope of a score over the width's doublings, one a seed.
 """
 
 from __future__ import annotations
 
-from embinit.claims import Verdict, claim
+from embinit.claims import Verdict, claim, planted
 from embinit_papers.chung2021 import (
     OUTPUT_WIDTH,
     USUAL,
     experiments,
     first_experiment,
     masked_loss,
-    over_input_widths,
     over_output_widths,
     pretrained_for,
     transfer,
@@ -23,7 +22,7 @@ from embinit_papers.chung2021 import (
 @claim(
     "chung2021/output-width/improves-fine-tuning",
     says="The wider the output table, the better the fine-tuned model",
-    where="section 4.2",
+    where="abstract",
     family=OUTPUT_WIDTH,
     experiments=experiments,
     equal="finetuning",
@@ -35,24 +34,13 @@ def test_a_wider_output_table_improves_the_fine_tuned_model(experiment):
 @claim(
     "chung2021/output-width/improves-transfer",
     says="The wider the output table, the better the transfer to the other language",
-    where="section 4.2",
+    where="abstract",
     family=OUTPUT_WIDTH,
     experiments=transferring,
     equal="finetuning",
 )
 def test_a_wider_output_table_improves_transfer(experiment):
     assert over_output_widths(experiment, transfer) > 0
-
-
-@claim(
-    "chung2021/output-width/matters-more-than-input-width",
-    says="Widening the output table gains more than widening the input table as much",
-    where="sections 4.1 and 4.2",
-    family=OUTPUT_WIDTH,
-    experiments=experiments,
-)
-def test_output_width_matters_more_than_input_width(experiment):
-    assert over_output_widths(experiment) > over_input_widths(experiment)
 
 
 @claim(
@@ -89,3 +77,6 @@ def test_control_a_wider_output_table_guesses_better(experiment):
 )
 def test_control_pretraining_is_seen(experiment):
     assert experiment[USUAL] > pretrained_for(experiment, 0)[USUAL]
+
+
+test_control_a_small_loss_is_found = planted(OUTPUT_WIDTH, on=experiments, small=True)

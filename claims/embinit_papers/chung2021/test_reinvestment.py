@@ -1,4 +1,4 @@
-"""Reinvestment (section 4.1): a narrow input table pays for more layers.
+"""Reinvestment: a narrow input table pays for more layers.
 
 What a narrower table frees goes into whole layers, and what is left over into feed-forward width:
 at fine-tuning both arms have as many parameters, which is checked before anything is trained.
@@ -6,7 +6,7 @@ at fine-tuning both arms have as many parameters, which is checked before anythi
 
 from __future__ import annotations
 
-from embinit.claims import Verdict, claim
+from embinit.claims import Verdict, claim, planted
 from embinit_papers.chung2021 import (
     REINVESTMENT,
     USUAL,
@@ -25,7 +25,7 @@ from embinit_papers.chung2021 import (
     "chung2021/reinvestment/above-coupled",
     says="A narrow input table, its parameters reinvested in layers, is fine-tuned better than one "
     "coupled table",
-    where="section 4.1",
+    where="abstract",
     family=REINVESTMENT,
     experiments=experiments,
     equal="finetuning",
@@ -38,7 +38,7 @@ def test_reinvesting_the_input_table_beats_coupling(experiment):
     "chung2021/reinvestment/transfers-above-coupled",
     says="A narrow input table, its parameters reinvested in layers, transfers better to the other "
     "language than one coupled table",
-    where="section 4.1",
+    where="abstract",
     family=REINVESTMENT,
     experiments=transferring,
     equal="finetuning",
@@ -96,3 +96,6 @@ def test_control_a_layer_too_many(experiment):
 )
 def test_control_pretraining_is_seen(experiment):
     assert experiment[USUAL] > pretrained_for(experiment, 0)[USUAL]
+
+
+test_control_a_small_loss_is_found = planted(REINVESTMENT, on=experiments, small=True)

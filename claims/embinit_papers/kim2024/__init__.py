@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from embinit.claims import Verdict, claim
 from embinit.claims.definitions import Family
 from embinit.lab.experiments import ModelExperiment
 from embinit_papers.kim2024.changes import (
+    blind,
     everywhere,
     of_source,
+    on_task,
     scaled,
     trained_for_times,
     twice_as_deep,
@@ -23,6 +26,14 @@ from embinit_papers.kim2024.changes import (
     with_shuffled_positions,
     with_sinusoidal_positions,
 )
+from embinit_papers.kim2024.effects import (
+    TASKS,
+    TRANSLATION,
+    about,
+    about_positions,
+    about_repair,
+    stands_for,
+)
 from embinit_papers.kim2024.experiments import (
     OTHER_SOURCES,
     SOURCES,
@@ -32,9 +43,14 @@ from embinit_papers.kim2024.experiments import (
 )
 
 __all__ = [
+    "TASKS",
+    "TRANSLATION",
+    "blind",
     "everywhere",
     "of_source",
+    "on_task",
     "scaled",
+    "stands_for",
     "trained_for_times",
     "twice_as_deep",
     "with_faint_positions",
@@ -45,77 +61,102 @@ __all__ = [
     "with_sinusoidal_positions",
 ]
 
-TRANSLATION = ("multi30k", "iwslt2017")
-TASKS = ("sst2", "mnli", *TRANSLATION)
-MADE = {
-    "micro-sentiment": {"sst2"},
-    "micro-sentiment-plain": {"sst2"},
-    "micro-inference": {"mnli"},
-    "micro-translation": set(TRANSLATION),
-}
-"""The paper's tasks that each task of the synthetic language stands for."""
-
 Query = Callable[[str], Sequence[ModelExperiment]]
 
 FINDING_1 = Family(
     "kim2024/finding-1",
-    {"micro": 20, "sample": 35, "paper": 35},
+    {"micro": 19, "sample": 34, "paper": 34},
     says="Finding 1: wide tables fare worse, and standardising repairs them",
+    origin="paper",
+    sees=about("pretrained", "xavier"),
 )
 FINDING_2 = Family(
     "kim2024/finding-2",
-    {"micro": 11, "sample": 16, "paper": 16},
+    {"micro": 9, "sample": 14, "paper": 14},
     says="Finding 2: wide tables absorb the position encodings",
+    origin="paper",
+    sees=about_positions,
 )
 FINDING_3 = Family(
     "kim2024/finding-3",
-    {"micro": 21, "sample": 28, "paper": 28},
+    {"micro": 9, "sample": 12, "paper": 12},
     says="Finding 3: meaning helps, and shuffling hurts",
+    origin="paper",
+    sees=about("pretrained_shuffled", "pretrained", glove=("pretrained_xavier", "xavier")),
 )
 TABLE_1 = Family(
     "kim2024/table-1",
-    {"micro": 14, "sample": 24, "paper": 24},
+    {"micro": 10, "sample": 17, "paper": 17},
     says="Table 1: its other directions, and its exceptions",
+    origin="paper",
+    sees=about("pretrained_xavier", "pretrained"),
 )
 TABLE_2 = Family(
     "kim2024/table-2",
     {"micro": 5, "sample": 10, "paper": 42},
     says="Table 2: how wide the tables are",
+    origin="paper",
 )
 TABLE_3 = Family(
     "kim2024/table-3",
     {"micro": 3, "sample": 4, "paper": 4},
     says="Table 3: trained or frozen, with positions or without",
+    origin="paper",
+    sees=about_positions,
 )
 TABLE_4 = Family(
     "kim2024/table-4",
-    {"micro": 6, "sample": 6, "paper": 6},
+    {"micro": 5, "sample": 5, "paper": 5},
     says="Table 4: word relations under scaling and positions",
+    origin="paper",
 )
 FIGURE_1 = Family(
     "kim2024/figure-1",
-    {"micro": 5, "sample": 0, "paper": 10},
+    {"micro": 6, "sample": 0, "paper": 13},
     says="Figure 1: the curves over epochs",
+    origin="paper",
+    sees=about("pretrained_shuffled", "pretrained", glove=("pretrained_xavier", "xavier")),
+)
+SHUFFLED_POSITIONS = Family(
+    "kim2024/shuffled-positions",
+    {"micro": 6, "sample": 8, "paper": 8},
+    says="Shuffled positions: meaning still helps, as a summary of the paper has it",
+    origin="summary",
+    sees=about("pretrained", "xavier", glove=("pretrained_xavier", "xavier")),
 )
 NEXT_CHECKS = Family(
     "kim2024/next-checks",
     {"micro": 5, "sample": 6, "paper": 8},
-    says="Next checks: deeper, longer, every family",
+    says="Next checks of a summary: deeper, longer, every family",
+    origin="summary",
+    sees=about_repair,
 )
 OTHER_TABLES = Family(
     "kim2024/other-tables",
-    {"micro": 18, "sample": 16, "paper": 0},
-    says="Next checks: tables of other methods",
+    {"micro": 6, "sample": 16, "paper": 0},
+    says="Next checks of a summary: tables of other methods",
+    origin="summary",
+    sees=about_repair,
+)
+READINGS = Family(
+    "kim2024/readings",
+    {"micro": 13, "sample": 15, "paper": 15},
+    says="Readings of the paper's tables that its text does not state",
+    origin="ours",
+    sees=about_repair,
 )
 BEYOND = Family(
     "kim2024/beyond",
     {"micro": 10, "sample": 2, "paper": 2},
     says="Mechanism, beyond the paper: what positions and width do (exploratory)",
+    origin="ours",
+    sees=about_repair,
 )
 WIDTH = Family(
     "kim2024/width",
     {"micro": 6, "sample": 0, "paper": 0},
     says="Width, beyond the paper: why T5's tables are wide (exploratory)",
+    origin="ours",
 )
 FAMILIES = (
     FINDING_1,
@@ -126,6 +167,8 @@ FAMILIES = (
     TABLE_3,
     TABLE_4,
     FIGURE_1,
+    READINGS,
+    SHUFFLED_POSITIONS,
     NEXT_CHECKS,
     OTHER_TABLES,
     BEYOND,
@@ -164,19 +207,30 @@ def _with_sources(sources: Sequence[str], tasks: Sequence[str]) -> Query:
     ]
 
 
-def stands_for(experiment: ModelExperiment) -> set[str]:
-    """The paper's tasks that an experiment's task stands for; a real task stands for itself."""
-    return MADE.get(experiment.data.task, {experiment.data.task.split("-", 1)[0]})
+def blind_falsehood(family: Family, *, on: Query) -> Callable[..., None]:
+    """A control: a model that can't tell words apart fares better, which must be REFUTED.
+
+    Args:
+        family: The family whose claims it watches.
+        on: Gives a tier's experiments.
+    """
+
+    def test(experiment: ModelExperiment) -> None:
+        assert blind(experiment)["xavier"] > experiment["xavier"]
+
+    return claim(
+        f"{family.name}/control-falsehood",
+        says="Control: a model that can't tell words apart fares better than Xavier",
+        where="control",
+        family=family,
+        experiments=on,
+        expects=Verdict.REFUTED,
+    )(test)
 
 
 def only_on(query: Query, *tiers: str) -> Query:
     """A query for the same experiments on ``tiers``, and for none on other tiers."""
     return lambda tier: query(tier) if tier in tiers else []
-
-
-def with_planted_effect(query: Query) -> Query:
-    """A query for those of the experiments that plant an effect."""
-    return lambda tier: [each for each in query(tier) if each.planted is not None]
 
 
 def first_experiment(tier: str) -> list[ModelExperiment]:

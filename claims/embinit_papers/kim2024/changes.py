@@ -8,6 +8,7 @@ from typing import cast
 from embinit.errors import InputError
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import TrainingSpec
+from embinit_papers.kim2024.effects import stands_for
 from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
 
 
@@ -24,6 +25,25 @@ def of_source(experiment: ModelExperiment, role: str) -> ModelExperiment:
         if (other.source_role, other.data.task) == (role, experiment.data.task):
             return other
     raise InputError(f"this tier has no experiment with source {role!r} on this task")
+
+
+def on_task(experiment: ModelExperiment, task: str) -> ModelExperiment:
+    """The experiment with the same source on the tier's task that stands for the paper's ``task``.
+
+    Raises:
+        InputError: The tier has no such experiment, or this one's setting was changed already.
+    """
+    if experiment.changes:
+        raise InputError(f"ask for the task {task!r} first, and change the setting then")
+    for other in _of_tier(experiment):
+        if other.source_role == experiment.source_role and task in stands_for(other):
+            return other
+    raise InputError(f"this tier has no experiment with this source on {task!r}")
+
+
+def blind(experiment: ModelExperiment) -> ModelExperiment:
+    """The same experiment with frozen tables of zero width, whose words can't be told apart."""
+    return experiment.changed("blind", trained=False, sigma=1e-9)
 
 
 def everywhere(experiment: ModelExperiment) -> list[ModelExperiment]:

@@ -7,6 +7,7 @@ from functools import partial
 from embinit.lab.experiments import ModelExperiment
 from embinit.papers import NoiseFloor, Paper
 from embinit_papers.kim2024 import FAMILIES
+from embinit_papers.kim2024.effects import numbers
 from embinit_papers.kim2024.experiments import (
     OTHER_SOURCES,
     SOURCES,
@@ -17,7 +18,7 @@ from embinit_papers.kim2024.experiments import (
 )
 from embinit_papers.kim2024.figures import figures
 from embinit_papers.kim2024.paper_tables import paper_tables
-from embinit_papers.kim2024.printed import numbers, printed, printed_deviations
+from embinit_papers.kim2024.printed import printed, printed_deviations
 from embinit_papers.settings import margin_for
 
 

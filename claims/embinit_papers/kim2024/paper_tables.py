@@ -11,9 +11,10 @@ from embinit.papers import PaperTable, by_arm, mean_and_spread
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
-from embinit_papers.kim2024 import TASKS, scaled, stands_for, with_sinusoidal_positions
+from embinit_papers.kim2024 import scaled, with_sinusoidal_positions
+from embinit_papers.kim2024.effects import TASKS, numbers, stands_for
 from embinit_papers.kim2024.experiments import LABELS, SOURCES, experiments, probes
-from embinit_papers.kim2024.printed import TITLES, numbers
+from embinit_papers.kim2024.printed import TITLES
 
 ARMS = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled", "xavier_pretrained")
 """The paper's arms in the order of its tables."""

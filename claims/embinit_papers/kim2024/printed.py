@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from embinit.claims.comparisons import Comparison, Quantity, RankCorrelation, Term
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import PositionSpec
 from embinit.papers import Printed
-from embinit_papers.kim2024 import TASKS, stands_for
+from embinit_papers.kim2024.effects import TASKS, numbers, stands_for
 from embinit_papers.kim2024.experiments import TIERS, experiments
-
-
-@cache
-def numbers() -> dict[str, Any]:
-    """The numbers of Tables 1 to 8 as printed (strings, so that their rounding is known)."""
-    text = resources.files("embinit_papers.kim2024").joinpath("numbers.json").read_text("utf-8")
-    tables: dict[str, Any] = json.loads(text)
-    return tables
 
 
 def printed_deviations(experiment: ModelExperiment) -> list[float]:
@@ -32,39 +22,6 @@ def printed_deviations(experiment: ModelExperiment) -> list[float]:
     ]
     scores = ("score", "matched", "mismatched")
     return [float(cell[name][1]) for cell in cells for name in scores if name in cell]
-
-
-GUESSING = {"sst2": 50.0, "mnli": 100 / 3, "multi30k": 0.0, "iwslt2017": 0.0}
-"""The score of a model that guesses, on each of the paper's tasks."""
-
-
-def largest_share(experiment: ModelExperiment) -> float:
-    """The largest effect on the experiment's task in Tables 1 and 7, as a share of ``learnt``.
-
-    It is the difference of an arm and Xavier, as a share of what Xavier learns above guessing. A
-    synthetic task that stands for two gets the smaller one.
-    """
-    shares = []
-    for task in stands_for(experiment):
-        scores = [
-            {arm: float(cells[task][name][0]) for arm, cells in source.items() if task in cells}
-            for source in numbers()["tables_1_and_7"].values()
-            for name in ("score", "matched")
-            if name in source["xavier"][task]
-        ]
-        shares.append(
-            max(
-                abs(score - arms["xavier"]) / (arms["xavier"] - GUESSING[task])
-                for arms in scores
-                for score in arms.values()
-            )
-        )
-    return min(shares)
-
-
-def learnt(experiment: ModelExperiment, mean: float) -> float:
-    """The distance of a mean score on the experiment's task from guessing."""
-    return mean - max(GUESSING[task] for task in stands_for(experiment))
 
 
 TITLES = {"sst2": "SST2", "mnli": "MNLI", "multi30k": "Multi30k", "iwslt2017": "IWSLT2017"}

@@ -6,10 +6,11 @@ from those that don't.
 
 from __future__ import annotations
 
-from embinit.claims import Verdict, claim
+from embinit.claims import a_a, claim, planted
 from embinit_papers.kim2024 import (
     BEYOND,
     TRANSLATION,
+    blind_falsehood,
     only_on,
     scaled,
     table1,
@@ -150,26 +151,7 @@ def test_faint_positions_serve_as_well_as_positions_apart(experiment):
     assert faint["pretrained_xavier"] >= apart["pretrained_xavier"]
 
 
-@claim(
-    "kim2024/beyond/control-a-a",
-    says="Control: Xavier differs from Xavier on other seeds",
-    where="control",
-    family=BEYOND,
-    experiments=GLOVE,
-    expects=Verdict.NO_EFFECT,
-)
-def test_control_xavier_against_itself(experiment):
-    assert experiment["xavier"] > experiment["xavier"].on_other_seeds()
-
-
-@claim(
-    "kim2024/beyond/control-falsehood",
-    says="Control: GloVe's content fares better at sigma 6.25 than at 0.25",
-    where="control",
-    family=BEYOND,
-    experiments=GLOVE,
-    expects=Verdict.REFUTED,
-)
-def test_control_a_wide_table_does_not_fare_better(experiment):
-    wide, narrow = (experiment.with_sigma(sigma)["pretrained"] for sigma in (6.25, 0.25))
-    assert wide > narrow
+test_control_a_a = a_a(BEYOND, on=GLOVE)
+test_control_falsehood = blind_falsehood(BEYOND, on=GLOVE)
+test_control_a_large_loss_is_found = planted(BEYOND, on=GLOVE)
+test_control_a_small_loss_is_found = planted(BEYOND, on=GLOVE, small=True)

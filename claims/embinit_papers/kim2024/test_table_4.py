@@ -22,18 +22,6 @@ def test_scaling_keeps_relations(experiment):
 
 
 @claim(
-    "kim2024/table-4/scaled-with-positions",
-    says="Adding positions to GloVe × √D leaves word relations alone",
-    where="section 6",
-    family=TABLE_4,
-    experiments=table4,
-)
-def test_positions_keep_relations_of_scaled_glove(experiment):
-    read = with_sinusoidal_positions(scaled(experiment, "sqrt(D)"))
-    assert read["pretrained"].alike(experiment["pretrained"])
-
-
-@claim(
     "kim2024/table-4/with-positions",
     says="Adding positions to GloVe without scaling leaves word relations alone, as printed",
     where="Table 4, row 3",
@@ -59,16 +47,14 @@ def test_standardising_keeps_relations(experiment):
 
 @claim(
     "kim2024/table-4/standardised-with-positions",
-    says="Adding positions to GloVe_Xavier, × √D or not, costs word relations",
-    where="Table 4, row 6 (× √D: ours)",
+    says="Adding positions to GloVe_Xavier costs word relations",
+    where="Table 4, row 6",
     family=TABLE_4,
     experiments=table4,
 )
 def test_positions_destroy_relations_of_standardised_glove(experiment):
     read = with_sinusoidal_positions(experiment)
-    times_root = with_sinusoidal_positions(scaled(experiment, "sqrt(D)"))
     assert read["pretrained_xavier"] < experiment["pretrained"]
-    assert times_root["pretrained_xavier"] < experiment["pretrained"]
 
 
 @claim(
@@ -98,12 +84,11 @@ def test_control_positions_drawn_anew(experiment):
 
 @claim(
     "kim2024/table-4/control-falsehood",
-    says="Control: adding positions to GloVe_Xavier wins word relations",
+    says="Control: a shuffled table has more word relations than the original",
     where="control",
     family=TABLE_4,
     experiments=table4,
     expects=Verdict.REFUTED,
 )
-def test_control_positions_win_no_relations(experiment):
-    read = with_sinusoidal_positions(experiment)
-    assert read["pretrained_xavier"] > experiment["pretrained"]
+def test_control_shuffling_wins_no_relations(experiment):
+    assert experiment["pretrained_shuffled"] > experiment["pretrained"]

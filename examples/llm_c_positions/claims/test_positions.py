@@ -63,7 +63,7 @@ positions = experiment(
     most_seeds=10,
     sizes={"paper": {"steps": 500}},
 )
-PORT = Family("llm.c-832/positions", size=1, says="How position embeddings start")
+PORT = Family("llm.c-832/positions", size=1, says="How position embeddings start", origin="paper")
 
 
 @claim(

@@ -71,9 +71,12 @@ starts = experiment(
     seeds=5,
     most_seeds=20,
 )
-LOSS = Family("olmo2/loss", size=2, says="Which start ends at the lower loss")
+LOSS = Family("olmo2/loss", size=2, says="Which start ends at the lower loss", origin="paper")
 GRADIENTS = Family(
-    "olmo2/gradients", size=1, says="Which start keeps gradients alike in all layers"
+    "olmo2/gradients",
+    size=1,
+    says="Which start keeps gradients alike in all layers",
+    origin="paper",
 )
 
 

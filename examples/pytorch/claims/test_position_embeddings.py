@@ -95,4 +95,4 @@ def test_narrower_positions_end_no_higher(arms):
 
 
 test_a_a = a_a(MINE, on=positions)
-test_falsehood = falsehood(test_wide_positions_end_higher)
+test_falsehood = falsehood(MINE, on=positions)

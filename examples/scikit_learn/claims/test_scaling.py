@@ -42,4 +42,4 @@ def test_scaled_columns_fare_better(arms):
 
 
 test_a_a = a_a(MINE, on=columns)
-test_falsehood = falsehood(test_scaled_columns_fare_better)
+test_falsehood = falsehood(MINE, on=columns)

@@ -37,4 +37,4 @@ def test_far_classes_are_told_apart(arms):
 
 
 test_a_a = a_a(MINE, on=shifts)
-test_falsehood = falsehood(test_far_classes_are_told_apart)
+test_falsehood = falsehood(MINE, on=shifts)

@@ -159,4 +159,4 @@ def test_zero_is_no_worse_than_noise(arms):
 
 
 test_a_a = a_a(TOKENS, on=tokens)
-test_falsehood = falsehood(test_pieces_end_lower_than_noise)
+test_falsehood = falsehood(TOKENS, on=tokens)

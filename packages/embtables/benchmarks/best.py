@@ -9,7 +9,8 @@ means are known, and counts over all of their looks:
 
 Starts vary alike, or one of them three times as much (the best one, or another), or by variances
 from a scaled inverse chi-square; scores are normal, heavy-tailed (t with 3 degrees of freedom),
-skewed, or those of a start of which one run in ten fails.
+skewed, or those of a start of which one run in ten fails. Or the best start "gets it" on one seed
+of five or ten alone: then it scores higher by five or ten standard deviations of the others.
 
     python packages/embtables/benchmarks/best.py [--searches 2000] [--json FILE]
 """
@@ -36,14 +37,28 @@ def _failing(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return np.asarray((rng.standard_normal(shape) - lost + 1.0) / np.sqrt(10.0))
 
 
+def _best_gets_it(chance: float, gap: float) -> Draw:
+    """Scores that vary by 1, but of the first start, which lie higher by ``gap`` by chance."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        scores = rng.standard_normal(shape)
+        scores[0] += gap * ((rng.random(shape[1]) < chance) - chance)
+        return scores
+
+    return draw
+
+
 SCORES: dict[str, Draw] = {
     "normal": lambda rng, shape: rng.standard_normal(shape),
     "heavy-tailed": lambda rng, shape: rng.standard_t(3, size=shape) / np.sqrt(3),
     "skewed up": lambda rng, shape: rng.exponential(size=shape) - 1,
     "skewed down": lambda rng, shape: 1 - rng.exponential(size=shape),
     "1 of 10 fails": _failing,
+    "the best gets it in 2 of 10, by 5 sd": _best_gets_it(0.2, 5),
+    "the best gets it in 2 of 10, by 10 sd": _best_gets_it(0.2, 10),
+    "the best gets it in 1 of 10, by 10 sd": _best_gets_it(0.1, 10),
 }
-"""Scores with mean 0 and standard deviation 1."""
+"""Scores with mean 0, and standard deviation 1 but where a start gets it."""
 
 MEANS = {
     "4 alike": (0.0, 0.0, 0.0, 0.0),
@@ -64,6 +79,7 @@ WORLDS = (
     *(("normal", "alike", means) for means in MEANS if means != "4 alike"),
     *((scores, "alike", "4 alike") for scores in SCORES if scores != "normal"),
     ("1 of 10 fails", "alike", "one 2 sd ahead of 3"),
+    ("the best gets it in 2 of 10, by 10 sd", "alike", "8 alike"),
     ("normal", "by chance (3 degrees)", "a ladder of 6"),
 )
 

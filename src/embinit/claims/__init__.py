@@ -8,7 +8,7 @@ from embinit.claims.comparisons import (
     rank_correlation,
     trend,
 )
-from embinit.claims.controls import a_a, falsehood
+from embinit.claims.controls import a_a, falsehood, planted
 from embinit.claims.definitions import Claim, Family, claim
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import experiment, grid
@@ -34,6 +34,7 @@ __all__ = [
     "falsehood",
     "grid",
     "judge",
+    "planted",
     "rank_correlation",
     "read",
     "trend",

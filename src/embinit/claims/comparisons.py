@@ -19,7 +19,14 @@ from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from embinit.claims.conjunctions import require_conjunction
-from embinit.claims.paired_tests import Outcome, RegisteredSd, Relation, Verdict, compare
+from embinit.claims.paired_tests import (
+    ENOUGH_REGISTERED,
+    Outcome,
+    RegisteredSd,
+    Relation,
+    Verdict,
+    compare,
+)
 from embinit.claims.paired_tests import rank_correlation as rank_correlation_of
 from embinit.errors import InputError
 from embinit.runs import measures
@@ -280,9 +287,12 @@ class Quantity:
 
         Training outcomes do; statistics of a given table do not, unless each seed has its own.
         """
+        return self.trained or any(term.run(0).draws_world for term in self.terms)
+
+    @property
+    def trained(self) -> bool:
+        """Whether training decides the value; it decides no statistic of a given table."""
         runs = [term.run(0) for term in self.terms]
-        if any(run.draws_world for run in runs):
-            return True
         if self.measure.of_start:
             return any(kind_of(run).random_tables for run in runs)
         return any(kind_of(run).random_scores for run in runs)
@@ -382,8 +392,8 @@ class RankCorrelation(Quantity):
     pairs: tuple[tuple[Quantity, Quantity], ...] = ()
 
     @property
-    def random(self) -> bool:
-        """Whether the value depends on the seed. It does: it is computed from trained scores."""
+    def trained(self) -> bool:
+        """Whether training decides the value. It does: it is computed from trained scores."""
         return True
 
     def __sub__(self, other: Quantity) -> Quantity:
@@ -641,6 +651,12 @@ class Decision:
             numbers += f", within the margin {outcome.margin:g} with p = {outcome.p_no_effect:.2g}"
         if outcome.hangs_on is not None:
             numbers += f", hangs on seed {outcome.hangs_on}"
+        if outcome.waits_for is not None:
+            numbers += (
+                f", waits for {outcome.waits_for} seeds: fewer than {ENOUGH_REGISTERED} registered"
+            )
+        if outcome.contradicted:
+            numbers += ", varies more than registered"
         if outcome.verdict is Verdict.UNDECIDED and not outcome.exact:
             needed = outcome.seeds_needed
             numbers += f", about {needed} seeds would decide" if needed else ", over 1000 needed"

@@ -1,34 +1,30 @@
-"""Controls in a line each: claims that show whether the tests can say no.
+"""Controls in a line each: claims that show whether the tests can say no, and yes.
 
 ::
 
     test_a_a = a_a(MINE, on=tokens)
-    test_falsehood = falsehood(test_mean_beats_noise)
+    test_falsehood = falsehood(MINE, on=tokens)
+
+None of them rests on a claim of the family: a control whose right verdict follows from a finding
+would call the family wrong where the finding is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
-from embinit.claims.comparisons import Comparison
-from embinit.claims.definitions import Family, Misstated, claim, claim_of, comparisons_of
+from embinit.claims.definitions import Family, claim
 from embinit.claims.experiments import Experiment
-from embinit.claims.paired_tests import Relation, Verdict
+from embinit.claims.paired_tests import Verdict
 from embinit.errors import InputError
 
-_OPPOSITE = {Relation.ABOVE: Relation.BELOW, Relation.BELOW: Relation.ABOVE}
+On = Callable[[str], Sequence[Experiment]] | Sequence[Any]
+Control = Callable[..., None]
 
 
-def a_a(
-    family: Family,
-    *,
-    on: Callable[[str], Sequence[Experiment]] | Sequence[Any],
-    arm: str | None = None,
-    name: str = "control-a-a",
-) -> Callable[..., None]:
-    """A control: an arm against itself on other seeds, which must not be decided.
+def a_a(family: Family, *, on: On, arm: str | None = None, name: str = "control-a-a") -> Control:
+    """A control: an arm against itself on other seeds, which must have no effect.
 
     Args:
         family: The family whose claims it watches.
@@ -44,51 +40,69 @@ def a_a(
         ours = arms[arm or arms.baseline]
         assert ours > ours.on_other_seeds()
 
-    return claim(
-        f"{getattr(family, 'name', family)}/{name}",
-        says=f"Control: {arm or 'the baseline'} differs from itself on other seeds",
-        where="control",
-        family=family,
-        on=on,
-        expects=Verdict.NO_EFFECT,
-    )(test)
+    says = f"Control: {arm or 'the baseline'} differs from itself on other seeds"
+    return _control(family, on, name, says, Verdict.NO_EFFECT, test)
 
 
 def falsehood(
-    claim_test: Callable[..., None], *, name: str = "control-falsehood"
-) -> Callable[..., None]:
-    """A control: the opposite of a claim, which must be REFUTED where the claim holds.
+    family: Family,
+    *,
+    on: On,
+    by: float | None = None,
+    arm: str | None = None,
+    name: str = "control-falsehood",
+) -> Control:
+    """A control: a loss that is claimed as a gain, which must be REFUTED.
 
     Args:
-        claim_test: A claim of ``<`` and ``>`` alone.
+        family: The family whose claims it watches.
+        on: The experiment, or several.
+        by: How much is lost, in the metric's unit; by default two margins.
+        arm: The arm that loses; by default the experiment's baseline.
         name: The last part of its id.
 
     Returns:
         The test, to be bound to a name that begins with ``test_``.
-
     """
 
     def test(arms: Experiment) -> None:
-        for comparison in comparisons_of(claim_test, arms):
-            assert _opposite(comparison)
+        ours = arms[arm or arms.baseline]
+        lost = 2 * ours.margin if by is None else by
+        if not lost > 0:
+            raise InputError(
+                f"{arms.name} has no margin yet, two of which would be lost; say how much is, as "
+                "in falsehood(…, by=0.5)"
+            )
+        assert ours.lowered(lost) > ours.on_other_seeds()
 
-    try:
-        stated = claim_of(claim_test)
-    except InputError as error:
-        return Misstated(name, "", error=InputError(f"it has no opposite: {error}"))(test)
-    return claim(
-        f"{stated.family.name}/{name}",
-        says=f"Control: the opposite of '{stated.says}'",
-        where="control",
-        family=stated.family,
-        experiments=stated.experiments,
-        expects=Verdict.REFUTED,
-    )(test)
+    lower = "two margins" if by is None else f"{by:g}"
+    says = f"Control: {arm or 'the baseline'}, {lower} lower, is above itself on other seeds"
+    return _control(family, on, name, says, Verdict.REFUTED, test)
 
 
-def _opposite(comparison: Comparison) -> Comparison:
-    if comparison.relation not in _OPPOSITE:
-        raise InputError(
-            f"{comparison} has no opposite that a test could refute; take one of < or >"
-        )
-    return replace(comparison, relation=_OPPOSITE[comparison.relation])
+def planted(family: Family, *, on: On, small: bool = False, name: str = "") -> Control:
+    """A control: a loss that the experiment plants, which must be found.
+
+    Args:
+        family: The family whose claims it watches.
+        on: The experiment, or several.
+        small: Plant the small effect, in place of the large one.
+        name: The last part of its id.
+
+    Returns:
+        The test, to be bound to a name that begins with ``test_``.
+    """
+
+    def test(arms: Experiment) -> None:
+        assert arms.finds_planted(small)
+
+    size, most = ("small", "smallest") if small else ("large", "largest")
+    says = f"Control: a loss as {size} as the {most} that the paper prints here is found"
+    return _control(family, on, name or f"control-planted-{size}", says, Verdict.SUPPORTED, test)
+
+
+def _control(
+    family: Family, on: On, name: str, says: str, expects: Verdict, test: Control
+) -> Control:
+    whole = f"{getattr(family, 'name', family)}/{name}"
+    return claim(whole, says=says, where="control", family=family, on=on, expects=expects)(test)

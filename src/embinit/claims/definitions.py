@@ -16,6 +16,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
 from embinit.claims.comparisons import Comparison, Reader, read_by
@@ -23,11 +24,34 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.paired_tests import Verdict
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
+from embinit.registry import require
+
+
+class Origin(StrEnum):
+    """The author of a claim's statement."""
+
+    PAPER = "paper"
+    ABSTRACT = "abstract"
+    SUMMARY = "summary"
+    OURS = "ours"
+
+    @property
+    def in_words(self) -> str:
+        """The author for people."""
+        return _IN_WORDS[self]
+
+
+_IN_WORDS = {
+    Origin.PAPER: "the paper's own",
+    Origin.ABSTRACT: "its abstract's own",
+    Origin.SUMMARY: "a summary's, not the paper's,",
+    Origin.OURS: "our own",
+}
 
 
 @dataclass(frozen=True)
 class Family:
-    """Claims that share one alpha.
+    """Claims of one origin that share one alpha.
 
     A claim's share is alpha / size, however many claims of the family are run. So a claim that is
     run alone gets the verdict that it gets in the whole suite. The plugin compares the size with
@@ -39,12 +63,28 @@ class Family:
             lets the plugin count the claims of the whole folder, whichever of them are run.
         says: What its claims state together, for people.
         alpha: The level that its claims share.
+        origin: Whose statements its claims are. It may be left out where no claim of the family
+            says where its statement stands, since such claims are their author's own.
+        sees: Gives an experiment as its claims see it: with the margin and the planted effects of
+            what this family is about.
     """
 
     name: str
     size: Mapping[str, int] | int | None = None
     says: str = ""
     alpha: float = 0.05
+    origin: Origin | str | None = None
+    sees: Callable[[Experiment], Experiment] = field(default=lambda each: each, compare=False)
+
+    def __post_init__(self) -> None:
+        """Takes the origin's name for the origin.
+
+        Raises:
+            InputError: There is no such origin.
+        """
+        if self.origin is not None:
+            require("origin", self.origin, [each.value for each in Origin])
+            object.__setattr__(self, "origin", Origin(self.origin))
 
     def share(self, tier: str) -> float:
         """This family's alpha for one claim on ``tier``.
@@ -123,9 +163,11 @@ class Claim(Statement):
         on: The same in short: what ``experiment`` made, or several of them.
         expects: For controls alone, the verdict that shows the machinery right: REFUTED for a
             planted falsehood, SUPPORTED for a planted effect, NO EFFECT for an arm against itself,
-            which may stay UNDECIDED too, and NOT RUN for arms whose unequal budget must be caught.
+            and NOT RUN for arms whose unequal budget must be caught.
         equal: The phase at which all arms must have equally many parameters; if they do not, the
             claim is NOT RUN.
+        weaker_than: The id of the claim that states more, such as ``>`` for this one's ``>=``.
+        excludes: The id of a claim that can't be SUPPORTED together with this one.
     """
 
     family: Family = field(default=None, kw_only=True)  # type: ignore[assignment]
@@ -135,12 +177,20 @@ class Claim(Statement):
     )
     expects: Verdict | None = field(default=None, kw_only=True)
     equal: str | None = field(default=None, kw_only=True)
+    weaker_than: str = field(default="", kw_only=True)
+    excludes: str = field(default="", kw_only=True)
+
+    @property
+    def origin(self) -> Origin:
+        """Whose statement it is."""
+        return Origin(self.family.origin or Origin.OURS)
 
     def __post_init__(self) -> None:
         """Checks what was given, and takes ``on`` for ``experiments``.
 
         Raises:
-            InputError: The id has another form, the family is none, or there are no experiments.
+            InputError: The id has another form, the family is none, there are no experiments, or
+                the statement stands somewhere and nobody says whose it is.
         """
         super().__post_init__()
         if not isinstance(self.family, Family):
@@ -148,6 +198,11 @@ class Claim(Statement):
                 f"{self.id} has no family: give it one, as in family=Family('mine/finding-1')"
                 if self.family is None
                 else f"the family of {self.id} is {self.family!r}; give it a Family"
+            )
+        if self.where and self.expects is None and self.family.origin is None:
+            raise InputError(
+                f"{self.id} stands in {self.where!r}, and its family {self.family.name!r} doesn't "
+                f"say whose statements it has: give it an origin, {', '.join(Origin)}"
             )
         if self.on is not None:
             object.__setattr__(self, "experiments", _experiments(self.on))
@@ -163,9 +218,11 @@ class Claim(Statement):
 
     def expects_verdict(self, verdict: Verdict) -> bool:
         """Whether a control with this verdict came out as it should."""
-        if self.expects is Verdict.NO_EFFECT and verdict is Verdict.UNDECIDED:
-            return True
         return verdict is self.expects
+
+    def is_too_weak(self, verdict: Verdict) -> bool:
+        """Whether this is an arm against itself with too few seeds to show that nothing differs."""
+        return self.expects is Verdict.NO_EFFECT and verdict is Verdict.UNDECIDED
 
 
 @dataclass(frozen=True)
@@ -194,6 +251,8 @@ def claim(
     on: Callable[[str], Sequence[Experiment]] | Sequence[Any] | None = None,
     expects: Verdict | None = None,
     equal: str | None = None,
+    weaker_than: str = "",
+    excludes: str = "",
 ) -> Statement:
     """A decorator that makes a test a ``Claim``, whose attributes its arguments are.
 
@@ -212,6 +271,8 @@ def claim(
             on=on,
             expects=expects,
             equal=equal,
+            weaker_than=weaker_than,
+            excludes=excludes,
         )
     except InputError as error:
         return Misstated(str(id), "", error=error)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from embinit.claims.adjusted import adjusted
 from embinit.claims.audit import Audit, Check, finding_of
 from embinit.claims.comparisons import Comparison, Decision
 from embinit.claims.judging import Judgement
@@ -52,6 +53,12 @@ def claim_entry(
         "statement": claim.says,
         "paper": claim.paper,
         "place": claim.where,
+        "origin": str(claim.origin),
+        "weaker_than": claim.weaker_than,
+        "excludes": claim.excludes,
+        "trained": any(
+            side.trained for each in case.comparisons for side in (each.left, each.right)
+        ),
         "tier": experiment.tier,
         "task": experiment.task,
         "source": experiment.source,
@@ -76,6 +83,7 @@ def _comparison(
     comparison, outcome = decision.comparison, decision.outcome
     assert outcome is not None
     case = judgement.case
+    fair = adjusted(decision, judgement.looks, case.alpha, len(judgement.decisions))
     sight = detectable_effect(comparison, judgement.looks, case.alpha)
     return {
         "relation": str(comparison.relation),
@@ -91,6 +99,7 @@ def _comparison(
         "difference": outcome.difference,
         "interval": list(outcome.interval),
         "level": outcome.level,
+        "adjusted": None if fair is None else asdict(fair) | {"interval": list(fair.interval)},
         "margin": outcome.margin,
         "p": outcome.p,
         "p_against": outcome.p_against,
@@ -99,6 +108,8 @@ def _comparison(
         "power": outcome.power,
         "seeds_needed": outcome.seeds_needed,
         "hangs_on": outcome.hangs_on,
+        "waits_for": outcome.waits_for,
+        "contradicted": outcome.contradicted,
         "sd": outcome.sd,
         "spread": None if outcome.spread is None else asdict(outcome.spread),
         "smallest_effect": None

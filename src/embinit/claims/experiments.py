@@ -37,6 +37,7 @@ class Experiment:
             the first look, at ``seeds``, is the only one.
         planted: The effect that the setting must be able to find, in the metric's unit: as large as
             the paper's largest on the task. None where it is not known.
+        planted_small: An effect as small as the smallest that the paper claims there, likewise.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Experiment:
     changes: str = ""
     most_seeds: int | None = None
     planted: float | None = None
+    planted_small: float | None = None
 
     def __getitem__(self, arm: str) -> Quantity:
         """An arm: its metric, one value a seed.
@@ -67,19 +69,23 @@ class Experiment:
             seeds=self.seeds,
         )
 
-    def finds_planted(self) -> Comparison:
+    def finds_planted(self, small: bool = False) -> Comparison:
         """States that a planted loss is found: the baseline is above itself, lowered by it.
 
-        The lowered half has other seeds. A setting in which this can't be shown is too small to
+        The lowered half has other seeds. A setting in which this can't be shown is too coarse to
         tell.
 
+        Args:
+            small: Plant the small effect.
+
         Raises:
-            InputError: The experiment plants no effect.
+            InputError: The experiment plants no such effect.
         """
-        if self.planted is None:
+        planted = self.planted_small if small else self.planted
+        if planted is None:
             raise InputError(f"{self.name} plants no effect; give the experiment one")
         base = self[self.baseline]
-        return base > base.on_other_seeds().lowered(self.planted)
+        return base > base.on_other_seeds().lowered(planted)
 
     @property
     def replicates(self) -> str:

@@ -22,13 +22,22 @@ from embinit.claims.definitions import Claim, Family, claim_of, comparisons_of
 from embinit.claims.experiments import Experiment
 from embinit.claims.lock import Lock, command, lock_of, with_margin
 from embinit.claims.looks import Look, look, schedule, seeds_of_looks
-from embinit.claims.paired_tests import Verdict, smallest_effect
+from embinit.claims.paired_tests import (
+    ENOUGH_REGISTERED,
+    Verdict,
+    fewest_seeds,
+    smallest_effect,
+    unknown_after,
+)
 from embinit.errors import InputError
 from embinit.runs.session import Session, failure_reason
 from embinit.specs import RunSpec
 
 ClaimTest = Callable[..., None]
 """A function that ``claim`` decorates: it takes an experiment and asserts how its arms compare."""
+
+TOO_COARSE = "too coarse to tell"
+"""How a reason begins that is known before anything trains: the last look can't tell."""
 
 
 @dataclass(frozen=True)
@@ -52,17 +61,17 @@ class Case:
     lock: Lock | None = None
 
     @functools.cached_property
-    def too_small(self) -> str | None:
+    def too_coarse(self) -> str | None:
         """Why its setting can't tell, whatever comes out; None where it can, as far as is known.
 
         It is worked out when it is first asked for, since that loads scipy.
         """
-        return _too_small(self)
+        return next(filter(None, (_too_coarse(self, each) for each in self.comparisons)), None)
 
     @property
     def obstacle(self) -> str | None:
         """Why the claim can't be tested in its experiment at all; None where it can."""
-        return self.unequal or self.unmeasured or self.too_small
+        return self.unequal or self.unmeasured or self.too_coarse
 
     @property
     def id(self) -> str:
@@ -87,12 +96,6 @@ class Case:
             InputError: ``most`` is less than the first look takes.
         """
         return seeds_of_looks(self.experiment.seeds, most or self.experiment.most_seeds)
-
-    def settled(self, verdict: Verdict) -> bool:
-        """Whether a claim with this verdict needs no further look."""
-        if self.claim.expects is Verdict.NO_EFFECT:
-            return self.claim.expects_verdict(verdict)
-        return verdict is not Verdict.UNDECIDED
 
     @property
     def alpha(self) -> float:
@@ -128,7 +131,7 @@ def read(
         claim = replace(claim, family=family, on=None)
     _ = claim.family.share(experiment.tier)
     lock = lock or lock_of(test, experiment)
-    experiment = with_margin(experiment, lock)
+    experiment = claim.family.sees(with_margin(experiment, lock))
     stated = comparisons_of(test, experiment)
     for each in stated:
         if each.is_of_one_run:
@@ -161,27 +164,50 @@ def _with_a_margin(comparison: Comparison) -> Comparison:
     return replace(comparison, left=comparison.left.within(0.0), right=comparison.right.within(0.0))
 
 
-def _too_small(case: Case) -> str | None:
-    """Why an experiment's last look could not find the effect that it plants.
+def _too_coarse(case: Case, comparison: Comparison) -> str | None:
+    """Why the last look at a comparison can't tell what it must.
 
-    It rests on the registered spread of the baseline against itself, so it is known before anything
-    is trained. Controls are tested all the same, and so is a claim on another measure.
+    A margin must be wider than what the last look leaves unknown, or no difference of 0 could show
+    anything. A planted effect must be found nine times in ten: that of a control which plants one,
+    and the largest for any claim on the experiment's metric. Both rest on the registered spread, so
+    they are known before anything is trained.
     """
-    experiment = case.experiment
-    compares_scores = any(each.left.measure == experiment.metric for each in case.comparisons)
-    if case.claim.expects or not compares_scores or experiment.planted is None or case.lock is None:
-        return None
-    spread = case.lock.spread(experiment.finds_planted())
+    spread, experiment, expects = comparison.spread, case.experiment, case.claim.expects
     if spread is None:
         return None
-    last = case.looks()[-1]
-    seen = smallest_effect(case.alpha * last.share, last.seeds, spread)
-    if seen <= experiment.planted:
+    last, margin, unit = case.looks()[-1], comparison.left.margin, comparison.left.unit
+    level, fewest = case.alpha * last.share, fewest_seeds(spread)
+    few = (
+        f"{TOO_COARSE}: {last.seeds} seeds decide nothing where {spread.seeds} were "
+        f"registered; register {ENOUGH_REGISTERED}, or take {fewest} seeds"
+    )
+    if comparison.relation.uses_margin or expects is Verdict.NO_EFFECT:
+        if last.seeds < fewest:
+            return few
+        left = unknown_after(level, last.seeds, spread)
+        return (
+            None
+            if left < margin
+            else (
+                f"{TOO_COARSE}: {last.seeds} seeds leave {left:.3g} {unit} unknown, and the "
+                f"margin is {margin:.3g}"
+            )
+        )
+    planted = experiment.planted if comparison.left.measure == experiment.metric else None
+    if expects is not None:
+        planted = comparison.left.shift - comparison.right.shift or None
+    if planted is None or expects is Verdict.REFUTED:
         return None
-    unit = experiment.metric.unit
+    if last.seeds < fewest:
+        return few
+    seen = smallest_effect(level, last.seeds, spread)
     return (
-        f"too small to tell: {last.seeds} seeds see {seen:.3g} {unit}, and the effect that must be "
-        f"found is {experiment.planted:.3g}"
+        None
+        if seen <= planted
+        else (
+            f"{TOO_COARSE}: {last.seeds} seeds see {seen:.3g} {unit}, and the effect that "
+            f"must be found is {planted:.3g}"
+        )
     )
 
 
@@ -208,11 +234,13 @@ class Judgement:
 
     @property
     def as_expected(self) -> bool | None:
-        """Whether a control came out as it should; None for a claim, or where nothing was run."""
+        """Whether a control came out as it should; None where it says nothing, and for a claim."""
         claim = self.case.claim
         # A control that lacks its data says nothing; one whose budget was caught says it all.
         idle = self.verdict is Verdict.NOT_RUN and not self.case.unequal
-        return None if claim.expects is None or idle else claim.expects_verdict(self.verdict)
+        if claim.expects is None or idle or claim.is_too_weak(self.verdict):
+            return None
+        return claim.expects_verdict(self.verdict)
 
     def __str__(self) -> str:
         """The claim with its verdict, then each comparison on a line of its own."""
@@ -263,7 +291,6 @@ def judge(
             ensure or session.plan_and_make,
             session.result,
             lambda runs: may_go_on(runs) and not any(map(session.problem, runs)),
-            case.settled,
         )
     wanted = dict.fromkeys(run for each in decisions for run in each.comparison.runs())
     failures = tuple(session.failures(wanted))

@@ -141,7 +141,6 @@ def look(
     ensure: Callable[[list[RunSpec]], None],
     lookup: Lookup,
     may_go_on: Callable[[list[RunSpec]], bool] = lambda runs: True,
-    settled: Callable[[Verdict], bool] = lambda verdict: verdict is not Verdict.UNDECIDED,
 ) -> list[Decision]:
     """Decides a claim's comparisons, look by look.
 
@@ -155,7 +154,6 @@ def look(
         ensure: Gets the runs of a look stored. It is called before ``lookup``.
         lookup: Finds the runs' results.
         may_go_on: Tells whether a later look at the given runs may begin.
-        settled: Tells whether the claim needs no further look, given its verdict so far.
 
     Returns:
         One decision for each comparison, in the order of ``comparisons``.
@@ -175,6 +173,6 @@ def look(
         ensure(runs)
         for index, comparison in looked_at.items():
             decisions[index] = comparison.decide(lookup, alpha * this_look.share, len(comparisons))
-        if settled(verdict_of([*decisions.values()])):
+        if verdict_of([*decisions.values()]) is not Verdict.UNDECIDED:
             break
     return [decisions[index] for index in range(len(comparisons))]

@@ -3,8 +3,10 @@
 The verdict is a t of the differences over seeds, which keeps its level at three to ten seeds where
 a percentile or BCa bootstrap does not. Few seeds say little about a difference's own spread. So the
 spread is pooled from the claim's seeds and from those that were registered beforehand, which no
-claim's mean rests on, and is never taken to be smaller than that (``RegisteredSd``). Three kinds of
-statement are tested, each one-sided at the claim's own share of alpha:
+claim's mean rests on, and is never taken to be smaller than that (``RegisteredSd``). A registered
+spread that the claim's own seeds contradict by an F-test is not pooled: the larger of the two
+spreads then decides, with the degrees of freedom of the claim's own. Three kinds of statement are
+tested, each one-sided at the claim's own share of alpha:
 
 - ``<`` and ``>``: the mean difference lies beyond 0;
 - ``<=`` and ``>=``: it does not lie beyond the margin on the wrong side (non-inferiority);
@@ -15,6 +17,12 @@ shown but the difference is smaller than the margin on both sides. What is left 
 claim of several comparisons needs all of them but falls with one, so each refutes at its part of
 the level alone. A decision that hangs on one seed is none: from three seeds on it has to stand, at
 the same level, without any one of them, since a t errs where an arm now and then fails to train.
+
+A t errs as well where scores are skewed, on the side of the mean that the long tail lies on. There
+its bound is moved outwards by what a Cornish-Fisher expansion says that the skewness of the claim's
+own differences costs (Johnson 1978, J. Am. Stat. Assoc. 73:536). Where fewer than ten registered
+seeds vouch for the spread, differences are taken to be skewed to either side, and six seeds are the
+fewest that decide.
 
 What no seed can change (statistics of tables) is compared as numbers. Where training gives every
 seed the same difference (best epochs often), a t says nothing and the sign test decides.
@@ -34,6 +42,18 @@ from embinit.errors import InputError
 
 POWER_WANTED = 0.9
 MOST_SEEDS = 1000
+
+ENOUGH_REGISTERED = 10
+"""How many registered seeds vouch for a spread."""
+
+FEWEST_SEEDS = 6
+"""How many seeds a claim is decided with at least where fewer than those were registered."""
+
+ASSUMED_SKEWNESS = 1.5
+"""The skewness, to either side, that such a claim's differences are taken to have at least."""
+
+CONTRADICTED = 0.1
+"""The level of the F-test by which a claim's own seeds contradict a registered spread."""
 
 
 class Verdict(StrEnum):
@@ -120,6 +140,26 @@ class RegisteredSd:
         """The degrees of freedom that it adds."""
         return self.seeds - 1
 
+    def contradicted_by(self, differences: np.ndarray) -> bool:
+        """Whether a claim's own differences vary more than this allows.
+
+        Args:
+            differences: One difference a seed.
+        """
+        from scipy import special
+
+        most = float(special.fdtri(len(differences) - 1, self.degrees, 1 - CONTRADICTED))
+        return float(np.var(differences, ddof=1)) > most * self.sd**2
+
+
+def fewest_seeds(spread: RegisteredSd | None) -> int:
+    """The fewest seeds that a comparison is decided with, by its registered spread."""
+    return 2 if _vouched_for(spread) else FEWEST_SEEDS
+
+
+def _vouched_for(spread: RegisteredSd | None) -> bool:
+    return spread is not None and spread.seeds >= ENOUGH_REGISTERED
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -129,7 +169,8 @@ class Outcome:
         verdict: The verdict on the comparison.
         n: How many pairs of values there are.
         difference: The mean of left - right.
-        interval: The two-sided interval of the difference at ``level``.
+        interval: The two-sided interval of the difference at ``level``, wider to the side that
+            the differences are skewed to.
         level: 1 - 2 alpha, so that the one-sided decision can be read off the interval.
         margin: The margin that was allowed, in the metric's unit.
         p: The one-sided p of the statement.
@@ -143,9 +184,12 @@ class Outcome:
         exact: Whether no randomness was involved.
         sd: The standard deviation of the differences that decided, pooled where a spread is
             registered; 0 where no t was made.
-        spread: The registered spread that the claim's own was pooled with, if any.
+        spread: The registered spread of the differences, if any.
+        contradicted: Whether the claim's own seeds contradict it, so that it was not pooled.
         hangs_on: The index of the pair without which the decision would not stand, so that it was
             left UNDECIDED; None where there is none.
+        waits_for: How many seeds decide at the earliest, where there are fewer and so it was left
+            UNDECIDED; None where there are enough.
     """
 
     verdict: Verdict
@@ -162,7 +206,9 @@ class Outcome:
     exact: bool
     sd: float = 0.0
     spread: RegisteredSd | None = None
+    contradicted: bool = False
     hangs_on: int | None = None
+    waits_for: int | None = None
 
 
 def compare(
@@ -194,36 +240,43 @@ def compare(
     """
     differences = _differences(left, right)
     against = alpha if alpha_against is None else alpha_against
-    estimate = _Estimate.of(differences, spread if random else None)
+    spread = spread if random else None
+    contradicted = spread is not None and spread.contradicted_by(differences)
+    estimate = _Estimate.of(differences, spread, contradicted)
     if estimate.sd <= 1e-12 * max(1.0, float(np.max(np.abs(differences)))):
         if random:
             return _tied(estimate.mean, len(differences), relation, alpha, margin, against)
         return _exact(estimate.mean, len(differences), relation, alpha, margin)
     ps = estimate.ps(relation, margin)
-    verdict = ps.verdict(alpha, against)
-    hangs_on = None
+    verdict, hangs_on = ps.verdict(alpha, against), None
+    waits_for = fewest_seeds(spread) if estimate.n < fewest_seeds(spread) else None
+    if waits_for is not None:
+        verdict = Verdict.UNDECIDED
     if verdict is not Verdict.UNDECIDED:
-        hangs_on = _hangs_on(differences, relation, alpha, margin, against, spread, verdict)
+        hangs_on = _hangs_on(
+            differences, relation, alpha, margin, against, spread, contradicted, verdict
+        )
         verdict = verdict if hangs_on is None else Verdict.UNDECIDED
-    reach = estimate.reach(alpha)
     return Outcome(
         verdict=verdict,
         n=estimate.n,
         difference=estimate.mean,
-        interval=(estimate.mean - reach, estimate.mean + reach),
+        interval=estimate.interval(alpha),
         level=1 - 2 * alpha,
         margin=margin,
         p=ps.statement,
         p_against=ps.opposite,
         p_no_effect=ps.no_effect,
-        power=estimate.power(margin, alpha) if margin > 0 else None,
+        power=estimate.test.power(margin / estimate.sd, estimate.n, alpha) if margin > 0 else None,
         seeds_needed=estimate.seeds_needed(relation, alpha, margin)
         if verdict is Verdict.UNDECIDED
         else None,
         exact=False,
         sd=estimate.sd,
         spread=spread,
+        contradicted=contradicted,
         hangs_on=hangs_on,
+        waits_for=waits_for,
     )
 
 
@@ -244,42 +297,102 @@ class _Ps(NamedTuple):
         return Verdict.UNDECIDED
 
 
+class _Test(NamedTuple):
+    """The t-test that a registered spread makes possible, whatever the number of seeds.
+
+    Attributes:
+        registered: The registered degrees of freedom that are pooled.
+        skewness: The skewness that differences are taken to have to either side.
+        fewest: How many seeds decide at the earliest.
+    """
+
+    registered: int
+    skewness: float
+    fewest: int
+
+    @classmethod
+    def of(cls, spread: RegisteredSd | None, contradicted: bool = False) -> _Test:
+        pooled = 0 if spread is None or contradicted else spread.degrees
+        skewness = 0.0 if _vouched_for(spread) else ASSUMED_SKEWNESS
+        return cls(pooled, skewness, fewest_seeds(spread))
+
+    def degrees(self, n: int) -> int:
+        return n - 1 + self.registered
+
+    def bound(self, n: int, alpha: float, skewness: float = 0.0) -> float:
+        """The bound of a t with ``n`` seeds: Student's, and what skewness costs at it."""
+        from scipy import special  # collecting claims decides none, and need not load it
+
+        student = -float(special.stdtrit(self.degrees(n), alpha))
+        lean = max(skewness, self.skewness) / (6 * math.sqrt(n))
+        return student + lean * (1 + 2 * student**2)
+
+    def p(self, n: int, t: float, skewness: float = 0.0) -> float:
+        """The level whose bound is ``t``."""
+        from scipy import special  # its t is a hundred times as fast as that of scipy.stats
+
+        lean = max(skewness, self.skewness) / (6 * math.sqrt(n))
+        beyond = t - lean
+        student = (
+            t if math.isinf(t) else 2 * beyond / (1 + math.sqrt(1 + 8 * lean * max(beyond, 0)))
+        )
+        return float(special.stdtr(self.degrees(n), -student))
+
+    def power(self, effect: float, n: int, alpha: float) -> float:
+        """Power of the one-sided test against ``effect`` standard deviations of the difference."""
+        from scipy import special, stats
+        from statsmodels.stats.power import TTestPower
+
+        if n < self.fewest:
+            return 0.0
+        degrees, bound = self.degrees(n), self.bound(n, alpha)
+        level = float(special.stdtr(degrees, -bound))
+        power = float(TTestPower().power(effect, n, level, df=degrees, alternative="larger"))
+        if math.isnan(power):
+            # scipy's noncentral t gives up far out, where the normal is as good.
+            power = float(stats.norm.cdf(effect * math.sqrt(n) - bound))
+        return power
+
+
 class _Estimate(NamedTuple):
-    """A mean difference with its standard deviation, and what the latter was pooled from."""
+    """A mean difference with its standard deviation and skewness, and the test that decides."""
 
     mean: float
     sd: float
     n: int
-    registered: int
+    skewness: float
+    test: _Test
 
     @classmethod
-    def of(cls, differences: np.ndarray, spread: RegisteredSd | None) -> _Estimate:
-        n, degrees = len(differences), 0 if spread is None else spread.degrees
-        squares = (n - 1) * float(np.var(differences, ddof=1))
+    def of(
+        cls, differences: np.ndarray, spread: RegisteredSd | None, contradicted: bool
+    ) -> _Estimate:
+        n, test = len(differences), _Test.of(spread, contradicted)
+        mean = float(np.mean(differences))
+        squares = float(np.sum((differences - mean) ** 2))
         least = 0.0 if spread is None else spread.sd
-        pooled = math.sqrt((squares + degrees * least**2) / (n - 1 + degrees))
+        pooled = math.sqrt((squares + test.registered * least**2) / test.degrees(n))
+        cubes = float(np.mean((differences - mean) ** 3))
+        skewness = cubes / (squares / n) ** 1.5 if squares > 0 else 0.0
         # A few seeds that happen to lie close to each other are no sign of a small spread.
-        return cls(float(np.mean(differences)), max(pooled, least), n, degrees)
-
-    @property
-    def degrees(self) -> int:
-        return self.n - 1 + self.registered
+        return cls(mean, max(pooled, least), n, skewness, test)
 
     @property
     def error(self) -> float:
         return self.sd / math.sqrt(self.n)
 
-    def reach(self, alpha: float) -> float:
-        """Half of the interval that a one-sided decision at ``alpha`` can be read off."""
-        from scipy import special  # collecting claims decides none, and need not load it
+    def reach(self, alpha: float, side: str) -> float:
+        """How far to a side of a bound the mean must lie to be shown there at ``alpha``."""
+        skewness = -self.skewness if side == "greater" else self.skewness
+        return self.test.bound(self.n, alpha, skewness) * self.error
 
-        return -float(special.stdtrit(self.degrees, alpha)) * self.error
+    def interval(self, alpha: float) -> tuple[float, float]:
+        """What a one-sided decision at ``alpha`` can be read off, on either side."""
+        return self.mean - self.reach(alpha, "greater"), self.mean + self.reach(alpha, "less")
 
     def p(self, bound: float, side: str) -> float:
-        from scipy import special  # its t is a hundred times as fast as that of scipy.stats
-
-        above = (self.mean - bound) / self.error
-        return float(special.stdtr(self.degrees, -above if side == "greater" else above))
+        sign = 1 if side == "greater" else -1
+        return self.test.p(self.n, sign * (self.mean - bound) / self.error, -sign * self.skewness)
 
     def ps(self, relation: Relation, margin: float) -> _Ps:
         supporting, opposing = _sides(relation, margin)
@@ -292,12 +405,9 @@ class _Estimate(NamedTuple):
             within,
         )
 
-    def power(self, effect: float, alpha: float) -> float:
-        return _power(effect / self.sd, self.n, alpha, self.registered)
-
     def seeds_needed(self, relation: Relation, alpha: float, margin: float) -> int | None:
         """The fewest seeds with 90 % power for what the observed mean lies deepest in."""
-        return seeds_for(_depth(self.mean, relation, margin) / self.sd, alpha, self.registered)
+        return _seeds_for(_depth(self.mean, relation, margin) / self.sd, alpha, self.test)
 
 
 def _depth(mean: float, relation: Relation, margin: float) -> float:
@@ -322,8 +432,7 @@ def chance_to_decide(outcome: Outcome, relation: Relation, n: int, alpha: float)
     if outcome.sd <= 0:
         return float(outcome.seeds_needed is not None and outcome.seeds_needed <= n)
     effect = _depth(outcome.difference, relation, outcome.margin) / outcome.sd
-    registered = 0 if outcome.spread is None else outcome.spread.degrees
-    return _power(effect, n, alpha, registered)
+    return _Test.of(outcome.spread, outcome.contradicted).power(effect, n, alpha)
 
 
 def _hangs_on(
@@ -333,13 +442,14 @@ def _hangs_on(
     margin: float,
     against: float,
     spread: RegisteredSd | None,
+    contradicted: bool,
     verdict: Verdict,
 ) -> int | None:
     """The first pair without which the others do not show ``verdict``; None where there is none."""
     if len(differences) < 3:
         return None
     for index in range(len(differences)):
-        estimate = _Estimate.of(np.delete(differences, index), spread)
+        estimate = _Estimate.of(np.delete(differences, index), spread, contradicted)
         # Pairs that tie are held against the sign test elsewhere; here they agree with the rest.
         if estimate.sd > 0 and estimate.ps(relation, margin).verdict(alpha, against) is not verdict:
             return index
@@ -425,40 +535,44 @@ def _tied(
     )
 
 
-def _power(effect: float, n: int, alpha: float, registered: int) -> float:
-    """Power of the one-sided t against ``effect`` standard deviations of the difference."""
-    from scipy import stats
-    from statsmodels.stats.power import TTestPower
-
-    degrees = n - 1 + registered
-    power = float(TTestPower().power(effect, n, alpha, df=degrees, alternative="larger"))
-    if math.isnan(power):
-        # scipy's noncentral t gives up far out, where the normal is as good.
-        power = float(stats.norm.cdf(effect * math.sqrt(n) - stats.t.ppf(1 - alpha, degrees)))
-    return power
-
-
-def seeds_for(effect: float, alpha: float, registered: int = 0) -> int | None:
+def seeds_for(effect: float, alpha: float, spread: RegisteredSd | None = None) -> int | None:
     """The fewest seeds that show an effect with 90 % power.
 
     Args:
         effect: The mean difference, in standard deviations of the difference.
         alpha: The level of the one-sided test.
-        registered: The degrees of freedom of a registered spread.
+        spread: The registered spread of the differences.
 
     Returns:
         The number of seeds, or None where it is over 1000 or the effect is not above 0.
     """
-    if effect <= 0 or _power(effect, MOST_SEEDS, alpha, registered) < POWER_WANTED:
+    return _seeds_for(effect, alpha, _Test.of(spread))
+
+
+def _seeds_for(effect: float, alpha: float, test: _Test) -> int | None:
+    if effect <= 0 or test.power(effect, MOST_SEEDS, alpha) < POWER_WANTED:
         return None
-    low, high = 2, MOST_SEEDS
+    low, high = test.fewest, MOST_SEEDS
     while low < high:
         middle = (low + high) // 2
-        if _power(effect, middle, alpha, registered) >= POWER_WANTED:
+        if test.power(effect, middle, alpha) >= POWER_WANTED:
             high = middle
         else:
             low = middle + 1
     return low
+
+
+def unknown_after(alpha: float, n: int, spread: RegisteredSd) -> float:
+    """Half of the interval that ``n`` seeds leave, in the metric's unit.
+
+    Args:
+        alpha: The level of the one-sided test.
+        n: How many seeds the claim is judged with.
+        spread: The registered spread of the differences.
+    """
+    if n < fewest_seeds(spread):
+        return math.inf
+    return _Test.of(spread).bound(n, alpha) * spread.sd / math.sqrt(n)
 
 
 def smallest_effect(alpha: float, n: int, spread: RegisteredSd) -> float:
@@ -471,9 +585,11 @@ def smallest_effect(alpha: float, n: int, spread: RegisteredSd) -> float:
     """
     from scipy import special  # statsmodels takes seconds to load, and this is told at collection
 
-    degrees = n - 1 + spread.degrees
-    bound = special.stdtrit(degrees, 1 - alpha)
-    noncentrality = float(special.nctdtrinc(degrees, 1 - POWER_WANTED, bound))
+    if n < fewest_seeds(spread):
+        return math.inf
+    test = _Test.of(spread)
+    bound = test.bound(n, alpha)
+    noncentrality = float(special.nctdtrinc(test.degrees(n), 1 - POWER_WANTED, bound))
     return noncentrality / math.sqrt(n) * spread.sd
 
 

@@ -72,9 +72,7 @@ def pending_look(case: Case, session: Session, most: int | None = None) -> Pendi
     looks = case.looks(most)
     if not stored(case.runs()):
         return None
-    decisions = look(
-        case.comparisons, looks, case.alpha, lambda runs: None, session.result, stored, case.settled
-    )
+    decisions = look(case.comparisons, looks, case.alpha, lambda runs: None, session.result, stored)
     if not lacking or any(map(session.problem, lacking)):
         return None
     still_open = [each for each in decisions if each.open and each.outcome is not None]

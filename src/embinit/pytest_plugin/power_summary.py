@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Sequence
 
@@ -159,7 +160,7 @@ def _detectable_effect(sight: DetectableEffect) -> str:
     unit, margin = sight.comparison.left.unit, sight.comparison.left.margin
     if sight.effects is None:
         return "no registered spread"
-    seen = ", then ".join(f"{effect:.3g}" for effect in sight.effects)
+    seen = ", then ".join(map(_number, sight.effects))
     text = f"sees {seen} {unit}".rstrip()
     if not margin:
         return text
@@ -180,8 +181,12 @@ def _unit_line(unit: str, seen: Sequence[DetectableEffect]) -> str:
     return f"{told} ({counted(len(seen), 'comparison')})"
 
 
+def _number(effect: float) -> str:
+    return f"{effect:.3g}" if math.isfinite(effect) else "nothing"
+
+
 def _range(values: Sequence[float]) -> str:
-    low, high = f"{min(values):.3g}", f"{max(values):.3g}"
+    low, high = _number(min(values)), _number(max(values))
     return low if low == high else f"{low} to {high}"
 
 

@@ -17,7 +17,7 @@ from embinit.report import numbers
 from embinit.report.baseline import changes, faults, is_fault
 from embinit.report.page import headline
 from embinit.report.verdict_table import clean
-from embinit.report.verdicts import deciding, deciding_p, wanted
+from embinit.report.verdicts import deciding, deciding_p, is_too_weak, qualified, wanted
 
 SIGNS = {"SUPPORTED": "✅", "REFUTED": "❌", "NO EFFECT": "🟰", "UNDECIDED": "❔", "NOT RUN": "➖"}
 OPEN_UP_TO = 20
@@ -105,9 +105,10 @@ def _row(claim: Mapping[str, Any]) -> str:
     if where:
         says += f" ({_plain(where)})"
     if claim["control"]:
-        words = {True: "; control, as expected", False: "; control, **not as expected**"}
-        says += words.get(claim["as_expected"], "; control")
+        words = {True: "as expected", False: "**not as expected**", None: "not run"}
+        says += f"; control, {'too weak' if is_too_weak(claim) else words[claim['as_expected']]}"
     verdict = claim["verdict"]
+    says += f"; {told}" if (told := qualified(claim)) else ""
     cells = [f"{SIGNS.get(verdict, '')} {_plain(verdict)}", says]
     shown = deciding(claim)
     if shown is None:
@@ -116,6 +117,8 @@ def _row(claim: Mapping[str, Any]) -> str:
     effect = numbers.number(shown["difference"], places)
     if not shown["exact"]:
         effect += f" {numbers.interval(shown['interval'], places)}"
+    if (fair := shown.get("adjusted")) is not None:
+        effect += f", adjusted {numbers.number(fair['difference'], places)}"
     p = "exact" if shown["exact"] else numbers.p_value(deciding_p(shown))
     seeds = str(shown["n"]) + (f", {wanted(shown)}" if verdict == "UNDECIDED" else "")
     return "| " + " | ".join([*cells, *map(_plain, (f"{effect} {shown['unit']}", p, seeds))]) + " |"

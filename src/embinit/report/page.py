@@ -25,7 +25,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from embinit.claims.definitions import family_rank
+from embinit.claims.definitions import Origin, family_rank
 from embinit.claims.paired_tests import VERDICTS, Relation, Verdict
 from embinit.errors import InputError, OutputError, printable
 from embinit.files.writing import finish_writing, held, write_together
@@ -44,7 +44,19 @@ from embinit.report.arms import (
 )
 from embinit.report.charts import Curves, Forest, History, curves, forest
 from embinit.report.templates import environment_of_pages
-from embinit.report.verdicts import WORDS_OF_STATE, deciding, deciding_p, leaning, wanted
+from embinit.report.verdicts import (
+    WORDS_OF_STATE,
+    Standing,
+    controls_left,
+    deciding,
+    deciding_p,
+    is_too_weak,
+    leaning,
+    qualifications,
+    qualified,
+    standings,
+    wanted,
+)
 from embinit.runs.kinds import kind_of
 
 SCHEMA_VERSION = 1
@@ -115,7 +127,7 @@ class Chip:
     Attributes:
         anchor: The page's fragment of the claim's card.
         where: The experiment's name.
-        effect: The mean difference of the deciding comparison, with its unit.
+        effect: The difference of the deciding comparison with its unit, adjusted where it is.
         open: What an undecided claim wants; "" for any other.
     """
 
@@ -167,7 +179,8 @@ class Family:
         return tuple(
             card
             for card in self.cards
-            if card.claim["control"] and card.claim["as_expected"] is not None
+            if card.claim["control"]
+            and (card.claim["as_expected"] is not None or is_too_weak(card.claim))
         )
 
     @property
@@ -320,6 +333,7 @@ class Page:
     session: Mapping[str, Any]
     tally: Mapping[str, int]
     headline: str
+    standings: Sequence[Standing]
     findings: Mapping[str, Sequence[Finding]]
     idle: Mapping[str, int]
     families: Sequence[Family]
@@ -375,6 +389,7 @@ def _page(
         session=session,
         tally={name: _tally(findings, name) for name in VERDICTS},
         headline=headline(claims),
+        standings=standings(claims),
         findings={name: _findings(families, name) for name in VERDICTS},
         idle=Counter(
             card.claim["reason"] for card in findings if card.claim["verdict"] == Verdict.NOT_RUN
@@ -455,7 +470,8 @@ def _chip(card: Card) -> Chip:
     claim, effect, lacks = card.claim, "", ""
     shown = deciding(claim)
     if shown is not None:
-        effect = f"{numbers.number(shown['difference'])} {shown['unit']}".strip()
+        effect = (shown.get("adjusted") or shown)["difference"]
+        effect = f"{numbers.number(effect)} {shown['unit']}".strip()
         lacks = wanted(shown) if claim["verdict"] == Verdict.UNDECIDED else ""
     where = claim["experiment"] or claim["task"] or claim["place"]
     # The page is of one tier, which its head names.
@@ -619,27 +635,41 @@ def _compared(claim: Mapping[str, Any]) -> tuple[Any, ...]:
     ) or (claim["id"],)
 
 
-def headline(claims: Sequence[Mapping[str, Any]]) -> str:
-    """The session in one sentence; claims that were not run are left out of the denominator."""
-    verdicts = [claim["verdict"] for claim in claims if not claim["control"]]
-    count = Counter(verdicts)
-    held, absent = count[Verdict.SUPPORTED], count[Verdict.NOT_RUN]
-    ran = len(verdicts) - absent
-    if not verdicts:
-        words = "No claims were put to the test"
-    elif not ran:
-        words = f"None of {len(verdicts)} claims could be run"
-    else:
-        words = (
-            f"{held} of {ran} claims {'holds' if held == 1 else 'hold'} here, "
-            f"{count[Verdict.REFUTED]} refuted, {count[Verdict.NO_EFFECT]} without effect, "
-            f"{count[Verdict.UNDECIDED]} undecided, {absent} not run"
+def _outcome(standing: Standing, several: bool) -> str:
+    of, claims = (f"of {standing.whose} ", "") if several else ("", " claims")
+    count = standing.verdicts
+    absent = count.get(Verdict.NOT_RUN, 0)
+    ran = standing.claims - absent
+    if not ran:
+        return f"{of}none of {standing.claims}{claims} could be run"
+    held = count.get(Verdict.SUPPORTED, 0)
+    others = [
+        f"{number} {words}"
+        for verdict, words in (
+            (Verdict.REFUTED, "refuted"),
+            (Verdict.NO_EFFECT, "without effect"),
+            (Verdict.UNDECIDED, "undecided"),
+            (Verdict.NOT_RUN, "not run"),
         )
+        if (number := count.get(verdict, 0))
+    ]
+    holds = f"{of}{held} of {ran}{claims} {'holds' if held == 1 else 'hold'} here"
+    return ", ".join([holds, *others])
+
+
+def headline(claims: Sequence[Mapping[str, Any]]) -> str:
+    """The session in one sentence, the paper's own statements first.
+
+    Claims that were not run are left out of the denominators.
+    """
+    kinds = standings(claims)
+    told = [_outcome(each, len(kinds) > 1) for each in kinds]
+    told[0:1] = [f"{each[0].upper()}{each[1:]}" for each in told[0:1]]
+    words = "; ".join([*told, *qualifications(claims)]) or "No claims were put to the test"
     outcomes = [claim["as_expected"] for claim in claims if claim["control"]]
     if not outcomes:
         return f"{words}; no controls."
-    idle = outcomes.count(None)
-    rest = f" ({idle} not run)" if idle else ""
+    rest = controls_left(claims)
     return f"{words}; controls {outcomes.count(True)} of {len(outcomes)} as expected{rest}."
 
 
@@ -751,6 +781,8 @@ def _environment() -> jinja2.Environment:
         "symbol": lambda relation: Relation(relation).symbol,
         "uses_margin": lambda relation: Relation(relation).uses_margin,
     }
+    environment.filters["qualified"] = qualified
+    environment.filters["origin"] = lambda name: Origin(name).in_words
     environment.filters["registered"] = lambda state: WORDS_OF_STATE.get(state, state)
     environment.globals["short_list"] = SHORT_LIST
     return environment

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 from embinit.claims.definitions import family_rank
 from embinit.claims.paired_tests import VERDICTS, Verdict
 from embinit.report.numbers import MINUS, number, p_value, plain
-from embinit.report.verdicts import deciding, deciding_p
+from embinit.report.verdicts import (
+    controls_left,
+    deciding,
+    deciding_p,
+    is_too_weak,
+    qualifications,
+    qualified,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -121,6 +128,7 @@ def _claim_row(claim: Mapping[str, Any]) -> Row:
     if claim["control"]:
         wrong = claim["as_expected"] is False
         right = "control, as expected" if claim["as_expected"] else "control"
+        right = "control, too weak" if is_too_weak(claim) else right
         notes = [f"control, expects {claim['expects']}" if wrong else right]
         style = "bold red" if wrong else "dim"
     effect = unit = p = ""
@@ -131,10 +139,17 @@ def _claim_row(claim: Mapping[str, Any]) -> Row:
         p = "exact" if weakest["exact"] else p_value(deciding_p(weakest))
         several = len(comparisons) > 1
         notes += [f"the deciding one of {len(comparisons)}"] if several else []
+        notes += filter(None, [qualified(claim)])
         if verdict == Verdict.NO_EFFECT and not weakest["exact"]:
             notes.append(f"within {plain(weakest['margin'])}")
+        if (fair := weakest.get("adjusted")) is not None:
+            notes.append(f"adjusted {number(fair['difference']).replace(MINUS, '-')}")
         if weakest.get("hangs_on") is not None:
             notes.append(f"hangs on seed {weakest['hangs_on']}")
+        if weakest.get("waits_for") is not None:
+            notes.append(f"waits for {weakest['waits_for']} seeds")
+        if weakest.get("contradicted"):
+            notes.append("varies more than registered")
     return Row(clean(claim["id"]), clean(verdict), effect, unit, p, "; ".join(notes), style)
 
 
@@ -211,13 +226,14 @@ def _sum(claims: Sequence[Mapping[str, Any]], audits: Sequence[Mapping[str, Any]
     verdicts = [claim["verdict"] for claim in claims if not claim["control"]]
     text = Text("\n")
     text.append_text(_counted(verdicts, VERDICTS))
+    text.append("".join(f"; {told}" for told in qualifications(claims)))
     outcomes = [claim["as_expected"] for claim in claims if claim["control"]]
     if outcomes:
         ran = len(outcomes) - outcomes.count(None)
         text.append("; controls ")
         wrong = outcomes.count(False)
         text.append(f"{outcomes.count(True)} of {ran} as expected", "bold red" if wrong else "")
-        text.append(f" ({outcomes.count(None)} not run)" if None in outcomes else "")
+        text.append(controls_left(claims))
     if audits:
         text.append("; audits ")
         text.append_text(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from embinit.claims.paired_tests import Verdict, holm
+from embinit.claims.definitions import Origin
+from embinit.claims.judging import TOO_COARSE
+from embinit.claims.paired_tests import Relation, Verdict, holm
 from embinit.claims.registration_status import ABSENT, AFTERWARDS, BEFOREHAND, CHANGED, named
 from embinit.report.numbers import finite
 
@@ -46,13 +50,129 @@ def leaning(comparison: Mapping[str, Any]) -> str:
 def wanted(comparison: Mapping[str, Any]) -> str:
     """The lack of an undecided comparison, in a few words."""
     needed, hangs_on = comparison["seeds_needed"], comparison.get("hangs_on")
+    waits_for = comparison.get("waits_for")
     more = "over 1000 more seeds"
     if needed is not None:
         # It may lack only luck: then the seeds that it has should have been enough.
         more = f"about {max(1, needed - comparison['n'])} more seeds"
     elif comparison["difference"] == 0:
         more = "no difference yet"
+    if waits_for is not None:
+        return f"waits for {waits_for} seeds; {more}"
     return more if hangs_on is None else f"hangs on seed {hangs_on}; {more}"
+
+
+def qualified(entry: Mapping[str, Any]) -> str:
+    """What a SUPPORTED claim must not be told without; "" for one that needs no such words.
+
+    A statement that allows a margin holds within it even where a difference is shown.
+
+    Args:
+        entry: The claim's entry.
+    """
+    if entry["verdict"] != Verdict.SUPPORTED or entry["control"]:
+        return ""
+    found = [_qualified(each) for each in entry["comparisons"]]
+    return next(filter(None, found), "")
+
+
+def qualifications(claims: Sequence[Mapping[str, Any]]) -> list[str]:
+    """How many SUPPORTED claims must not be told without which words, a line each.
+
+    Args:
+        claims: The entries of claims and controls.
+    """
+    counts = Counter(filter(None, map(qualified, claims)))
+    return [f"{count} of the SUPPORTED {words}" for words, count in counts.items()]
+
+
+def _qualified(comparison: Mapping[str, Any]) -> str:
+    low, high = (finite(bound) or 0.0 for bound in comparison.get("interval", (None, None)))
+    above, below = low > 0, high < 0
+    relation = comparison.get("relation")
+    if (relation == Relation.NOT_BELOW and below) or (relation == Relation.NOT_ABOVE and above):
+        return "worse, by less than the margin"
+    if relation == Relation.ALIKE and (above or below):
+        return "different, by less than the margin"
+    return ""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How claims of one kind came out.
+
+    Attributes:
+        whose: The kind, in words: whose statements they are, and whether training decides them.
+        verdicts: How many have each verdict.
+        beforehand: How many were registered before their runs.
+        claims: How many there are.
+        late: Why the others were not, each reason with its number.
+    """
+
+    whose: str
+    verdicts: Mapping[str, int]
+    beforehand: int
+    claims: int
+    late: Mapping[str, int]
+
+    @property
+    def registered(self) -> str:
+        """How many were registered beforehand, in words."""
+        return f"{self.beforehand} of {self.claims}"
+
+
+def standings(claims: Sequence[Mapping[str, Any]]) -> list[Standing]:
+    """How claims came out, by whose statements they are; the paper's own come first.
+
+    What arithmetic on given tables decides stands apart: it was true before any run.
+
+    Args:
+        claims: The entries of claims and controls. Those of a version that had no origins are not
+            told apart.
+    """
+    kinds: dict[str, list[Mapping[str, Any]]] = {}
+    for origin in (*Origin, ""):
+        for trained in (True, False):
+            of_kind = [
+                entry
+                for entry in claims
+                if not entry["control"]
+                and (entry.get("origin", ""), entry.get("trained", True)) == (origin, trained)
+            ]
+            words = f"{Origin(origin).in_words} statements" if origin else "statements"
+            kinds[words if trained else f"{words}, by arithmetic on tables"] = of_kind
+    return [_standing(words, of_kind) for words, of_kind in kinds.items() if of_kind]
+
+
+def _standing(words: str, claims: Sequence[Mapping[str, Any]]) -> Standing:
+    known = [entry.get("registration", {"state": ABSENT, "differs": ""}) for entry in claims]
+    late = [each for each in known if each["state"] != BEFOREHAND]
+    return Standing(
+        words,
+        Counter(entry["verdict"] for entry in claims),
+        len(known) - len(late),
+        len(claims),
+        Counter(each["differs"] or WORDS_OF_STATE[each["state"]] for each in late),
+    )
+
+
+def is_too_weak(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry is of a control that all its seeds are too few for, or were until now."""
+    if entry["verdict"] == Verdict.NOT_RUN:
+        return bool(entry["control"]) and str(entry["reason"]).startswith(TOO_COARSE)
+    return bool(entry["expects"] == Verdict.NO_EFFECT and entry["verdict"] == Verdict.UNDECIDED)
+
+
+def controls_left(claims: Sequence[Mapping[str, Any]]) -> str:
+    """How many controls say nothing, and why, in brackets; "" for none.
+
+    Args:
+        claims: The entries of claims and controls.
+    """
+    weak = sum(is_too_weak(claim) for claim in claims)
+    idle = sum(claim["control"] and claim["as_expected"] is None for claim in claims) - weak
+    told = [f"{count} {words}" for count, words in ((idle, "not run"), (weak, "too weak")) if count]
+    return f" ({', '.join(told)})" if told else ""
 
 
 def locks_of(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:

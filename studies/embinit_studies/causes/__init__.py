@@ -85,43 +85,51 @@ REPAIR = Family(
     "causes/repair",
     {"micro": 20},
     says="Repair: all three causes have to be repaired, and then width costs nothing",
+    origin="ours",
 )
 EFFECTS = Family(
     "causes/effects",
     {"micro": 22},
     says="Effects: what each cause costs, and which of them go together",
+    origin="ours",
 )
 RATIO = Family(
     "causes/ratio",
     {"micro": 7},
     says="Ratio: the score over the energy of words to that of positions",
+    origin="ours",
 )
 OPTIMIZERS = Family(
     "causes/optimizers",
     {"micro": 10},
     says="Optimizers: the step is Adam's; Adafactor, whose steps are proportional to the table, "
     "lacks it",
+    origin="ours",
 )
 ADAMW = Family(
     "causes/adamw",
     {"micro": 12},
     says="AdamW: its decay leaves the causes as they are under Adam",
+    origin="ours",
 )
 ELSEWHERE = Family(
     "causes/elsewhere",
     {"micro": 51},
     says="Elsewhere: other widths, depths, lengths of training, vocabularies and tables",
+    origin="ours",
 )
 REAL_TEXT = Family(
     "causes/real-text",
     {"sample": 8},
     says="Real text: all three causes have to be repaired there too",
+    origin="ours",
 )
 
 REAL_SENTIMENT = Family(
     "causes/real-sentiment",
     {"sample": 8},
     says="Real sentiment: the causes on SST-2, where width costs little",
+    origin="ours",
 )
 
 

@@ -57,21 +57,25 @@ START = Family(
     "extending/start",
     {"micro": 4, "sample": 4},
     says="The start: what new rows do to the first loss",
+    origin="ours",
 )
 ROWS = Family(
     "extending/rows",
     {"micro": 5, "sample": 5},
     says="Rows: near-copies stay alike, and averaged rows are too short",
+    origin="ours",
 )
 ZERO = Family(
     "extending/zero",
     {"micro": 3, "sample": 3},
     says="Zero rows: they cost a step under clipping, and repair removes that",
+    origin="ours",
 )
 LANGUAGE = Family(
     "extending/language",
     {"micro": 4, "sample": 4},
     says="A related language: rows from word vectors are above random ones",
+    origin="ours",
 )
 
 

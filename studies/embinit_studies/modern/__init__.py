@@ -100,37 +100,44 @@ WIDTH = Family(
     "modern/width",
     {"micro": 16},
     says="Width: finding 1, and what GloVe's table knows against it",
+    origin="ours",
 )
 STREAM = Family(
     "modern/stream",
     {"micro": 11},
     says="Stream: finding 2, and what a wide table does to what the layers read",
+    origin="ours",
 )
 STEP = Family(
     "modern/step",
     {"micro": 17},
     says="Step: Adam's, and whether it is all that width costs",
+    origin="ours",
 )
 MEANING = Family(
     "modern/meaning",
     {"micro": 11},
     says="Meaning: finding 3, what the words' own vectors are worth",
+    origin="ours",
 )
 REAL_TEXT = Family(
     "modern/real-text",
     {"sample": 17},
     says="Real text: width, the step and meaning, with published vectors",
+    origin="ours",
 )
 
 REAL_TEXT_FURTHER = Family(
     "modern/real-text-further",
     {"sample": 11},
     says="Real text, further: rotary post-norm, and a norm right after lookup",
+    origin="ours",
 )
 REPAIRED = Family(
     "modern/repaired",
     {"micro": 27},
     says="Repaired: width's causes, taken apart in each architecture",
+    origin="ours",
 )
 
 

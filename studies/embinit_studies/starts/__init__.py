@@ -59,26 +59,31 @@ MEANING = Family(
     "starts/meaning",
     {"micro": 5},
     says="Meaning: what of a start its words' meaning does",
+    origin="ours",
 )
 GEOMETRY = Family(
     "starts/geometry",
     {"micro": 9},
     says="Geometry: what the rows' lengths and directions do at one energy",
+    origin="ours",
 )
 POSITIONS = Family(
     "starts/positions",
     {"micro": 17},
     says="Positions: what it does to add them, to put them into attention, or both",
+    origin="ours",
 )
 UNTIED = Family(
     "starts/apart",
     {"micro": 9, "sample": 4},
     says="Apart: positions that are scored apart from the words",
+    origin="ours",
 )
 REAL_TEXT = Family(
     "starts/real-text",
     {"sample": 14},
     says="Real text: positions added and in attention, where nothing was made by code",
+    origin="ours",
 )
 
 

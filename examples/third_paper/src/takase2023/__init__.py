@@ -18,9 +18,14 @@ from takase2023.models import DIM, VANILLA, experiment
 NUMBERS = json.loads(resources.files("takase2023").joinpath("numbers.json").read_text("utf-8"))
 
 GRADIENTS = Family(
-    "takase2023/gradients", size=4, says="Small embeddings make the shallow layers' gradients large"
+    "takase2023/gradients",
+    size=4,
+    says="Small embeddings make the shallow layers' gradients large",
+    origin="paper",
 )
-TRAINING = Family("takase2023/training", size=1, says="What that costs at a high rate")
+TRAINING = Family(
+    "takase2023/training", size=1, says="What that costs at a high rate", origin="paper"
+)
 
 SIGMAS = {f"sigma {factor:g}x": VANILLA * factor for factor in (0.25, 1, 4)}
 

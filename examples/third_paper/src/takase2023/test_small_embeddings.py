@@ -42,7 +42,6 @@ def test_the_narrower_the_table_the_larger_the_gradient(arms):
 @claim(
     "takase2023/gradients/pretrained",
     says="GloVe's vectors, which are wide, lower the first layer's gradient as they are",
-    where="own",
     family=GRADIENTS,
     on=gradients,
 )
@@ -51,7 +50,7 @@ def test_a_wide_pretrained_table_lowers_the_gradient(arms):
 
 
 test_a_a = a_a(GRADIENTS, on=gradients)
-test_falsehood = falsehood(test_scaled_embed_lowers_the_gradient)
+test_falsehood = falsehood(GRADIENTS, on=gradients)
 
 
 @claim(

@@ -1,0 +1,122 @@
+"""Readings of the paper's tables that its text does not state, or states the other way."""
+
+from __future__ import annotations
+
+from embinit.claims import a_a, claim, planted, rank_correlation
+from embinit_papers.kim2024 import (
+    READINGS,
+    TRANSLATION,
+    blind_falsehood,
+    everywhere,
+    first_experiment,
+    scaled,
+    table1,
+    table4,
+    with_sinusoidal_positions,
+)
+
+OTHER_TASKS = table1("glove", tasks=("sst2", "mnli"))
+
+
+@claim(
+    "kim2024/readings/raw-glove-near-xavier-on-sst2",
+    says="On SST2 raw GloVe and Xavier fare alike",
+    where="Table 1; the text says worse",
+    family=READINGS,
+    experiments=table1("glove", tasks=("sst2",)),
+    excludes="kim2024/finding-1/wide-below-xavier",
+)
+def test_raw_glove_is_near_xavier_on_sst2(experiment):
+    assert experiment["pretrained"].alike(experiment["xavier"])
+
+
+@claim(
+    "kim2024/readings/stretched-to-glove-below-xavier",
+    says="Xavier stretched to GloVe's mean and sigma fares worse than Xavier",
+    where="beyond Table 7",
+    family=READINGS,
+    experiments=table1("glove"),
+)
+def test_stretching_xavier_to_glove_makes_it_fare_worse(experiment):
+    assert experiment["xavier_pretrained"] < experiment["xavier"]
+
+
+@claim(
+    "kim2024/readings/shuffled-glove-below-original",
+    says="GloVe's table with its rows and columns shuffled fares worse than the original",
+    where="beyond Table 1",
+    family=READINGS,
+    experiments=table1("glove"),
+)
+def test_shuffling_glove_hurts(experiment):
+    assert experiment["pretrained_shuffled"] < experiment["pretrained"]
+
+
+@claim(
+    "kim2024/readings/dose-response",
+    says="Over all sources and tasks, the wider a table beside Xavier's, the more it costs",
+    where="beyond section 5.2",
+    family=READINGS,
+    experiments=first_experiment,
+)
+def test_what_a_table_costs_grows_with_its_width(experiment):
+    every = everywhere(experiment)
+    assert rank_correlation([(arms["pretrained"], arms["xavier"]) for arms in every]) > 0
+
+
+@claim(
+    "kim2024/readings/positions-gain-less-on-other-tasks",
+    says="On other tasks than translation too, positions gain less for raw GloVe",
+    where="beyond Table 3",
+    family=READINGS,
+    experiments=OTHER_TASKS,
+)
+def test_positions_gain_less_for_raw_glove_on_other_tasks(experiment):
+    without = experiment.without_positions()
+    raw = experiment["pretrained"] - without["pretrained"]
+    assert raw < experiment["xavier"] - without["xavier"]
+    assert raw < experiment["pretrained_xavier"] - without["pretrained_xavier"]
+
+
+@claim(
+    "kim2024/readings/training-needs-positions",
+    says="Training the table gains Xavier and GloVe_Xavier more with positions than without",
+    where="Table 3",
+    family=READINGS,
+    experiments=lambda tier: table1("glove", tasks=TRANSLATION)(tier)[:1],
+)
+def test_training_gains_more_with_positions(experiment):
+    frozen, without = experiment.frozen(), experiment.without_positions()
+    bare = frozen.without_positions()
+    for init in ("xavier", "pretrained_xavier"):
+        assert experiment[init] - frozen[init] > without[init] - bare[init]
+
+
+@claim(
+    "kim2024/readings/scaled-with-positions",
+    says="Adding positions to GloVe × √D leaves word relations alone",
+    where="beyond Table 4",
+    family=READINGS,
+    experiments=table4,
+)
+def test_positions_keep_relations_of_scaled_glove(experiment):
+    read = with_sinusoidal_positions(scaled(experiment, "sqrt(D)"))
+    assert read["pretrained"].alike(experiment["pretrained"])
+
+
+@claim(
+    "kim2024/readings/standardised-times-root-with-positions",
+    says="Adding positions to GloVe_Xavier × √D costs word relations",
+    where="beyond Table 4",
+    family=READINGS,
+    experiments=table4,
+)
+def test_positions_destroy_relations_of_standardised_glove_times_root(experiment):
+    read = with_sinusoidal_positions(scaled(experiment, "sqrt(D)"))
+    assert read["pretrained_xavier"] < experiment["pretrained"]
+
+
+test_control_a_a = a_a(READINGS, on=table1("glove"))
+test_control_falsehood = blind_falsehood(READINGS, on=table1("glove"))
+test_control_a_large_loss_is_found = planted(READINGS, on=table1("glove"))
+test_control_a_small_loss_is_found = planted(READINGS, on=table1("glove"), small=True)

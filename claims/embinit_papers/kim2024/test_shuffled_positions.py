@@ -1,0 +1,46 @@
+"""Shuffled position encodings: an experiment that a summary of the paper tells of.
+
+The paper has none; its shuffles are of a table's rows and columns.
+"""
+
+from __future__ import annotations
+
+from embinit.claims import a_a, claim, planted
+from embinit_papers.kim2024 import (
+    SHUFFLED_POSITIONS,
+    blind_falsehood,
+    table1,
+    with_shuffled_positions,
+)
+
+
+@claim(
+    "kim2024/shuffled-positions/standardised-above-xavier",
+    says="With shuffled positions, GloVe_Xavier still fares better than Xavier",
+    where="a summary",
+    family=SHUFFLED_POSITIONS,
+    experiments=table1("glove"),
+)
+def test_meaning_still_helps_with_shuffled_positions(experiment):
+    shuffled = with_shuffled_positions(experiment)
+    assert shuffled["pretrained_xavier"] > shuffled["xavier"]
+
+
+@claim(
+    "kim2024/shuffled-positions/bert-above-xavier",
+    says="With shuffled positions, BERT's table still fares better than Xavier",
+    where="a summary",
+    family=SHUFFLED_POSITIONS,
+    experiments=table1("bert"),
+)
+def test_bert_still_helps_with_shuffled_positions(experiment):
+    shuffled = with_shuffled_positions(experiment)
+    assert shuffled["pretrained"] > shuffled["xavier"]
+
+
+test_control_a_a = a_a(SHUFFLED_POSITIONS, on=table1("glove"))
+test_control_falsehood = blind_falsehood(SHUFFLED_POSITIONS, on=table1("glove"))
+test_control_a_large_loss_is_found = planted(SHUFFLED_POSITIONS, on=table1("glove"))
+test_control_a_small_loss_is_found = planted(
+    SHUFFLED_POSITIONS, on=table1("glove", "bert"), small=True
+)
