@@ -28,7 +28,7 @@ BASELINE = $(patsubst %,--baseline %,$(wildcard $(REFERENCE)/verdicts.json))
 
 claims: $(VENV)/installed
 	@# Status 1 says that a claim was refuted, which is a result; embinit check knows a fault.
-	@# Any other ends it (docs/exit-codes.md), and so does a report that an earlier session wrote.
+	@# Any other ends it (docs/options.md), and so does a report that an earlier session wrote.
 	since=$$(date +%s) && \
 	{ $(BIN)/python -m pytest $(CLAIMS) -n auto --tier $(TIER) $(addprefix --budget ,$(BUDGET)) $(ARGS) $(BASELINE) --report-dir reports/latest || [ $$? -eq 1 ]; } && \
 	$(BIN)/embinit check reports/latest/verdicts.json $(BASELINE) --since $$since
@@ -58,6 +58,7 @@ lint: $(VENV)/installed
 
 docs: $(VENV)/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/embinit report $(wildcard reports/reference/*/verdicts.json) --to site/report.html
 
 build: $(VENV)/installed-build
 	rm -rf dist

@@ -13,7 +13,7 @@ slow for all.
 - ``huggingface``: ``Seq2SeqTrainer`` with a Marian model of the same sizes (needs the extra
   ``benchmarks``).
 - ``joeynmt``: JoeyNMT's ``TrainManager``, run only if named. JoeyNMT 2.3.0 wants another protobuf
-  than constraints.txt has, so it is installed without its dependencies (docs/speed.md).
+  than constraints.txt has, so it is installed without its dependencies (benchmarks/README.md).
 
 Told are seconds a run (training, and validation loss after each epoch), runs an hour, tokens a
 second (source and target, padding left out), and validation loss and BLEU over the seeds, which
@@ -559,7 +559,7 @@ def main() -> None:
     arguments = parser.parse_args()
     names = arguments.engines.split(",")
     if "joeynmt" in names and importlib.util.find_spec("joeynmt") is None:
-        parser.error("the engine joeynmt needs JoeyNMT; docs/speed.md says how to install it")
+        parser.error("the engine joeynmt needs JoeyNMT; benchmarks/README.md says how")
     one = setting(arguments.size, arguments.epochs, arguments.train)
     data = prepare(one.data, arguments.data_dir)
     read = tokens(data) * one.training.epochs

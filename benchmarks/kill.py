@@ -55,7 +55,7 @@ def fit(seed, arm, tell):
         tell(step / 4)
     return {"low": 1, "mid": 5, "high": 9}[arm] + random.Random(f"{arm} {seed}").random()
 
-ON = experiment("scores", training=fit, arms=["low", "mid", "high"], margin=1.0, seeds=5)
+ON = experiment("scores", training=fit, arms=["low", "mid", "high"], margin=1.0, seeds=6)
 MINE = Family("mine/f", size=4)
 
 @claim("mine/f/a", says="High is above low", family=MINE, on=ON)
@@ -74,7 +74,7 @@ def test_c(arms):
 def test_d(arms):
     assert arms["mid"] >= arms["low"]
 """
-RUNS, MOST_KILLS, SECONDS = 15, 5, 300.0
+RUNS, MOST_KILLS, SECONDS = 18, 5, 300.0
 BASE = {"low": 1, "mid": 5, "high": 9}
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "embinit.pytest_plugin"}

@@ -3,7 +3,7 @@
 Has mutmut change the modules named under ``[tool.mutmut]`` in ``pyproject.toml``, one place at a
 time, and run the tests that reach each change. A mutant is *killed* when one of them fails,
 *timed out* when they take many times as long (a loop that no longer ends), and *survives* when all
-of them pass. Writes ``benchmarks/mutations.json`` and ``docs/mutations.md``.
+of them pass. Writes ``benchmarks/mutations.json`` and ``benchmarks/MUTATIONS.md``.
 
 Why each survivor is let live stands in ``benchmarks/survivors.toml``. One that is not explained
 there, or an explanation that explains none, makes this fail.
@@ -198,7 +198,7 @@ def main() -> None:
     complaints = explained(document["survivors"], reasons)
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     figures.write_text(text, encoding="utf-8")
-    (ROOT / "docs/mutations.md").write_text(page(document), encoding="utf-8")
+    (ROOT / "benchmarks/MUTATIONS.md").write_text(page(document), encoding="utf-8")
     if complaints:
         raise SystemExit("\n".join(complaints))
 

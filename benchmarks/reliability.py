@@ -1,4 +1,4 @@
-"""Reliability: ``docs/reliability.md``, written from what the killers and the fuzzer counted.
+"""Reliability: ``benchmarks/RELIABILITY.md``, written from what the killers and the fuzzer counted.
 
     python benchmarks/reliability.py --run               # all of it; 90 minutes on an idle machine
     python benchmarks/reliability.py --run --share 0.01  # a hundredth of each
@@ -19,7 +19,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results"
-PAGE = ROOT / "docs/reliability.md"
+PAGE = ROOT / "benchmarks/RELIABILITY.md"
 RUNS = {
     "reliability-fuzz": ("fuzz.py", {"--cases": 10_000}),
     "reliability-faults": ("faults.py", {"--cases": 400}),
@@ -36,8 +36,8 @@ Nothing is lost, nothing wrong is read, and what can't go on says so in one line
 was counted by a command, which says what it holds to be a fault; `python benchmarks/reliability.py
 --run` runs them all and writes the page. The tests run a few cases of each.
 
-[Exit codes](exit-codes.md) tell how a session ended, and [What embinit trusts](trust.md) what is
-code and what is data.
+[Exit codes](../docs/options.md#exit-codes) tell how a session ended, and
+[What embinit trusts](../docs/trust.md) what is code and what is data.
 """
 TAIL = """## What a run's last digits depend on
 

@@ -34,11 +34,12 @@ from embinit.lab.specs import (
 from embinit.lab.tables.diagnostics import TableStatistics
 from embinit.report import render, write_report
 from embinit.report.arms import Run
+from embinit.report.baseline import read
 from embinit.report.past import NAME, line_of
 from embinit.runs.results import RunResult, versions
 from embinit.specs import RunSpec
 
-BLESSED = Path(__file__).parents[1] / "reports/reference/micro/verdicts.json"
+BLESSED = Path(__file__).parents[1] / "reports/reference"
 EPOCHS = 17
 
 
@@ -177,11 +178,11 @@ def take_picture(picture: Path) -> None:
     """Shows the top of the blessed report as a reader's screen does."""
     from playwright.sync_api import sync_playwright
 
-    document = json.loads(BLESSED.read_text(encoding="utf-8"))
+    document, real = (read(BLESSED / tier / "verdicts.json") for tier in ("micro", "sample"))
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
     with tempfile.TemporaryDirectory() as directory, sync_playwright() as playwright:
         path = Path(directory) / "index.html"
-        path.write_text(render(document, {}), encoding="utf-8")
+        path.write_text(render(document, {}, beside=[real]), encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1200, "height": 980})
         page.goto(path.as_uri())

@@ -65,7 +65,7 @@ def test_inputs_are_used_and_never_pasted_into_a_shell() -> None:
     text = json.dumps(STEPS)
     assert set(re.findall(r"inputs\.([\w-]+)", text)) == set(ACTION["inputs"])
     assert not [step["name"] for step in STEPS if "${{" in step.get("run", "")]
-    documented = (ROOT / "docs/how-to/ci.md").read_text(encoding="utf-8")
+    documented = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
     for name, told in ACTION["inputs"].items():
         assert f"| `{name}` |" in documented
         assert told["default"] == "" or f"`{told['default']}`" in documented

@@ -140,7 +140,7 @@ def test_the_plain_loop_leaves_padding_out(engines):
 @pytest.mark.filterwarnings("ignore:.*scheduler:UserWarning")
 def test_joeynmt_trains_the_same_model(engines):
     """After the same work about the plain loop's loss, on the mean: seeds draw other weights."""
-    pytest.importorskip("joeynmt", reason="docs/speed.md says how to install JoeyNMT")
+    pytest.importorskip("joeynmt", reason="benchmarks/README.md says how to install JoeyNMT")
     one = small(engines)
     trained = engines.joeynmt(one, None, 1, range(2))
     plain = engines.plain(one, None, 1, range(2))
@@ -179,7 +179,7 @@ def test_an_engine_that_is_not_installed_is_told_before_any_training(engines, mo
     with pytest.raises(SystemExit):
         engines.main()
     captured = capsys.readouterr()
-    assert "needs JoeyNMT; docs/speed.md" in captured.err
+    assert "needs JoeyNMT; benchmarks/README.md" in captured.err
     assert not captured.out
 
 
@@ -245,7 +245,8 @@ def test_the_page_and_the_report_show_what_was_simulated():
     """``benchmarks/calibration.py --page`` writes both from the results; neither is edited."""
     calibration = load("calibration")
     results = json.loads(calibration.RESULTS.read_text())
-    assert calibration.PAGE.read_text() == calibration.page(results)
+    for path, text in calibration.pages(results).items():
+        assert path.read_text() == text
     assert json.loads(calibration.SHOWN.read_text()) == calibration.extract(results)
 
 

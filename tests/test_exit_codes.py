@@ -80,7 +80,7 @@ def session(pytester, monkeypatch):
 
 def test_each_status_is_documented():
     """A table in one place, and pytest's own numbers mean what they mean there."""
-    text = (ROOT / "docs/exit-codes.md").read_text()
+    text = (ROOT / "docs/options.md").read_text()
     rows = dict(re.findall(r"^\| (\d) \| ([a-z ]+) \|", text, re.M))
     names = {str(int(each)): each.name.lower().replace("_", " ") for each in Status}
     assert {number: name.split()[0] for number, name in rows.items()} == {
@@ -313,9 +313,9 @@ def test_what_is_nothing_to_fail_on_is_one_line(session, pytester, given):
 
 
 def test_merged_stores_that_decide_nothing_are_not_in_order(session, pytester, capfd):
-    """`embinit report` lets refuted claims pass, and nothing else."""
+    """`embinit merge` lets refuted claims pass, and nothing else."""
     session(REFUTED)
-    reported = ["report", "--store", ".embinit/store", "--claims", "claims"]
+    reported = ["merge", "--store", ".embinit/store", "--claims", "claims"]
     assert cli.main(reported) == Status.IN_ORDER
     Path("empty/runs").mkdir(parents=True)
     reported[2] = "empty"

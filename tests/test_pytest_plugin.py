@@ -122,7 +122,7 @@ def test_each_verdict_has_its_outcome(suite):
     result.stdout.fnmatch_lines(
         [f"*GloVe_Shuffled > Xavier: NO EFFECT, * within the margin {MARGIN} *"]
     )
-    result.stdout.fnmatch_lines([f"mine/finding/small* NO EFFECT * within {MARGIN}"])
+    result.stdout.fnmatch_lines([f"mine/finding/small* NO EFFECT * within {MARGIN} *"])
     result.stdout.fnmatch_lines(["1 SUPPORTED, 1 REFUTED, 1 NO EFFECT, 1 UNDECIDED, 1 NOT RUN*"])
     [small] = [entry for entry in document["claims"] if entry["verdict"] == "NO EFFECT"]
     [comparison] = small["comparisons"]

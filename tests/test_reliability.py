@@ -3,7 +3,7 @@
 Those that start many processes are left out of ``make test``.
 
 ``benchmarks/kill.py``, ``benchmarks/disk.py`` and ``benchmarks/faults.py`` are the commands; their
-figures are in ``docs/reliability.md``.
+figures are in ``benchmarks/RELIABILITY.md``.
 """
 
 from __future__ import annotations
@@ -149,4 +149,4 @@ def test_eight_workers_come_to_what_one_process_does_and_make_one_run_twice(tmp_
 
 def test_the_page_has_the_figures_of_the_committed_runs():
     """Figures in prose grow old."""
-    assert (ROOT / "docs/reliability.md").read_text("utf-8") == reliability.page()
+    assert (ROOT / "benchmarks/RELIABILITY.md").read_text("utf-8") == reliability.page()

@@ -316,7 +316,7 @@ def check(html: str) -> Page:
     assert not re.search(r"@import|url\(|https?:", html)
     for tag, name, value in page.attributes:
         if tag in {"svg", "path", "text", "rect"} and name in {"d", "x", "y", "width", "viewbox"}:
-            assert re.fullmatch(r"[-MHVhvlz0-9. ]*", value), f"{tag} {name}={value!r}"
+            assert re.fullmatch(r"[-MHVhvlmz0-9. ]*", value), f"{tag} {name}={value!r}"
             assert all(abs(float(part)) < 2000 for part in re.findall(r"-?[0-9.]+", value))
     return page
 
@@ -414,18 +414,18 @@ def test_every_field_is_described() -> None:
         walk(node)
 
 
-def test_a_glance_tells_how_each_family_came_out() -> None:
+def test_a_familys_line_tells_how_it_came_out() -> None:
     """What it says, its claims by verdict without its controls, and those apart."""
     document, runs = make_full()
     page = check(render(document, runs))
     told = " ".join(page.text.split())
     assert (
         "Finding 1: wide tables fare worse "
-        "2 supported, 1 refuted, 1 no effect, 1 undecided, 2 not run 1 of 1" in told
+        "2 supported, 1 refuted, 1 no effect, 1 undecided, 2 not run controls 1 of 1" in told
     )
     assert "#family-kim2024-finding-1" in page.links
     only = check(render(make_document([make_control("planted", "SUPPORTED")]), {}))
-    assert "no claim0 of 1 a control misbehaved" in " ".join(only.text.split())
+    assert "no claima control misbehaved controls 0 of 1" in " ".join(only.text.split())
 
 
 def test_methods_say_what_was_done() -> None:
@@ -486,7 +486,7 @@ def test_headline_counts_claims_and_controls_apart() -> None:
     assert "about 14" in text
     assert f'pytest "{FINDING_1}::test_open[glove-micro-translation]"' in text
     # Once where the report leads, once where the claims are listed.
-    assert text.count("Multi30k is missing: name a data directory.") == 2
+    assert text.count("Multi30k is missing: name a data directory.") == 1
 
 
 def test_the_papers_own_statements_are_counted_first() -> None:
@@ -506,7 +506,9 @@ def test_the_papers_own_statements_are_counted_first() -> None:
         "our own statements",
     ]
     assert [each.claims for each in counted] == [2, 2, 2, 2]
-    assert headline(claims).startswith("Of the paper's own statements 2 of 2 hold here; of the")
+    assert headline(claims).startswith(
+        "Of the paper's own statements 2 of 2 hold here; of 6 others 2;"
+    )
     late = {"registration": {"state": "afterwards", "differs": "its runs were there"}}
     [told] = standings([{**claims[0], **late}, claims[0]])
     assert (told.registered, dict(told.late)) == (
@@ -542,53 +544,6 @@ def test_a_misbehaving_control_is_shouted() -> None:
     assert "a control misbehaved" not in text
 
 
-def test_the_page_leads_with_what_holds_what_does_not_and_what_has_no_effect() -> None:
-    """By statement, each experiment with its effect and a link, before any other section."""
-
-    def put(name: str, source: str, verdict: str, **fields: Any) -> dict[str, Any]:
-        where = f"{source}-micro-translation"
-        told = {"id": f"kim2024/finding-1/{name}[{where}]", "experiment": where}
-        return make_claim(name, verdict, **told, **fields)
-
-    open_ = make_comparison(verdict="UNDECIDED", adjusted=None, seeds_needed=14, hangs_on=3)
-    small = make_small()
-    claims = [
-        put("mixed", "glove", "SUPPORTED"),
-        put("mixed", "t5", "SUPPORTED"),
-        put("mixed", "bert", "REFUTED"),
-        put("small", "glove", "NO EFFECT", comparisons=[small]),
-        put("open", "glove", "UNDECIDED", comparisons=[open_]),
-        put("absent", "glove", "NOT RUN", reason="no vectors"),
-        make_control("planted"),
-    ]
-    page = check(render(make_document(claims), {}))
-    text = " ".join(page.text.split())
-    lead = text[text.index("What holds, what doesn't") : text.index("At a glance ")]
-    lists = re.split("SUPPORTED|REFUTED|NO EFFECT|UNDECIDED|NOT RUN", lead)[1:]
-    holds, falls, none, undecided, idle = lists
-    mean = number(make_comparison()["adjusted"]["difference"])
-    assert "(mixed) (2 of 3)" in holds
-    assert f"glove-translation {mean} BLEU" in holds
-    assert f"t5-translation {mean} BLEU" in holds
-    assert "(mixed) (1 of 3)" in falls
-    assert f"bert-translation {mean} BLEU" in falls
-    assert "(small)" in none
-    assert "0.250 BLEU" in none
-    assert "hangs on seed 3; about 9 more seeds" in undecided
-    assert "no vectors1 claim" in idle
-    assert "planted" not in lead
-    assert page.text.index("What holds") < page.text.index("What is claimed")
-
-
-def test_a_long_list_is_folded() -> None:
-    """Else what does not hold would be far from the top."""
-    document = make_document([make_claim(f"claim-{index}") for index in range(11)])
-    page = check(render(document, {}))
-    assert "3 more" in page.text
-    lead = page.text[: page.text.index("3 more")]
-    assert [lead.count(f"(claim-{index})") for index in range(11)] == [1] * 8 + [0] * 3
-
-
 def test_no_effect_and_a_decision_that_hangs_on_a_seed_are_told_in_words() -> None:
     """With the margin's lines in the plot, the p that decides, and what the looks can see."""
     open_ = make_comparison(verdict="UNDECIDED", seeds_needed=14, hangs_on=3)
@@ -603,7 +558,10 @@ def test_no_effect_and_a_decision_that_hangs_on_a_seed_are_told_in_words() -> No
     assert "margin 2" in text
     assert "0.00042 of 0.010" in text
     assert "seed 3: without it the others do not show the same" in text
-    assert "0.900 BLEU from seed to seed; registered: 0.800 on 10 other seeds" in text
+    assert (
+        "0.900 BLEU from seed to seed, pooled: 0.554 here, 0.800 registered on 10 other seeds"
+        in text
+    )
     assert "2.75, at the last look 1.25 BLEU" in text
     assert "In 2 of 2 comparisons the differences' standard deviation was pooled" in text
     assert ("span", "class", "badge no-effect") in page.attributes
@@ -615,7 +573,7 @@ def test_no_effect_and_a_decision_that_hangs_on_a_seed_are_told_in_words() -> No
         del bare[name]
     older = check(render(make_document([make_claim("older", comparisons=[bare])]), {})).text
     assert "from seed to seed; registered" not in older
-    assert "Adjusted−10.40 [−11.80, −8.70] BLEU (95 % interval, given that an early look" in text
+    assert "the effect above is adjusted, 95 %, given that an early look" in text
     assert "% interval, given that an early look" not in older
 
 
@@ -1218,7 +1176,6 @@ def test_a_paper_of_somebody_elses_shows_what_it_has(monkeypatch: pytest.MonkeyP
     assert "Mine (2030): its figures" in text
     assert f"drawn {HOSTILE}" in text
     assert f"told {HOSTILE}" in text
-    assert "Tests Mine (2030), On Tables (kept here under mine2030)." in " ".join(text.split())
     assert "The micro tier is a toy." in text
     assert "75.0 % words, 25.0 % positions" in text
     assert "Kim, Balasubramanian" not in text
@@ -1239,7 +1196,6 @@ def test_a_reader_learns_which_paper_which_data_and_which_models(layers, said) -
     assert "Kim, Balasubramanian and Kang (2024), On Initializing Transformers" in text
     assert "The micro tier is a miniature" in text
     assert "the paper tier, which was not run here" in text
-    assert "Refuted claims are in Finding 1 (1 of 7)" in text
     for key, run in runs.items():
         assert run.spec.recipe.model is not None
         model = replace(run.spec.recipe.model, dim=64, layers=layers, feed_forward=128)
@@ -1258,7 +1214,7 @@ def test_a_reader_learns_which_paper_which_data_and_which_models(layers, said) -
     assert "Of 10 runs 10 were best in their last epoch" in page.text
     assert "Of 10 trained runs 10 were best in their last epoch" in page.text
     another = make_claim("mine", paper="mine2030", family="mine2030/part")
-    assert "Tests mine2030." in check(render(make_document([another]), {})).text
+    assert 'id="findings-mine2030">mine2030<' in render(make_document([another]), {})
 
 
 def test_margins_stand_in_the_summary_and_in_the_legend() -> None:

@@ -437,7 +437,7 @@ def test_stores_of_two_machines_make_one_report(suite, capfd):
     assert done.parseoutcomes()["skipped"] == 2
     done.stdout.fnmatch_lines(["*one lacks runs; without --embinit-no-train they are trained*"])
     capfd.readouterr()
-    reported = ["report", "--store", "one"]
+    reported = ["merge", "--store", "one"]
     assert cli.main([*reported, "--store", "two", "--embinit-max-seeds", "6", "-rs"]) == 1
     told = capfd.readouterr().out
     assert f"{RUNS} runs from 2 stores" in told
@@ -448,7 +448,7 @@ def test_stores_of_two_machines_make_one_report(suite, capfd):
     assert {one["n"] for e in document["claims"] for one in e["comparisons"]} == {3}
     assert cli.main([*reported, "--into", "two"]) == 4
     assert "embinit: two has runs already; name an empty directory" in capfd.readouterr().err
-    assert cli.main(["report", "--store", "nowhere"]) == 4
+    assert cli.main(["merge", "--store", "nowhere"]) == 4
     assert "embinit: nowhere is no store of runs" in capfd.readouterr().err
 
 

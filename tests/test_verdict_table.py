@@ -9,12 +9,14 @@ import pytest
 from embinit.report.verdict_table import clean, verdict_lines
 
 LONG = "kim2024/table-3/positions-gain-less-for-frozen-glove[glove-micro-translation]"
+MEANS = ("18.9", "<", "31.0")
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
 def comparison(verdict="SUPPORTED", difference=-12.14, unit="BLEU", p=0.004, exact=False):
     return {
-        "verdict": verdict, "difference": difference, "unit": unit, "p": p, "exact": exact
+        "verdict": verdict, "difference": difference, "unit": unit, "p": p, "exact": exact,
+        "relation": "<", "margin": 2.0, "left_values": [18.9], "right_values": [31.04],
     }  # fmt: skip
 
 
@@ -65,10 +67,10 @@ def test_one_line_a_claim_where_the_terminal_is_wide_enough():
     """Else its numbers stand below its id, and no line but an id is wider than the terminal."""
     claims = [entry(LONG, "UNDECIDED")]
     [wide] = [line for line in verdict_lines(claims, [], 160, False) if "BLEU" in line]
-    assert wide.split() == [LONG, "UNDECIDED", "-12.1", "BLEU", "0.0040"]
+    assert wide.split() == [LONG, "UNDECIDED", *MEANS, "-12.1", "BLEU", "0.0040"]
     narrow = verdict_lines(claims, [AUDIT], 60, False)
     place = narrow.index(LONG)
-    assert narrow[place + 1].split() == ["UNDECIDED", "-12.1", "BLEU", "p", "0.0040"]
+    assert narrow[place + 1].split() == ["UNDECIDED", *MEANS, "-12.1", "BLEU", "p", "0.0040"]
     assert all(len(line) <= 60 for line in narrow if line != LONG)
     assert "\n".join(verdict_lines(claims, [], None, False)).isascii()
 
@@ -122,9 +124,9 @@ def test_the_comparison_that_decides_is_told():
     ]
     lines = verdict_lines(claims, [], None, False)
     assert [line.split() for line in lines if line[:1].isdecimal() and ";" not in line][:3] == [
-        ["1", "UNDECIDED", "3.00", "BLEU", "0.20", "the", "deciding", "one", "of", "3"],
-        ["2", "SUPPORTED", "0.500", "exact"],
-        ["3", "SUPPORTED", "–", "BLEU", "–"],
+        ["1", "UNDECIDED", *MEANS, "3.00", "BLEU", "0.20", "the", "deciding", "one", "of", "3"],
+        ["2", "SUPPORTED", *MEANS, "0.500", "exact"],
+        ["3", "SUPPORTED", *MEANS, "–", "BLEU", "–"],
     ]
 
 
@@ -140,9 +142,9 @@ def test_no_effect_has_its_own_p_and_a_seed_that_all_hangs_on_is_named():
     ]
     lines = verdict_lines(claims, [], None, True)
     plain = [COLOUR.sub("", line).split() for line in lines]
-    assert ["1", "NO", "EFFECT", "0.300", "BLEU", "0.0030", "within", "2"] in plain
-    assert ["2", "NO", "EFFECT", "0.00", "exact"] in plain
-    assert ["3", "UNDECIDED", "3.00", "BLEU", "0.010", "hangs", "on", "seed", "4"] in plain
+    assert ["1", "NO", "EFFECT", *MEANS, "0.300", "BLEU", "0.0030", "within", "2", "BLEU"] in plain
+    assert ["2", "NO", "EFFECT", *MEANS, "0.00", "exact"] in plain
+    assert ["3", "UNDECIDED", *MEANS, "3.00", "BLEU", "0.010", "hangs", "on", "seed", "4"] in plain
     assert sum("\x1b[35mNO EFFECT" in line for line in lines) == 2
     assert "0 SUPPORTED, 0 REFUTED, 2 NO EFFECT, 1 UNDECIDED" in COLOUR.sub("", lines[-1])
 

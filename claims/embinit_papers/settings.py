@@ -1,7 +1,7 @@
 """Tasks and sources of the first paper's models, which other papers share.
 
-- ``micro``: the synthetic language, no downloads, minutes on a CPU (docs/regime.md says how its
-  settings were chosen).
+- ``micro``: the synthetic language, no downloads, minutes on a CPU (docs/noise-floor.md says how
+  its settings were chosen).
 - ``sample``: real text from the data directory, cut to what two CPU cores can train: SST-2
   to 30,000 training phrases and the whole validation split, 3 epochs at 5e-4, 1 layer (from 4,000
   phrases Xavier learns less: 73.5 % for 80.5), or less 3,000 of its sentences, which are judged on
@@ -193,7 +193,7 @@ MICRO_SENTIMENT = TaskSetting(
 MICRO_PLAIN_SENTIMENT = replace(
     MICRO_SENTIMENT, task="micro-sentiment-plain", margin=2.0, learns=36.6
 )
-"""Opinions with fewer negations, which Xavier's seeds learn evenly (see docs/regime.md)."""
+"""Opinions with fewer negations, which Xavier's seeds learn evenly (see docs/noise-floor.md)."""
 
 MICRO_INFERENCE = replace(
     MICRO_SENTIMENT,

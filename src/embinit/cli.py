@@ -3,8 +3,9 @@
 ``embinit check`` says whether a suite's verdicts are in order. A refuted claim is a result and no
 fault, so pytest's failure alone can't say whether a change may land. In order means: every control
 came out as it should, and, with a baseline, no claim that was SUPPORTED there is REFUTED, NO EFFECT
-or NOT RUN now. ``embinit bless`` makes a suite's report the baseline. ``embinit report`` merges the
-stores of several machines or nights and judges what they hold together. Other packages add
+or NOT RUN now. ``embinit bless`` makes a suite's report the baseline. ``embinit report`` shows
+verdicts that are there, and ``embinit merge`` judges what the stores of several machines or nights
+hold together. Other packages add
 commands under the entry-point group ``embinit.commands``.
 """
 
@@ -68,7 +69,7 @@ def _run(given: Sequence[str]) -> int:
         return Status.UNUSABLE
     given, behind = _split(with_target(given))
     parsed, rest = parser.parse_known_args(given)
-    if [*rest, *behind] and parsed.command not in ("report", "run", "list", "register"):
+    if [*rest, *behind] and parsed.command not in ("merge", "run", "list", "register"):
         parser.error(f"unrecognized arguments: {' '.join([*rest, *behind])}")
     parsed.pytest = [*rest, *behind]
     command: Callable[[argparse.Namespace], int] = parsed.run
@@ -153,6 +154,8 @@ def _parser(asked: str = "") -> Parser:
         )
     if asked == "noise-floor":
         raise InputError("noise-floor is part of register: run embinit register")
+    if asked == "report" and "--store" in sys.argv:
+        raise InputError("report shows a verdicts.json; to judge stores run embinit merge --store")
     parser = Parser(prog="embinit", description="Claims that train models.")
     parser.add_argument("--version", action="version", version=f"embinit {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -160,6 +163,7 @@ def _parser(asked: str = "") -> Parser:
     _add_check(commands)
     _add_bless(commands)
     _add_report(commands)
+    _add_merge(commands)
     add_prepare(commands)
     _add_verify(commands)
     if asked not in commands.choices:
@@ -254,15 +258,48 @@ def _bless(parsed: argparse.Namespace) -> int:
 
 
 def _add_report(commands: Any) -> None:
-    report = commands.add_parser("report", help="judge what several stores hold together")
+    report = commands.add_parser("report", help="the page of verdicts that are there")
     report.add_argument(
+        "verdicts",
+        type=Path,
+        nargs="*",
+        default=[Path("reports/latest/verdicts.json")],
+        help="a verdicts.json; the findings of further ones, of other tiers, stand beside its own",
+    )
+    form = report.add_mutually_exclusive_group()
+    form.add_argument("--to", type=Path, default=Path("report.html"), help="the page's file")
+    form.add_argument("--markdown", action="store_true", help="print the findings as Markdown")
+    form.add_argument(
+        "--figure", metavar="CLAIM", help="print the figure of a claim's comparison as SVG"
+    )
+    report.set_defaults(run=_report)
+
+
+def _report(parsed: argparse.Namespace) -> int:
+    from embinit.files.writing import write_atomically
+    from embinit.report import baseline, markdown, page
+
+    first, *others = documents = [baseline.read(each) for each in parsed.verdicts]
+    if parsed.markdown:
+        print(markdown.findings_as_markdown(documents), end="")
+    elif parsed.figure is not None:
+        print(page.figure_of(first, parsed.figure))
+    else:
+        write_atomically(parsed.to, page.render(first, {}, beside=others))
+        print(f"report: {parsed.to}")
+    return 0
+
+
+def _add_merge(commands: Any) -> None:
+    merge = commands.add_parser("merge", help="judge what several stores hold together")
+    merge.add_argument(
         "--store", type=Path, action="append", required=True, help="a store to read; repeatable"
     )
-    report.add_argument(
+    merge.add_argument(
         "--into", type=Path, help="keep the merged store here (default: only for the report)"
     )
-    report.add_argument("--claims", default="claims/", help="where they are (default: claims/)")
-    report.add_argument(
+    merge.add_argument("--claims", default="claims/", help="where they are (default: claims/)")
+    merge.add_argument(
         "--report-dir",
         "--embinit-report-dir",
         dest="report_dir",
@@ -270,19 +307,19 @@ def _add_report(commands: Any) -> None:
         default=Path("reports/latest"),
         help="where the report goes (default: reports/latest)",
     )
-    report.add_argument(
+    merge.add_argument(
         "--baseline",
         "--embinit-baseline",
         dest="baseline",
         type=Path,
         help="the verdicts.json to compare with",
     )
-    add_fail_on(report)
-    report.epilog = "Further arguments go to pytest, such as --embinit-tier sample or -k finding_1."
-    report.set_defaults(run=_report)
+    add_fail_on(merge)
+    merge.epilog = "Further arguments go to pytest, such as --embinit-tier sample or -k finding_1."
+    merge.set_defaults(run=_merge)
 
 
-def _report(parsed: argparse.Namespace) -> int:
+def _merge(parsed: argparse.Namespace) -> int:
     from embinit.runs.store import Store
 
     for path in parsed.store:

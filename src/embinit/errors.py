@@ -55,7 +55,7 @@ class OutputError(InputError):
 class Status(enum.IntEnum):
     """The exit statuses of sessions and commands. Each number means one thing.
 
-    2 to 6 are pytest's own. ``docs/exit-codes.md`` says what to do about each.
+    2 to 6 are pytest's own. ``docs/options.md`` says what to do about each.
     """
 
     IN_ORDER = 0

@@ -14,7 +14,7 @@ runs, since one pre-training is fine-tuned on every task.
   XNLI's English and tested on its German, and on SST-2; for a GPU.
 
 There is no ``sample``: what a CPU can pre-train on real text teaches nothing that fine-tuning,
-probes or retrieval show (``docs/real-text.md``).
+probes or retrieval show (``claims/embinit_papers/README.md``).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from embinit.lab.specs import (
     TrainingSpec,
     TransferSpec,
 )
-from embinit.papers import Printed
+from embinit.papers import Finding, Printed
 from embinit.runs.measures import MEASURES, Measure
 from embinit_papers.settings import WORLDS
 
@@ -108,6 +108,47 @@ INITS = Family(
     origin="ours",
     sees=sees,
 )
+
+
+FINDINGS = (
+    Finding(
+        "Two tables are no worse than one",
+        (
+            "chung2021/decoupling/not-below-coupled",
+            "chung2021/decoupling/transfers-not-below-coupled",
+        ),
+    ),
+    Finding(
+        "In a wider model two tables are better than one",
+        ("chung2021/decoupling/above-coupled-when-wider",),
+    ),
+    Finding(
+        "A narrow input table, reinvested in layers, beats one table",
+        (
+            "chung2021/reinvestment/above-coupled",
+            "chung2021/reinvestment/transfers-above-coupled",
+        ),
+    ),
+    Finding(
+        "A wider output table improves the fine-tuned model",
+        (
+            "chung2021/output-width/improves-fine-tuning",
+            "chung2021/output-width/improves-transfer",
+        ),
+    ),
+    Finding(
+        "A wider output table keeps the last layers general",
+        (
+            "chung2021/generality/probes-drop-less",
+            "chung2021/generality/retrieval-drops-less",
+        ),
+    ),
+    Finding(
+        "A wide input table costs under pre-training too, and standardising repairs it",
+        ("chung2021/inits/wide-below-xavier", "chung2021/inits/standardised-above-wide"),
+    ),
+)
+"""What the report's front tells of the paper."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +239,7 @@ SETTINGS = {
         ),
         tokenizer="whitespace",
         model=ModelSpec(64, 2, 2, 128, 0.0, norm_after_sum=True, activation="gelu"),
-        # docs/regime.md says how these were chosen.
+        # docs/noise-floor.md says how these were chosen.
         pretraining=PretrainingSpec(batch_size=24, epochs=2, lr=2e-3, share=0.3),
         tasks=(
             Task(
@@ -308,6 +349,7 @@ def experiments(tier: str) -> tuple[ModelExperiment, ...]:
             seeds=setting.seeds,
             most_seeds=setting.most_seeds,
             margin=task.margin,
+            learns=task.learns,
             positions=PositionSpec("learned", "one"),
             baseline=USUAL,
             worlds=WORLDS.get(tier),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from embinit.papers import NoiseFloor, Paper, Tier
 from embinit_papers.chung2021 import (
     DECOUPLING,
+    FINDINGS,
     GENERALITY,
     INITS,
     OUTPUT_WIDTH,
@@ -18,7 +19,7 @@ from embinit_papers.chung2021 import (
     printed,
 )
 from embinit_papers.chung2021.paper_tables import methods, paper_tables
-from embinit_papers.settings import margin_for
+from embinit_papers.settings import WORLDS, margin_for
 
 
 def noise(tier: str) -> list[NoiseFloor]:
@@ -34,9 +35,10 @@ PAPER = Paper(
     key="chung2021",
     citation=str(numbers()["citation"]),
     short=str(numbers()["short"]),
-    tiers={name: Tier(name, setting.says) for name, setting in SETTINGS.items()},
+    tiers={name: Tier(name, setting.says, name in WORLDS) for name, setting in SETTINGS.items()},
     experiments=experiments,
     families=(REINVESTMENT, OUTPUT_WIDTH, GENERALITY, DECOUPLING, READINGS, INITS),
+    findings=FINDINGS,
     printed=printed,
     tables=paper_tables,
     methods=methods,

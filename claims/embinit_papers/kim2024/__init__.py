@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from embinit.claims import Verdict, claim
 from embinit.claims.definitions import Family
 from embinit.lab.experiments import ModelExperiment
+from embinit.papers import Finding
 from embinit_papers.kim2024.changes import (
     blind,
     everywhere,
@@ -158,6 +159,58 @@ WIDTH = Family(
     says="Width, beyond the paper: why T5's tables are wide (exploratory)",
     origin="ours",
 )
+FINDINGS = (
+    Finding(
+        "Tables much wider than Xavier's fare worse",
+        (
+            "kim2024/finding-1/wide-below-xavier",
+            "kim2024/finding-1/stretched-xavier-below-xavier",
+        ),
+    ),
+    Finding(
+        "Standardising a wide table repairs it",
+        ("kim2024/finding-1/standardising-repairs",),
+    ),
+    Finding(
+        "A pre-trained table as wide as Xavier's fares better",
+        ("kim2024/finding-1/bert-above-xavier", "kim2024/finding-3/standardised-above-xavier"),
+    ),
+    Finding(
+        "Shuffling a pre-trained table costs",
+        (
+            "kim2024/finding-3/shuffled-below-original",
+            "kim2024/figure-1/shuffled-below-original",
+        ),
+    ),
+    Finding(
+        "Wide tables absorb the position encodings",
+        (
+            "kim2024/finding-2/positions-gain-less",
+            "kim2024/finding-2/frozen-alike",
+            "kim2024/finding-2/frozen-above-xavier",
+            "kim2024/table-3/positions-gain-less-for-frozen-glove",
+        ),
+    ),
+    Finding(
+        "Positions cost a standardised table word relations, and a wide one none",
+        (
+            "kim2024/table-4/scaled",
+            "kim2024/table-4/standardised",
+            "kim2024/table-4/standardised-with-positions",
+            "kim2024/table-4/with-positions",
+            "kim2024/table-4/with-scaled-positions",
+        ),
+    ),
+    Finding(
+        "BERT's table gains nothing by standardising",
+        (
+            "kim2024/table-1/bert-above-bert-xavier",
+            "kim2024/table-1/standardising-bert-gains-nothing",
+        ),
+    ),
+)
+"""What the report's front tells of the paper."""
+
 FAMILIES = (
     FINDING_1,
     FINDING_2,

@@ -75,6 +75,7 @@ MICRO = Settings(
     "The grammar, the sizes and the models are the same in all. The tables called GloVe, BERT, T5 "
     "and word2vec here are 64 wide and were trained by those methods' objectives; they are not the "
     "published ones.",
+    made=True,
 )
 
 SAMPLE = Settings(

@@ -6,7 +6,7 @@ from functools import partial
 
 from embinit.lab.experiments import ModelExperiment
 from embinit.papers import NoiseFloor, Paper
-from embinit_papers.kim2024 import FAMILIES
+from embinit_papers.kim2024 import FAMILIES, FINDINGS
 from embinit_papers.kim2024.effects import numbers
 from embinit_papers.kim2024.experiments import (
     OTHER_SOURCES,
@@ -50,6 +50,7 @@ PAPER = Paper(
     tiers=TIERS,
     experiments=every_experiment,
     families=FAMILIES,
+    findings=FINDINGS,
     printed=printed,
     tables=paper_tables,
     figures=figures,

@@ -63,6 +63,8 @@ def claim_entry(
         "task": experiment.task,
         "source": experiment.source,
         "experiment": experiment.name,
+        "metric": experiment.metric.name,
+        "learns": experiment.learns,
         "family": claim.family.name,
         "family_says": claim.family.says,
         "alpha": case.alpha,

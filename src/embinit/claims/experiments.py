@@ -38,6 +38,8 @@ class Experiment:
         planted: The effect that the setting must be able to find, in the metric's unit: as large as
             the paper's largest on the task. None where it is not known.
         planted_small: An effect as small as the smallest that the paper claims there, likewise.
+        learns: What the baseline learns above guessing, in the metric's unit, as it was registered;
+            None where nobody measured it. Effects are told as shares of it.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Experiment:
     most_seeds: int | None = None
     planted: float | None = None
     planted_small: float | None = None
+    learns: float | None = None
 
     def __getitem__(self, arm: str) -> Quantity:
         """An arm: its metric, one value a seed.

@@ -40,8 +40,6 @@ class ModelExperiment(Experiment):
         trained: Whether the tables are trained.
         sigma: What every arm's table is standardised to; None leaves it as the init makes it.
         table_rate: What the learning rate is multiplied by for the tables.
-        learns: What the baseline learns above guessing, in the metric's unit, as it was registered;
-            None where nobody measured it. Effects on other tasks are told as shares of it.
         worlds: The worlds that claims are tested on, one a seed; None where all seeds share the
             text and the source's vectors.
     """
@@ -55,7 +53,6 @@ class ModelExperiment(Experiment):
     trained: bool = True
     sigma: float | None = None
     table_rate: float = 1.0
-    learns: float | None = None
     worlds: range | None = None
 
     @property

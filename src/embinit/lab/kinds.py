@@ -16,7 +16,7 @@ from embinit.specs import RunSpec
 NARROW, FEW_RUNS = 128, 5
 """Models up to ``NARROW`` wide are stacked by ``MOST_RUNS`` on a core, wider ones by ``FEW_RUNS``.
 
-Beyond that width a larger stack is no faster (docs/speed.md).
+Beyond that width a larger stack is no faster (benchmarks/README.md).
 """
 
 WHOLE_SPLIT = 30_000

@@ -35,10 +35,25 @@ class Tier:
     Attributes:
         name: The tier's name.
         says: What its data and its tables are, for people.
+        made: Whether its data are made by code, and stand for the paper's.
     """
 
     name: str
     says: str = ""
+    made: bool = False
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A finding of a paper: claims that the report's front tells as one row.
+
+    Attributes:
+        says: The finding in words.
+        claims: The ids of its claims, without experiments.
+    """
+
+    says: str
+    claims: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -131,6 +146,7 @@ class Paper:
         tiers: The sizes at which its claims are tested, by name.
         experiments: All experiments of one of its tiers.
         families: The families of its claims.
+        findings: What it finds, at most seven; none for one that is told by family.
         printed: What it prints for a comparison.
         tables: Its tables on a tier, with what was measured here beside them.
         methods: How its models are made on a tier, paragraph by paragraph.
@@ -144,6 +160,7 @@ class Paper:
     tiers: Mapping[str, Tier]
     experiments: Callable[[str], Sequence[Experiment]]
     families: tuple[Family, ...] = ()
+    findings: tuple[Finding, ...] = ()
     printed: Callable[[Comparison], Sequence[Printed]] = _nothing
     tables: Callable[[str, Sequence[RunResult]], Sequence[PaperTable]] = _nothing
     methods: Callable[[str], Sequence[str]] = _nothing

@@ -154,7 +154,19 @@ class Conclusion:
         known = options.baseline_path
         histories = [] if known is None else [known.parent / past.NAME]
         replace_whole = options.option("replace-report")
-        page = write_report(document, runs, options.path("report-dir"), histories, replace_whole)
+        page = write_report(
+            document,
+            runs,
+            options.path("report-dir"),
+            histories,
+            replace_whole,
+            options.blessed,
+        )
+        failed = sum(run.result.failure is not None for run in runs.values())
+        told = document["session"]["runs"]
+        terminalreporter.write_line(
+            f"runs: {told['trained']} trained, {told['stored']} read, {failed} failed"
+        )
         terminalreporter.write_line(printable(f"report: {page}"))
 
     def _circumstances(self) -> Circumstances:

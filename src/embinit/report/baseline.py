@@ -401,6 +401,11 @@ def _beside(document: Document, old: Document) -> tuple[dict[str, Any], list[dic
     if locks:
         all_locks = [locks[name] for name in sorted(locks)]
         merged["session"] = {**document["session"], "locks": all_locks}
+    papers = {
+        one["key"]: one for each in (old, document) for one in each["session"].get("papers", ())
+    }
+    if papers:
+        merged["session"] = {**merged["session"], "papers": list(papers.values())}
     left = {entry["paper"] for entries in kept.values() for entry in entries}
     # A session's own document is not blessed: then its session says when.
     blessed = old.get("blessed") or {"when": old["session"]["started"], "revision": None}

@@ -8,7 +8,7 @@ from typing import Any
 
 from embinit.claims.entries import TESTED
 from embinit.claims.sampling_noise import sampling_noise
-from embinit.papers import arm_labels, papers_of
+from embinit.papers import Paper, arm_labels, papers_of
 from embinit.report.arms import Run
 from embinit.report.verdicts import add_holm, locks_of
 from embinit.runs.functions import other_versions, untrue_seeds
@@ -76,7 +76,9 @@ def make_document(
     notes, locks = [*untrue_seeds(made), *other_versions(made)], locks_of(claims)
     first = max((entry["looks"][0]["seeds"] for entry in claims), default=0)
     unfinished = circumstances.unfinished
+    told = [_told(paper) for paper in papers_of(entry["paper"] for entry in claims)]
     about = {
+        **({"papers": told} if told else {}),
         **({"locks": locks} if locks else {}),
         **({"notes": notes} if notes else {}),
         "started": moment(circumstances.started),
@@ -98,6 +100,17 @@ def make_document(
         **{name: entries for name, entries in absent.items() if entries},
     }
     return document, runs
+
+
+def _told(paper: Paper) -> dict[str, Any]:
+    """What the report's front tells of a paper, so that it needs no paper beside it."""
+    return {
+        "key": paper.key,
+        "citation": paper.citation,
+        "short": paper.short,
+        "made": [tier.name for tier in paper.tiers.values() if tier.made],
+        "findings": [{"says": each.says, "claims": list(each.claims)} for each in paper.findings],
+    }
 
 
 def add_sampling_noise(document: dict[str, Any], runs: Mapping[str, Run]) -> None:

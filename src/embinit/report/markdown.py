@@ -15,6 +15,7 @@ from embinit.claims.paired_tests import VERDICTS
 from embinit.errors import counted
 from embinit.report import numbers
 from embinit.report.baseline import changes, faults, is_fault
+from embinit.report.findings import Outcome, fronts
 from embinit.report.page import headline
 from embinit.report.verdict_table import clean
 from embinit.report.verdicts import deciding, deciding_p, is_too_weak, qualified, wanted
@@ -135,3 +136,34 @@ def _plain(text: object) -> str:
     escaped = escaped.replace("://", ":&#47;&#47;")
     escaped = re.sub(r"(?i)(www)\.", r"\1&#46;", escaped)
     return re.sub(r"([\\`*_{}\[\]|~@!]|(?<!&)#)", r"\\\1", escaped)
+
+
+def findings_as_markdown(documents: Sequence[Mapping[str, Any]], short: bool = False) -> str:
+    """The findings of each paper as a table: how they came out on each tier, and how sure one is.
+
+    Args:
+        documents: Verdicts documents, one a tier.
+        short: Whether only what was shown is told, and no numbers.
+    """
+    lines = []
+    for front in fronts(documents):
+        tiers = [kind or f"`{tier}`" for tier, kind in front.tiers]
+        lines += [f"**{_plain(front.short if short else front.citation)}**", ""]
+        lines += [f"| finding | {' | '.join(tiers)} | how sure |", f"|{'---|' * (len(tiers) + 2)}"]
+        for row in front.rows:
+            cells = [_outcome(each, short) for each in row.outcomes]
+            sure = row.certainty if any(each and each.decided for each in row.outcomes) else "–"
+            lines.append(f"| {_plain(row.says)} | {' | '.join(cells)} | {sure} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _outcome(outcome: Outcome | None, short: bool) -> str:
+    if outcome is None:
+        return "–"
+    if short:
+        return _plain(outcome.tally)
+    told = f"{outcome.word}: {outcome.tally}" if outcome.ran else outcome.word
+    if not outcome.numbers:
+        return _plain(told)
+    return _plain(f"{told}; {outcome.where}: {outcome.numbers}, {outcome.difference}")

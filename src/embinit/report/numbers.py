@@ -73,6 +73,14 @@ def short(value: object) -> str:
     return MISSING if known is None else f"{known:.3g}"
 
 
+def points(unit: str) -> str:
+    """The unit of a difference of scores in ``unit``: two percentages differ by points."""
+    if not unit.startswith("%"):
+        return unit
+    what = unit.removeprefix("%").strip()
+    return f"points of {what}" if what else "points"
+
+
 def interval(ends: Iterable[object], places: int | None = None) -> str:
     """``[low, high]``; an open end is an en dash."""
     low, high = (number(end, places) for end in ends)

@@ -14,7 +14,6 @@ import hashlib
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -31,6 +30,7 @@ from embinit.errors import InputError, OutputError, printable
 from embinit.files.writing import finish_writing, held, write_together
 from embinit.papers import Figure, PaperTable, papers_of
 from embinit.papers import paper as find_paper
+from embinit.registry import nearest
 from embinit.report import baseline, numbers, past
 from embinit.report.arms import (
     Arm,
@@ -43,10 +43,12 @@ from embinit.report.arms import (
     task_rows,
 )
 from embinit.report.charts import Curves, Forest, History, curves, forest
+from embinit.report.findings import HALF, LINE, Front, fronts, own_sd, sides, ticks
 from embinit.report.templates import environment_of_pages
 from embinit.report.verdicts import (
     WORDS_OF_STATE,
     Standing,
+    bound,
     controls_left,
     deciding,
     deciding_p,
@@ -55,16 +57,12 @@ from embinit.report.verdicts import (
     qualifications,
     qualified,
     standings,
-    wanted,
 )
 from embinit.runs.kinds import kind_of
 
 SCHEMA_VERSION = 1
 UNFINISHED = "unfinished"
 """The folder for the report of an unfinished session, where a whole one has its place already."""
-
-SHORT_LIST = 8
-"""How many statements of each verdict the page leads with; the others unfold."""
 
 FOLD_FROM = 13
 """From so many claims on, families, their claims and the sections below them are closed."""
@@ -118,38 +116,6 @@ class Card:
     def tabled(self) -> bool:
         """Whether the card's runs have statistics of their starting tables."""
         return any(arm.tables for arm in self.arms)
-
-
-@dataclass(frozen=True)
-class Chip:
-    """One experiment of a statement, in the list of those that came out alike.
-
-    Attributes:
-        anchor: The page's fragment of the claim's card.
-        where: The experiment's name.
-        effect: The difference of the deciding comparison with its unit, adjusted where it is.
-        open: What an undecided claim wants; "" for any other.
-    """
-
-    anchor: str
-    where: str
-    effect: str
-    open: str
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A statement with the experiments in which it got one verdict.
-
-    Attributes:
-        statement: The statement.
-        chips: These experiments.
-        of: In how many experiments the statement was to be tested.
-    """
-
-    statement: str
-    chips: tuple[Chip, ...]
-    of: int
 
 
 @dataclass(frozen=True)
@@ -215,6 +181,8 @@ def render(
     document: Mapping[str, Any],
     runs: Mapping[str, Run],
     before: Sequence[past.Session] = (),
+    beside: Sequence[Mapping[str, Any]] = (),
+    since: Sequence[str] | None = None,
 ) -> str:
     """The page as HTML text.
 
@@ -222,6 +190,8 @@ def render(
         document: The verdicts document, which follows ``load_schema()``.
         runs: Runs by key. A run that is not among them costs the page its curves and tables.
         before: Earlier sessions, oldest first.
+        beside: Documents of other tiers, whose findings the front tells too.
+        since: What changed against a baseline, a line each; None where there is no baseline.
 
     Raises:
         InputError: The document has another schema version, or lacks a field that the schema
@@ -238,7 +208,7 @@ def render(
         return printable(
             _environment()
             .get_template("template.html.j2")
-            .render(vars(_page(document, runs, sessions)))
+            .render(vars(_page(document, runs, sessions, beside, since)))
         )
     except (KeyError, jinja2.UndefinedError) as error:
         raise InputError(
@@ -253,6 +223,7 @@ def write_report(
     directory: Path,
     histories: Sequence[Path] = (),
     replace: bool = False,
+    blessed: Mapping[str, Any] | None = None,
 ) -> Path:
     """Writes verdicts.json, index.html and history.jsonl, all or none.
 
@@ -267,6 +238,7 @@ def write_report(
         directory: Where the files go; it is made if need be.
         histories: Further histories whose sessions the page shows.
         replace: Whether the document of an unfinished session may replace that of a whole one.
+        blessed: The baseline, of which the page tells what changed since.
 
     Returns:
         The page's path.
@@ -283,7 +255,7 @@ def write_report(
                 raise OutputError(f"{directory} is a link that leads out of the report; remove it")
         directory.mkdir(parents=True, exist_ok=True)
         with held(directory):
-            _write(document, runs, directory, histories)
+            _write(document, runs, directory, histories, blessed)
     except (FileExistsError, NotADirectoryError) as error:
         raise OutputError(
             f"{directory}: a file stands where the report should go; move it"
@@ -308,11 +280,13 @@ def _write(
     runs: Mapping[str, Run],
     directory: Path,
     histories: Sequence[Path],
+    blessed: Mapping[str, Any] | None,
 ) -> None:
     finish_writing(directory)
     own = directory / past.NAME
     known = {path: past.readable(path) for path in (*histories, own)}
-    page = render(document, runs, past.merged(each for each in known.values() if each))
+    since = None if blessed is None else [str(each) for each in baseline.changes(document, blessed)]
+    page = render(document, runs, past.merged(filter(None, known.values())), since=since)
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     contents = {
         # Escapes of JSON, so that nobody's terminal is moved by a document that it shows.
@@ -332,13 +306,13 @@ class Page:
     script_digest: str
     session: Mapping[str, Any]
     tally: Mapping[str, int]
+    fronts: Sequence[Front]
+    ticks: Sequence[tuple[float, str]]
+    since: Sequence[str] | None
     headline: str
     standings: Sequence[Standing]
-    findings: Mapping[str, Sequence[Finding]]
-    idle: Mapping[str, int]
     families: Sequence[Family]
     folded: bool
-    opposed: Sequence[Family]
     papers: Mapping[str, str]
     tier_says: Sequence[str]
     full_tier_left: bool
@@ -372,7 +346,11 @@ def _embeds(used: Sequence[Run]) -> bool:
 
 
 def _page(
-    document: Mapping[str, Any], runs: Mapping[str, Run], sessions: Sequence[past.Session]
+    document: Mapping[str, Any],
+    runs: Mapping[str, Run],
+    sessions: Sequence[past.Session],
+    beside: Sequence[Mapping[str, Any]],
+    since: Sequence[str] | None,
 ) -> Page:
     """The page of a document."""
     claims, session = document["claims"], document["session"]
@@ -388,15 +366,13 @@ def _page(
         script_digest=digest,
         session=session,
         tally={name: _tally(findings, name) for name in VERDICTS},
+        fronts=fronts([document, *beside]),
+        ticks=ticks(),
+        since=since,
         headline=headline(claims),
         standings=standings(claims),
-        findings={name: _findings(families, name) for name in VERDICTS},
-        idle=Counter(
-            card.claim["reason"] for card in findings if card.claim["verdict"] == Verdict.NOT_RUN
-        ),
         families=families,
         folded=len(cards) >= FOLD_FROM,
-        opposed=[family for family in families if family.tally["REFUTED"]],
         papers={name: _citation(name) for name in _papers(document)},
         tier_says=list(
             dict.fromkeys(
@@ -449,34 +425,6 @@ def _not_run(cards: Sequence[Card]) -> dict[str, list[Card]]:
         if card.claim["verdict"] == "NOT RUN" and not card.claim["as_expected"]:
             reasons.setdefault(card.claim["reason"], []).append(card)
     return reasons
-
-
-def _findings(families: Sequence[Family], verdict: str) -> list[Finding]:
-    """The statements that got a verdict somewhere, in the order of their families."""
-    statements: dict[tuple[str, str], list[Card]] = {}
-    for family in families:
-        for card in family.cards:
-            if not card.claim["control"]:
-                name = card.claim["id"].partition("[")[0]
-                statements.setdefault((name, card.claim["statement"]), []).append(card)
-    return [
-        Finding(statement, chips, len(cards))
-        for (_, statement), cards in statements.items()
-        if (chips := tuple(_chip(card) for card in cards if card.claim["verdict"] == verdict))
-    ]
-
-
-def _chip(card: Card) -> Chip:
-    claim, effect, lacks = card.claim, "", ""
-    shown = deciding(claim)
-    if shown is not None:
-        effect = (shown.get("adjusted") or shown)["difference"]
-        effect = f"{numbers.number(effect)} {shown['unit']}".strip()
-        lacks = wanted(shown) if claim["verdict"] == Verdict.UNDECIDED else ""
-    where = claim["experiment"] or claim["task"] or claim["place"]
-    # The page is of one tier, which its head names.
-    where = where.replace(f"-{claim['tier']}-", "-")
-    return Chip(card.anchor, where, effect, lacks)
 
 
 def _seeds_of_looks(claims: Sequence[Mapping[str, Any]]) -> str:
@@ -663,9 +611,12 @@ def headline(claims: Sequence[Mapping[str, Any]]) -> str:
     Claims that were not run are left out of the denominators.
     """
     kinds = standings(claims)
-    told = [_outcome(each, len(kinds) > 1) for each in kinds]
-    told[0:1] = [f"{each[0].upper()}{each[1:]}" for each in told[0:1]]
-    words = "; ".join([*told, *qualifications(claims)]) or "No claims were put to the test"
+    told = [_outcome(each, len(kinds) > 1) for each in kinds[:1]]
+    if len(kinds) > 1:
+        held = sum(each.verdicts.get(Verdict.SUPPORTED, 0) for each in kinds[1:])
+        told.append(f"of {sum(each.claims for each in kinds[1:])} others {held}")
+    words = "; ".join([*told, *qualifications(claims)]) or "no claims were put to the test"
+    words = f"{words[0].upper()}{words[1:]}"
     outcomes = [claim["as_expected"] for claim in claims if claim["control"]]
     if not outcomes:
         return f"{words}; no controls."
@@ -757,6 +708,27 @@ def _used(claims: Sequence[Mapping[str, Any]], runs: Mapping[str, Run]) -> list[
     return [runs[key] for key in dict.fromkeys(keys) if key in runs]
 
 
+def figure_of(document: Mapping[str, Any], claim: str) -> str:
+    """The figure of a claim's deciding comparison, in SVG.
+
+    Args:
+        document: The verdicts document.
+        claim: The claim's id, with its experiment where there are several.
+
+    Raises:
+        InputError: There is no such claim, or nothing of it to draw.
+    """
+    ids = [entry["id"] for entry in document["claims"]]
+    found = [one for one in document["claims"] if claim in (one["id"], one["id"].partition("[")[0])]
+    if not found:
+        raise InputError(f"no claim {claim!r} is among these verdicts: {nearest(claim, ids)}")
+    shown = deciding(found[0])
+    drawn = None if shown is None else figure(shown)
+    if drawn is None:
+        raise InputError(f"{found[0]['id']} has no comparison to draw: {found[0]['reason']}")
+    return drawn
+
+
 def figure(comparison: Mapping[str, Any]) -> str | None:
     """A comparison's paired differences as an image of its own, in SVG; None without numbers.
 
@@ -781,10 +753,20 @@ def _environment() -> jinja2.Environment:
         "symbol": lambda relation: Relation(relation).symbol,
         "uses_margin": lambda relation: Relation(relation).uses_margin,
     }
-    environment.filters["qualified"] = qualified
+    environment.filters |= {
+        "qualified": qualified,
+        "bound": bound,
+        "points": numbers.points,
+        "sides": sides,
+        "own_sd": own_sd,
+    }
+    environment.filters |= {
+        "family_anchor": lambda name: "family-" + _slug(name),
+        "front_anchor": lambda key: "findings-" + _slug(key),
+    }
+    environment.globals |= {"half": HALF, "line": LINE}
     environment.filters["origin"] = lambda name: Origin(name).in_words
     environment.filters["registered"] = lambda state: WORDS_OF_STATE.get(state, state)
-    environment.globals["short_list"] = SHORT_LIST
     return environment
 
 

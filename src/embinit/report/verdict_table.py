@@ -13,15 +13,16 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from embinit.claims.definitions import family_rank
-from embinit.claims.paired_tests import VERDICTS, Verdict
-from embinit.report.numbers import MINUS, number, p_value, plain
+from embinit.claims.paired_tests import VERDICTS
+from embinit.report.findings import sides
+from embinit.report.numbers import MINUS, number, p_value, points
 from embinit.report.verdicts import (
+    bound,
     controls_left,
     deciding,
     deciding_p,
     is_too_weak,
     qualifications,
-    qualified,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ STYLES = {
     "CONSISTENT": "green",
     "INCONSISTENT": "yellow",
 }
-HEADINGS = ("claim", "verdict", "effect", "", "p", "")
+HEADINGS = ("claim", "verdict", "means", "effect", "", "p", "")
 WIDEST = 100_000
 
 
@@ -48,6 +49,7 @@ class Row:
     Attributes:
         id: The claim's or the audit's id.
         verdict: Its verdict.
+        means: Both sides' means in the deciding comparison, with the relation that is claimed.
         effect: The mean difference of the deciding comparison.
         unit: The effect's unit.
         p: The p that its verdict rests on, or ``exact``.
@@ -58,6 +60,7 @@ class Row:
 
     id: str
     verdict: str
+    means: str
     effect: str
     unit: str
     p: str
@@ -131,17 +134,17 @@ def _claim_row(claim: Mapping[str, Any]) -> Row:
         right = "control, too weak" if is_too_weak(claim) else right
         notes = [f"control, expects {claim['expects']}" if wrong else right]
         style = "bold red" if wrong else "dim"
-    effect = unit = p = ""
+    means = effect = unit = p = ""
     # The verdict rests on all comparisons; shown is the one with the weakest evidence for it.
     weakest = deciding(claim)
     if weakest is not None:
-        effect, unit = number(weakest["difference"]).replace(MINUS, "-"), clean(weakest["unit"])
+        means = sides(weakest, f" {weakest['relation']} ").replace(MINUS, "-")
+        effect = number(weakest["difference"]).replace(MINUS, "-")
+        unit = clean(points(weakest["unit"]))
         p = "exact" if weakest["exact"] else p_value(deciding_p(weakest))
         several = len(comparisons) > 1
         notes += [f"the deciding one of {len(comparisons)}"] if several else []
-        notes += filter(None, [qualified(claim)])
-        if verdict == Verdict.NO_EFFECT and not weakest["exact"]:
-            notes.append(f"within {plain(weakest['margin'])}")
+        notes += filter(None, [bound(claim)])
         if (fair := weakest.get("adjusted")) is not None:
             notes.append(f"adjusted {number(fair['difference']).replace(MINUS, '-')}")
         if weakest.get("hangs_on") is not None:
@@ -150,13 +153,13 @@ def _claim_row(claim: Mapping[str, Any]) -> Row:
             notes.append(f"waits for {weakest['waits_for']} seeds")
         if weakest.get("contradicted"):
             notes.append("varies more than registered")
-    return Row(clean(claim["id"]), clean(verdict), effect, unit, p, "; ".join(notes), style)
+    return Row(clean(claim["id"]), clean(verdict), means, effect, unit, p, "; ".join(notes), style)
 
 
 def _audit_row(audit: Mapping[str, Any]) -> Row:
     agree, checks = sum(check["consistent"] for check in audit["checks"]), len(audit["checks"])
     verdict, counted = clean(audit["verdict"]), f"{agree} of {checks}"
-    return Row(clean(audit["id"]), verdict, counted, "agree", "", "", STYLES.get(verdict, ""))
+    return Row(clean(audit["id"]), verdict, "", counted, "agree", "", "", STYLES.get(verdict, ""))
 
 
 def _table(groups: Mapping[str, Iterable[Row]]) -> RenderableType:
@@ -166,7 +169,7 @@ def _table(groups: Mapping[str, Iterable[Row]]) -> RenderableType:
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for heading in HEADINGS:
-        right = heading in ("effect", "p")
+        right = heading in ("means", "effect", "p")
         table.add_column(heading, no_wrap=True, justify="right" if right else "left")
     for title, rows in groups.items():
         table.add_row()
@@ -175,6 +178,7 @@ def _table(groups: Mapping[str, Iterable[Row]]) -> RenderableType:
             table.add_row(
                 Text(row.id),
                 Text(row.verdict, row.style),
+                Text(row.means),
                 Text(row.effect),
                 Text(row.unit),
                 Text(row.p),
@@ -188,6 +192,7 @@ def _stacked(console: Console, groups: Mapping[str, Iterable[Row]]) -> None:
     from rich.text import Text
 
     every = [row for rows in groups.values() for row in rows]
+    means_width = max(len(row.means) for row in every)
     effect_width = max(len(row.effect) for row in every)
     unit_width = max(len(row.unit) for row in every)
     for title, rows in groups.items():
@@ -197,9 +202,8 @@ def _stacked(console: Console, groups: Mapping[str, Iterable[Row]]) -> None:
             console.print(Text(row.id), soft_wrap=True)
             line = Text(f"  {row.verdict:<12}  ", row.style)
             p = row.p if row.p in ("", "exact") else f"p {row.p}"
-            line.append(
-                f"{row.effect:>{effect_width}}  {row.unit:<{unit_width}}  {p:>10}  ", "default"
-            )
+            means, effect = f"{row.means:>{means_width}}", f"{row.effect:>{effect_width}}"
+            line.append(f"{means}  {effect}  {row.unit:<{unit_width}}  {p:>10}  ", "default")
             console.print(line.append(row.note), soft_wrap=True)
 
 

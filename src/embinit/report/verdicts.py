@@ -11,7 +11,7 @@ from embinit.claims.definitions import Origin
 from embinit.claims.judging import TOO_COARSE
 from embinit.claims.paired_tests import Relation, Verdict, holm
 from embinit.claims.registration_status import ABSENT, AFTERWARDS, BEFOREHAND, CHANGED, named
-from embinit.report.numbers import finite
+from embinit.report.numbers import finite, plain, points
 
 
 def deciding(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -74,6 +74,32 @@ def qualified(entry: Mapping[str, Any]) -> str:
         return ""
     found = [_qualified(each) for each in entry["comparisons"]]
     return next(filter(None, found), "")
+
+
+def bound(entry: Mapping[str, Any]) -> str:
+    """What a SUPPORTED or a NO EFFECT shows beside its name; "" where the name says it all.
+
+    A claim that allows a margin shows no gain, and one of a gain may show one below the margin.
+
+    Args:
+        entry: The claim's entry.
+    """
+    shown = deciding(entry)
+    told = qualified(entry)
+    if entry["control"] or shown is None or shown["exact"] or told:
+        return told
+    within = f"{plain(shown['margin'])} {points(shown['unit'])}".strip()
+    if entry["verdict"] == Verdict.NO_EFFECT:
+        return f"within {within}"
+    if entry["verdict"] != Verdict.SUPPORTED:
+        return ""
+    if shown["relation"] == Relation.ALIKE:
+        return f"alike within {within}"
+    if Relation(shown["relation"]).uses_margin:
+        return f"not worse by more than {within}"
+    size, margin = finite(shown["difference"]), finite(shown["margin"])
+    small = size is not None and margin is not None and abs(size) < margin
+    return "by less than the margin" if small else ""
 
 
 def qualifications(claims: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -38,7 +38,9 @@ PAPER = Paper(
     citation="Causes: why wide tables cost, three causes taken apart (exploratory, of embinit)",
     short="Causes (exploratory)",
     tiers={
-        "micro": Tier("micro", "a miniature: text of a language that code makes from a seed."),
+        "micro": Tier(
+            "micro", "a miniature: text of a language that code makes from a seed.", True
+        ),
         "sample": Tier(
             "sample",
             "SST-2, and Multi30k from English to German, cut to what a CPU can train on, and "

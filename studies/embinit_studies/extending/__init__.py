@@ -22,15 +22,12 @@ from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import (
     Cut,
     DataSpec,
-    ModelRecipe,
     ModelRun,
     ModelSpec,
     PositionSpec,
-    TableSpec,
 )
 from embinit.registry import require
 from embinit.runs.measures import measure
-from embinit.specs import RunSpec
 from embinit_studies.extending.extension_runs import ExtensionSpec
 from embinit_studies.language_model import LanguageModelSpec
 
@@ -105,16 +102,8 @@ class ExtensionExperiment(ModelExperiment):
             InputError: There is no such arm.
         """
         method, output_method = _arm(arm)
-        return RunSpec(
-            ModelRecipe(
-                data=self.data,
-                model=self.model,
-                training=replace(self.recipe, method=method, output_method=output_method),
-                table=TableSpec(self.start, None),
-                positions=self.positions,
-            ),
-            seed=seed,
-        )
+        recipe = replace(self.recipe, method=method, output_method=output_method)
+        return ModelExperiment.run(replace(self, training=recipe), self.start, seed)
 
     @property
     def recipe(self) -> ExtensionSpec:

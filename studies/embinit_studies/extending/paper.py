@@ -23,7 +23,7 @@ PAPER = Paper(
     key="extending",
     citation="Extending: what the rows of added tokens should start from (exploratory, of embinit)",
     short="Extending (exploratory)",
-    tiers={name: Tier(name, setting.says) for name, setting in SETTINGS.items()},
+    tiers={name: Tier(name, setting.says, name == "micro") for name, setting in SETTINGS.items()},
     experiments=experiments,
     families=(START, ROWS, ZERO, LANGUAGE),
     tables=paper_tables,

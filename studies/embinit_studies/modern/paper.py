@@ -26,7 +26,7 @@ PAPER = Paper(
     key="modern",
     citation="Modern: what holds in today's models (exploratory, of embinit)",
     short="Modern (exploratory)",
-    tiers={name: Tier(name, setting.says) for name, setting in SETTINGS.items()},
+    tiers={name: Tier(name, setting.says, name == "micro") for name, setting in SETTINGS.items()},
     experiments=experiments,
     families=(WIDTH, STREAM, STEP, MEANING, REPAIRED, REAL_TEXT, REAL_TEXT_FURTHER),
     tables=paper_tables,

@@ -11,7 +11,9 @@ PAPER = Paper(
     citation="Starts: which start keeps both meaning and position? (exploratory, of embinit)",
     short="Starts (exploratory)",
     tiers={
-        "micro": Tier("micro", "a miniature: text of a language that code makes from a seed."),
+        "micro": Tier(
+            "micro", "a miniature: text of a language that code makes from a seed.", True
+        ),
         "sample": Tier("sample", "parts of SST-2 and Multi30k; GloVe's vectors and MiniLM's."),
     },
     experiments=experiments,

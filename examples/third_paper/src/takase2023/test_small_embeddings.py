@@ -50,7 +50,7 @@ def test_a_wide_pretrained_table_lowers_the_gradient(arms):
 
 
 test_a_a = a_a(GRADIENTS, on=gradients)
-test_falsehood = falsehood(GRADIENTS, on=gradients)
+test_falsehood = falsehood(GRADIENTS, on=gradients, by=10.0)
 
 
 @claim(

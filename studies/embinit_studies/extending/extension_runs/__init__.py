@@ -59,6 +59,11 @@ class ExtensionSpec(Procedure):
         """The recipe without the methods: they change rows, and no shape."""
         return replace(self, method="", output_method="")
 
+    def in_world(self, world: int | str) -> Self:
+        """The recipe with its other texts in another world."""
+        helper = self.helper and self.helper.in_world(world)
+        return replace(self, text=self.text.in_world(world), helper=helper)
+
 
 ExtensionRecipe = ModelRecipe[ExtensionSpec]
 

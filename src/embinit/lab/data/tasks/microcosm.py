@@ -60,12 +60,12 @@ INFERENCE_VERBS = 10
 PLAIN_OPINIONS: OpinionWeights = (9.0, 1.0, 2.0, 2.0)
 """The weights of plain opinions: 21 % deny something, for 45 % in unlabelled text.
 
-Negation is learnt in steps, at another time by each of Xavier's seeds (docs/regime.md).
+Negation is learnt in steps, at another time by each of Xavier's seeds (docs/noise-floor.md).
 """
 UNDENIED_OPINIONS: OpinionWeights = (9.0, 0.0, 2.0, 2.0)
 """The weights of opinions that deny nothing but beside what they say ('not A but B'): 15 %.
 
-A pre-trained model learns them from few labels, and all of its seeds do (docs/regime.md).
+A pre-trained model learns them from few labels, and all of its seeds do (docs/noise-floor.md).
 """
 
 Language = Callable[[Sentence, int], str]

@@ -1,0 +1,175 @@
+"""The report's front: findings, how they came out, and how sure one can be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embinit.papers import PAPERS
+from embinit.report import render
+from embinit.report.findings import CERTAINTIES, HALF, fronts
+from embinit.report.markdown import findings_as_markdown
+from embinit_papers.kim2024 import FAMILIES, FINDINGS
+from test_report import check, make_claim, make_comparison, make_control, make_document
+
+BEFOREHAND = {"state": "beforehand", "differs": "", "lock": "l", "digest": "d", "when": None}
+
+
+def session(
+    claims: list[dict[str, Any]], tier: str = "micro", made: tuple[str, ...] = ("micro",)
+) -> dict[str, Any]:
+    """A document whose paper names one finding, the claims ``a`` and ``b``."""
+    document = make_document(claims)
+    ids = ["kim2024/finding-1/a", "kim2024/finding-1/b"]
+    findings = [{"says": "Width costs", "claims": ids}]
+    document["session"] |= {
+        "tier": tier,
+        "papers": [{"key": "kim2024", "citation": "Kim", "made": list(made), "findings": findings}],
+    }
+    return document
+
+
+def claim(name: str = "a", verdict: str = "SUPPORTED", **fields: Any) -> dict[str, Any]:
+    """A registered claim with a margin of 2 BLEU."""
+    comparisons = [make_comparison(verdict=verdict, margin=2.0)]
+    made = {"registration": BEFOREHAND, "comparisons": comparisons, "source": None}
+    return make_claim(name, verdict, **(made | fields))
+
+
+def elsewhere(claim: dict[str, Any]) -> dict[str, Any]:
+    """The claim on another task, where it comes out alike."""
+    return {**claim, "task": "another", "id": claim["id"].replace("[", "[another-")}
+
+
+def outcome(
+    *claims: dict[str, Any], tier: str = "sample", control: bool = True, alone: bool = False
+) -> Any:
+    """How the finding came out in one session; the first claim also on another task."""
+    controls = [make_control("planted")] if control else []
+    more = [] if alone else [elsewhere(claims[0])]
+    [front] = fronts([session([*claims, *more, *controls], tier)])
+    return front.rows[0].outcomes[0]
+
+
+def test_nothing_against_it_is_high_and_each_reason_takes_a_step():
+    """GRADE's five reasons; a made language takes two steps, so that it is never above low."""
+    assert outcome(claim()).certainty == "high"
+    late = claim(registration=BEFOREHAND | {"state": "afterwards"})
+    for one, reason in (
+        (outcome(late), "not all registered beforehand"),
+        (outcome(claim(), control=False), "no control was run"),
+        (outcome(claim(), claim("b", "REFUTED")), "settings disagree"),
+        (outcome(claim(), claim("b", "UNDECIDED")), "much is open"),
+        (outcome(claim(statement="Exploratory: it costs")), "explored, not confirmed"),
+        (outcome(claim(), alone=True), "on one task"),
+        (outcome(claim(source="glove")), "with one source"),
+    ):
+        assert (one.certainty, one.reasons) == ("moderate", (reason,))
+    made = outcome(claim(), tier="micro")
+    assert (made.certainty, made.reasons) == ("low", ("a made language stands for real text",))
+    wrong = make_control("wrong", "SUPPORTED")
+    assert outcome(claim(), wrong).reasons == ("a control failed",)
+    everything = outcome(late, claim("b", "UNDECIDED"), tier="micro", control=False)
+    assert everything.certainty == "very low"
+
+
+def test_a_sentence_says_size_and_certainty():
+    """One for each of them; what only allows a margin is never told as a gain."""
+    assert outcome(claim()).sentence == "Holds by a lot"
+    assert outcome(claim(), claim("b", "REFUTED")).sentence == "Probably holds in part"
+    assert outcome(claim("a", "REFUTED")).sentence == "Does not hold"
+    assert outcome(claim("a", "REFUTED"), tier="micro").sentence == "May not hold"
+    assert outcome(claim(), tier="micro").sentence == "May hold by a lot"
+    assert outcome(claim("a", "NO EFFECT")).sentence == "Makes little or no difference"
+    assert outcome(claim("a", "UNDECIDED")).sentence == "Not decided"
+    assert outcome(claim("a", "NOT RUN", comparisons=[])).sentence == "Not run"
+    small = make_comparison(margin=20.0)
+    assert outcome(claim(comparisons=[small])).sentence == "Holds by less than the margin"
+    allows = make_comparison(relation="<=", margin=20.0)
+    assert outcome(claim(comparisons=[allows])).sentence == "Holds"
+
+
+def test_a_row_has_both_means_the_difference_and_its_share():
+    """Absolute numbers beside the difference, and what is learned above guessing."""
+    one = outcome(claim(metric="bleu", learns=22.0))
+    assert one.numbers == "20.0 for 31.1 BLEU"
+    assert one.difference == "−10.4 [−11.8, −8.7] BLEU"
+    assert one.share == pytest.approx(-0.5, abs=0.01)
+    assert outcome(claim()).share is None
+    assert one.settings == "2 tasks"
+    trend = make_comparison(right_values=[0.0] * 5, unit="% accuracy", adjusted=None, margin=1.0)
+    told = outcome(claim(comparisons=[trend]))
+    assert told.numbers == "20.0 % accuracy"
+    assert told.difference.endswith("points of accuracy")
+
+
+def test_tiers_stand_side_by_side_and_disagreement_makes_less_sure():
+    """A finding that has another sign on real text is less sure on both."""
+    held, fell = claim(), claim("a", "REFUTED")
+    made = session([held, elsewhere(held), make_control("planted")], "micro")
+    real = session([fell, elsewhere(fell), make_control("planted")], "sample")
+    [front] = fronts([made, real])
+    assert front.tiers == (("micro", "made languages"), ("sample", "real text"))
+    [row] = front.rows
+    assert [each.certainty for each in row.outcomes] == ["very low", "moderate"]
+    assert all("tiers disagree" in each.reasons for each in row.outcomes)
+    assert row.certainty == "moderate"
+    [alone] = fronts([made])[0].rows
+    assert alone.certainty == "low"
+    told = findings_as_markdown([made, real], short=True)
+    head = "| finding | made languages | real text | how sure |"
+    assert head in told
+    assert "| Width costs | 2 of 2 upheld | 0 of 2 upheld, 2 refuted |" in told
+    page = check(render(made, {}, beside=[real]))
+    assert "May hold" not in page.text  # very uncertain, since the two disagree
+    assert "tiers disagree" in page.text
+
+
+def test_a_paper_without_findings_is_told_by_family():
+    """So is a stranger's; nothing is said of made languages there."""
+    document = make_document([make_claim("a", paper="mine", family="mine/x", family_says="Mine")])
+    [front] = fronts([document])
+    assert [row.says for row in front.rows] == ["Mine"]
+    assert front.tiers == (("micro", ""),)
+    assert "made language" not in render(document, {})[: render(document, {}).index("</section>")]
+
+
+def test_the_papers_findings_are_claims_that_there_are():
+    """At most seven; each claim is of the paper's own families, and in one finding at most."""
+    known = {family.name for family in FAMILIES if family.origin == "paper"}
+    ids = [each for finding in FINDINGS for each in finding.claims]
+    assert len(FINDINGS) <= 7
+    assert len(set(ids)) == len(ids)
+    assert {each.rpartition("/")[0] for each in ids} <= known
+    assert all(len(PAPERS[key].findings) <= 7 for key in PAPERS)
+
+
+verdicts = st.sampled_from(["SUPPORTED", "REFUTED", "NO EFFECT", "UNDECIDED", "NOT RUN"])
+
+
+@given(
+    given_verdicts=st.lists(verdicts, min_size=1, max_size=8),
+    tier=st.sampled_from(["micro", "sample"]),
+)
+@settings(max_examples=60)
+def test_more_is_never_said_than_was_shown(given_verdicts, tier):
+    """No finding holds that nothing upheld, made languages are at most low, counts add up."""
+    claims = [
+        claim("ab"[number % 2], verdict, id=f"kim2024/finding-1/{'ab'[number % 2]}[{number}]")
+        for number, verdict in enumerate(given_verdicts)
+    ]
+    for each in claims:
+        if each["verdict"] == "NOT RUN":
+            each["comparisons"] = []
+    one = outcome(*claims, tier=tier, alone=True)
+    assert sum(one.counts.values()) == len(claims)
+    assert ("holds" in one.word) == (one.upheld > 0)
+    if one.word == "holds":
+        assert one.upheld == one.decided
+    assert CERTAINTIES.index(one.certainty) <= (1 if tier == "micro" else 3)
+    assert all(0 <= line.low <= line.high <= 2 * HALF for line in one.lines)
+    wrong = {"REFUTED", "NO EFFECT"} & set(given_verdicts)
+    assert not (one.word == "holds" and wrong)
