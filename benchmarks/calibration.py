@@ -439,8 +439,10 @@ rate is {error:.1f} points.
 A suite is of one kind of claim (`<`, `>=`, `~`, a difference of differences, a trend over four
 widths); the table shows the kind that errs most. Four claims at a time share their control. A
 spread is registered on ten seeds of its own, as those of the papers' claims are, on three, or not
-at all, as your own claims begin. Arms' variances are drawn from an inverse chi-square with 8
-degrees of freedom where nothing else is said. A gap "by 10 sd" is ten standard deviations of the
+at all, as your own claims begin.
+
+Arms' variances are drawn from an inverse chi-square with 8 degrees of freedom where nothing else is
+said. A gap "by 10 sd" is ten standard deviations of the
 control.
 
 The rule is to keep a false verdict (SUPPORTED or REFUTED) and a false NO EFFECT to 5 % each where
@@ -459,8 +461,7 @@ REFUTED, then that of a false NO EFFECT.
   it, by ten standard deviations, many a registered spread and many a claim never meets it. What
   wasn't seen can't be reckoned with. With ten registered seeds the rate is {tenth} where it happens
   on one seed of ten, and {fifth} on one of five; where three claims of twenty have such an arm it
-  is {some}. The last column of the next tables shows what reckoning with the unseen would take, and
-  the last table what it would cost.
+  is {some}. `benchmarks/CALIBRATION.md` has what reckoning with the unseen would cost.
 - **Without registered seeds** the rate is {unregistered} where every claim has an arm that gets it
   on one seed of five, by ten standard deviations. `embinit register` is the mend: it also finds
   smaller effects with fewer seeds.

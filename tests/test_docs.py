@@ -233,6 +233,20 @@ def test_the_readme_is_short():
     assert not re.findall(r"\b\d+ (?:claims|runs|SUPPORTED|UNDECIDED|REFUTED|min|minutes)\b", text)
 
 
+def test_pages_and_paragraphs_are_short():
+    """A page has at most 2,500 words, all together 35,000, a paragraph 90; tables don't count."""
+    every = 0
+    for page in (*DOCS.glob("*.md"), *ROOT.glob("claims/embinit_papers/*/README.md")):
+        text = page.read_text(encoding="utf-8")
+        every += len(text.split())
+        assert len(text.split()) <= 2500, page
+        text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+        for paragraph in re.split(r"\n\s*\n|\n(?=[-*] |\| |\d+\. )", text):
+            assert paragraph.lstrip().startswith("|") or len(paragraph.split()) <= 90, paragraph
+    assert every <= 35_000
+    assert len([*DOCS.glob("*.md")]) == 16
+
+
 def test_no_include_line_was_formatted():
     """ruff formats Python in Markdown and would make an expression of it: no code is shown."""
     pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)

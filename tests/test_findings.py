@@ -78,16 +78,16 @@ def test_nothing_against_it_is_high_and_each_reason_takes_a_step():
 
 def test_a_sentence_says_size_and_certainty():
     """One for each of them; what only allows a margin is never told as a gain."""
-    assert outcome(claim()).sentence == "Holds by a lot"
+    assert outcome(claim()).sentence == "Holds, by a lot"
     assert outcome(claim(), claim("b", "REFUTED")).sentence == "Probably holds in part"
     assert outcome(claim("a", "REFUTED")).sentence == "Does not hold"
     assert outcome(claim("a", "REFUTED"), tier="micro").sentence == "May not hold"
-    assert outcome(claim(), tier="micro").sentence == "May hold by a lot"
+    assert outcome(claim(), tier="micro").sentence == "May hold, by a lot"
     assert outcome(claim("a", "NO EFFECT")).sentence == "Makes little or no difference"
     assert outcome(claim("a", "UNDECIDED")).sentence == "Not decided"
     assert outcome(claim("a", "NOT RUN", comparisons=[])).sentence == "Not run"
     small = make_comparison(margin=20.0)
-    assert outcome(claim(comparisons=[small])).sentence == "Holds by less than the margin"
+    assert outcome(claim(comparisons=[small])).sentence == "Holds, by less than a margin"
     allows = make_comparison(relation="<=", margin=20.0)
     assert outcome(claim(comparisons=[allows])).sentence == "Holds"
 
@@ -96,7 +96,7 @@ def test_a_row_has_both_means_the_difference_and_its_share():
     """Absolute numbers beside the difference, and what is learned above guessing."""
     one = outcome(claim(metric="bleu", learns=22.0))
     assert one.numbers == "20.0 for 31.1 BLEU"
-    assert one.difference == "−10.4 [−11.8, −8.7] BLEU"
+    assert one.difference == "−10.4 [−11.8, −8.7] BLEU, adjusted"
     assert one.share == pytest.approx(-0.5, abs=0.01)
     assert outcome(claim()).share is None
     assert one.settings == "2 tasks"

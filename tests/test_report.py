@@ -479,7 +479,7 @@ def test_headline_counts_claims_and_controls_apart() -> None:
     document, runs = make_full()
     text = check(render(document, runs)).text
     assert (
-        "2 of 5 claims hold here, 1 refuted, 1 without effect, 1 undecided, 2 not run; "
+        "2 of 5 claims hold here, 1 refuted, 1 without effect, 1 undecided, 2 more not run; "
         "controls 1 of 1 as expected." in text
     )
     assert "a control misbehaved" not in text
@@ -507,7 +507,7 @@ def test_the_papers_own_statements_are_counted_first() -> None:
     ]
     assert [each.claims for each in counted] == [2, 2, 2, 2]
     assert headline(claims).startswith(
-        "Of the paper's own statements 2 of 2 hold here; of 6 others 2;"
+        "Of the paper's own statements 2 of 2 hold here; of 6 other claims 2 hold;"
     )
     late = {"registration": {"state": "afterwards", "differs": "its runs were there"}}
     [told] = standings([{**claims[0], **late}, claims[0]])

@@ -150,7 +150,7 @@ class Outcome:
         if self.allows:
             return ""
         reach = abs(self.margins)
-        return "by a lot" if reach >= LARGE else "" if reach >= 1 else "by less than the margin"
+        return "by a lot" if reach >= LARGE else "" if reach >= 1 else "by less than a margin"
 
     @property
     def word(self) -> str:
@@ -177,7 +177,7 @@ class Outcome:
             "very low": f"very uncertain; here it {self.word}",
         }[self.certainty]
         size = self.size if self.word == "holds" else ""
-        return f"{told[0].upper()}{told[1:]}{' ' + size if size else ''}"
+        return f"{told[0].upper()}{told[1:]}{', ' + size if size else ''}"
 
 
 @dataclass(frozen=True)
@@ -411,7 +411,8 @@ def _difference(comparison: Mapping[str, Any]) -> str:
     told = numbers.number(fair["difference"], places)
     if not comparison["exact"]:
         told += f" {numbers.interval(fair['interval'], places)}"
-    return f"{told} {numbers.points(comparison['unit'])}".strip()
+    told = f"{told} {numbers.points(comparison['unit'])}".strip()
+    return told if fair is comparison else f"{told}, adjusted"
 
 
 def _share(entry: Entry, comparison: Mapping[str, Any]) -> float | None:
@@ -449,6 +450,25 @@ def _at(margins: float | None) -> float:
     """Where a difference in margins stands; the axis is linear near 0 and logarithmic beyond."""
     value = 0.0 if margins is None else max(-REACH, min(REACH, margins))
     return round(HALF * (1 + math.asinh(value) / math.asinh(REACH)), 1)
+
+
+def by_tier(every: Sequence[Front]) -> list[str]:
+    """A sentence for each kind of data, where papers have made ones: how many findings hold there.
+
+    Args:
+        every: The papers' findings.
+    """
+    kinds: dict[str, list[Outcome]] = {}
+    for front in every:
+        for row in front.rows:
+            for each in filter(None, row.outcomes):
+                if each.kind and each.ran:
+                    kinds.setdefault(each.kind, []).append(each)
+    return [
+        f"On {kind} {sum(each.word == 'holds' for each in outcomes)} of {len(outcomes)} findings "
+        f"hold, {sum(each.word == 'holds in part' for each in outcomes)} in part."
+        for kind, outcomes in kinds.items()
+    ]
 
 
 def ticks() -> list[tuple[float, str]]:

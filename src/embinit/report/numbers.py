@@ -104,7 +104,7 @@ def percent(value: object) -> str:
     known = finite(value)
     # The product of the largest float and 100 is infinite.
     share = None if known is None else finite(known * 100)
-    return MISSING if share is None else f"{share:.1f} %"
+    return MISSING if share is None else f"{share:.1f} %".replace("-", MINUS)
 
 
 def count(value: object) -> str:

@@ -43,7 +43,7 @@ from embinit.report.arms import (
     task_rows,
 )
 from embinit.report.charts import Curves, Forest, History, curves, forest
-from embinit.report.findings import HALF, LINE, Front, fronts, own_sd, sides, ticks
+from embinit.report.findings import HALF, LINE, Front, by_tier, fronts, own_sd, sides, ticks
 from embinit.report.templates import environment_of_pages
 from embinit.report.verdicts import (
     WORDS_OF_STATE,
@@ -597,7 +597,7 @@ def _outcome(standing: Standing, several: bool) -> str:
             (Verdict.REFUTED, "refuted"),
             (Verdict.NO_EFFECT, "without effect"),
             (Verdict.UNDECIDED, "undecided"),
-            (Verdict.NOT_RUN, "not run"),
+            (Verdict.NOT_RUN, "more not run"),
         )
         if (number := count.get(verdict, 0))
     ]
@@ -614,7 +614,7 @@ def headline(claims: Sequence[Mapping[str, Any]]) -> str:
     told = [_outcome(each, len(kinds) > 1) for each in kinds[:1]]
     if len(kinds) > 1:
         held = sum(each.verdicts.get(Verdict.SUPPORTED, 0) for each in kinds[1:])
-        told.append(f"of {sum(each.claims for each in kinds[1:])} others {held}")
+        told.append(f"of {sum(each.claims for each in kinds[1:])} other claims {held} hold")
     words = "; ".join([*told, *qualifications(claims)]) or "no claims were put to the test"
     words = f"{words[0].upper()}{words[1:]}"
     outcomes = [claim["as_expected"] for claim in claims if claim["control"]]
@@ -764,6 +764,7 @@ def _environment() -> jinja2.Environment:
         "family_anchor": lambda name: "family-" + _slug(name),
         "front_anchor": lambda key: "findings-" + _slug(key),
     }
+    environment.filters["by_tier"] = by_tier
     environment.globals |= {"half": HALF, "line": LINE}
     environment.filters["origin"] = lambda name: Origin(name).in_words
     environment.filters["registered"] = lambda state: WORDS_OF_STATE.get(state, state)
