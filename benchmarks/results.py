@@ -98,7 +98,7 @@ def _session(document: Document) -> str:
     for kept in blessed.get("kept", ()):
         since = f"{kept['when'][:10]}, at revision `{_revision(kept)}`"
         rows.append((", ".join(kept["papers"]), f"of an earlier session, blessed {since}"))
-    return _table(("", ""), rows)
+    return _table(("of the session", "told"), rows)
 
 
 def _seeds(claims: Iterable[Document]) -> str:
