@@ -31,7 +31,7 @@ def claims_of(study):
 
 def test_all_studies_are_registered():
     """Each folder with a lock is a paper by the folder's name."""
-    assert STUDIES == ["causes", "extending", "modern", "starts"]
+    assert STUDIES == ["causes", "confirmed", "extending", "modern", "starts"]
     assert [PAPERS[study].key for study in STUDIES] == STUDIES
 
 
