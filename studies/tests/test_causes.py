@@ -19,8 +19,9 @@ from embinit.errors import InputError
 from embinit.lab.tables.positions import sinusoidal
 from embinit.papers import PAPERS
 from embinit.runs.plan import plan
+from embinit_papers.kim2024.effects import largest_share, learnt
 from embinit_papers.kim2024.experiments import experiments as kims
-from embinit_papers.kim2024.printed import largest_share, learnt, printed_deviations
+from embinit_papers.kim2024.printed import printed_deviations
 from embinit_papers.settings import margin_for, sigma_at
 from embinit_studies import causes
 from embinit_studies.causes import (
@@ -64,9 +65,9 @@ def test_r_is_the_energy_of_words_over_that_of_sinusoids():
 
 
 def test_the_settings_are_those_of_the_first_papers_tasks():
-    """So the regime, and margins, which were measured there, hold here.
+    """So the regime holds here. Margins are those of the one language that is explored.
 
-    Sentiment is a task of ours, trained as theirs; its margin has a noise floor of its own.
+    Sentiment is a task of ours, trained as theirs.
     """
     theirs = {each.role: each for each in kims("micro", ("glove",))}
     for each in EVERY:
@@ -76,8 +77,8 @@ def test_the_settings_are_those_of_the_first_papers_tasks():
         if each.role == "sentiment":
             assert replace(each.data, task=other.data.task) == other.data != each.data
         else:
-            assert (each.data, each.margin) == (other.data, other.margin)
-            assert each.planted in (None, other.planted)
+            assert each.data == other.data
+            assert each.margin < other.margin
 
 
 @pytest.mark.parametrize("experiment", EVERY, ids=lambda each: each.name)

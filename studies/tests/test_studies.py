@@ -12,7 +12,7 @@ import pytest
 import embinit_studies
 from embinit.claims import Claim, Verdict, read
 from embinit.claims.lock import NAME, Lock
-from embinit.claims.registration_status import claim_key
+from embinit.claims.registration_status import claim_key, registration_status
 from embinit.papers import PAPERS
 
 HOME = Path(embinit_studies.__file__).parent

@@ -47,6 +47,7 @@ from embinit_papers.settings import (
     pick,
     sigma_at,
 )
+from embinit_studies.arms import PLANTED
 from embinit_studies.repairs import REPAIRS, combinations_of, factorial_contrast, repaired
 
 TIMES = 8
@@ -230,6 +231,7 @@ def experiments(tier: str) -> tuple[TableExperiment, ...]:
             source_role=table,
             sigma=sigma_at(NARROW, GLOVE[tier].dim),
             baseline=init,
+            planted=PLANTED[setting.task],
         )
         for setting in TIERS[tier]
         for table, init in TABLES.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from embinit.papers import NoiseFloor, Paper, Tier
 from embinit_papers.settings import margin_for
+from embinit_studies.arms import PLANTED
 from embinit_studies.causes import (
     ADAMW,
     EFFECTS,
@@ -27,7 +28,10 @@ def noise(tier: str) -> list[NoiseFloor]:
     The other tasks' margins are the first paper's.
     """
     return [
-        NoiseFloor(setting.experiment(TableExperiment, tier, GLOVE[tier]), margin=margin_for)
+        NoiseFloor(
+            setting.experiment(TableExperiment, tier, GLOVE[tier], planted=PLANTED[setting.task]),
+            margin=margin_for,
+        )
         for setting in TIERS[tier]
         if setting.role == "sentiment"
     ]

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 from embinit.claims.definitions import Family
 from embinit.errors import InputError
+from embinit.lab.data.microcosm.worlds import CLAIMING
 from embinit.lab.experiments import ModelExperiment
-from embinit_papers.settings import WORLDS
 from embinit_studies import causes, extending, modern, starts
 
 WIDTH = Family(
@@ -85,7 +85,7 @@ def in_worlds(experiment: ModelExperiment) -> ModelExperiment:
     measured = MEASURED[experiment.name]
     return replace(
         experiment,
-        worlds=WORLDS["micro"],
+        worlds=CLAIMING,
         most_seeds=MOST_SEEDS,
         margin=measured.margin,
         planted=measured.effect,

@@ -44,6 +44,7 @@ from embinit_papers.settings import (
     pick,
     sigma_at,
 )
+from embinit_studies.arms import PLANTED
 
 TRAINED_RATIO = 0.3125
 """R of the tables that are trained."""
@@ -334,6 +335,7 @@ def experiments(tier: str) -> tuple[StartExperiment, ...]:
             name=setting.task if tier == "micro" else f"{source.role}-{setting.task}",
             sigma=sigma_at(TRAINED_RATIO, source.dim) if tier == "micro" else None,
             baseline=BASELINE,
+            planted=PLANTED[setting.task],
         )
         for source in SOURCES[tier]
         for setting in TIERS[tier]
