@@ -586,7 +586,8 @@ def test_a_decision_is_made_where_every_seed_may_be_missing(differences, mean, s
     spread, alpha = RegisteredSd(sd, seeds), 0.01
     left = np.array([value + mean for value in differences])
     n = len(left)
-    assume(np.std(left) > 1e-3)
+    # scipy warns of values that nearly agree.
+    assume(min(np.std(np.delete(left, index)) for index in range(n)) > 1e-3)
     p_of_f = stats.f.sf(np.var(left, ddof=1) / sd**2, n - 1, seeds - 1)
     assume(abs(p_of_f - 0.1) > 1e-6)
     outcome = compare(left, np.zeros(n), Relation.ABOVE, alpha, spread=spread)
