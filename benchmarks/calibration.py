@@ -471,7 +471,9 @@ number of seeds that it takes; the margin is two standard deviations of an arm:
 
 {power}
 
-## The rules that were held against it
+The rules that were held against it are in `benchmarks/CALIBRATION.md`.
+"""
+CANDIDATES_TEXT = """# The rules that were held against it
 
 The larger rate of a false SUPPORTED and a false REFUTED, with looks at {several}. "Pooled, without
 any one seed" is the rule of former versions.
@@ -534,14 +536,6 @@ def in_words(registered: int) -> str:
 
 def pages(document: dict[str, Any]) -> dict[Path, str]:
     """The two pages: how often the rule in use errs, and what was held against it."""
-    text = page(document)
-    rule, candidates = text.split("\n## The rules that were held against it\n")
-    told = "\nThe rules that were held against it are in `benchmarks/CALIBRATION.md`.\n"
-    return {PAGE: rule + told, CANDIDATES: f"# The rules that were held against it\n{candidates}"}
-
-
-def page(document: dict[str, Any]) -> str:
-    """The text of both pages."""
     rates = {
         (row["rule"], row["registered"], row["looks"], row["world"]): worst(row["rates"])
         for row in document["errors"]
@@ -578,12 +572,11 @@ def page(document: dict[str, Any]) -> str:
         )
 
     rules = list(dict.fromkeys(row["rule"] for row in document["errors"]))
-    return TEXT.format(
+    rule = TEXT.format(
         command=document["command"],
         suites=document["suites"],
         versions=", ".join(f"{name} {version}" for name, version in document["versions"].items()),
         error=100 * math.sqrt(ALPHA * (1 - ALPHA) / document["suites"]),
-        several=SEVERAL,
         errors=table(
             ["scores of the compared arms", "looks", *map(in_words, REGISTERED)],
             [
@@ -597,6 +590,9 @@ def page(document: dict[str, Any]) -> str:
         some=in_use("the same, in 3 of 20 claims"),
         unregistered=in_use("in 2 of 10, by 10 sd", 0),
         power=powers(["in use"], list(SCHEDULES)),
+    )
+    candidates = CANDIDATES_TEXT.format(
+        several=SEVERAL,
         rules="\n\n".join(
             table(
                 [in_words(registered), *rules],
@@ -615,6 +611,7 @@ def page(document: dict[str, Any]) -> str:
         ),
         powers=powers(rules, [SEVERAL]),
     )
+    return {PAGE: rule, CANDIDATES: candidates}
 
 
 def main() -> None:

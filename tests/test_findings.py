@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from embinit.papers import PAPERS
 from embinit.report import render
-from embinit.report.findings import CERTAINTIES, HALF, fronts
+from embinit.report.charts import HALF
+from embinit.report.findings import CERTAINTIES, fronts
 from embinit.report.markdown import findings_as_markdown
 from embinit_papers.kim2024 import FAMILIES, FINDINGS
 from test_report import check, make_claim, make_comparison, make_control, make_document
@@ -96,14 +97,14 @@ def test_a_row_has_both_means_the_difference_and_its_share():
     """Absolute numbers beside the difference, and what is learned above guessing."""
     one = outcome(claim(metric="bleu", learns=22.0))
     assert one.numbers == "20.0 for 31.1 BLEU"
-    assert one.difference == "−10.4 [−11.8, −8.7] BLEU, adjusted"
+    assert one.difference == "glove-translation: −10.4 [−11.8, −8.7] BLEU, adjusted"
     assert one.share == pytest.approx(-0.5, abs=0.01)
     assert outcome(claim()).share is None
     assert one.settings == "2 tasks"
     trend = make_comparison(right_values=[0.0] * 5, unit="% accuracy", adjusted=None, margin=1.0)
     told = outcome(claim(comparisons=[trend]))
     assert told.numbers == "20.0 % accuracy"
-    assert told.difference.endswith("points of accuracy")
+    assert told.difference.endswith("points accuracy")
 
 
 def test_tiers_stand_side_by_side_and_disagreement_makes_less_sure():

@@ -5,8 +5,7 @@ fault, so pytest's failure alone can't say whether a change may land. In order m
 came out as it should, and, with a baseline, no claim that was SUPPORTED there is REFUTED, NO EFFECT
 or NOT RUN now. ``embinit bless`` makes a suite's report the baseline. ``embinit report`` shows
 verdicts that are there, and ``embinit merge`` judges what the stores of several machines or nights
-hold together. Other packages add
-commands under the entry-point group ``embinit.commands``.
+hold together. Other packages add commands under the entry-point group ``embinit.commands``.
 """
 
 from __future__ import annotations
@@ -69,6 +68,8 @@ def _run(given: Sequence[str]) -> int:
         return Status.UNUSABLE
     given, behind = _split(with_target(given))
     parsed, rest = parser.parse_known_args(given)
+    if parsed.command == "report" and "--store" in rest:
+        parser.error("report shows a verdicts.json; to judge stores run embinit merge --store")
     if [*rest, *behind] and parsed.command not in ("merge", "run", "list", "register"):
         parser.error(f"unrecognized arguments: {' '.join([*rest, *behind])}")
     parsed.pytest = [*rest, *behind]
@@ -154,8 +155,6 @@ def _parser(asked: str = "") -> Parser:
         )
     if asked == "noise-floor":
         raise InputError("noise-floor is part of register: run embinit register")
-    if asked == "report" and "--store" in sys.argv:
-        raise InputError("report shows a verdicts.json; to judge stores run embinit merge --store")
     parser = Parser(prog="embinit", description="Claims that train models.")
     parser.add_argument("--version", action="version", version=f"embinit {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -286,7 +285,7 @@ def _report(parsed: argparse.Namespace) -> int:
         print(page.figure_of(first, parsed.figure))
     else:
         write_atomically(parsed.to, page.render(first, {}, beside=others))
-        print(f"report: {parsed.to}")
+        print(printable(f"report: {parsed.to}"))
     return 0
 
 

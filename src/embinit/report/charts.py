@@ -6,6 +6,7 @@
 - Learning curves show arms over epochs: the mean over seeds, and a band from the least value to
   the greatest.
 - A history shows one effect over past sessions.
+- A line shows one comparison among others of a finding, all on one axis in margins.
 
 All coordinates are in SVG user units, and finite whatever the data hold.
 """
@@ -26,6 +27,15 @@ SIDE = 14.0
 MOST_ROWS = 6
 MOST_POINTS = 40
 MOST_SESSIONS = 12
+REACH = 40.0
+"""The end of an axis in margins."""
+
+HALF = 110.0
+"""Half of it in SVG units."""
+
+LINE = 11.0
+"""The height of a line on it in SVG units."""
+
 LARGEST = 1e100
 """Beyond it a value is as good as infinite: axis arithmetic would overflow."""
 
@@ -248,6 +258,71 @@ def history(
             )
         )
     return History(height, width, vertical.at(0.0), tuple(points))
+
+
+@dataclass(frozen=True)
+class Line:
+    """A comparison on an axis in margins. To the right is the way that is claimed.
+
+    Attributes:
+        verdict: Its claim's verdict.
+        y: The height.
+        mean: Where the effect stands.
+        low: Where the interval begins.
+        high: Where it ends.
+        says: The comparison in words.
+    """
+
+    verdict: str
+    y: float
+    mean: float
+    low: float
+    high: float
+    says: str
+
+
+def line_of(number: int, comparison: Mapping[str, Any], verdict: str, says: str) -> Line:
+    """Draws a comparison as one of several lines.
+
+    Args:
+        number: Which line it is, from 0.
+        comparison: The comparison's entry.
+        verdict: Its claim's verdict.
+        says: It in words.
+    """
+    mean = _at_margins(in_margins(comparison))
+    ends = zip(comparison["interval"], (-math.inf, math.inf), strict=True)
+    known = [end if (own := finite(each)) is None else own for each, end in ends]
+    low, high = sorted(_at_margins(in_margins(comparison, each)) for each in known)
+    if comparison["exact"]:
+        low = high = mean
+    return Line(verdict, round((number + 0.5) * LINE, 1), mean, low, high, says)
+
+
+def in_margins(comparison: Mapping[str, Any], value: float | None = None) -> float | None:
+    """A difference over its margin, above 0 the way that is claimed; None without a margin.
+
+    Args:
+        comparison: The comparison's entry.
+        value: The difference; None for the comparison's own.
+    """
+    margin = finite(comparison["margin"])
+    difference = finite(comparison["difference"]) if value is None else value
+    if not margin or difference is None:
+        return None
+    below = comparison["relation"] in (Relation.BELOW, Relation.NOT_ABOVE)
+    return (-difference if below else difference) / margin
+
+
+def _at_margins(margins: float | None) -> float:
+    """Where a difference stands: linear near 0, logarithmic beyond."""
+    value = 0.0 if margins is None else max(-REACH, min(REACH, margins))
+    return round(HALF * (1 + math.asinh(value) / math.asinh(REACH)), 1)
+
+
+def margin_ticks() -> tuple[Tick, ...]:
+    """The ticks of an axis in margins."""
+    return tuple(Tick(_at_margins(float(tick)), plain(tick)) for tick in (-10, -1, 0, 1, 10))
 
 
 def drawable(values: Iterable[object]) -> list[float]:

@@ -16,7 +16,6 @@ begin with, and goes down by a step for each of these reasons, by two for a made
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +26,7 @@ from embinit.claims.definitions import family_rank
 from embinit.claims.paired_tests import Relation, Verdict
 from embinit.claims.registration_status import BEFOREHAND
 from embinit.report import numbers
-from embinit.report.charts import LARGEST
+from embinit.report.charts import Line, drawable, in_margins, line_of
 from embinit.report.numbers import finite
 from embinit.report.verdicts import deciding, qualified
 
@@ -40,38 +39,14 @@ LARGE = 3.0
 OPEN_SHARE = 1 / 3
 """From this share of open claims on a finding is imprecise."""
 
-TICKS = (-30, -10, -3, -1, 0, 1, 3, 10, 30)
-REACH = 40.0
-"""The axis of the front's plots, in margins, and its end."""
-
-HALF = 110.0
-"""Half of the axis in SVG units."""
-
-LINE = 11.0
-"""The height of a comparison's line in SVG units."""
+EXPLORED = "Exploratory"
+"""How the statement of a claim begins whose direction was read off the data."""
 
 Entry = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Line:
-    """A comparison on a finding's plot, in SVG units. To the right is the way that is claimed.
-
-    Attributes:
-        verdict: Its claim's verdict.
-        y: The height.
-        mean: Where the effect stands.
-        low: Where the interval begins.
-        high: Where it ends.
-        says: The comparison in words.
-    """
-
-    verdict: str
-    y: float
-    mean: float
-    low: float
-    high: float
-    says: str
+Shown = tuple[Entry, Mapping[str, Any]]
+"""A claim's entry with the comparison that is shown for it."""
 
 
 @dataclass(frozen=True)
@@ -81,50 +56,80 @@ class Outcome:
     Attributes:
         tier: The session's tier.
         kind: What its data are, in words; "" where the paper has no made ones.
-        counts: How many of its claims have each verdict.
-        numbers: The middle comparison: both sides' means, and their unit; "" where nothing ran.
-        difference: Its difference with the interval, in points or the metric's unit.
-        share: The difference as a share of what the baseline learns above guessing; None where
-            that is not known.
-        margins: The difference in margins, as claimed; None for one that has no margin.
-        allows: Whether its claim allows a margin, as "no worse" does.
-        where: The experiment of the middle comparison.
-        settings: On how many tasks and sources the claims ran, in words.
+        claims: The entries of its claims.
         certainty: One of ``CERTAINTIES``.
         reasons: Why it is not *high*.
-        lines: Its comparisons for the plot, largest effect first.
-        anchor: The family of its first claim.
     """
 
     tier: str
     kind: str
-    counts: Mapping[str, int]
-    numbers: str
-    difference: str
-    share: float | None
-    margins: float | None
-    allows: bool
-    where: str
-    settings: str
+    claims: tuple[Entry, ...]
     certainty: str
     reasons: tuple[str, ...]
-    lines: tuple[Line, ...]
-    anchor: str
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many of its claims have each verdict."""
+        return Counter(str(each["verdict"]) for each in self.claims)
+
+    @property
+    def shown(self) -> list[Shown]:
+        """Its claims with the comparisons that are shown for them, largest effect first."""
+        return _shown(self.claims)
+
+    @property
+    def middle(self) -> Shown | None:
+        """The decided claim whose effect, in margins, is the middle one."""
+        return _middle(self.shown)
+
+    @property
+    def lines(self) -> list[Line]:
+        """Its comparisons for the plot."""
+        return [
+            line_of(number, comparison, str(entry["verdict"]), _told(entry, comparison))
+            for number, (entry, comparison) in enumerate(self.shown)
+        ]
+
+    @property
+    def numbers(self) -> str:
+        """Both sides' means in the middle comparison with their unit; "" where nothing ran."""
+        if self.middle is None:
+            return ""
+        return f"{sides(self.middle[1])} {self.middle[1]['unit']}".strip()
+
+    @property
+    def difference(self) -> str:
+        """The middle comparison's experiment, and its difference with the interval."""
+        return (
+            ""
+            if self.middle is None
+            else f"{_where(self.middle[0])}: {_difference(self.middle[1])}"
+        )
+
+    @property
+    def share(self) -> float | None:
+        """The difference as a share of what the baseline learns above guessing, where known."""
+        return None if self.middle is None else _share(*self.middle)
+
+    @property
+    def settings(self) -> str:
+        """On how many tasks and sources its claims ran, in words."""
+        return _settings([each for each, _ in self.shown])
 
     @property
     def ran(self) -> int:
         """How many of its claims were run."""
-        return sum(self.counts.values()) - self.counts.get(Verdict.NOT_RUN, 0)
+        return sum(self.counts.values()) - self.counts[Verdict.NOT_RUN]
 
     @property
     def decided(self) -> int:
         """How many of them are decided."""
-        return self.ran - self.counts.get(Verdict.UNDECIDED, 0)
+        return self.ran - self.counts[Verdict.UNDECIDED]
 
     @property
     def upheld(self) -> int:
         """How many are supported."""
-        return self.counts.get(Verdict.SUPPORTED, 0)
+        return self.counts[Verdict.SUPPORTED]
 
     @property
     def tally(self) -> str:
@@ -138,18 +143,19 @@ class Outcome:
             (Verdict.UNDECIDED, "open"),
             (Verdict.NOT_RUN, "not run"),
         ):
-            if number := self.counts.get(verdict, 0):
+            if number := self.counts[verdict]:
                 told.append(f"{number} {words}")
         return ", ".join(told)
 
     @property
     def size(self) -> str:
         """How large the middle effect is, in words."""
-        if self.margins is None:
+        known = None if self.middle is None else in_margins(self.middle[1])
+        if self.middle is None or known is None:
             return ""
-        if self.allows:
+        if Relation(self.middle[1]["relation"]).uses_margin:
             return ""
-        reach = abs(self.margins)
+        reach = abs(known)
         return "by a lot" if reach >= LARGE else "" if reach >= 1 else "by less than a margin"
 
     @property
@@ -161,7 +167,7 @@ class Outcome:
             return "holds"
         if self.upheld:
             return "holds in part"
-        none = self.counts.get(Verdict.NO_EFFECT, 0) == self.decided
+        none = self.counts[Verdict.NO_EFFECT] == self.decided
         return "makes little or no difference" if none else "does not hold"
 
     @property
@@ -277,41 +283,31 @@ def _outcome(
     if not claims:
         return None
     tier = document["session"]["tier"]
-    shown = [(each, one) for each in claims if (one := deciding(each)) is not None]
-    shown.sort(key=lambda pair: -(_margins(pair[1]) or 0.0))
-    decided = [pair for pair in shown if pair[0]["verdict"] != Verdict.UNDECIDED]
-    middle = (decided or shown)[len(decided or shown) // 2] if shown else None
-    counts = Counter(str(each["verdict"]) for each in claims)
     families = {each["family"] for each in claims}
     controls = [each for each in every if each["control"] and each["family"] in families]
-    reasons = _reasons(paper, tier, claims, controls, counts, middle)
+    reasons = _reasons(tier in paper["made"], claims, controls)
     return Outcome(
         tier=tier,
         kind=_kind(paper, document),
-        counts=counts,
-        numbers="" if middle is None else f"{sides(middle[1])} {middle[1]['unit']}".strip(),
-        difference="" if middle is None else _difference(middle[1]),
-        share=None if middle is None else _share(*middle),
-        margins=None if middle is None else _margins(middle[1]),
-        allows=middle is not None and Relation(middle[1]["relation"]).uses_margin,
-        where="" if middle is None else _where(middle[0]),
-        settings=_settings([each for each, _ in shown]),
+        claims=tuple(claims),
         certainty=CERTAINTIES[max(0, len(CERTAINTIES) - 1 - sum(reasons.values()))],
         reasons=tuple(reasons),
-        lines=tuple(_line(number, *pair) for number, pair in enumerate(shown)),
-        anchor=claims[0]["family"],
     )
 
 
-def _reasons(
-    paper: Mapping[str, Any],
-    tier: str,
-    claims: Sequence[Entry],
-    controls: Sequence[Entry],
-    counts: Mapping[str, int],
-    middle: tuple[Entry, Mapping[str, Any]] | None,
-) -> dict[str, int]:
+def _shown(claims: Iterable[Entry]) -> list[Shown]:
+    pairs = [(each, one) for each in claims if (one := deciding(each)) is not None]
+    return sorted(pairs, key=lambda pair: -(in_margins(pair[1]) or 0.0))
+
+
+def _middle(shown: Sequence[Shown]) -> Shown | None:
+    decided = [pair for pair in shown if pair[0]["verdict"] != Verdict.UNDECIDED] or shown
+    return decided[len(decided) // 2] if decided else None
+
+
+def _reasons(made: bool, claims: Sequence[Entry], controls: Sequence[Entry]) -> dict[str, int]:
     """Why one can't be sure, each reason with its steps."""
+    counts, middle = Counter(str(each["verdict"]) for each in claims), _middle(_shown(claims))
     reasons: dict[str, int] = {}
     if any(each.get("registration", {}).get("state") != BEFOREHAND for each in claims):
         reasons["not all registered beforehand"] = 1
@@ -320,19 +316,18 @@ def _reasons(
         reasons["a control failed"] = 1
     elif not known and any(each.get("trained", True) for each in claims):
         reasons["no control was run"] = 1
-    if tier in paper["made"]:
+    if made:
         reasons["a made language stands for real text"] = 2
     decided = {name for name in counts if name not in (Verdict.UNDECIDED, Verdict.NOT_RUN)}
     if len(decided) > 1:
         reasons["settings disagree"] = 1
-    open_, ran = counts.get(Verdict.UNDECIDED, 0), sum(counts.values())
     hangs = middle is not None and middle[1].get("hangs_on") is not None
-    if hangs or open_ + counts.get(Verdict.NOT_RUN, 0) >= OPEN_SHARE * ran:
+    if hangs or counts[Verdict.UNDECIDED] + counts[Verdict.NOT_RUN] >= OPEN_SHARE * len(claims):
         reasons["much is open"] = 1
     tasks, sources = ({each[name] for each in claims if each[name]} for name in ("task", "source"))
     if len(tasks) < 2 or len(sources) == 1:
         reasons["on one task" if len(tasks) < 2 else "with one source"] = 1
-    if any(str(each["statement"]).startswith("Exploratory") for each in claims):
+    if any(str(each["statement"]).startswith(EXPLORED) for each in claims):
         reasons["explored, not confirmed"] = 1
     return reasons
 
@@ -352,26 +347,6 @@ def _agreeing(row: Row) -> Row:
     return replace(row, outcomes=tuple(map(less, row.outcomes)))
 
 
-def _margins(comparison: Mapping[str, Any]) -> float | None:
-    """A difference over its margin, above 0 the way that is claimed; None without a margin."""
-    difference = finite(comparison["difference"])
-    return None if difference is None else _in_margins(comparison, difference)
-
-
-def _in_margins(comparison: Mapping[str, Any], value: float) -> float | None:
-    margin = finite(comparison["margin"])
-    if not margin:
-        return None
-    below = comparison["relation"] in (Relation.BELOW, Relation.NOT_ABOVE)
-    return (-value if below else value) / margin
-
-
-def _known(values: Iterable[object]) -> list[float]:
-    """The values that can be reckoned with."""
-    every = (finite(value) for value in values)
-    return [value for value in every if value is not None and abs(value) < LARGEST]
-
-
 def _settings(claims: Sequence[Entry]) -> str:
     """On how many tasks and sources claims ran, in words."""
     told = []
@@ -389,7 +364,7 @@ def sides(comparison: Mapping[str, Any], between: str = " for ") -> str:
         comparison: The comparison's entry.
         between: What stands between them.
     """
-    left, right = _known(comparison["left_values"]), _known(comparison["right_values"])
+    left, right = drawable(comparison["left_values"]), drawable(comparison["right_values"])
     # A trend stands against nothing.
     means = [statistics.fmean(each) for each in (left, right if any(right) else []) if each]
     if not means:
@@ -401,7 +376,7 @@ def sides(comparison: Mapping[str, Any], between: str = " for ") -> str:
 def own_sd(comparison: Mapping[str, Any]) -> float | None:
     """The standard deviation of a comparison's own differences; None below two seeds."""
     pairs = zip(comparison["left_values"], comparison["right_values"], strict=False)
-    apart = [known[0] - known[1] for pair in pairs if len(known := _known(pair)) == 2]
+    apart = [known[0] - known[1] for pair in pairs if len(known := drawable(pair)) == 2]
     return statistics.stdev(apart) if len(apart) > 1 else None
 
 
@@ -422,34 +397,15 @@ def _share(entry: Entry, comparison: Mapping[str, Any]) -> float | None:
     return difference / learns
 
 
-def _line(number: int, entry: Entry, comparison: Mapping[str, Any]) -> Line:
-    open_ends = zip(comparison["interval"], (-math.inf, math.inf), strict=True)
-    known = [end if (own := finite(each)) is None else own for each, end in open_ends]
-    ends = sorted(_at(_in_margins(comparison, each)) for each in known)
-    if comparison["exact"]:
-        ends = [_at(_margins(comparison))] * 2
-    where = _where(entry)
+def _told(entry: Entry, comparison: Mapping[str, Any]) -> str:
     words = qualified(entry) or str(entry["verdict"])
-    return Line(
-        str(entry["verdict"]),
-        round((number + 0.5) * LINE, 1),
-        _at(_margins(comparison)),
-        ends[0],
-        ends[1],
-        f"{where}: {_difference(comparison)}, {words}",
-    )
+    return f"{_where(entry)}: {_difference(comparison)}, {words}"
 
 
 def _where(entry: Entry) -> str:
     """The experiment's name, without the tier, which the row has."""
     where = str(entry["experiment"] or entry["task"] or entry["place"])
     return where.replace(f"-{entry['tier']}-", "-").removeprefix(f"{entry['tier']}-")
-
-
-def _at(margins: float | None) -> float:
-    """Where a difference in margins stands; the axis is linear near 0 and logarithmic beyond."""
-    value = 0.0 if margins is None else max(-REACH, min(REACH, margins))
-    return round(HALF * (1 + math.asinh(value) / math.asinh(REACH)), 1)
 
 
 def by_tier(every: Sequence[Front]) -> list[str]:
@@ -469,8 +425,3 @@ def by_tier(every: Sequence[Front]) -> list[str]:
         f"hold, {sum(each.word == 'holds in part' for each in outcomes)} in part."
         for kind, outcomes in kinds.items()
     ]
-
-
-def ticks() -> list[tuple[float, str]]:
-    """The axis' ticks and their labels."""
-    return [(_at(float(tick)), numbers.plain(tick)) for tick in TICKS]

@@ -166,4 +166,4 @@ def _outcome(outcome: Outcome | None, short: bool) -> str:
     told = f"{outcome.word}: {outcome.tally}" if outcome.ran else outcome.word
     if not outcome.numbers:
         return _plain(told)
-    return _plain(f"{told}; {outcome.where}: {outcome.numbers}, {outcome.difference}")
+    return _plain(f"{told}; {outcome.numbers}, {outcome.difference}")

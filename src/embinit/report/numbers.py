@@ -75,10 +75,7 @@ def short(value: object) -> str:
 
 def points(unit: str) -> str:
     """The unit of a difference of scores in ``unit``: two percentages differ by points."""
-    if not unit.startswith("%"):
-        return unit
-    what = unit.removeprefix("%").strip()
-    return f"points of {what}" if what else "points"
+    return f"points{unit.removeprefix('%')}" if unit.startswith("%") else unit
 
 
 def interval(ends: Iterable[object], places: int | None = None) -> str:

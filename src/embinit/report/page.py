@@ -42,8 +42,18 @@ from embinit.report.arms import (
     learning_curves,
     task_rows,
 )
-from embinit.report.charts import Curves, Forest, History, curves, forest
-from embinit.report.findings import HALF, LINE, Front, by_tier, fronts, own_sd, sides, ticks
+from embinit.report.charts import (
+    HALF,
+    LINE,
+    Curves,
+    Forest,
+    History,
+    Tick,
+    curves,
+    forest,
+    margin_ticks,
+)
+from embinit.report.findings import Front, by_tier, fronts, own_sd, sides
 from embinit.report.templates import environment_of_pages
 from embinit.report.verdicts import (
     WORDS_OF_STATE,
@@ -307,7 +317,7 @@ class Page:
     session: Mapping[str, Any]
     tally: Mapping[str, int]
     fronts: Sequence[Front]
-    ticks: Sequence[tuple[float, str]]
+    ticks: Sequence[Tick]
     since: Sequence[str] | None
     headline: str
     standings: Sequence[Standing]
@@ -367,7 +377,7 @@ def _page(
         session=session,
         tally={name: _tally(findings, name) for name in VERDICTS},
         fronts=fronts([document, *beside]),
-        ticks=ticks(),
+        ticks=margin_ticks(),
         since=since,
         headline=headline(claims),
         standings=standings(claims),
