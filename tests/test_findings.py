@@ -129,9 +129,21 @@ def test_tiers_stand_side_by_side_and_disagreement_makes_less_sure():
     assert "tiers disagree" in page.text
 
 
+def test_a_finding_that_is_not_the_papers_says_so():
+    """Else what we read into a paper would stand under its name."""
+    for origin, says in (("ours", "Width costs (ours)"), ("paper", "Width costs")):
+        one = claim(origin=origin)
+        [front] = fronts([session([one])])
+        assert [row.says for row in front.rows] == [says]
+    both = [claim(origin="ours"), claim("b", origin="paper")]
+    assert fronts([session(both)])[0].rows[0].says == "Width costs"
+
+
 def test_a_paper_without_findings_is_told_by_family():
     """So is a stranger's; nothing is said of made languages there."""
-    document = make_document([make_claim("a", paper="mine", family="mine/x", family_says="Mine")])
+    document = make_document(
+        [make_claim("a", paper="mine", family="mine/x", family_says="Mine", origin="ours")]
+    )
     [front] = fronts([document])
     assert [row.says for row in front.rows] == ["Mine"]
     assert front.tiers == (("micro", ""),)

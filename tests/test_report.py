@@ -506,9 +506,8 @@ def test_the_papers_own_statements_are_counted_first() -> None:
         "our own statements",
     ]
     assert [each.claims for each in counted] == [2, 2, 2, 2]
-    assert headline(claims).startswith(
-        "Of the paper's own statements 2 of 2 hold here; of 6 other claims 2 hold;"
-    )
+    others = "of other statements 2 of 6 hold here, 4 refuted;"
+    assert headline(claims).startswith(f"Of the paper's own statements 2 of 2 hold here; {others}")
     late = {"registration": {"state": "afterwards", "differs": "its runs were there"}}
     [told] = standings([{**claims[0], **late}, claims[0]])
     assert (told.registered, dict(told.late)) == (

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from embinit.claims.definitions import family_rank
+from embinit.claims.definitions import Origin, family_rank
 from embinit.claims.paired_tests import Relation, Verdict
 from embinit.claims.registration_status import BEFOREHAND
 from embinit.report import numbers
@@ -240,15 +240,24 @@ def fronts(documents: Sequence[Mapping[str, Any]]) -> list[Front]:
     for key, _ in counts.most_common():
         paper = papers.get(key, {"key": key, "citation": key, "findings": [], "made": []})
         groups = paper["findings"] or _families(documents, key)
-        rows = [
-            Row(says, tuple(_outcome(document, paper, claims) for document in documents))
-            for says, claims in ((each["says"], each["claims"]) for each in groups)
-        ]
+        rows = []
+        for each in groups:
+            outcomes = tuple(_outcome(one, paper, each["claims"]) for one in documents)
+            whose = _whose(outcomes) if paper["findings"] else ""
+            rows.append(Row(f"{each['says']}{whose}", outcomes))
         rows = [_agreeing(row) for row in rows if any(row.outcomes)]
         if rows:
             tiers = tuple((each["session"]["tier"], _kind(paper, each)) for each in documents)
             found.append(Front(key, paper["citation"], paper.get("short", key), tiers, tuple(rows)))
     return found
+
+
+def _whose(outcomes: Iterable[Outcome | None]) -> str:
+    """Whose statement a paper's finding is, in brackets; "" where it is the paper's."""
+    known = (entry for each in outcomes if each is not None for entry in each.claims)
+    told = {str(Origin.OURS): " (ours)", str(Origin.SUMMARY): " (a summary's)"}
+    origins = {str(entry.get("origin")) for entry in known}
+    return told.get(origins.pop(), "") if len(origins) == 1 else ""
 
 
 def _kind(paper: Mapping[str, Any], document: Mapping[str, Any]) -> str:

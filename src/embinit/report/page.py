@@ -14,6 +14,7 @@ import hashlib
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -623,8 +624,9 @@ def headline(claims: Sequence[Mapping[str, Any]]) -> str:
     kinds = standings(claims)
     told = [_outcome(each, len(kinds) > 1) for each in kinds[:1]]
     if len(kinds) > 1:
-        held = sum(each.verdicts.get(Verdict.SUPPORTED, 0) for each in kinds[1:])
-        told.append(f"of {sum(each.claims for each in kinds[1:])} other claims {held} hold")
+        verdicts = sum((Counter(each.verdicts) for each in kinds[1:]), Counter())
+        total = sum(each.claims for each in kinds[1:])
+        told.append(_outcome(Standing("other statements", verdicts, 0, total, {}), True))
     words = "; ".join([*told, *qualifications(claims)]) or "no claims were put to the test"
     words = f"{words[0].upper()}{words[1:]}"
     outcomes = [claim["as_expected"] for claim in claims if claim["control"]]
