@@ -33,7 +33,7 @@ def run(*command, cwd=ROOT, **environment):
 
 WITHOUT_TORCH = ("scikit_learn", "subprocess")
 SMALL = {
-    "pytorch": ("--embinit-max-seeds=5",),
+    "pytorch": ("--embinit-max-seeds=6",),
     "llm_c_positions": ("--embinit-seeds=2",),
     "olmo_starts": ("--embinit-seeds=2",),
     "sick": ("--embinit-seeds=2",),
