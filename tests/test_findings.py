@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embinit.cli import main
+from embinit.errors import Status
 from embinit.papers import PAPERS
 from embinit.report import render
 from embinit.report.charts import HALF
@@ -186,3 +189,28 @@ def test_more_is_never_said_than_was_shown(given_verdicts, tier):
     assert all(0 <= line.low <= line.high <= 2 * HALF for line in one.lines)
     wrong = {"REFUTED", "NO EFFECT"} & set(given_verdicts)
     assert not (one.word == "holds" and wrong)
+
+
+def test_the_command_shows_verdicts_or_says_why_not(tmp_path, capsys):
+    """A page, tables, or one line that names the mend; nothing of it is a traceback."""
+    path = tmp_path / "verdicts.json"
+    document = session([claim(), make_control("planted")])
+    path.write_text(json.dumps(document))
+    page = tmp_path / "page.html"
+    assert main(["report", str(path), "--to", str(page)]) == 0
+    check(page.read_text("utf-8"))
+    assert main(["report", str(path), "--markdown"]) == 0
+    assert "| Width costs |" in capsys.readouterr().out
+    assert main(["report", str(path), "--figure", document["claims"][0]["id"]]) == 0
+    assert capsys.readouterr().out.startswith("<svg")
+    for arguments, told in (
+        ([str(path), "--to", str(tmp_path / "no/page.html")], "name another --to"),
+        ([str(path), "--figure", "kim2024/finding-1/c"], "did you mean"),
+        ([str(tmp_path / "other.json")], "does not exist; run pytest claims/ first"),
+    ):
+        assert main(["report", *arguments]) in (Status.UNUSABLE, Status.UNWRITABLE)
+        [line] = capsys.readouterr().err.splitlines()
+        assert told in line
+    with pytest.raises(SystemExit):
+        main(["report", "--store", "one"])
+    assert "run embinit merge --store" in capsys.readouterr().err

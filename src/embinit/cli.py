@@ -284,7 +284,13 @@ def _report(parsed: argparse.Namespace) -> int:
     elif parsed.figure is not None:
         print(page.figure_of(first, parsed.figure))
     else:
-        write_atomically(parsed.to, page.render(first, {}, beside=others))
+        text = page.render(first, {}, beside=others)
+        try:
+            write_atomically(parsed.to, text)
+        except OSError as error:
+            raise OutputError(
+                f"{parsed.to} can't be written ({error.strerror or error}); name another --to"
+            ) from error
         print(printable(f"report: {parsed.to}"))
     return 0
 

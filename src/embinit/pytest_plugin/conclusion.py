@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import shlex
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -178,7 +179,7 @@ class Conclusion:
             tier=options.tier,
             # The nodes of a cluster may have what this machine has not.
             device=f"{device} (Ray cluster)" if options.on_ray else device_name(device),
-            command=" ".join(["pytest", *options.config.invocation_params.args]),
+            command=shlex.join(["pytest", *map(str, options.config.invocation_params.args)]),
             started=options.started,
             seconds=options.seconds,
             data_dir_given=options.data_dir is not None,
