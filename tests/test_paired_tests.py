@@ -18,10 +18,12 @@ from embinit.claims.paired_tests import (
     ENOUGH_REGISTERED,
     FEWEST_SEEDS,
     Outcome,
+    Pairing,
     RegisteredSd,
     Relation,
     Verdict,
     chance_to_decide,
+    chance_to_support,
     compare,
     holm,
     rank_correlation,
@@ -666,3 +668,100 @@ def test_holm_by_hand():
     """The smallest p times the number of tests, and never less than the one before."""
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([]) == []
+
+
+SIDES = st.lists(SCORES, min_size=2, max_size=9).filter(lambda side: np.std(side) > 1e-2)
+
+
+def two_samples(left, right, **given):
+    return compare(left, right, Relation.BELOW, 0.05, pairing=Pairing.NONE, **given)
+
+
+@given(SIDES, SIDES)
+def test_values_that_nothing_pairs_are_decided_by_welchs_t(left, right):
+    """By scipy, with the bound that skewness adds; the interval is that of the same t."""
+    theirs = stats.ttest_ind(left, right, equal_var=False)
+    outcome = two_samples(left, right)
+    counts = len(left), len(right)
+    error = math.sqrt(sum(np.var(side, ddof=1) / len(side) for side in (left, right)))
+    third = [stats.moment(side, 3) / len(side) ** 2 for side in (left, right)]
+    n = 2 / (1 / counts[0] + 1 / counts[1])
+    own = (third[0] - third[1]) / error**3 * math.sqrt(n)
+    high = bound_of(0.05, n, theirs.df, max(own, ASSUMED_SKEWNESS))
+    low = bound_of(0.05, n, theirs.df, max(-own, ASSUMED_SKEWNESS))
+    difference = np.mean(left) - np.mean(right)
+    wanted = (difference - low * error, difference + high * error)
+    assert outcome.interval == pytest.approx(wanted, rel=1e-6, abs=1e-6)
+    assert outcome.difference == pytest.approx(difference, abs=1e-9)
+    if min(counts) >= FEWEST_SEEDS and outcome.verdict is Verdict.SUPPORTED:
+        assert outcome.interval[1] < 0
+
+
+EVEN = st.lists(st.floats(0.5, 50), min_size=5, max_size=7).map(
+    lambda half: [sign * value for value in half for sign in (-1, 1)]
+)
+"""Values that are not skewed."""
+
+
+@given(EVEN, st.integers(1, 3), EVEN, st.floats(-9, 9))
+def test_against_measured_noise_it_is_students_t_where_the_noise_is_no_smaller(
+    half, pairs, noise, mean
+):
+    """The noise's own runs are counted once: with the arm's they are Student's two samples."""
+    left = [value + mean for value in half[: 2 * pairs]]
+    spread = RegisteredSd(float(np.std(noise, ddof=1)) * 2**0.5, len(noise))
+    outcome = compare(
+        left, noise, Relation.BELOW, 0.05, spread=spread, pairing=Pairing.AGAINST_NOISE
+    )
+    assume(np.var(left, ddof=1) >= np.var(noise, ddof=1) and not outcome.contradicted)
+    theirs = stats.ttest_ind(left, noise, alternative="less")
+    assert outcome.p == pytest.approx(theirs.pvalue, rel=1e-6, abs=1e-9)
+
+
+@given(SIDES, SIDES)
+def test_two_samples_are_symmetric_and_know_no_order(left, right):
+    one, other = (
+        compare(left, right, Relation.BELOW, 0.05, pairing=Pairing.NONE),
+        compare(right[::-1], left[::-1], Relation.ABOVE, 0.05, pairing=Pairing.NONE),
+    )
+    assert one.verdict is other.verdict
+    assert one.p == pytest.approx(other.p, abs=1e-9)
+
+
+def test_one_value_a_side_decides_nothing_and_says_so():
+    with pytest.raises(InputError, match="one value an arm tells nothing of the noise"):
+        two_samples([1.0], [2.0])
+    with pytest.raises(InputError, match="one side has no values"):
+        two_samples([], [2.0])
+    with pytest.raises(InputError, match="not finite"):
+        two_samples([math.nan, 1.0], [2.0, 3.0])
+    assert two_samples([1.0], [2.0, 3.0]).waits_for == FEWEST_SEEDS
+    noise = RegisteredSd(1.0, ENOUGH_REGISTERED)
+    assert two_samples([1.0], [9.0], spread=noise).waits_for == 2
+
+
+def test_two_samples_that_tie_are_held_against_the_permutations():
+    equal = two_samples([1.0] * 6, [2.0] * 6)
+    assert (equal.verdict, equal.p) == (Verdict.SUPPORTED, 1 / math.comb(12, 6))
+    assert two_samples([1.0] * 3, [2.0] * 3).verdict is Verdict.SUPPORTED
+    assert two_samples([1.0] * 2, [2.0] * 2).verdict is Verdict.UNDECIDED
+
+
+def test_a_decision_of_two_samples_hangs_on_no_run():
+    rest = [1.0, 1.1, 0.9, 1.05, 0.95, 1.0, 1.02]
+    outcome = two_samples([-90.0, *rest], [1.3, 1.2, 1.1, 1.25, 1.3, 1.2, 1.15])
+    assert outcome.verdict is Verdict.UNDECIDED
+    strong = two_samples(rest, [value + 9 for value in rest])
+    assert strong.verdict is Verdict.SUPPORTED
+    assert strong.hangs_on is None
+
+
+@given(st.floats(-2, 2), st.integers(6, 20))
+def test_the_chance_to_support_is_that_to_decide_on_its_own_side(mean, n):
+    values = [mean + each for each in (-1, 1, -0.5, 0.5, 0.2, -0.2)]
+    outcome = compare(values, [0.0] * 6, Relation.ABOVE, 0.01)
+    assume(outcome.verdict is Verdict.UNDECIDED)
+    support = chance_to_support(outcome, Relation.ABOVE, n, 0.05)
+    decide = chance_to_decide(outcome, Relation.ABOVE, n, 0.05)
+    assert support <= decide + 1e-12
+    assert support == pytest.approx(decide) if mean > 0 else support <= 0.06

@@ -27,7 +27,7 @@ import numpy as np
 
 from embinit.claims.comparisons import Decision
 from embinit.claims.looks import Look
-from embinit.claims.paired_tests import Outcome, Relation, Verdict, _Estimate, fewest_seeds
+from embinit.claims.paired_tests import Outcome, Paired, Relation, Verdict, fewest_seeds
 
 LEVEL = 0.95
 """The level of an adjusted interval."""
@@ -110,11 +110,13 @@ def _bound(outcome: Outcome, relation: Relation) -> float | None:
 
 def _least(differences: np.ndarray, outcome: Outcome, level: float) -> float:
     """How far beyond its bound the mean must lie: for every seed, and without any one, too."""
-    samples = [differences]
-    if len(differences) > 2:
-        samples += [np.delete(differences, index) for index in range(len(differences))]
-    contradicted = outcome.spread is not None and outcome.spread.contradicted_by(differences)
-    estimates = [_Estimate.of(sample, outcome.spread, contradicted) for sample in samples]
+    sample = Paired(differences)
+    contradicted = outcome.spread is not None and outcome.spread.contradicted_by(
+        sample.variance, sample.degrees
+    )
+    estimates = [
+        each.estimate(outcome.spread, contradicted) for each in (sample, *sample.without_each())
+    ]
     mean = estimates[0].mean
     needed = [
         each.reach(level, "greater") - (each.mean - mean) for each in estimates if each.sd > 0

@@ -272,6 +272,33 @@ class Quantity:
         """The metric on the validation split, averaged over the epochs; unit and margin stay."""
         return self.measured_by(measures.over_epochs(self.measure), keep_margin=True)
 
+    def over_last(self, epochs: int) -> Quantity:
+        """The metric's curve, averaged over its last epochs; unit and margin stay.
+
+        Raises:
+            InputError: There is no such epoch, or the metric has no curve.
+        """
+        return self.measured_by(measures.over_last(self.measure, epochs), keep_margin=True)
+
+    def distance_from(self, reference: Sequence[float]) -> Quantity:
+        """How far the metric's curve is from a reference, at most; unit and margin stay.
+
+        Args:
+            reference: One number a point, as many as a run has.
+
+        Raises:
+            InputError: The reference is no curve, or the metric has none.
+        """
+        return self.measured_by(measures.distance_from(self.measure, reference), keep_margin=True)
+
+    def epochs_to(self, value: float) -> Quantity:
+        """The first epoch at which the metric's curve reaches a value, without a margin.
+
+        Raises:
+            InputError: The metric has no curve.
+        """
+        return self.measured_by(measures.epochs_to(self.measure, value))
+
     def with_seeds(self, seeds: int) -> Quantity:
         """The same quantity over another number of replicates."""
         return replace(self, seeds=seeds)

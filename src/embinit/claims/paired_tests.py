@@ -1,4 +1,4 @@
-"""From paired differences to a decision: thin wrappers of scipy and statsmodels.
+"""From differences over seeds to a decision: thin wrappers of scipy and statsmodels.
 
 The verdict is a t of the differences over seeds, which keeps its level at three to ten seeds where
 a percentile or BCa bootstrap does not. Few seeds say little about a difference's own spread. So the
@@ -24,6 +24,9 @@ own differences costs (Johnson 1978, J. Am. Stat. Assoc. 73:536). Where fewer th
 seeds vouch for the spread, differences are taken to be skewed to either side, and six seeds are the
 fewest that decide.
 
+Numbers that no seed pairs, as those that somebody else trained, are decided by Welch's t (1947,
+Biometrika 34:28) by the same rules, or by Student's where the noise of one arm is registered.
+
 What no seed can change (statistics of tables) is compared as numbers. Where training gives every
 seed the same difference (best epochs often), a t says nothing and the sign test decides.
 """
@@ -31,7 +34,7 @@ seed the same difference (best epochs often), a t says nothing and the sign test
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -123,6 +126,15 @@ _FACTS = {
 }
 
 
+class Pairing(StrEnum):
+    """What pairs the values of two sides."""
+
+    BY_SEED = "by seed"
+    NONE = "none"
+    AGAINST_NOISE = "against noise"
+    """Nothing, and the right side's values are those that the registered spread comes from."""
+
+
 @dataclass(frozen=True)
 class RegisteredSd:
     """The registered standard deviation of a paired difference over seeds.
@@ -140,16 +152,19 @@ class RegisteredSd:
         """The degrees of freedom that it adds."""
         return self.seeds - 1
 
-    def contradicted_by(self, differences: np.ndarray) -> bool:
+    def contradicted_by(self, variance: float, degrees: int) -> bool:
         """Whether a claim's own differences vary more than this allows.
 
         Args:
-            differences: One difference a seed.
+            variance: Their variance.
+            degrees: Its degrees of freedom; with none they contradict nothing.
         """
         from scipy import special
 
-        most = float(special.fdtri(len(differences) - 1, self.degrees, 1 - CONTRADICTED))
-        return float(np.var(differences, ddof=1)) > most * self.sd**2
+        if not degrees:
+            return False
+        most = float(special.fdtri(degrees, self.degrees, 1 - CONTRADICTED))
+        return variance > most * self.sd**2
 
 
 def fewest_seeds(spread: RegisteredSd | None) -> int:
@@ -167,7 +182,7 @@ class Outcome:
 
     Attributes:
         verdict: The verdict on the comparison.
-        n: How many pairs of values there are.
+        n: How many pairs of values there are, or values on the side that has fewer.
         difference: The mean of left - right.
         interval: The two-sided interval of the difference at ``level``, wider to the side that
             the differences are skewed to.
@@ -187,7 +202,8 @@ class Outcome:
         spread: The registered spread of the differences, if any.
         contradicted: Whether the claim's own seeds contradict it, so that it was not pooled.
         hangs_on: The index of the pair without which the decision would not stand, so that it was
-            left UNDECIDED; None where there is none.
+            left UNDECIDED; None where there is none. Without pairs it counts left's values, then
+            right's.
         waits_for: How many seeds decide at the earliest, where there are fewer and so it was left
             UNDECIDED; None where there are enough.
     """
@@ -220,12 +236,13 @@ def compare(
     random: bool = True,
     alpha_against: float | None = None,
     spread: RegisteredSd | None = None,
+    pairing: Pairing | None = None,
 ) -> Outcome:
-    """Decides ``left relation right`` from values paired by seed.
+    """Decides ``left relation right`` from values, by default paired by seed.
 
     Args:
         left: One value a seed.
-        right: The other side's values, seed by seed.
+        right: The other side's values, seed by seed where they are paired.
         relation: How the first is stated to stand to the second.
         alpha: The level at which the statement is SUPPORTED.
         margin: In the metric's unit, at least 0. It widens ``<=``, ``>=`` and ``~``; ``<`` and
@@ -234,32 +251,40 @@ def compare(
         alpha_against: The level at which the statement is REFUTED or has NO EFFECT; None means
             ``alpha``.
         spread: The registered spread of these differences; None leaves them to their own.
+        pairing: What pairs the values; by default the seed. Without pairs the spread is that of the
+            difference of two runs: the noise of one times the root of 2.
 
     Raises:
-        InputError: There are fewer than two pairs, the lengths differ, or a value is not finite.
+        InputError: There are fewer than two pairs, the lengths of pairs differ, there is nothing to
+            tell the noise by, or a value is not finite.
     """
-    differences = _differences(left, right)
+    pairing = pairing or Pairing.BY_SEED
+    sample = (
+        Paired.of(left, right)
+        if pairing is Pairing.BY_SEED
+        else TwoSamples.of(left, right, pairing is Pairing.AGAINST_NOISE)
+    )
     against = alpha if alpha_against is None else alpha_against
     spread = spread if random else None
-    contradicted = spread is not None and spread.contradicted_by(differences)
-    estimate = _Estimate.of(differences, spread, contradicted)
-    if estimate.sd <= 1e-12 * max(1.0, float(np.max(np.abs(differences)))):
+    contradicted = spread is not None and spread.contradicted_by(sample.variance, sample.degrees)
+    estimate = sample.estimate(spread, contradicted)
+    if estimate.sd <= 1e-12 * max(1.0, sample.largest):
         if random:
-            return _tied(estimate.mean, len(differences), relation, alpha, margin, against)
-        return _exact(estimate.mean, len(differences), relation, alpha, margin)
+            return _tied(estimate.mean, sample.n, sample.signs, relation, alpha, margin, against)
+        return _exact(estimate.mean, sample.n, relation, alpha, margin)
     ps = estimate.ps(relation, margin)
     verdict, hangs_on = ps.verdict(alpha, against), None
-    waits_for = fewest_seeds(spread) if estimate.n < fewest_seeds(spread) else None
+    waits_for = fewest_seeds(spread) if sample.n < fewest_seeds(spread) else None
     if waits_for is not None:
         verdict = Verdict.UNDECIDED
     if verdict is not Verdict.UNDECIDED:
         hangs_on = _hangs_on(
-            differences, relation, alpha, margin, against, spread, contradicted, verdict
+            sample, relation, alpha, margin, against, spread, contradicted, verdict
         )
         verdict = verdict if hangs_on is None else Verdict.UNDECIDED
     return Outcome(
         verdict=verdict,
-        n=estimate.n,
+        n=sample.n,
         difference=estimate.mean,
         interval=estimate.interval(alpha),
         level=1 - 2 * alpha,
@@ -304,11 +329,16 @@ class _Test(NamedTuple):
         registered: The registered degrees of freedom that are pooled.
         skewness: The skewness that differences are taken to have to either side.
         fewest: How many seeds decide at the earliest.
+        samples: How many samples the degrees of freedom are counted in: 1 for pairs, else 2.
+        own: How many seeds there are now and their degrees of freedom, where they are not those of
+            as many seeds on either side.
     """
 
     registered: int
     skewness: float
     fewest: int
+    samples: int = 1
+    own: tuple[float, float] | None = None
 
     @classmethod
     def of(cls, spread: RegisteredSd | None, contradicted: bool = False) -> _Test:
@@ -316,10 +346,12 @@ class _Test(NamedTuple):
         skewness = 0.0 if _vouched_for(spread) else ASSUMED_SKEWNESS
         return cls(pooled, skewness, fewest_seeds(spread))
 
-    def degrees(self, n: int) -> int:
-        return n - 1 + self.registered
+    def degrees(self, n: float) -> float:
+        now = self.own is not None and n == self.own[0]
+        own = self.own[1] if self.own is not None and now else self.samples * (n - 1)
+        return own + self.registered
 
-    def bound(self, n: int, alpha: float, skewness: float = 0.0) -> float:
+    def bound(self, n: float, alpha: float, skewness: float = 0.0) -> float:
         """The bound of a t with ``n`` seeds: Student's, and what skewness costs at it."""
         from scipy import special  # collecting claims decides none, and need not load it
 
@@ -327,7 +359,7 @@ class _Test(NamedTuple):
         lean = max(skewness, self.skewness) / (6 * math.sqrt(n))
         return student + lean * (1 + 2 * student**2)
 
-    def p(self, n: int, t: float, skewness: float = 0.0) -> float:
+    def p(self, n: float, t: float, skewness: float = 0.0) -> float:
         """The level whose bound is ``t``."""
         from scipy import special  # its t is a hundred times as fast as that of scipy.stats
 
@@ -338,7 +370,7 @@ class _Test(NamedTuple):
         )
         return float(special.stdtr(self.degrees(n), -student))
 
-    def power(self, effect: float, n: int, alpha: float) -> float:
+    def power(self, effect: float, n: float, alpha: float) -> float:
         """Power of the one-sided test against ``effect`` standard deviations of the difference."""
         from scipy import special, stats
         from statsmodels.stats.power import TTestPower
@@ -359,23 +391,9 @@ class _Estimate(NamedTuple):
 
     mean: float
     sd: float
-    n: int
+    n: float
     skewness: float
     test: _Test
-
-    @classmethod
-    def of(
-        cls, differences: np.ndarray, spread: RegisteredSd | None, contradicted: bool
-    ) -> _Estimate:
-        n, test = len(differences), _Test.of(spread, contradicted)
-        mean = float(np.mean(differences))
-        squares = float(np.sum((differences - mean) ** 2))
-        least = 0.0 if spread is None else spread.sd
-        pooled = math.sqrt((squares + test.registered * least**2) / test.degrees(n))
-        cubes = float(np.mean((differences - mean) ** 3))
-        skewness = cubes / (squares / n) ** 1.5 if squares > 0 else 0.0
-        # A few seeds that happen to lie close to each other are no sign of a small spread.
-        return cls(mean, max(pooled, least), n, skewness, test)
 
     @property
     def error(self) -> float:
@@ -410,14 +428,184 @@ class _Estimate(NamedTuple):
         return _seeds_for(_depth(self.mean, relation, margin) / self.sd, alpha, self.test)
 
 
+class Paired(NamedTuple):
+    """Differences of values that a seed pairs."""
+
+    differences: np.ndarray
+
+    @classmethod
+    def of(cls, left: Sequence[float], right: Sequence[float]) -> Paired:
+        """The differences of two sides.
+
+        Raises:
+            InputError: There are fewer than two pairs, the lengths differ, or one isn't finite.
+        """
+        return cls(_differences(left, right))
+
+    @property
+    def n(self) -> int:
+        """How many pairs there are."""
+        return len(self.differences)
+
+    @property
+    def degrees(self) -> int:
+        """The degrees of freedom of their variance."""
+        return self.n - 1
+
+    @property
+    def variance(self) -> float:
+        """The differences' variance."""
+        return float(np.var(self.differences, ddof=1))
+
+    @property
+    def largest(self) -> float:
+        """The largest difference, whichever way it goes."""
+        return float(np.max(np.abs(self.differences)))
+
+    @property
+    def signs(self) -> float:
+        """The chance that all differences have one sign though nothing differs."""
+        return 0.5**self.n
+
+    def estimate(self, spread: RegisteredSd | None, contradicted: bool) -> _Estimate:
+        """The mean difference with its spread.
+
+        Args:
+            spread: The registered spread, which is pooled unless it is contradicted.
+            contradicted: Whether these differences contradict it.
+        """
+        n, test = self.n, _Test.of(spread, contradicted)
+        mean = float(np.mean(self.differences))
+        squares = float(np.sum((self.differences - mean) ** 2))
+        least = 0.0 if spread is None else spread.sd
+        pooled = math.sqrt((squares + test.registered * least**2) / test.degrees(n))
+        cubes = float(np.mean((self.differences - mean) ** 3))
+        skewness = cubes / (squares / n) ** 1.5 if squares > 0 else 0.0
+        # A few seeds that happen to lie close to each other are no sign of a small spread.
+        return _Estimate(mean, max(pooled, least), n, skewness, test)
+
+    def without_each(self) -> Iterator[Paired]:
+        """The differences without each, one after the other; none of fewer than three."""
+        if self.n >= 3:
+            for index in range(self.n):
+                yield Paired(np.delete(self.differences, index))
+
+
+class TwoSamples(NamedTuple):
+    """Values of two arms that nothing pairs.
+
+    Attributes:
+        left: The first arm's.
+        right: The second's.
+        noise: Whether the registered spread comes from the second's, which then tell no more of it.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    noise: bool = False
+
+    @classmethod
+    def of(cls, left: Sequence[float], right: Sequence[float], noise: bool = False) -> TwoSamples:
+        """The samples of two sides.
+
+        Raises:
+            InputError: A side has no value, or a value isn't finite.
+        """
+        sides = (np.asarray(left, dtype=float), np.asarray(right, dtype=float))
+        if not all(np.isfinite(side).all() for side in sides):
+            raise InputError("a measure is not finite, so the seeds can't be compared")
+        if not all(map(len, sides)):
+            raise InputError("one side has no values, so there is nothing to compare")
+        return cls(*sides, noise)
+
+    @property
+    def sides(self) -> tuple[np.ndarray, np.ndarray]:
+        """Both arms' values."""
+        return self.left, self.right
+
+    @property
+    def n(self) -> int:
+        """How many values the side has that has fewer."""
+        return min(map(len, self.sides))
+
+    @property
+    def degrees(self) -> int:
+        """The degrees of freedom of their variance, where both sides vary alike."""
+        return len(self.left) - 1 + (0 if self.noise else len(self.right) - 1)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the difference of two runs, if both arms vary alike."""
+        told = self.sides[:1] if self.noise else self.sides
+        squares = sum(float(np.sum((side - np.mean(side)) ** 2)) for side in told)
+        return 2 * squares / self.degrees if self.degrees else 0.0
+
+    @property
+    def largest(self) -> float:
+        """The largest value, whichever its sign."""
+        return max(float(np.max(np.abs(side))) for side in self.sides)
+
+    @property
+    def signs(self) -> float:
+        """The chance that one arm's values all lie beyond the other's though nothing differs."""
+        return 1 / math.comb(len(self.left) + len(self.right), len(self.left))
+
+    def estimate(self, spread: RegisteredSd | None, contradicted: bool) -> _Estimate:
+        """The difference of the means; its ``n`` is the harmonic mean of both sides' counts.
+
+        Args:
+            spread: The registered spread of the difference of two runs, which is pooled unless it
+                is contradicted.
+            contradicted: Whether these values contradict it.
+
+        Raises:
+            InputError: Nothing tells the noise: there is one value a side, and no spread.
+        """
+        counts = [len(side) for side in self.sides]
+        n = 2 / sum(1 / count for count in counts)
+        least = 0.0 if spread is None else spread.sd
+        test = _Test.of(spread, contradicted)._replace(samples=2, own=(n, self.degrees))
+        if self.n > 1 and not test.registered:
+            parts = [
+                float(np.var(side, ddof=1)) / count
+                for side, count in zip(self.sides, counts, strict=True)
+            ]
+            squares = sum(part**2 / (count - 1) for part, count in zip(parts, counts, strict=True))
+            if squares:  # Welch's degrees of freedom
+                test = test._replace(own=(n, sum(parts) ** 2 / squares))
+            own = sum(parts) * n
+        elif degrees := self.degrees + test.registered:
+            own = (self.variance * self.degrees + test.registered * least**2) / degrees
+        else:
+            raise InputError(
+                "one value an arm tells nothing of the noise; run both again, or give the noise "
+                "that was measured before"
+            )
+        thirds = [
+            float(np.mean((side - np.mean(side)) ** 3)) / count**2
+            for side, count in zip(self.sides, counts, strict=True)
+        ]
+        skewness = (thirds[0] - thirds[1]) / (own / n) ** 1.5 * math.sqrt(n) if own > 0 else 0.0
+        mean = float(np.mean(self.left) - np.mean(self.right))
+        return _Estimate(mean, max(math.sqrt(own), least), n, skewness, test)
+
+    def without_each(self) -> Iterator[TwoSamples]:
+        """The samples without each value, left's first; an arm of two keeps both, and noise all."""
+        for index in range(len(self.left) if len(self.left) >= 3 else 0):
+            yield self._replace(left=np.delete(self.left, index))
+        for index in range(len(self.right) if len(self.right) >= 3 and not self.noise else 0):
+            yield self._replace(right=np.delete(self.right, index))
+
+
 def _depth(mean: float, relation: Relation, margin: float) -> float:
     """How far the mean lies inside of what it would decide, in the metric's unit."""
-    supporting, opposing = _sides(relation, margin)
+    supporting, opposing = (_inside(mean, sides) for sides in _sides(relation, margin))
+    return max(min(supporting), max(opposing), margin - abs(mean))
 
-    def inside(sides: Sequence[Side]) -> list[float]:
-        return [mean - bound if side == "greater" else bound - mean for bound, side in sides]
 
-    return max(min(inside(supporting)), max(inside(opposing)), margin - abs(mean))
+def _inside(mean: float, sides: Sequence[Side]) -> list[float]:
+    """How far the mean lies to the side of each bound."""
+    return [mean - bound if side == "greater" else bound - mean for bound, side in sides]
 
 
 def chance_to_decide(outcome: Outcome, relation: Relation, n: int, alpha: float) -> float:
@@ -435,8 +623,24 @@ def chance_to_decide(outcome: Outcome, relation: Relation, n: int, alpha: float)
     return _Test.of(outcome.spread, outcome.contradicted).power(effect, n, alpha)
 
 
+def chance_to_support(outcome: Outcome, relation: Relation, n: float, alpha: float) -> float:
+    """The chance that ``n`` seeds support an open comparison, were its mean and spread true.
+
+    Args:
+        outcome: Its numbers so far.
+        relation: What it states.
+        n: How many seeds it would be judged with.
+        alpha: The level of that look.
+    """
+    supporting, _ = _sides(relation, outcome.margin)
+    depth = min(_inside(outcome.difference, supporting))
+    if outcome.sd <= 0:
+        return float(depth > 0)
+    return _Test.of(outcome.spread, outcome.contradicted).power(depth / outcome.sd, n, alpha)
+
+
 def _hangs_on(
-    differences: np.ndarray,
+    sample: Paired | TwoSamples,
     relation: Relation,
     alpha: float,
     margin: float,
@@ -445,11 +649,10 @@ def _hangs_on(
     contradicted: bool,
     verdict: Verdict,
 ) -> int | None:
-    """The first pair without which the others do not show ``verdict``; None where there is none."""
-    if len(differences) < 3:
-        return None
-    for index in range(len(differences)):
-        estimate = _Estimate.of(np.delete(differences, index), spread, contradicted)
+    """The first value without which the others do not show ``verdict``; None where none is."""
+    others: Iterator[Paired | TwoSamples] = sample.without_each()
+    for index, rest in enumerate(others):
+        estimate = rest.estimate(spread, contradicted)
         # Pairs that tie are held against the sign test elsewhere; here they agree with the rest.
         if estimate.sd > 0 and estimate.ps(relation, margin).verdict(alpha, against) is not verdict:
             return index
@@ -513,11 +716,19 @@ def _exact(mean: float, n: int, relation: Relation, alpha: float, margin: float)
 
 
 def _tied(
-    mean: float, n: int, relation: Relation, alpha: float, margin: float, against: float
+    mean: float,
+    n: int,
+    signs: float,
+    relation: Relation,
+    alpha: float,
+    margin: float,
+    against: float,
 ) -> Outcome:
-    """Every seed happens to show the same difference: n equal signs have p = 1 / 2^n."""
+    """Every seed happens to show the same difference, which has ``signs`` for p.
+
+    Of n pairs n equal signs have p = 1 / 2^n.
+    """
     exact = _exact(mean, n, relation, alpha, margin)
-    signs = 0.5**n
     p = signs if exact.verdict is Verdict.SUPPORTED else 1.0
     p_against = signs if exact.verdict is Verdict.REFUTED else 1.0
     verdict = _Ps(p, p_against, None).verdict(alpha, against)
