@@ -8,6 +8,7 @@ import statistics
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -255,3 +256,11 @@ def test_the_largest_report_in_sight_is_under_4_mb(tmp_path):
     report = load("report")
     document, runs = report.suite(300, 20)
     assert report.written(document, runs, tmp_path).stat().st_size < 4_000_000
+
+
+def test_a_night_of_trials_keeps_what_helps_and_nothing_that_does_not():
+    """The rules of ``docs/first-claim.md``, on a night of each kind."""
+    a_night_by, rng = load("nights").judged, np.random.default_rng(3)
+    assert a_night_by(100)(rng, 0.0)[0] == 0
+    assert a_night_by(None)(rng, 0.0)[0] <= 10
+    assert a_night_by(None)(rng, 2.0)[0] >= 80

@@ -20,8 +20,11 @@ from embinit.runs.measures import (
     MEASURES,
     Measure,
     at_epoch,
+    distance_from,
+    epochs_to,
     measure,
     over_epochs,
+    over_last,
 )
 
 ONE = make_experiment()
@@ -107,17 +110,49 @@ def test_every_measure_is_registered_whole(name):
         result = make_result(RUN, curves={known.curve: (1.0, 4.0)})
         assert [at_epoch(known, epoch).of(result) for epoch in (1, 2, 3)] == [1.0, 4.0, None]
         assert over_epochs(known).of(result) == 2.5
-        assert len({known, at_epoch(known, 1), at_epoch(known, 2), over_epochs(known)}) == 4
-        for derived in (at_epoch(known, 1), over_epochs(known)):
+        assert over_last(known, 1).of(result) == 4.0
+        assert over_last(known, 9).of(result) == 2.5
+        assert distance_from(known, [2.0, 2.0]).of(result) == 2.0
+        assert distance_from(known, [2.0]).of(result) is None
+        falls = known.better == "down"
+        assert [epochs_to(known, value).of(result) for value in (0.5, 1.0, 2.0, 9.0)] == (
+            [3.0, 1.0, 1.0, 1.0] if falls else [1.0, 1.0, 2.0, 3.0]
+        )
+        kept = [at_epoch(known, 1), over_epochs(known), over_last(known, 2)]
+        kept += [distance_from(known, [1.0]), distance_from(known, [2.0])]
+        assert len({known, at_epoch(known, 2), epochs_to(known, 1), *kept}) == len(kept) + 3
+        assert epochs_to(known, 1).unit == "epochs"
+        for derived in kept:
             assert (derived.unit, derived.better, derived.test) == (known.unit, known.better, None)
             assert "_" not in derived.in_words
     else:
-        for derive in (lambda one: at_epoch(one, 1), over_epochs):
+        for derive in (
+            lambda one: at_epoch(one, 1),
+            over_epochs,
+            lambda one: over_last(one, 1),
+            lambda one: distance_from(one, [1.0]),
+            lambda one: epochs_to(one, 1.0),
+        ):
             with pytest.raises(InputError, match=f"no curve shows {name} while a run trains"):
                 derive(known)
 
 
+@pytest.mark.parametrize(
+    ("derive", "message"),
+    [
+        (lambda one: at_epoch(one, 0), "there is no epoch 0"),
+        (lambda one: over_last(one, 0), "there are no last 0 epochs"),
+        (lambda one: distance_from(one, []), "a reference curve has finite numbers"),
+        (lambda one: distance_from(one, [1.0, float("nan")]), "a reference curve has finite"),
+    ],
+)
+def test_a_reading_of_a_curve_that_cannot_be_is_refused(derive, message):
+    with pytest.raises(InputError, match=message):
+        derive(MEASURES["bleu"])
+
+
 def test_a_curve_that_a_run_lacks_has_no_measure():
+    assert epochs_to(MEASURES["bleu"], 1.0).of(make_result(RUN)) is None
     assert over_epochs(MEASURES["bleu"]).of(make_result(RUN)) is None
     assert (
         over_epochs(MEASURES["bleu"]).of(make_result(RUN, curves={"validation_bleu": ()})) is None

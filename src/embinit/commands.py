@@ -1,4 +1,4 @@
-"""The commands around claims: ``list``, ``run``, ``register``, ``summary``, ``new``, ``runs``."""
+"""The commands around claims and scores: ``list``, ``run``, ``register``, ``judge`` and others."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import InputError, OutputError, Status, is_unwritable
+from embinit.judge_command import add_judge
 from embinit.options import CONCLUDED, OPTIONS, TOLD
 from embinit.runs_command import add_runs
 
@@ -31,6 +32,7 @@ def add_commands(commands: Any) -> None:
     _add_register(commands)
     _add_summary(commands)
     _add_new(commands)
+    add_judge(commands)
     add_runs(commands)
 
 

@@ -75,6 +75,8 @@ class Status(enum.IntEnum):
     """There were more warnings than pytest's ``--max-warnings`` allows."""
     UNWRITABLE = 7
     """A result or the report could not be written, as on a full disk."""
+    RUN_AGAIN = 8
+    """``embinit judge``: more runs would decide."""
 
 
 def is_unwritable(error: Exception) -> bool:

@@ -9,12 +9,15 @@ A package adds a measure with ``MEASURES.register`` or an entry point in the gro
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from embinit.errors import InputError
 from embinit.registry import Registry
+from embinit.runs import curves
 from embinit.runs.paired_examples import PairedTest
 from embinit.runs.results import RunResult
 
@@ -82,36 +85,96 @@ def at_epoch(curve: Measure, epoch: int) -> Measure:
     """
     if epoch < 1:
         raise InputError(f"there is no epoch {epoch}; they count from 1")
-    name = _curve_of(curve)
 
-    def read(result: RunResult) -> float | None:
-        values = result.curves.get(name) or ()
-        return float(values[epoch - 1]) if epoch <= len(values) else None
+    def read(values: Sequence[float]) -> float | None:
+        return values[epoch - 1] if epoch <= len(values) else None
 
-    words = f"{_in_words(name)} at epoch {epoch}"
-    return replace(curve, name=f"{name} at {epoch}", says=words, read=read, test=None)
+    return _of_curve(curve, f"at {epoch}", "{} at epoch " + str(epoch), read)
 
 
 def over_epochs(curve: Measure) -> Measure:
-    """The mean of a measure's curve over all epochs.
+    """The mean of a measure's curve over all epochs, which is the area under it over its length.
 
     Raises:
         InputError: The measure has no curve.
     """
-    name = _curve_of(curve)
-
-    def read(result: RunResult) -> float | None:
-        values = result.curves.get(name) or ()
-        return sum(values) / len(values) if values else None
-
-    words = f"mean {_in_words(name)} over the epochs"
-    return replace(curve, name=f"{name} mean", says=words, read=read, test=None)
+    return _of_curve(curve, "mean", "mean {} over the epochs", curves.area)
 
 
-def _curve_of(measure: Measure) -> str:
+def over_last(curve: Measure, epochs: int) -> Measure:
+    """The mean of a measure's curve over its last epochs.
+
+    Raises:
+        InputError: There is no such epoch, or the measure has no curve.
+    """
+    if epochs < 1:
+        raise InputError(f"there are no last {epochs} epochs; give 1 or more")
+    return _of_curve(
+        curve,
+        f"last {epochs}",
+        f"mean {{}} over the last {epochs} epochs",
+        lambda values: curves.mean_of_last(values, epochs),
+    )
+
+
+def distance_from(curve: Measure, reference: Sequence[float]) -> Measure:
+    """The largest distance of a measure's curve from a reference, such as one that was stored.
+
+    A run whose curve has another length has no such number.
+
+    Raises:
+        InputError: The reference has no points, or one that isn't finite; or there is no curve.
+    """
+    points = [float(point) for point in reference]
+    if not points or not all(map(math.isfinite, points)):
+        raise InputError("a reference curve has finite numbers, one a point, and at least one")
+    return _of_curve(
+        curve,
+        f"from {hashlib.sha256(repr(points).encode()).hexdigest()[:8]}",
+        "largest distance of {} from the reference",
+        lambda values: curves.largest_distance(values, points),
+    )
+
+
+def epochs_to(curve: Measure, value: float) -> Measure:
+    """The first epoch, counted from 1, at which a measure's curve reaches a value.
+
+    It falls towards the value where lower is better, and else rises. A run that never reaches it
+    counts one epoch more than it has.
+
+    Raises:
+        InputError: The measure has no curve.
+    """
+
+    def read(values: Sequence[float]) -> float | None:
+        first = curves.first_at(values, value, below=curve.better == "down")
+        return None if not values else 1.0 + (len(values) if first is None else first)
+
+    made = _of_curve(curve, f"to {value:g}", f"epochs until {{}} reaches {value:g}", read)
+    return replace(made, unit="epochs", better="down")
+
+
+def _of_curve(
+    measure: Measure, name: str, words: str, read: Callable[[Sequence[float]], float | None]
+) -> Measure:
+    """A measure that is read off another one's curve.
+
+    Args:
+        measure: The measure that has the curve.
+        name: What is added to the curve's name.
+        words: The measure in words, with ``{}`` for the curve.
+        read: Reads it off the curve's points.
+    """
     if measure.curve is None:
         raise InputError(f"no curve shows {measure.name} while a run trains; name another measure")
-    return measure.curve
+    curve = measure.curve
+
+    def of(result: RunResult) -> float | None:
+        values = result.curves.get(curve) or ()
+        return read(values) if values else None
+
+    says = words.format(_in_words(curve))
+    return replace(measure, name=f"{curve} {name}", says=says, read=of, test=None)
 
 
 def _in_words(curve: str) -> str:

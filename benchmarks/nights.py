@@ -1,0 +1,115 @@
+"""Simulated nights of trials: how often a change is kept that does nothing, or found that helps.
+
+A night has a hundred trials of one change each. Scores have a standard deviation of 1, and lower is
+better. Three rules decide what is kept: any lower number; the two-baseline rule, which keeps what
+is lower by more than twice the gap of two runs of the baseline; and ``embinit judge`` against the
+noise of runs of the baseline, with runs added as it says.
+
+    python benchmarks/nights.py [--nights 40]
+
+It writes ``benchmarks/results/nights.json`` and prints the table of ``docs/first-claim.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from embinit.claims.paired_tests import Verdict
+from embinit.scores.arms import Score, arms_of
+from embinit.scores.judging import Plan, judge
+
+RESULTS = Path(__file__).parent / "results/nights.json"
+TRIALS = 100
+EFFECTS = (0.0, 1.0, 2.0)
+"""By how many standard deviations every change of a night is better."""
+
+Rule = Callable[[np.random.Generator, float], tuple[int, int]]
+"""Plays a night in which every change has an effect; how many are kept, and the runs it took."""
+
+
+def any_lower(rng: np.random.Generator, effect: float) -> tuple[int, int]:
+    """One run each, against one run of the baseline."""
+    return int(np.sum(rng.normal(-effect, 1, TRIALS) < rng.normal())), TRIALS + 1
+
+
+def two_baselines(rng: np.random.Generator, effect: float) -> tuple[int, int]:
+    """One run each, lower than the mean of two baselines by twice their gap."""
+    first, second = rng.normal(size=2)
+    bound = (first + second) / 2 - 2 * abs(first - second)
+    return int(np.sum(rng.normal(-effect, 1, TRIALS) < bound)), TRIALS + 2
+
+
+def judged(trials: int | None, measured: int = 10) -> Rule:
+    """``embinit judge`` against measured noise.
+
+    Args:
+        trials: How many trials share alpha; None lets each have all of it.
+        measured: How many runs of the baseline the noise is measured on.
+    """
+
+    def play(rng: np.random.Generator, effect: float) -> tuple[int, int]:
+        noise, plan = tuple(rng.normal(size=measured)), Plan(lower=True, trials=trials)
+        kept, runs = 0, len(noise)
+        for _ in range(TRIALS):
+            values, more = [], 2
+            while more:
+                values += list(rng.normal(-effect, 1, more))
+                arms = arms_of(("new", Score(value, "")) for value in values)
+                (found,) = judge(arms, plan, noise=noise)
+                look = found.next_look
+                more = look - len(values) if found.again is not None and look else 0
+            kept += found.verdict is Verdict.SUPPORTED
+            runs += len(values)
+        return kept, runs
+
+    return play
+
+
+RULES: dict[str, Rule] = {
+    "any lower number": any_lower,
+    "two baselines": two_baselines,
+    "judge, each trial alone": judged(None),
+    "judge --trials 100": judged(TRIALS),
+    "judge --trials 100, noise of 30 runs": judged(TRIALS, 30),
+}
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--nights", type=int, default=40)
+    nights = parser.parse_args().nights
+    table: dict[str, dict[str, dict[str, float]]] = {}
+    print(
+        "| rule | "
+        + " | ".join(f"effect {effect:g}: kept, runs" for effect in EFFECTS)
+        + " | nights that keep one without effect |\n|---|---|---|---|---|"
+    )
+    for name, rule in RULES.items():
+        table[name] = {}
+        for effect in EFFECTS:
+            rng = np.random.default_rng(int(effect))
+            played = [rule(rng, effect) for _ in range(nights)]
+            kept = [number for number, _ in played]
+            table[name][f"{effect:g}"] = {
+                "kept": float(np.mean(kept)) / TRIALS,
+                "nights_with_one": float(np.mean([number > 0 for number in kept])),
+                "runs_a_trial": float(np.mean([runs for _, runs in played])) / TRIALS,
+            }
+        cells = (
+            f"{100 * each['kept']:.1f} %, {each['runs_a_trial']:.1f}"
+            for each in table[name].values()
+        )
+        print(
+            f"| {name} | {' | '.join(cells)} | {100 * table[name]['0']['nights_with_one']:.0f} % |"
+        )
+    RESULTS.write_text(json.dumps({"nights": nights, "rules": table}, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

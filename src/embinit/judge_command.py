@@ -1,0 +1,163 @@
+"""The command ``embinit judge``: a verdict on numbers that exist, without training or claims."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embinit.errors import InputError, Status, printable
+
+if TYPE_CHECKING:
+    from embinit.scores.arms import Arms
+    from embinit.scores.folders import Reading
+
+
+def add_judge(commands: Any) -> None:
+    """Adds the command to the parser's."""
+    judge = commands.add_parser(
+        "judge",
+        allow_abbrev=False,
+        help="is it better, or is it luck? A verdict on numbers that exist",
+    )
+    judge.add_argument(
+        "scores",
+        nargs="+",
+        help="arms, as in base=3.28,3.27 new=3.26,3.27; or a table of runs (CSV, TSV, JSON lines); "
+        "or a folder of Trainer's, Lightning's or TensorBoard's runs",
+    )
+    judge.add_argument("--by", metavar="COLUMNS", help="a table's columns that tell arms apart")
+    judge.add_argument("--metric", help="the table's column, or the runs' metric, that is judged")
+    judge.add_argument("--seed", metavar="COLUMN", help="a table's column that pairs runs")
+    judge.add_argument("--baseline", metavar="ARM", help="what the others are held against")
+    way = judge.add_mutually_exclusive_group()
+    way.add_argument("--lower", action="store_true", default=None, help="lower is better")
+    way.add_argument("--higher", dest="lower", action="store_false", help="higher is better")
+    judge.add_argument(
+        "--margin", type=float, default=0.0, help="the smallest difference that matters"
+    )
+    judge.add_argument(
+        "--noise",
+        type=Path,
+        metavar="FILE",
+        help="runs of the baseline made before, ten or more: one number a line, or a table",
+    )
+    judge.add_argument("--alpha", type=float, default=0.05, help="how often luck may win (0.05)")
+    judge.add_argument(
+        "--trials", type=int, help="how many arms share alpha, those of a whole night"
+    )
+    judge.add_argument("--most", type=int, default=None, help="runs of an arm at the last look")
+    curve = judge.add_mutually_exclusive_group()
+    curve.add_argument("--last", type=int, metavar="K", help="a run's mean of its last K points")
+    curve.add_argument("--area", action="store_true", help="the mean of all of its points")
+    curve.add_argument("--reach", type=float, metavar="VALUE", help="the step that reaches VALUE")
+    form = judge.add_mutually_exclusive_group()
+    form.add_argument("--markdown", action="store_true", help="a line or a table to paste")
+    form.add_argument("--latex", action="store_true", help="a table for a paper")
+    form.add_argument("--json", action="store_true", help="all numbers")
+    judge.set_defaults(run=_judge)
+
+
+def _judge(parsed: argparse.Namespace) -> int:
+    from embinit.claims.paired_tests import Verdict
+    from embinit.scores import telling
+    from embinit.scores.judging import MOST_SEEDS, Plan, judge
+
+    arms = _arms(parsed)
+    lower = parsed.reach is not None or _lower(parsed, arms.metric)
+    plan = Plan(lower, parsed.margin, parsed.alpha, parsed.trials, parsed.most or MOST_SEEDS)
+    judged = judge(arms, plan, parsed.baseline, _noise(parsed))
+    notes = [*arms.notes, *_implied(parsed, judged[0].baseline)]
+    if parsed.json:
+        print(telling.as_json(judged, plan, notes))
+    elif parsed.markdown or parsed.latex:
+        print((telling.markdown if parsed.markdown else telling.latex)(judged, plan))
+    else:
+        told = [*notes, *telling.lines(judged, plan), telling.conclusion(judged)]
+        print("\n".join(map(printable, told)))
+    if any(each.verdict is Verdict.SUPPORTED for each in judged):
+        return Status.IN_ORDER
+    if any(each.again is not None for each in judged):
+        return Status.RUN_AGAIN
+    return Status.NOT_IN_ORDER
+
+
+def _implied(parsed: argparse.Namespace, baseline: str) -> list[str]:
+    """A note on a baseline that nobody named."""
+    from embinit.scores.judging import NOISE, USUAL
+
+    if parsed.baseline or baseline == NOISE or baseline.lower() in USUAL:
+        return []
+    return [f"held against {baseline}, which stands first; --baseline names another"]
+
+
+def _lower(parsed: argparse.Namespace, metric: str) -> bool:
+    """Whether lower numbers of the metric are better, as was given or by its name."""
+    from embinit.scores.arms import lower_is_better
+
+    return lower_is_better(metric) if parsed.lower is None else bool(parsed.lower)
+
+
+def _arms(parsed: argparse.Namespace) -> Arms:
+    """The arms that were named: numbers, a table or a folder of runs."""
+    from embinit.scores import folders, tables
+    from embinit.scores.arms import from_words
+
+    first = Path(parsed.scores[0])
+    if "=" in parsed.scores[0] and not first.exists():
+        return from_words(parsed.scores)
+    if len(parsed.scores) > 1:
+        raise InputError(f"{first} and {parsed.scores[1]}: give one file or folder, or arms alone")
+    if not first.exists():
+        raise InputError(f"{first} is neither a file nor a folder, nor arms as in new=3.27,3.28")
+    if first.is_dir():
+        if parsed.by or parsed.seed:
+            raise InputError("--by and --seed are a table's; a folder's runs have their names")
+        return folders.read(first, parsed.metric, _reading(parsed))
+    return tables.read(first, parsed.by, parsed.metric, parsed.seed)
+
+
+def _reading(parsed: argparse.Namespace) -> Reading:
+    """How one number is read off a run's points."""
+    from embinit.runs import curves
+
+    def read(points: Any, place: str) -> float:
+        values = [value for _, value in points]
+        if parsed.reach is not None:
+            below = _lower(parsed, parsed.metric)
+            if (found := curves.first_at(values, parsed.reach, below)) is None:
+                raise InputError(
+                    f"{place}: {parsed.metric} never reaches {parsed.reach:g}; name a value that "
+                    "every run reaches"
+                )
+            return float(points[found][0])
+        if parsed.area:
+            return curves.area(values)
+        return curves.mean_of_last(values, parsed.last or 1)
+
+    return read
+
+
+def _noise(parsed: argparse.Namespace) -> tuple[float, ...]:
+    """The baseline's runs that were made before, from a table or one number a line."""
+    from embinit.files.reading import reading
+    from embinit.scores import tables
+    from embinit.scores.arms import number
+
+    path: Path | None = parsed.noise
+    if path is None:
+        return ()
+    if parsed.by and parsed.metric and not path.is_dir():
+        arms = tables.read(path, parsed.by, parsed.metric, parsed.seed)
+        if len(arms.scores) > 1:
+            raise InputError(
+                f"{path} has {len(arms.scores)} arms; the noise is that of one, the baseline"
+            )
+        return arms.values(next(iter(arms.scores)))
+    with reading(path, "give one number a line"):
+        text = path.read_text(encoding="utf-8-sig")
+    return tuple(
+        number(line, f"{path}:{place}")
+        for place, line in enumerate(text.splitlines(), start=1)
+        if line.strip()
+    )

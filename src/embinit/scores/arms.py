@@ -1,0 +1,173 @@
+"""Arms with the scores that they already have, one a run.
+
+A number is taken from the command line, from a table of runs (``tables``) or from the logs of
+training tools (``folders``).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from embinit.errors import InputError, counted
+
+LOWER_IS_BETTER = (
+    "loss",
+    "ppl",
+    "perplexity",
+    "bpb",
+    "bpc",
+    "nll",
+    "error",
+    "err",
+    "mse",
+    "mae",
+    "rmse",
+    "wer",
+    "cer",
+    "fid",
+)
+"""What a metric's name ends with whose lower numbers are better."""
+
+MOST_VALUES = 2_000_000
+"""So many rows or points are read of one file at most."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """The score of one run.
+
+    Attributes:
+        value: The number.
+        place: Where it was read, such as ``results.tsv:7``.
+        seed: The seed that pairs it with runs of other arms; None where none is named.
+    """
+
+    value: float
+    place: str
+    seed: str | None = None
+
+
+@dataclass(frozen=True)
+class Arms:
+    """The scores of several arms.
+
+    Attributes:
+        scores: Each arm's scores, by its name, in the order of what was read.
+        metric: The metric's name; "" for bare numbers.
+        notes: What was left out, in words.
+    """
+
+    scores: Mapping[str, tuple[Score, ...]]
+    metric: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+    def values(self, arm: str) -> tuple[float, ...]:
+        """An arm's numbers."""
+        return tuple(score.value for score in self.scores[arm])
+
+    def pairs(self, arm: str, other: str) -> list[tuple[float, float]] | None:
+        """The numbers of the seeds that two arms have in common.
+
+        Returns:
+            The pairs, in the first arm's order; None where a run names no seed, or fewer than two
+            seeds are common.
+        """
+        known = {score.seed: score.value for score in self.scores[other]}
+        if None in known or any(score.seed is None for score in self.scores[arm]):
+            return None
+        found = [(s.value, known[s.seed]) for s in self.scores[arm] if s.seed in known]
+        return found if len(found) > 1 else None
+
+
+def lower_is_better(metric: str) -> bool:
+    """Whether a metric's name says that lower numbers are better."""
+    return re.split(r"[/._ -]", metric.lower())[-1] in LOWER_IS_BETTER
+
+
+def arms_of(
+    named: Iterable[tuple[str, Score]], metric: str = "", notes: Sequence[str] = ()
+) -> Arms:
+    """Groups scores by arm.
+
+    Args:
+        named: Each score with its arm's name.
+        metric: The metric's name.
+        notes: What was left out.
+
+    Raises:
+        InputError: An arm has one seed twice.
+    """
+    scores: dict[str, list[Score]] = {}
+    met: dict[tuple[str, str], str] = {}
+    for arm, score in named:
+        scores.setdefault(arm, []).append(score)
+        if score.seed is not None:
+            if (before := met.get((arm, score.seed))) is not None:
+                raise InputError(
+                    f"{score.place}: the arm {arm!r} has the seed {score.seed} twice (before at "
+                    f"{before}); keep one, or name another column of seeds by --seed"
+                )
+            met[arm, score.seed] = score.place
+    return Arms({arm: tuple(each) for arm, each in scores.items()}, metric, tuple(notes))
+
+
+def number(text: str, place: str, what: str = "") -> float:
+    """A score as a number.
+
+    Args:
+        text: What stands there.
+        place: Where, for the message.
+        what: What it should be, such as ``val_bpb``.
+
+    Raises:
+        InputError: It is no number, or not a finite one.
+    """
+    told = f"{place}: {what + ' is ' if what else ''}{text.strip()[:40]!r}"
+    try:
+        value = float(text)
+    except ValueError:
+        raise InputError(f"{told}, which is no number") from None
+    if not math.isfinite(value):
+        raise InputError(
+            f"{told}: a run that diverged has no score; judge without it, and tell that you did"
+        )
+    return value
+
+
+def from_words(words: Sequence[str]) -> Arms:
+    """The arms of ``base=3.2791,3.2776 new=3.2754,3.2756``.
+
+    Raises:
+        InputError: A word is no such arm.
+    """
+    named: list[tuple[str, Score]] = []
+    for word in words:
+        arm, equals, text = word.partition("=")
+        if not equals or not arm:
+            raise InputError(
+                f"{word[:60]!r} is neither an arm, as in new=3.27,3.28, nor a file or folder here"
+            )
+        if arm in dict(named):
+            raise InputError(f"the arm {arm!r} is given twice; give all of its numbers at once")
+        parts = text.split(",")
+        if not text.strip() or any(not part.strip() for part in parts):
+            raise InputError(f"the arm {arm!r} lacks a number: {word[:60]!r}")
+        named += [
+            (arm, Score(number(part, f"{arm}, number {index}"), f"{arm}, number {index}"))
+            for index, part in enumerate(parts, start=1)
+        ]
+    return arms_of(named)
+
+
+def told_left_out(places: Sequence[str], what: str) -> str:
+    """A note on runs that were left out.
+
+    Args:
+        places: Where they stand.
+        what: What they lack.
+    """
+    some = ", ".join(places[:3]) + (" …" if len(places) > 3 else "")
+    return f"{counted(len(places), 'run')} without {what} left out ({some})"

@@ -1,0 +1,217 @@
+"""Judging arms by the scores that they have: against a baseline, each at its share of alpha.
+
+The rules are those of claims (``claims.paired_tests``, ``claims.looks``), since a number that was
+trained elsewhere is no better than one that was trained here. Arms whose runs name seeds are
+compared seed by seed. Others are compared by Welch's t, or against noise that was measured
+beforehand: the baseline's own runs, ten or more.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from embinit.claims.looks import Look, schedule
+from embinit.claims.paired_tests import (
+    Outcome,
+    Pairing,
+    RegisteredSd,
+    Relation,
+    Verdict,
+    chance_to_support,
+    compare,
+    fewest_seeds,
+)
+from embinit.errors import InputError
+from embinit.registry import nearest
+from embinit.scores.arms import Arms
+
+MOST_SEEDS = 24
+"""How many runs of an arm the last look has, where nothing else is asked for."""
+
+HOPELESS = 0.1
+"""An arm is given up whose chance to be kept at the last look is below this. It is a rule on runs
+alone: it keeps nothing, so that it makes no error of the kind that alpha is about."""
+
+NOISE = "noise"
+"""The baseline's name where its runs are those that the noise was measured on."""
+
+USUAL = ("base", "baseline", "control")
+"""What a baseline is called; else the first arm is it."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How arms are judged: fixed before the numbers are looked at.
+
+    Attributes:
+        lower: Whether lower numbers are better.
+        margin: The smallest difference that matters, in the metric's unit; 0 for none.
+        alpha: The chance that any of the trials is kept though it is no better.
+        trials: How many arms share alpha, of other sessions too; None for those at hand.
+        most: How many runs of an arm the last look has.
+    """
+
+    lower: bool
+    margin: float = 0.0
+    alpha: float = 0.05
+    trials: int | None = None
+    most: int = MOST_SEEDS
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An arm that was judged against the baseline.
+
+    Attributes:
+        arm: Its name.
+        baseline: The baseline's.
+        values: Its numbers.
+        of_baseline: The baseline's.
+        paired: Whether seeds pair them.
+        outcome: The comparison's numbers; None where one number an arm tells nothing.
+        looks: The looks that were planned.
+        chance: The chance that the last look keeps it, were the numbers so far true; None where one
+            number an arm tells nothing.
+    """
+
+    arm: str
+    baseline: str
+    values: tuple[float, ...]
+    of_baseline: tuple[float, ...]
+    paired: bool
+    outcome: Outcome | None
+    looks: tuple[Look, ...]
+    chance: float | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the statement that it is better."""
+        return Verdict.UNDECIDED if self.outcome is None else self.outcome.verdict
+
+    @property
+    def difference(self) -> float:
+        """Its mean less the baseline's; of the pairs, where seeds pair them."""
+        if self.outcome is not None:
+            return self.outcome.difference
+        return statistics.fmean(self.values) - statistics.fmean(self.of_baseline)
+
+    @property
+    def n(self) -> int:
+        """How many of its runs, or pairs, were judged."""
+        return len(self.values) if self.outcome is None or not self.paired else self.outcome.n
+
+    @property
+    def next_look(self) -> int | None:
+        """How many of its runs the next look has; None after the last one."""
+        return next((look.seeds for look in self.looks if look.seeds > self.n), None)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether the last look would hardly keep it, were the numbers so far true."""
+        return self.chance is not None and self.chance < HOPELESS
+
+    @property
+    def again(self) -> int | None:
+        """How many runs more would decide; None where it is decided, or they would be no use.
+
+        That is with nine chances in ten, if the difference and the spread so far are true, and at
+        least up to the next look.
+        """
+        if self.verdict is not Verdict.UNDECIDED or self.next_look is None or self.hopeless:
+            return None
+        needed = None if self.outcome is None else self.outcome.seeds_needed
+        return max(needed or 0, self.next_look) - self.n
+
+
+def judge(
+    arms: Arms, plan: Plan, baseline: str | None = None, noise: Sequence[float] = ()
+) -> list[Judged]:
+    """Judges each arm against the baseline.
+
+    Args:
+        arms: The arms.
+        plan: How.
+        baseline: The baseline's name; by default the one that is called so, or the first. It may be
+            left out where there is noise, whose runs are it then.
+        noise: Runs of the baseline that were made before, to measure its noise.
+
+    Raises:
+        InputError: There is no arm beside the baseline, no such arm, or the plan can't be.
+    """
+    _require_possible(plan)
+    base, others = _baseline(arms, baseline, bool(noise))
+    if len(noise) == 1:
+        raise InputError("one run tells no noise; run the baseline ten times first")
+    spread = None
+    if noise:
+        spread = RegisteredSd(float(np.std(noise, ddof=1)) * 2**0.5, len(noise))
+    share = plan.alpha / max(plan.trials or 0, len(others))
+    relation = Relation.BELOW if plan.lower else Relation.ABOVE
+    judged = []
+    for arm in others:
+        values = arms.values(arm)
+        against = tuple(noise) if base == NOISE else arms.values(base)
+        pairs = None if noise else arms.pairs(arm, base)
+        looks = _looks(spread, plan.most, share)
+        n = len(pairs) if pairs else min(len(values), len(against))
+        level = share * next((x.share for x in reversed(looks) if x.seeds <= n), looks[0].share)
+        outcome = chance = None
+        if len(values) + len(against) > 2 or spread is not None:
+            pairing = Pairing.AGAINST_NOISE if base == NOISE else Pairing.NONE
+            left, right = zip(*pairs, strict=True) if pairs else (values, against)
+            outcome = compare(
+                left,
+                right,
+                relation,
+                level,
+                plan.margin,
+                spread=spread,
+                pairing=Pairing.BY_SEED if pairs else pairing,
+            )
+            last = looks[-1].seeds
+            count = 2 / (1 / last + 1 / len(noise)) if base == NOISE else last
+            chance = chance_to_support(outcome, relation, count, share * looks[-1].share)
+        paired = pairs is not None
+        judged.append(Judged(arm, base, values, against, paired, outcome, looks, chance))
+    return judged
+
+
+def _require_possible(plan: Plan) -> None:
+    if not 0 < plan.alpha < 0.5:
+        raise InputError(f"alpha {plan.alpha:g} can't be used; give more than 0 and less than 0.5")
+    if not 0 <= plan.margin < float("inf"):
+        raise InputError(f"a margin of {plan.margin:g} can't be used; give 0 or more")
+    if plan.trials is not None and plan.trials < 1:
+        raise InputError(f"{plan.trials} trials can't be; give how many share alpha")
+    if plan.most < 2:
+        raise InputError(f"a last look at {plan.most} can't be; give 2 or more")
+
+
+def _looks(spread: RegisteredSd | None, most: int, share: float) -> tuple[Look, ...]:
+    """The looks at an arm: from the fewest runs that may decide, twice as many each time."""
+    first = min(fewest_seeds(spread), most)
+    return schedule(first, most, share)
+
+
+def _baseline(arms: Arms, given: str | None, noise: bool) -> tuple[str, list[str]]:
+    """The baseline and the arms that are held against it."""
+    known = list(arms.scores)
+    if given is None:
+        usual = [name for name in known if name.lower() in USUAL]
+        base = usual[0] if usual else NOISE if noise else known[0]
+    elif given in known:
+        base = given
+    else:
+        raise InputError(
+            f"there is no arm {given!r}: {nearest(given, known)}there are {', '.join(known)}"
+        )
+    others = [name for name in known if name != base]
+    if not others:
+        raise InputError(
+            f"{base!r} is the only arm; give the one that it is held against, or --noise FILE"
+        )
+    return base, others

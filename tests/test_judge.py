@@ -1,0 +1,422 @@
+"""``embinit judge``: a verdict on numbers that exist, and one clear line on those that can't be."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import embinit
+from embinit import cli
+from embinit.claims.paired_tests import Verdict
+from embinit.errors import Status
+from embinit.scores import tables
+from embinit.scores.arms import Score, arms_of, lower_is_better
+from embinit.scores.judging import Plan, judge
+
+BASE, NEW = (3.2791, 3.2776, 3.2779), (3.2754, 3.2756, 3.2769)
+BETTER = "new=1.0,1.1,0.9,1.05,0.95,1.02,1.0,0.97"
+WORSE = "base=3.0,3.1,2.9,3.05,2.95,3.02,3.0,2.97"
+NIGHTLY = pytest.mark.nightly
+
+
+def told(capsys, *arguments):
+    """The status, and what was printed on either stream."""
+    status = cli.main(["judge", *map(str, arguments)])
+    out, error = capsys.readouterr()
+    return status, out + error
+
+
+def words(**arms):
+    return [f"{name}={','.join(map(str, values))}" for name, values in arms.items()]
+
+
+def test_three_numbers_an_arm_decide_nothing_and_say_how_many_more_would(capsys):
+    status, out = told(capsys, *words(base=BASE, new=NEW), "--lower", "--margin", "0.002")
+    assert status == Status.RUN_AGAIN
+    assert "new 3.27597 (n=3) for base 3.27820 (n=3): lower by 0.00223" in out
+    assert "UNDECIDED, 4 more would tell" in out
+    assert "run again new (4 more)" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        ((WORSE, BETTER, "--lower"), Status.IN_ORDER, "keep new"),
+        ((WORSE, BETTER, "--higher"), Status.NOT_IN_ORDER, "discard new"),
+        ((WORSE, "new=3.01,3.1,2.9,3.04,2.95,3.02,3.0,2.98", "--margin", "1"), 1, "NO EFFECT"),
+        (("base=1", "new=2"), Status.RUN_AGAIN, "one number an arm tells nothing of the noise"),
+        ((WORSE, BETTER, "--lower", "--trials", "1000"), Status.IN_ORDER, "of 1000 that share 5 %"),
+    ],
+)
+def test_the_status_says_keep_discard_or_run_again(capsys, arguments, status, says):
+    found, out = told(capsys, *arguments)
+    assert (found, says in out) == (status, True), out
+
+
+def test_luck_that_hangs_on_one_run_is_not_kept(capsys):
+    status, out = told(capsys, "base=1,1.1,.9,1,1.05,.95,1,1", "new=1,1.1,.9,1,1.05,.95,1,9")
+    assert status != Status.IN_ORDER
+    assert "UNDECIDED" in out
+
+
+def test_several_arms_share_alpha_and_make_a_table(capsys):
+    arms = [WORSE, BETTER, "a|b_c=3.0,3.1,2.9,3.05,2.95,3.02,3.0,2.97"]
+    _, plain = told(capsys, *arms, "--lower")
+    assert "level 2.5 %, of 2 that share 5 %" in plain
+    _, table = told(capsys, *arms, "--lower", "--markdown")
+    assert r"| a\|b\_c | 3.00 (8) | 0.00" in table
+    assert "| new | 1.00 (8) | −2.00" in table
+    _, latex = told(capsys, *arms, "--lower", "--latex")
+    assert r"a|b\_c & 3.00 (8) &" in latex
+    assert latex.count(r"\\") == 4
+    _, text = told(capsys, *arms, "--lower", "--json")
+    assert [each["verdict"] for each in json.loads(text)["arms"]] == ["SUPPORTED", "UNDECIDED"]
+
+
+def test_one_arm_is_a_line_for_a_pull_request(capsys):
+    _, out = told(capsys, *words(base=BASE, new=NEW), "--lower", "--markdown")
+    assert out.splitlines() == [
+        "3.27597 (n=3) for 3.27820 (n=3): lower by 0.00223 (−0.00175 to 0.00621), UNDECIDED, "
+        "4 more would tell"
+    ]
+
+
+def test_noise_that_was_measured_lets_two_runs_decide(tmp_path, capsys):
+    noise = tmp_path / "noise.txt"
+    noise.write_text("\n".join(map(str, np.random.default_rng(0).normal(3, 0.01, 10))))
+    new = ("new=2.90,2.91", "--lower", "--noise", noise)
+    assert told(capsys, *new)[0] == Status.IN_ORDER
+    assert told(capsys, WORSE.split(",")[0], *new)[0] == Status.RUN_AGAIN  # base is one run alone
+    # One run is never kept, however low.
+    status, out = told(capsys, "new=2.9", "--lower", "--noise", noise)
+    assert status == Status.RUN_AGAIN
+    assert "1 more would tell" in out
+    # A change that does nothing is given up early, and so is one that is worse.
+    status, out = told(capsys, "new=3.0,3.001", "--lower", "--noise", noise)
+    assert status == Status.NOT_IN_ORDER
+    assert "would hardly keep it" in out
+
+
+@given(st.data())
+def test_what_pairs_runs_is_the_seed_whatever_their_order(data):
+    numbers = data.draw(
+        st.lists(st.floats(-9, 9), min_size=6, max_size=9).filter(lambda v: np.std(v) > 0.1)
+    )
+    shifts = data.draw(st.lists(st.floats(0.5, 0.6), min_size=len(numbers), max_size=len(numbers)))
+    base = [("base", Score(v, "", str(s))) for s, v in enumerate(numbers)]
+    new = [
+        ("new", Score(v + more, "", str(s)))
+        for s, (v, more) in enumerate(zip(numbers, shifts, strict=True))
+    ]
+    mixed = data.draw(st.permutations([*base, *new]))
+    for named in ([*base, *new], mixed):
+        (found,) = judge(arms_of(named), Plan(lower=False), "base")
+        assert found.paired
+        assert found.verdict is Verdict.SUPPORTED
+    loose = [(arm, Score(each.value, "")) for arm, each in [*base, *new]]
+    (found,) = judge(arms_of(loose), Plan(lower=False), "base")
+    assert not found.paired
+
+
+def test_seeds_in_common_pair_and_others_are_left_out():
+    named = [("base", Score(v, "", str(s))) for s, v in enumerate((1.0, 2.0, 3.0))]
+    named += [("new", Score(v, "", str(s))) for s, v in ((2, 4.0), (1, 3.0), (7, 9.0))]
+    (found,) = judge(arms_of(named), Plan(lower=False))
+    assert found.paired
+    assert found.n == 2
+    assert found.difference == 1.0
+
+
+@pytest.mark.parametrize(
+    ("metric", "lower"),
+    [
+        ("eval/loss", True),
+        ("val_bpb", True),
+        ("perplexity", True),
+        ("accuracy", False),
+        ("", False),
+    ],
+)
+def test_a_metrics_name_says_which_way_is_better(metric, lower):
+    assert lower_is_better(metric) is lower
+
+
+ROWS = [(arm, seed, value) for arm, of in (("a", 1.0), ("b", 2.0)) for seed, value in
+        enumerate((of, of + 0.1, of - 0.1, of + 0.2, of - 0.2, of, of + 0.05))]  # fmt: skip
+
+
+def table(path: Path, encoding: str = "utf-8", delimiter: str = ",") -> Path:
+    with path.open("w", encoding=encoding, newline="") as file:
+        writer = csv.writer(file, delimiter=delimiter)
+        writer.writerow(["config", "seed", "note, in words", "val_bpb"])
+        writer.writerows([arm, seed, "two\nlines", value] for arm, seed, value in ROWS)
+    return path
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize(("name", "delimiter"), [("r.csv", ","), ("r.tsv", "\t"), ("r.csv", ";")])
+def test_a_table_is_read_whatever_separates_its_cells(tmp_path, encoding, name, delimiter):
+    read = tables.read(table(tmp_path / name, encoding, delimiter), "config", "val_bpb")
+    assert {arm: read.values(arm) for arm in read.scores} == {
+        arm: tuple(value for each, _, value in ROWS if each == arm) for arm in "ab"
+    }
+    assert [score.seed for score in read.scores["a"]] == [str(seed) for seed in range(7)]
+    assert [score.place.rpartition(":")[2] for score in read.scores["a"]][:2] == ["3", "5"]
+
+
+def test_json_lines_are_read_like_a_table_and_nested_names_by_their_end(tmp_path):
+    path = tmp_path / "runs.jsonl"
+    lines = [
+        json.dumps({"config": {"lr": arm, "seed": seed}, "summary": {"val": {"loss": value}}})
+        for arm, seed, value in ROWS
+    ]
+    path.write_text("\n".join(lines))
+    read = tables.read(path, "lr", "loss")
+    assert list(read.scores) == ["a", "b"]
+    assert read.scores["a"][1].seed == "1"
+
+
+BAD_TABLES = [
+    ("", "is empty"),
+    ("config,val_bpb\n", "has no row with a val_bpb"),
+    ("config,val_bpb\na,1\nb\n", r"r.csv:3 has 1 cells, and the line of names 2"),
+    ("config,val_bpb\na,1\nb,good\n", r"r.csv:3: val_bpb is 'good', which is no number"),
+    ("config,val_bpb\na,1\nb,nan\n", r"r.csv:3: val_bpb is 'nan': a run that diverged"),
+    ("config,val_bpb\na,1\nb,inf\n", r"a run that diverged has no score"),
+    ("config,val_bpb,val_bpb\na,1,2\n", "2 columns are called 'val_bpb'"),
+    ("config,val_bbp\na,1\n", "no column 'val_bpb': did you mean 'val_bbp'"),
+    ("config,x/val_bpb,y/val_bpb\na,1,2\n", "may be x/val_bpb or y/val_bpb"),
+    ("config,val_bpb\na,1\na,2\n", "'a' is the only arm"),
+    ("config,seed,val_bpb\na,1,1\na,1,2\nb,1,1\n", r"r.csv:3: the arm 'a' has the seed 1 twice"),
+    ('config,val_bpb\n"a,1\n', r"r.csv:2 has 1 cells"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), BAD_TABLES)
+def test_a_bad_table_is_one_line_with_place_and_mend(tmp_path, capsys, content, message):
+    path = tmp_path / "r.csv"
+    path.write_text(content)
+    status, out = told(capsys, path, "--by", "config", "--metric", "val_bpb")
+    assert status == Status.UNUSABLE
+    assert len(out.splitlines()) == 1
+    assert message in out
+
+
+BAD_LINES = [
+    (b'{"config": "a"', "r.jsonl:1: broken or cut short"),
+    (b"[1]\n", "r.jsonl:1 is no object"),
+    (b'{"config": "a", "val_bpb": 1, "val_bpb": 2}\n', "r.jsonl:1 has 'val_bpb' twice"),
+    (b'{"config": "a", "val_bpb": "\xff"}\n', "one object a line, in UTF-8"),
+    (b'{"config": "a", "val_bpb": true}\n', "r.jsonl:1: val_bpb is 'true', which is no number"),
+    (b'{"config": "a", "val_bpb": ' + b"[" * 100_000, "r.jsonl:1: broken or cut short"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), BAD_LINES)
+def test_a_bad_line_of_json_is_one_line_with_place_and_mend(tmp_path, capsys, content, message):
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(content)
+    status, out = told(capsys, path, "--by", "config", "--metric", "val_bpb")
+    assert status == Status.UNUSABLE
+    assert len(out.splitlines()) == 1, out
+    assert message in out
+
+
+BAD_WORDS = [
+    (["base=1,2", "new=1,x"], "new, number 2: 'x', which is no number"),
+    (["base=1,2", "new=1,nan"], "new, number 2: 'nan': a run that diverged"),
+    (["base=1,2", "new="], "the arm 'new' lacks a number"),
+    (["base=1,2", "new=1,,2"], "the arm 'new' lacks a number"),
+    (["base=1,2", "base=1,2"], "the arm 'base' is given twice"),
+    (["base=1,2"], "'base' is the only arm"),
+    (["base=1,2", "nothing.csv"], "'nothing.csv' is neither an arm"),
+    (["nothing.csv"], "nothing.csv is neither a file nor a folder"),
+    (["base=1,2", "new=1,2", "--baseline", "bse"], "no arm 'bse': did you mean 'base'?"),
+    (["base=1,2", "new=1,2", "--alpha", "0"], "alpha 0 can't be used"),
+    (["base=1,2", "new=1,2", "--margin", "-1"], "a margin of -1 can't be used"),
+    (["base=1,2", "new=1,2", "--margin", "nan"], "a margin of nan can't be used"),
+    (["base=1,2", "new=1,2", "--trials", "0"], "0 trials can't be"),
+    (["base=1,2", "new=1,2", "--most", "1"], "a last look at 1 can't be"),
+    (["base=1,2", "new=1,2", "--noise", "none.txt"], "none.txt can't be read"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD_WORDS)
+def test_what_cannot_be_judged_is_one_line(tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    status, out = told(capsys, *arguments)
+    assert (status, len(out.splitlines())) == (Status.UNUSABLE, 1)
+    assert message in out
+
+
+def test_rows_without_a_number_are_left_out_and_told(tmp_path, capsys):
+    path = table(tmp_path / "r.csv")
+    path.write_text(path.read_text() + "a,9,crashed,\n")
+    _, out = told(capsys, path, "--by", "config", "--metric", "val_bpb")
+    assert out.splitlines()[0].startswith("1 run without val_bpb left out")
+    assert "held against a, which stands first" in out
+
+
+def test_a_million_rows_are_read(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_text("arm,x\n" + "a,1.5\nb,2.5\n" * 500_000)
+    assert len(tables.read(path, "arm", "x").values("b")) == 500_000
+
+
+def trainer_log(folder: Path, losses: list[float]) -> None:
+    """A state as Trainer writes it: its own file is made by the nightly test."""
+    folder.mkdir(parents=True)
+    history = [{"epoch": i, "step": 10 * i, "eval_loss": loss} for i, loss in enumerate(losses)]
+    (folder / "trainer_state.json").write_text(json.dumps({"log_history": history}))
+
+
+def test_runs_of_a_folder_have_their_arm_and_seed_in_their_names(tmp_path, capsys):
+    for seed in range(6):
+        trainer_log(tmp_path / f"base-seed{seed}", [3.0, 2.0 + seed / 9])
+        trainer_log(tmp_path / f"new/s{seed}/checkpoint-20", [3.0, 9.0])
+        trainer_log(tmp_path / f"new/s{seed}/checkpoint-100", [3.0, 1.5 + seed / 9 + seed**2 / 99])
+    status, out = told(capsys, tmp_path, "--metric", "eval/loss")
+    assert status == Status.IN_ORDER
+    assert "seed by seed" in out
+    assert "lower is better" in out
+    assert "new 1.87" in out
+    assert "base 2.278" in out
+    assert told(capsys, tmp_path, "--metric", "eval_loss", "--area")[1].startswith("new 2.43")
+    reached = told(capsys, tmp_path, "--metric", "eval_loss", "--reach", "2.9")[1]
+    assert reached.startswith("new 10")
+    assert "base 10" in reached
+    never = told(capsys, tmp_path, "--metric", "eval_loss", "--reach", "0.1")
+    assert never[0] == Status.UNUSABLE
+    assert "never reaches 0.1" in never[1]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda home: None, "has no run: no trainer_state.json"),
+        (lambda home: trainer_log(home / "a", []), "has no metric 'eval_loss': it has none"),
+        (lambda home: (home / "trainer_state.json").write_text("{"), "let Trainer write it again"),
+        (lambda home: (home / "trainer_state.json").write_text("[]"), "let Trainer write it again"),
+        (
+            lambda home: (home / "metrics.csv").write_text("step,eval_loss\n1,x\n"),
+            "metrics.csv:2: broken or cut short",
+        ),
+        (
+            lambda home: (home / "events.out.tfevents.1.x").write_bytes(b"none"),
+            "has no metric 'eval_loss'",
+        ),
+    ],
+)
+def test_a_bad_folder_is_one_line(tmp_path, capsys, make, message):
+    make(tmp_path)
+    status, out = told(capsys, tmp_path, "--metric", "eval_loss")
+    assert status == Status.UNUSABLE
+    assert message in out
+    assert len(out.splitlines()) == 1, out
+
+
+def curves(seed: int) -> dict[str, list[float]]:
+    rng = np.random.default_rng(seed)
+    return {
+        arm: [3 + shift - 0.05 * step + float(rng.normal()) * 0.02 for step in range(20)]
+        for arm, shift in (("base", 0.0), ("new", -0.5))
+    }
+
+
+def test_event_files_of_tensorboard_are_read(tmp_path, capsys):
+    from torch.utils.tensorboard import SummaryWriter
+
+    for seed in range(6):
+        for arm, losses in curves(seed).items():
+            with SummaryWriter(str(tmp_path / f"{arm}-seed{seed}")) as writer:
+                for step, loss in enumerate(losses):
+                    writer.add_scalar("eval/loss", loss, step)
+    status, out = told(capsys, tmp_path, "--metric", "eval_loss", "--last", 3)
+    assert status == Status.IN_ORDER
+    assert "keep new" in out
+    assert "seed by seed" in out
+
+
+@NIGHTLY
+def test_what_lightning_and_mlflow_wrote_is_read(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    import mlflow
+    from lightning.pytorch.loggers import CSVLogger
+
+    mlflow.set_tracking_uri((tmp_path / "mlruns").as_uri())
+    for seed in range(6):
+        for arm, losses in curves(seed).items():
+            logger = CSVLogger(str(tmp_path / "runs"), name=f"{arm}/s{seed}")
+            for step, loss in enumerate(losses):
+                logger.log_metrics({"val_loss": loss}, step=step)
+                logger.log_metrics({"train_loss": 1.0}, step=step)
+            logger.save()
+            with mlflow.start_run():
+                mlflow.log_params({"arm": arm, "seed": seed})
+                mlflow.log_metric("val_loss", losses[-1])
+    status, out = told(capsys, tmp_path / "runs", "--metric", "val_loss", "--last", 3)
+    assert status == Status.IN_ORDER
+    assert "seed by seed" in out
+    export = tmp_path / "export.csv"
+    mlflow.search_runs(search_all_experiments=True).to_csv(export, index=False)
+    given = (export, "--by", "arm", "--metric", "val_loss", "--baseline", "base")
+    status, out = told(capsys, *given)
+    assert status == Status.IN_ORDER
+    assert "seed by seed" in out
+
+
+@NIGHTLY
+def test_what_trainer_wrote_is_read(tmp_path, capsys):
+    import torch
+    from transformers import Trainer, TrainingArguments
+
+    class Line(torch.nn.Module):
+        def __init__(self, start: float) -> None:
+            super().__init__()
+            self.slope = torch.nn.Parameter(torch.tensor(start))
+
+        def forward(self, x, labels):
+            return {"loss": ((self.slope * x - labels) ** 2).mean(), "logits": self.slope * x}
+
+    for arm, start in (("base", 4.0), ("new", 1.5)):
+        for seed in range(6):
+            rng = np.random.default_rng(seed)
+            data = [{"x": float(x), "labels": float(x + rng.normal())} for x in rng.normal(size=32)]
+            arguments = TrainingArguments(
+                str(tmp_path / f"{arm}_seed{seed}"), num_train_epochs=1, learning_rate=0.01,
+                eval_strategy="epoch", save_strategy="no", report_to=[], use_cpu=True,
+                disable_tqdm=True, seed=seed,
+            )  # fmt: skip
+            trainer = Trainer(Line(start), arguments, train_dataset=data, eval_dataset=data)
+            trainer.train()
+            trainer.save_state()
+    capsys.readouterr()
+    status, out = told(capsys, tmp_path, "--metric", "eval/loss")
+    assert status == Status.IN_ORDER
+    assert "keep new" in out
+
+
+def test_judging_needs_no_torch(tmp_path):
+    code = (
+        "import sys; from embinit import cli; status = cli.main(sys.argv[1:]); "
+        "assert not {'torch', 'embinit.lab', 'embinit_papers'} & set(sys.modules); "
+        "sys.exit(status)"
+    )
+    source = str(Path(embinit.__file__).parents[1])
+    ran = subprocess.run(
+        [sys.executable, "-c", code, "judge", "--lower", *words(base=BASE, new=NEW)],
+        env={"PYTHONPATH": source},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == Status.RUN_AGAIN, ran.stderr
