@@ -96,6 +96,11 @@ class Experiment:
         return ""
 
     @property
+    def measures_noise(self) -> bool:
+        """Whether a session measures the margins itself, on seeds that no claim uses."""
+        return False
+
+    @property
     def task(self) -> str:
         """The name of what is trained on, or of the function that trains."""
         return self.run(self.baseline, 0).recipe.task

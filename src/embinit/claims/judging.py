@@ -29,6 +29,7 @@ from embinit.claims.paired_tests import (
     smallest_effect,
     unknown_after,
 )
+from embinit.claims.pilot import own_noise_runs, within_own_noise
 from embinit.errors import InputError
 from embinit.runs.session import Session, failure_reason
 from embinit.specs import RunSpec
@@ -108,6 +109,12 @@ class Case:
             return []
         return [run for comparison in self.comparisons for run in comparison.runs()]
 
+    def noise_runs(self) -> list[RunSpec]:
+        """The runs that its margins are measured on in the session; none where they are known."""
+        if self.obstacle or not self.experiment.measures_noise:
+            return []
+        return [run for comparison in self.comparisons for run in own_noise_runs(comparison)]
+
 
 def read(
     test: ClaimTest,
@@ -173,7 +180,7 @@ def _too_coarse(case: Case, comparison: Comparison) -> str | None:
     they are known before anything is trained.
     """
     spread, experiment, expects = comparison.spread, case.experiment, case.claim.expects
-    if spread is None:
+    if spread is None or experiment.measures_noise:
         return None
     last, margin, unit = case.looks()[-1], comparison.left.margin, comparison.left.unit
     level, fewest = case.alpha * last.share, fewest_seeds(spread)
@@ -284,15 +291,20 @@ def judge(
     if problems:
         decisions: Sequence[Decision] = _undecided(case, problems)
     else:
+        make, comparisons = ensure or session.plan_and_make, case.comparisons
+        if noise := case.noise_runs():
+            make(noise)
+            comparisons = tuple(within_own_noise(each, session.result) for each in comparisons)
         decisions = look(
-            case.comparisons,
+            comparisons,
             looks,
             case.alpha,
-            ensure or session.plan_and_make,
+            make,
             session.result,
             lambda runs: may_go_on(runs) and not any(map(session.problem, runs)),
         )
-    wanted = dict.fromkeys(run for each in decisions for run in each.comparison.runs())
+    looked_at = (run for each in decisions for run in each.comparison.runs())
+    wanted = dict.fromkeys([*case.noise_runs(), *looked_at])
     failures = tuple(session.failures(wanted))
     if failures:
         decisions = _undecided(case, failures)
@@ -318,4 +330,5 @@ def _undecided(case: Case, reasons: Sequence[str]) -> list[Decision]:
 
 
 def _problems(case: Case, session: Session) -> set[str]:
-    return {problem for run in case.runs() if (problem := session.problem(run)) is not None}
+    runs = [*case.noise_runs(), *case.runs()]
+    return {problem for run in runs if (problem := session.problem(run)) is not None}

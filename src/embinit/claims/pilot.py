@@ -28,7 +28,7 @@ import numpy as np
 from embinit.claims.comparisons import Comparison, Lookup, Quantity, RankCorrelation
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
-from embinit.claims.paired_tests import RegisteredSd
+from embinit.claims.paired_tests import ENOUGH_REGISTERED, RegisteredSd
 from embinit.errors import InputError
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
@@ -125,6 +125,38 @@ def noise_floor_runs(experiment: Experiment, seeds: int) -> list[RunSpec]:
     return [
         experiment.run(experiment.baseline, seed) for seed in range(FIRST_SEED, FIRST_SEED + seeds)
     ]
+
+
+def own_noise_runs(comparison: Comparison) -> list[RunSpec]:
+    """The runs of a comparison's right side that a margin of its own is measured on.
+
+    Where that is a number, they are the left side's.
+    """
+    side = _held_against(comparison)
+    seeds = range(FIRST_SEED, FIRST_SEED + ENOUGH_REGISTERED)
+    return [run for seed in seeds for run in side.runs_of(seed)]
+
+
+def within_own_noise(comparison: Comparison, lookup: Lookup) -> Comparison:
+    """The comparison with the margin that its right side's noise gives; without noise as it is.
+
+    Args:
+        comparison: The comparison.
+        lookup: Finds the runs' results.
+    """
+    side = _held_against(comparison)
+    found = [side.value(FIRST_SEED + each, lookup) for each in range(ENOUGH_REGISTERED)]
+    values = [value for value in found if value is not None and math.isfinite(value)]
+    if len(values) < ENOUGH_REGISTERED or not (sd := float(np.std(values, ddof=1))) > 0:
+        return comparison
+    margin = margin_of(sd)
+    return replace(
+        comparison, left=comparison.left.within(margin), right=comparison.right.within(margin)
+    )
+
+
+def _held_against(comparison: Comparison) -> Quantity:
+    return comparison.right if comparison.right.terms else comparison.left
 
 
 def margin_of(sd: float) -> float:

@@ -160,8 +160,23 @@ def claim_session(config: pytest.Config) -> ClaimSession:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Hands a claim to the session; other tests are left alone."""
     statements = sys.modules.get("embinit.claims.statements")
-    if statements is not None and statements.Statement.of(metafunc.function) is not None:
+    stated = statements is not None and statements.Statement.of(metafunc.function) is not None
+    if not stated and _takes_seeds(metafunc):
+        from embinit.pytest_plugin.seeds_tests import state
+
+        state(metafunc)
+        stated = True
+    if stated:
         claim_session(metafunc.config).parametrise(metafunc)
+
+
+def _takes_seeds(metafunc: pytest.Metafunc) -> bool:
+    """Whether a test takes ``seeds``, and nobody gives it: no fixture, no parametrization."""
+    marks = metafunc.definition.iter_markers("parametrize")
+    given = [each.split(",") if isinstance(each := mark.args[0], str) else each for mark in marks]
+    names = [name.strip() for each in given for name in each]
+    known = metafunc.definition._fixtureinfo.name2fixturedefs
+    return "seeds" in metafunc.fixturenames and not {"seeds"} & {*known, *names}
 
 
 @pytest.hookimpl(wrapper=True)
@@ -183,6 +198,10 @@ def pytest_make_collect_report(
             made = pytest.CollectReport(report.nodeid, "passed", None, [failing])
             made.sections = report.sections
             return made
+    if isinstance(collector, pytest.Module) and "embinit.claims.seeds" in sys.modules:
+        from embinit.pytest_plugin.seeds_tests import add_control
+
+        add_control(collector, report.result)
     return report
 
 

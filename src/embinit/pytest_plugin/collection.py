@@ -302,7 +302,7 @@ class Collection:
         return (
             self._state.registering.runs(case)
             if self._state.registering.is_asked_for
-            else case.runs()
+            else [*case.noise_runs(), *case.runs()]
         )
 
     def _check_schedule(self, case: Case) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from embinit.claims.definitions import Claim, Family, Misstated
+from embinit.claims.seeds import SeedsClaim
 from embinit.claims.statements import Statement, line_of
 from embinit.errors import InputError
 from embinit.files.reading import read_bytes
@@ -57,6 +58,8 @@ class Folder:
         for item in (*functions, *_beside(claims, broken)):
             statement = Statement.of(item.function)
             key = (item.path, item.cls, item.originalname or item.name)
+            if key in met and isinstance(statement, SeedsClaim):
+                counts[statement.family.name] += 1  # it is parametrised
             if statement is None or key in met:
                 continue
             met.add(key)

@@ -6,7 +6,8 @@ import functools
 import inspect
 import json
 import traceback
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from embinit.claims.definitions import Claim, Family, argument_of, claim
 from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case, read
 from embinit.claims.lock import lock_beside
+from embinit.claims.seeds import NAME as SEEDS
+from embinit.claims.seeds import SeedsClaim, SeedsExperiment
 from embinit.claims.statements import Statement, line_of
 from embinit.errors import InputError, lacking_models, require_models
 from embinit.pytest_plugin import RESULT
@@ -91,10 +94,16 @@ def ids_of(item: pytest.Item) -> list[str]:
 
 
 def parameter(item: pytest.Function) -> object:
-    """The experiment among a test's parameters; None where there is none."""
+    """The experiment among a test's parameters; None where there is none.
+
+    One of the fixture ``seeds`` is called after the test's other parameters.
+    """
     params = getattr(getattr(item, "callspec", None), "params", {})
-    known = (each for each in params.values() if isinstance(each, Experiment | Unreadable))
-    return next(known, None)
+    known = next((e for e in params.values() if isinstance(e, Experiment | Unreadable)), None)
+    if isinstance(known, SeedsExperiment):
+        others = [part for part in item.callspec.id.split("-") if part != known.name]
+        return replace(known, name="-".join(others) or known.name)
+    return known
 
 
 def experiments_name(function: Any, cls: type | None) -> str:
@@ -104,9 +113,36 @@ def experiments_name(function: Any, cls: type | None) -> str:
         InputError: The claim takes anything else.
     """
     names = list(inspect.signature(function).parameters)
+    if SeedsClaim.of(function) is not None:
+        return SEEDS
     if cls is not None and names[:1] == ["self"]:
         return argument_of(functools.partial(function, None))
     return argument_of(function)
+
+
+def bound(item: pytest.Function) -> Callable[..., None]:
+    """A claim's test as it takes its experiment alone, with its other parameters as they are.
+
+    Raises:
+        InputError: It takes fixtures beside ``seeds``, which aren't there when it is read.
+    """
+    test: Callable[..., None] = item.obj
+    if SeedsClaim.of(item.function) is None:
+        return test
+    others = {name: each for name, each in item.callspec.params.items() if name != SEEDS}
+    taken = inspect.signature(test).parameters
+    if lacking := [name for name in taken if name not in (SEEDS, *others)]:
+        raise InputError(
+            f"a test with {SEEDS} is read before fixtures are there, and takes "
+            f"{', '.join(lacking)}; let the function that trains make it"
+        )
+
+    def alone(seeds: Experiment) -> None:
+        test(**{SEEDS: seeds}, **others)
+
+    alone.__dict__.update(item.function.__dict__)
+    alone.__name__ = item.function.__name__
+    return alone
 
 
 def read_item(item: pytest.Function, family: Family) -> Case:
@@ -114,12 +150,13 @@ def read_item(item: pytest.Function, family: Family) -> Case:
     name, given = experiments_name(item.function, item.cls), parameter(item)
     if isinstance(given, Unreadable):
         raise given.error
-    others = [each for each in getattr(item, "callspec").params if each != name]  # noqa: B009
-    if not isinstance(given, Experiment) or others:
+    others = [each for each in item.callspec.params if each != name]
+    on_seeds = SeedsClaim.of(item.function) is not None
+    if not isinstance(given, Experiment) or (others and not on_seeds):
         raise InputError(
             "a claim can't be parametrised: name several experiments, or write several claims"
         )
-    case = read(item.obj, given, family, lock_beside(item.path))
+    case = read(bound(item), given, family, lock_beside(item.path))
     # Without them it could not run, which is no result: a session of such claims must not pass.
     arms = (run for comparison in case.comparisons for run in comparison.arms())
     if not item.config.option.collectonly and any(

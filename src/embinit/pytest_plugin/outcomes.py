@@ -12,7 +12,7 @@ from embinit.claims.entries import audit_entry
 from embinit.claims.judging import Judgement
 from embinit.claims.paired_tests import Verdict
 from embinit.errors import lacking_models, printable
-from embinit.pytest_plugin.items import ITEM_RESULT, argument
+from embinit.pytest_plugin.items import ITEM_RESULT, argument, bound
 
 
 def settle_audit(item: pytest.Function, audit: Audit) -> None:
@@ -60,4 +60,4 @@ def settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
     if verdict is not Verdict.SUPPORTED:
         pytest.fail(told, pytrace=False)
     with read_by(Decider(decisions=judgement.decisions)):
-        item.obj(judgement.case.experiment)
+        bound(item)(judgement.case.experiment)

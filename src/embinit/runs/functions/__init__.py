@@ -18,6 +18,7 @@ from embinit.runs.functions.definition import (
     Training,
     fingerprint,
     other_versions,
+    plain_training,
     training,
     training_named,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "fingerprint",
     "make",
     "other_versions",
+    "plain_training",
     "training",
     "training_named",
     "untrue_seeds",

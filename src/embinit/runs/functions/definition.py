@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib
 import inspect
 import json
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -246,12 +249,34 @@ def training(
 
 
 def training_named(name: str) -> Training:
-    """The training function of a name.
+    """The training function of a name; a plain function's is found by its module and its name.
 
     Raises:
         InputError: No module that was loaded here has it.
     """
+    module, colon, function = name.partition(":")
+    if colon and TRAININGS.registered(name) is None:
+        with contextlib.suppress(ImportError, AttributeError):
+            plain_training(operator.attrgetter(function)(importlib.import_module(module)))
     return TRAININGS[name]
+
+
+def plain_training(function: Callable[..., Any]) -> Training:
+    """A plain function as a training function whose one measure is the number that it returns.
+
+    Raises:
+        InputError: It is no function that takes a seed, or one that other processes can't find.
+    """
+    name = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', '')}"
+    known = TRAININGS.registered(name)
+    if known is not None and known.function is function:
+        return known
+    if "<" in name:
+        raise InputError(
+            f"{getattr(function, '__name__', function)!r} is made inside of another function or "
+            "class; define it at the top of its module, where every process finds it"
+        )
+    return training(measures=["score"], name=name)(function)
 
 
 def fingerprint(recipe: FunctionRecipe) -> str:

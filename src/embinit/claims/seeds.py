@@ -1,0 +1,147 @@
+"""The fixture ``seeds``: it gives a test arms of any function, and makes the test a claim.
+
+::
+
+    def test_untied_helps(seeds):
+        assert seeds(train, tied=False) < seeds(train, tied=True)
+
+What a claim says in full is derived: its id and its sentence from the test, its family from the
+file, its margin from the noise of the arm on the right, on seeds that no claim uses. An arm against
+itself on other seeds is the file's control.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from embinit.claims.comparisons import Quantity
+from embinit.claims.definitions import Claim, Family, comparisons_of
+from embinit.claims.experiments import Experiment
+from embinit.claims.functions import MOST_SEEDS, SEEDS, FunctionExperiment
+from embinit.claims.paired_tests import Verdict
+from embinit.errors import InputError
+from embinit.runs.functions import Training, plain_training
+from embinit.runs.measures import Measure
+
+NAME = "seeds"
+"""The fixture's name, and that of the experiment where a test is not parametrised."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeedsExperiment(Experiment):
+    """An experiment whose arms are calls of functions, each made when the test names it."""
+
+    @property
+    def task(self) -> str:
+        """Nothing: each arm has a function of its own."""
+        return ""
+
+    @property
+    def measures_noise(self) -> bool:
+        """A margin is measured in the session: that is the fixture's part."""
+        return True
+
+    def __call__(self, function: Callable[..., Any], /, **arguments: Any) -> Quantity:
+        """An arm: what the function returns, one number a seed.
+
+        Args:
+            function: It takes ``seed`` and the arguments, and returns a number. One that
+                ``training`` decorates may return several; its first measure is compared.
+            arguments: The arm's, as plain values.
+
+        Raises:
+            InputError: The function can't be called so, or other processes would not find it.
+        """
+        known = function if isinstance(function, Training) else plain_training(function)
+        told = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+        label = f"{known.name.rpartition(':')[2]}({told})"
+        return FunctionExperiment(
+            name=self.name,
+            tier=self.tier,
+            role=self.role,
+            metric=next(iter(known.measures.values())),
+            seeds=self.seeds,
+            margin=self.margin,
+            baseline=label,
+            most_seeds=self.most_seeds,
+            function=known,
+            arms={label: known.arguments(label, arguments)},
+        )[label]
+
+
+class SeedsClaim(Claim):
+    """A claim that a test states by the fixture ``seeds``."""
+
+
+def on_seeds(tier: str) -> Sequence[Experiment]:
+    """The one experiment of such a test, on any tier."""
+    return [
+        SeedsExperiment(
+            name=NAME,
+            tier=tier,
+            role=NAME,
+            metric=Measure("score"),
+            seeds=SEEDS,
+            margin=0.0,
+            baseline="",
+            most_seeds=MOST_SEEDS,
+        )
+    ]
+
+
+def stated_by(test: Callable[..., Any], home: str, name: str) -> SeedsClaim:
+    """The claim of a test with the fixture.
+
+    Args:
+        test: The test.
+        home: Its file, in dots.
+        name: Its name, with that of its class.
+    """
+    words = name.replace("test_", "", 1).replace("_", " ").replace(".", " ")
+    says = (inspect.getdoc(test) or words[:1].upper() + words[1:]).splitlines()[0]
+    return SeedsClaim(
+        f"{home}/{NAME}/{words.strip().replace(' ', '-')}",
+        says.rstrip("."),
+        family=_family(home),
+        experiments=on_seeds,
+    )
+
+
+def control_of(tests: Sequence[Callable[..., None]], home: str) -> Callable[..., None]:
+    """The control of a file: the arm on the right of its first comparison, against itself.
+
+    Args:
+        tests: The file's tests, which take the experiment alone. One that can't be read is passed
+            over.
+        home: Its file, in dots.
+    """
+
+    def test_control_a_a(seeds: Experiment) -> None:
+        known = [arm for test in tests if (arm := _held_against(test, seeds)) is not None]
+        if not known:
+            raise InputError("no test with seeds could be read, so there is no arm to control")
+        assert known[0].on_other_seeds() > known[0]
+
+    return SeedsClaim(
+        f"{home}/{NAME}/control-a-a",
+        "Control: an arm differs from itself on other seeds",
+        family=_family(home),
+        experiments=on_seeds,
+        expects=Verdict.NO_EFFECT,
+    )(test_control_a_a)
+
+
+def _held_against(test: Callable[..., None], seeds: Experiment) -> Quantity | None:
+    """The arm that a test's first comparison holds another one against; None without one."""
+    with contextlib.suppress(Exception):
+        first = comparisons_of(test, seeds)[0]
+        return first.right if first.right.terms else first.left
+    return None
+
+
+def _family(home: str) -> Family:
+    return Family(f"{home}/{NAME}", says=f"Claims of {home}")
