@@ -5,7 +5,7 @@ better. Three rules decide what is kept: any lower number; the two-baseline rule
 is lower by more than twice the gap of two runs of the baseline; and ``embinit judge`` against the
 noise of runs of the baseline, with runs added as it says.
 
-    python benchmarks/nights.py [--nights 40]
+    python benchmarks/nights.py [--nights 100]
 
 It writes ``benchmarks/results/nights.json`` and prints the table of ``docs/first-claim.md``.
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -73,42 +73,45 @@ def judged(trials: int | None, measured: int = 10) -> Rule:
 RULES: dict[str, Rule] = {
     "any lower number": any_lower,
     "two baselines": two_baselines,
-    "judge, each trial alone": judged(None),
-    "judge --trials 100": judged(TRIALS),
-    "judge --trials 100, noise of 30 runs": judged(TRIALS, 30),
+    "`judge`, each trial alone": judged(None),
+    "`judge --trials 100`": judged(TRIALS),
+    "`judge --trials 100`, noise of 30": judged(TRIALS, 30),
 }
+
+
+def table(rules: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
+    """The table of ``docs/first-claim.md``.
+
+    Args:
+        rules: Of each rule and effect, what ``main`` writes.
+    """
+    lines = []
+    for name, effects in rules.items():
+        cells = [f"{100 * e['kept']:.1f} %, {e['runs_a_trial']:.1f}" for e in effects.values()]
+        cells.append(f"{100 * effects['0']['nights_with_one']:.0f} %")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--nights", type=int, default=40)
+    parser.add_argument("--nights", type=int, default=100)
     nights = parser.parse_args().nights
-    table: dict[str, dict[str, dict[str, float]]] = {}
-    print(
-        "| rule | "
-        + " | ".join(f"effect {effect:g}: kept, runs" for effect in EFFECTS)
-        + " | nights that keep one without effect |\n|---|---|---|---|---|"
-    )
+    rules: dict[str, dict[str, dict[str, float]]] = {}
     for name, rule in RULES.items():
-        table[name] = {}
+        rules[name] = {}
         for effect in EFFECTS:
             rng = np.random.default_rng(int(effect))
             played = [rule(rng, effect) for _ in range(nights)]
             kept = [number for number, _ in played]
-            table[name][f"{effect:g}"] = {
+            rules[name][f"{effect:g}"] = {
                 "kept": float(np.mean(kept)) / TRIALS,
                 "nights_with_one": float(np.mean([number > 0 for number in kept])),
                 "runs_a_trial": float(np.mean([runs for _, runs in played])) / TRIALS,
             }
-        cells = (
-            f"{100 * each['kept']:.1f} %, {each['runs_a_trial']:.1f}"
-            for each in table[name].values()
-        )
-        print(
-            f"| {name} | {' | '.join(cells)} | {100 * table[name]['0']['nights_with_one']:.0f} % |"
-        )
-    RESULTS.write_text(json.dumps({"nights": nights, "rules": table}, indent=1) + "\n", "utf-8")
+    RESULTS.write_text(json.dumps({"nights": nights, "rules": rules}, indent=1) + "\n", "utf-8")
+    print(table(rules))
 
 
 if __name__ == "__main__":

@@ -264,3 +264,11 @@ def test_a_night_of_trials_keeps_what_helps_and_nothing_that_does_not():
     assert a_night_by(100)(rng, 0.0)[0] == 0
     assert a_night_by(None)(rng, 0.0)[0] <= 10
     assert a_night_by(None)(rng, 2.0)[0] >= 80
+
+
+def test_the_page_has_the_nights_that_were_simulated():
+    nights = load("nights")
+    known = json.loads(nights.RESULTS.read_text("utf-8"))
+    page = (BENCHMARKS.parent / "docs/first-claim.md").read_text("utf-8")
+    assert nights.table(known["rules"]) in page
+    assert f"{known['nights']} nights" in page

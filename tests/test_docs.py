@@ -186,7 +186,7 @@ def test_no_page_names_an_option_or_a_command_that_is_not_there(page):
 def test_messages_name_options_that_every_project_has():
     """Short names are there only where a project asks for them; the command line has its own."""
     source = ROOT / "src/embinit"
-    names = ("cli.py", "commands.py", "runs_command.py", "prepare_command.py")
+    names = ("cli.py", "commands.py", "judge_command.py", "runs_command.py", "prepare_command.py")
     making = ("lab/table_pretraining/__main__.py", "lab/data/sources/microcosm.py")
     own = [source / name for name in (*names, *making)]
     short = re.compile(rf"(?<![\w-])--(?:{'|'.join(OPTIONS)})\b")

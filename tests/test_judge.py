@@ -17,8 +17,9 @@ import embinit
 from embinit import cli
 from embinit.claims.paired_tests import Verdict
 from embinit.errors import Status
+from embinit.runs.measures import lower_is_better
 from embinit.scores import tables
-from embinit.scores.arms import Score, arms_of, lower_is_better
+from embinit.scores.arms import Score, arms_of
 from embinit.scores.judging import Plan, judge
 
 BASE, NEW = (3.2791, 3.2776, 3.2779), (3.2754, 3.2756, 3.2769)

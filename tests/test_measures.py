@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -114,10 +115,13 @@ def test_every_measure_is_registered_whole(name):
         assert over_last(known, 9).of(result) == 2.5
         assert distance_from(known, [2.0, 2.0]).of(result) == 2.0
         assert distance_from(known, [2.0]).of(result) is None
-        falls = known.better == "down"
-        assert [epochs_to(known, value).of(result) for value in (0.5, 1.0, 2.0, 9.0)] == (
-            [3.0, 1.0, 1.0, 1.0] if falls else [1.0, 1.0, 2.0, 3.0]
-        )
+        if known.better is None:
+            with pytest.raises(InputError, match="doesn't say which way it goes"):
+                epochs_to(known, 1.0)
+            known = replace(known, better="up")
+        wanted = {"down": [3.0, 1.0, 1.0, 1.0], "up": [1.0, 1.0, 2.0, 3.0]}
+        reached = [epochs_to(known, value).of(result) for value in (0.5, 1.0, 2.0, 9.0)]
+        assert reached == wanted[known.better]
         kept = [at_epoch(known, 1), over_epochs(known), over_last(known, 2)]
         kept += [distance_from(known, [1.0]), distance_from(known, [2.0])]
         assert len({known, at_epoch(known, 2), epochs_to(known, 1), *kept}) == len(kept) + 3
@@ -131,7 +135,7 @@ def test_every_measure_is_registered_whole(name):
             over_epochs,
             lambda one: over_last(one, 1),
             lambda one: distance_from(one, [1.0]),
-            lambda one: epochs_to(one, 1.0),
+            lambda one: epochs_to(replace(one, better="up"), 1.0),
         ):
             with pytest.raises(InputError, match=f"no curve shows {name} while a run trains"):
                 derive(known)

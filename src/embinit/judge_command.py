@@ -93,7 +93,7 @@ def _implied(parsed: argparse.Namespace, baseline: str) -> list[str]:
 
 def _lower(parsed: argparse.Namespace, metric: str) -> bool:
     """Whether lower numbers of the metric are better, as was given or by its name."""
-    from embinit.scores.arms import lower_is_better
+    from embinit.runs.measures import lower_is_better
 
     return lower_is_better(metric) if parsed.lower is None else bool(parsed.lower)
 

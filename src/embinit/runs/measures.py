@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -20,6 +21,24 @@ from embinit.registry import Registry
 from embinit.runs import curves
 from embinit.runs.paired_examples import PairedTest
 from embinit.runs.results import RunResult
+
+LOWER_IS_BETTER = (
+    "loss",
+    "ppl",
+    "perplexity",
+    "bpb",
+    "bpc",
+    "nll",
+    "error",
+    "err",
+    "mse",
+    "mae",
+    "rmse",
+    "wer",
+    "cer",
+    "fid",
+)
+"""What a measure's name ends with whose lower numbers are better."""
 
 Read = Callable[[RunResult], float | None]
 """Reads a measure off a result; None where the result has none."""
@@ -63,6 +82,11 @@ class Measure:
         if self.read is not None:
             return self.read(result)
         return result.measures.get(self.name)
+
+
+def lower_is_better(name: str) -> bool:
+    """Whether a measure's name says that lower numbers are better."""
+    return re.split(r"[/._ -]", name.lower())[-1] in LOWER_IS_BETTER
 
 
 MEASURES: Registry[Measure] = Registry("measure", "embinit.measures")
@@ -143,12 +167,17 @@ def epochs_to(curve: Measure, value: float) -> Measure:
     counts one epoch more than it has.
 
     Raises:
-        InputError: The measure has no curve.
+        InputError: The measure has no curve, or doesn't say which way is better.
     """
+    if curve.better is None:
+        raise InputError(
+            f"{curve.name} doesn't say which way it goes: give it as a Measure with better='up' or "
+            "'down'"
+        )
 
     def read(values: Sequence[float]) -> float | None:
         first = curves.first_at(values, value, below=curve.better == "down")
-        return None if not values else 1.0 + (len(values) if first is None else first)
+        return 1.0 + (len(values) if first is None else first)
 
     made = _of_curve(curve, f"to {value:g}", f"epochs until {{}} reaches {value:g}", read)
     return replace(made, unit="epochs", better="down")

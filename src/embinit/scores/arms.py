@@ -7,29 +7,10 @@ training tools (``folders``).
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from embinit.errors import InputError, counted
-
-LOWER_IS_BETTER = (
-    "loss",
-    "ppl",
-    "perplexity",
-    "bpb",
-    "bpc",
-    "nll",
-    "error",
-    "err",
-    "mse",
-    "mae",
-    "rmse",
-    "wer",
-    "cer",
-    "fid",
-)
-"""What a metric's name ends with whose lower numbers are better."""
 
 MOST_VALUES = 2_000_000
 """So many rows or points are read of one file at most."""
@@ -80,11 +61,6 @@ class Arms:
             return None
         found = [(s.value, known[s.seed]) for s in self.scores[arm] if s.seed in known]
         return found if len(found) > 1 else None
-
-
-def lower_is_better(metric: str) -> bool:
-    """Whether a metric's name says that lower numbers are better."""
-    return re.split(r"[/._ -]", metric.lower())[-1] in LOWER_IS_BETTER
 
 
 def arms_of(

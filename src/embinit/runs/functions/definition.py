@@ -19,7 +19,7 @@ from embinit.distributions import canonical_name, distributions_of, public_versi
 from embinit.errors import InputError
 from embinit.files.writing import digest
 from embinit.registry import Registry, nearest
-from embinit.runs.measures import Measure
+from embinit.runs.measures import Measure, lower_is_better
 from embinit.specs import FunctionRecipe
 
 if TYPE_CHECKING:
@@ -367,7 +367,9 @@ def _measures(given: Mapping[str, str | Measure] | Sequence[str]) -> dict[str, M
     if isinstance(given, str) or not pairs:
         raise InputError('measures are names with units, as in {"accuracy": "% accuracy"}')
     return {
-        name: unit if isinstance(unit, Measure) else Measure(name, unit, curve=name)
+        name: unit
+        if isinstance(unit, Measure)
+        else Measure(name, unit, curve=name, better="down" if lower_is_better(name) else None)
         for name, unit in pairs
     }
 
