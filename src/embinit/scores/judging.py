@@ -8,6 +8,7 @@ beforehand: the baseline's own runs, ten or more.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -118,13 +119,17 @@ class Judged:
     def again(self) -> int | None:
         """How many runs more would decide; None where it is decided, or they would be no use.
 
-        That is with nine chances in ten, if the difference and the spread so far are true, and at
-        least up to the next look.
+        That is with nine chances in ten, if the difference and the spread so far are true; at
+        least up to the next look, and up to the last one at most.
         """
         if self.verdict is not Verdict.UNDECIDED or self.next_look is None or self.hopeless:
             return None
-        needed = None if self.outcome is None else self.outcome.seeds_needed
-        return max(needed or 0, self.next_look) - self.n
+        needed = 0 if self.outcome is None else self.outcome.seeds_needed or 0
+        if self.baseline == NOISE and needed:
+            # The needed number is a harmonic mean, and the noise has as many runs as it has.
+            rest = 2 / needed - 1 / len(self.of_baseline)
+            needed = math.ceil(1 / rest) if rest > 0 else self.looks[-1].seeds
+        return max(min(needed, self.looks[-1].seeds), self.next_look) - self.n
 
 
 def judge(
