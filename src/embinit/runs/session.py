@@ -99,9 +99,12 @@ class Session:
         self._cohorts = plan(self._possible(self.wanted), self.largest_cohort)
 
     def _choose_twice(self, runs: Iterable[RunSpec]) -> None:
-        """Chooses the run of each function that is made twice, the same one in every worker."""
+        """Chooses the run of each function that is made twice, the same one in every worker.
+
+        It is of the first seed: a process that joins later plans the seeds of later looks, too.
+        """
         checked = (r for r in runs if getattr(KINDS.registered(r.kind), "checks_seeds", False))
-        for run in sorted(checked, key=RunSpec.digest):
+        for run in sorted(checked, key=lambda run: (run.seed, run.digest())):
             self._twice.setdefault((run.kind, kind_of(run).check_key(run)), run)
 
     def _is_made_twice(self, runs: Iterable[RunSpec]) -> bool:
