@@ -53,6 +53,7 @@ def test_three_numbers_an_arm_decide_nothing_and_say_how_many_more_would(capsys)
         ((WORSE, BETTER, "--lower"), Status.IN_ORDER, "keep new"),
         ((WORSE, BETTER, "--higher"), Status.NOT_IN_ORDER, "discard new"),
         ((WORSE, "new=3.01,3.1,2.9,3.04,2.95,3.02,3.0,2.98", "--margin", "1"), 1, "NO EFFECT"),
+        (("base=1,2", "new=2,3,4,5"), Status.RUN_AGAIN, "run again base ("),
         (("base=1", "new=2"), Status.RUN_AGAIN, "one number an arm tells nothing of the noise"),
         ((WORSE, BETTER, "--lower", "--trials", "1000"), Status.IN_ORDER, "of 1000 that share 5 %"),
     ],
@@ -127,7 +128,12 @@ def test_what_pairs_runs_is_the_seed_whatever_their_order(data):
     assert not found.paired
 
 
-def test_seeds_in_common_pair_and_others_are_left_out():
+def test_seeds_in_common_pair_and_others_are_left_out(tmp_path, capsys):
+    path = table(tmp_path / "r.csv")
+    path.write_text(path.read_text() + "a,99,more,500\n")
+    _, out = told(capsys, path, "--by", "config", "--metric", "val_bpb")
+    assert "1 run without a partner of its seed left out" in out
+    assert "for a 1.01 (n=7)" in out
     named = [("base", Score(v, "", str(s))) for s, v in enumerate((1.0, 2.0, 3.0))]
     named += [("new", Score(v, "", str(s))) for s, v in ((2, 4.0), (1, 3.0), (7, 9.0))]
     (found,) = judge(arms_of(named), Plan(lower=False))

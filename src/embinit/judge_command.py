@@ -61,6 +61,7 @@ def add_judge(commands: Any) -> None:
 def _judge(parsed: argparse.Namespace) -> int:
     from embinit.claims.paired_tests import Verdict
     from embinit.scores import telling
+    from embinit.scores.arms import told_left_out
     from embinit.scores.judging import MOST_SEEDS, Plan, judge
 
     arms = _arms(parsed)
@@ -68,6 +69,8 @@ def _judge(parsed: argparse.Namespace) -> int:
     plan = Plan(lower, parsed.margin, parsed.alpha, parsed.trials, parsed.most or MOST_SEEDS)
     judged = judge(arms, plan, parsed.baseline, _noise(parsed))
     notes = [*arms.notes, *_implied(parsed, judged[0].baseline)]
+    if (alone := arms.unpaired()) and all(each.paired for each in judged):
+        notes.append(told_left_out(alone, "a partner of its seed"))
     if parsed.json:
         print(telling.as_json(judged, plan, notes))
     elif parsed.markdown or parsed.latex:

@@ -7,6 +7,7 @@ training tools (``folders``).
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -48,6 +49,14 @@ class Arms:
     def values(self, arm: str) -> tuple[float, ...]:
         """An arm's numbers."""
         return tuple(score.value for score in self.scores[arm])
+
+    def unpaired(self) -> tuple[str, ...]:
+        """The places of runs whose seed no run of another arm has, where all runs name seeds."""
+        every = [score for scores in self.scores.values() for score in scores]
+        if any(score.seed is None for score in every):
+            return ()
+        counts = Counter(score.seed for score in every)
+        return tuple(score.place for score in every if counts[score.seed] == 1)
 
     def pairs(self, arm: str, other: str) -> list[tuple[float, float]] | None:
         """The numbers of the seeds that two arms have in common.

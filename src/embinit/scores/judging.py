@@ -70,7 +70,7 @@ class Judged:
     Attributes:
         arm: Its name.
         baseline: The baseline's.
-        values: Its numbers.
+        values: Its numbers; those of the seeds that pair it, where they do.
         of_baseline: The baseline's.
         paired: Whether seeds pair them.
         outcome: The comparison's numbers; None where one number an arm tells nothing.
@@ -95,15 +95,19 @@ class Judged:
 
     @property
     def difference(self) -> float:
-        """Its mean less the baseline's; of the pairs, where seeds pair them."""
-        if self.outcome is not None:
-            return self.outcome.difference
+        """Its mean less the baseline's."""
         return statistics.fmean(self.values) - statistics.fmean(self.of_baseline)
 
     @property
     def n(self) -> int:
-        """How many of its runs, or pairs, were judged."""
-        return len(self.values) if self.outcome is None or not self.paired else self.outcome.n
+        """How many runs there are of the side that has fewer; the noise is as it is."""
+        counts = [len(self.values), len(self.of_baseline)]
+        return counts[0] if self.baseline == NOISE else min(counts)
+
+    @property
+    def short_of(self) -> str:
+        """The arm of which more runs are needed first."""
+        return self.arm if self.n == len(self.values) else self.baseline
 
     @property
     def next_look(self) -> int | None:
@@ -160,17 +164,17 @@ def judge(
     for arm in others:
         values = arms.values(arm)
         against = tuple(noise) if base == NOISE else arms.values(base)
-        pairs = None if noise else arms.pairs(arm, base)
+        if pairs := None if noise else arms.pairs(arm, base):
+            values, against = (tuple(side) for side in zip(*pairs, strict=True))
         looks = _looks(spread, plan.most, share)
-        n = len(pairs) if pairs else min(len(values), len(against))
+        n = len(values) if base == NOISE else min(len(values), len(against))
         level = share * next((x.share for x in reversed(looks) if x.seeds <= n), looks[0].share)
         outcome = chance = None
         if len(values) + len(against) > 2 or spread is not None:
             pairing = Pairing.AGAINST_NOISE if base == NOISE else Pairing.NONE
-            left, right = zip(*pairs, strict=True) if pairs else (values, against)
             outcome = compare(
-                left,
-                right,
+                values,
+                against,
                 relation,
                 level,
                 plan.margin,

@@ -63,7 +63,9 @@ def conclusion(judged: Sequence[Judged]) -> str:
     if kept:
         told.append(f"keep {', '.join(kept)}")
     if again:
-        told.append("run again " + ", ".join(f"{each.arm} ({each.again} more)" for each in again))
+        told.append(
+            "run again " + ", ".join(f"{each.short_of} ({each.again} more)" for each in again)
+        )
     rest = [each.arm for each in judged if each.arm not in kept and each not in again]
     if rest:
         told.append(f"discard {', '.join(rest)}")
