@@ -14,7 +14,7 @@ from embinit.errors import Status
 from embinit.papers import PAPERS
 from embinit.report import render
 from embinit.report.charts import HALF
-from embinit.report.findings import CERTAINTIES, fronts
+from embinit.report.findings import CERTAINTIES, by_tier, fronts
 from embinit.report.markdown import findings_as_markdown
 from embinit_papers.kim2024 import FAMILIES, FINDINGS
 from test_report import check, make_claim, make_comparison, make_control, make_document
@@ -100,7 +100,9 @@ def test_a_row_has_both_means_the_difference_and_its_share():
     """Absolute numbers beside the difference, and what is learned above guessing."""
     one = outcome(claim(metric="bleu", learns=22.0))
     assert one.numbers == "20.0 for 31.1 BLEU"
-    assert one.difference == "glove-translation: −10.4 [−11.8, −8.7] BLEU, adjusted"
+    assert (
+        one.difference == "glove-translation: −10.4 [−11.8, −8.7] BLEU, adjusted for stopping early"
+    )
     assert one.share == pytest.approx(-0.5, abs=0.01)
     assert outcome(claim()).share is None
     assert one.settings == "2 tasks"
@@ -130,6 +132,19 @@ def test_tiers_stand_side_by_side_and_disagreement_makes_less_sure():
     page = check(render(made, {}, beside=[real]))
     assert "May hold" not in page.text  # very uncertain, since the two disagree
     assert "tiers disagree" in page.text
+
+
+@pytest.mark.parametrize(
+    ("verdict", "sentence"),
+    [
+        ("SUPPORTED", "On real text 1 of 1 findings hold."),
+        ("REFUTED", "On real text 0 of 1 findings hold, 1 does not: 'Width costs'."),
+        ("NO EFFECT", "On real text 0 of 1 findings hold, 1 does not: 'Width costs'."),
+        ("UNDECIDED", "On real text 0 of 1 findings hold, 1 open."),
+    ],
+)
+def test_the_headline_names_the_findings_that_do_not_hold(verdict, sentence):
+    assert by_tier(fronts([session([claim(verdict=verdict)], "sample")])) == [sentence]
 
 
 def test_a_finding_that_is_not_the_papers_says_so():

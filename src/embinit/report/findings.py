@@ -396,7 +396,7 @@ def _difference(comparison: Mapping[str, Any]) -> str:
     if not comparison["exact"]:
         told += f" {numbers.interval(fair['interval'], places)}"
     told = f"{told} {numbers.points(comparison['unit'])}".strip()
-    return told if fair is comparison else f"{told}, adjusted"
+    return told if fair is comparison else f"{told}, adjusted for stopping early"
 
 
 def _share(entry: Entry, comparison: Mapping[str, Any]) -> float | None:
@@ -418,19 +418,32 @@ def _where(entry: Entry) -> str:
 
 
 def by_tier(every: Sequence[Front]) -> list[str]:
-    """A sentence for each kind of data, where papers have made ones: how many findings hold there.
+    """A sentence for each kind of data, where papers have made ones: which findings hold there.
 
     Args:
         every: The papers' findings.
     """
-    kinds: dict[str, list[Outcome]] = {}
-    for front in every:
-        for row in front.rows:
-            for each in filter(None, row.outcomes):
-                if each.kind and each.ran:
-                    kinds.setdefault(each.kind, []).append(each)
-    return [
-        f"On {kind} {sum(each.word == 'holds' for each in outcomes)} of {len(outcomes)} findings "
-        f"hold, {sum(each.word == 'holds in part' for each in outcomes)} in part."
-        for kind, outcomes in kinds.items()
+    kinds: dict[str, list[tuple[str, str]]] = {}
+    for row in (row for front in every for row in front.rows):
+        for each in filter(None, row.outcomes):
+            if each.kind and each.ran:
+                kinds.setdefault(each.kind, []).append((each.word, row.says))
+    return [_sentence(kind, told) for kind, told in kinds.items()]
+
+
+def _sentence(kind: str, told: Sequence[tuple[str, str]]) -> str:
+    """How many findings hold on one kind of data, and the names of those that don't."""
+    words = Counter(word for word, _ in told)
+    fallen = [
+        f"'{says}'" for word, says in told if word not in ("holds", "holds in part", "not decided")
     ]
+    parts = [f"On {kind} {words['holds']} of {len(told)} findings hold"]
+    for number, said in (
+        (words["holds in part"], "in part"),
+        (words["not decided"], "open"),
+    ):
+        if number:
+            parts.append(f"{number} {said}")
+    if fallen:
+        parts.append(f"{len(fallen)} {'does' if len(fallen) == 1 else 'do'} not")
+    return f"{', '.join(parts)}{': ' if fallen else ''}{', '.join(fallen)}."
