@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ from embinit import cli
 from embinit.claims.paired_tests import Verdict
 from embinit.errors import Status
 from embinit.runs.measures import lower_is_better
-from embinit.scores import tables
+from embinit.scores import folders, tables
 from embinit.scores.arms import Score, arms_of
 from embinit.scores.judging import Plan, judge
 
@@ -44,7 +45,7 @@ def test_three_numbers_an_arm_decide_nothing_and_say_how_many_more_would(capsys)
     assert status == Status.RUN_AGAIN
     assert "new 3.27597 (n=3) for base 3.27820 (n=3): lower by 0.00223" in out
     assert "UNDECIDED, 4 more would tell" in out
-    assert "run again new (4 more)" in out
+    assert "run again base and new (4 more)" in out
 
 
 @pytest.mark.parametrize(
@@ -149,6 +150,7 @@ def test_seeds_in_common_pair_and_others_are_left_out(tmp_path, capsys):
         ("val_bpb", True),
         ("perplexity", True),
         ("accuracy", False),
+        ("valLoss", True),
         ("", False),
     ],
 )
@@ -197,7 +199,7 @@ BAD_TABLES = [
     ("config,val_bpb\na,1\nb\n", r"r.csv:3 has 1 cells, and the line of names 2"),
     ("config,val_bpb\na,1\nb,good\n", r"r.csv:3: val_bpb is 'good', which is no number"),
     ("config,val_bpb\na,1\nb,nan\n", r"r.csv:3: val_bpb is 'nan': a run that diverged"),
-    ("config,val_bpb\na,1\nb,inf\n", r"a run that diverged has no score"),
+    ("config,val_bpb\na,1\nb,inf\n", r"a run that diverged counts against its arm"),
     ("config,val_bpb,val_bpb\na,1,2\n", "2 columns are called 'val_bpb'"),
     ("config,val_bbp\na,1\n", "no column 'val_bpb': did you mean 'val_bbp'"),
     ("config,x/val_bpb,y/val_bpb\na,1,2\n", "may be x/val_bpb or y/val_bpb"),
@@ -238,6 +240,13 @@ def test_a_bad_line_of_json_is_one_line_with_place_and_mend(tmp_path, capsys, co
 
 
 BAD_WORDS = [
+    (["base=1,2", "new=1,1e400"], "a run that diverged counts against its arm"),
+    (["base=1,2", "new=1,1e200"], "too large to be compared; give up to 1e+150"),
+    (["base=1,2", "new=1,1_000"], "new, number 2: '1_000', which is no number"),
+    (["base=1,2", "new=1,2", "--by", "config"], "arms have numbers alone: leave --by out"),
+    (["base=1,2", "new=1,2", "--reach", "3"], "arms have numbers alone: leave --reach out"),
+    (["base=1,2", "new=1,2", "--alpha", "1e-9"], "alpha 1e-09 can't be used; give 0.0001 or more"),
+    (["base=1,2", "new=1,2", "--trials", "10001"], "10001 trials can't be"),
     (["base=1,2", "new=1,x"], "new, number 2: 'x', which is no number"),
     (["base=1,2", "new=1,nan"], "new, number 2: 'nan': a run that diverged"),
     (["base=1,2", "new="], "the arm 'new' lacks a number"),
@@ -264,6 +273,79 @@ def test_what_cannot_be_judged_is_one_line(tmp_path, monkeypatch, capsys, argume
     assert message in out
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "noise.txt has no number"),
+        ("1\n2\n3\n", "3 runs of the baseline tell too little of its noise; measure it on 10"),
+        ("1\n2\nx\n", "noise.txt:3: 'x', which is no number"),
+    ],
+)
+def test_noise_that_tells_too_little_is_refused(tmp_path, capsys, content, message):
+    path = tmp_path / "noise.txt"
+    path.write_text(content, encoding="utf-16")
+    status, out = told(capsys, "new=1,2", "--noise", path)
+    assert (status, len(out.splitlines())) == (Status.UNUSABLE, 1)
+    assert message in out
+
+
+@pytest.mark.parametrize("factor", [1e-14, 1e-3, 1.0, 1e9, 1e140])
+def test_scores_may_have_any_size(factor):
+    """What is decided is the same, and the numbers are in the scores' own unit."""
+    base, new = ([v * factor for v in side] for side in ((1, 2, 3, 4, 5, 6), (2, 3, 4, 5, 6, 7)))
+    named = [(arm, Score(v, "")) for arm, side in (("base", base), ("new", new)) for v in side]
+    (found,) = judge(arms_of(named), Plan(lower=False))
+    (plain,) = judge(
+        arms_of((arm, Score(each.value / factor, "")) for arm, each in named), Plan(lower=False)
+    )
+    assert found.verdict is plain.verdict is Verdict.UNDECIDED
+    assert found.outcome.difference == pytest.approx(factor)
+    wanted = [end * factor for end in plain.outcome.interval]
+    assert found.outcome.interval == pytest.approx(wanted, rel=1e-6)
+
+
+def test_an_arm_may_have_any_name(capsys):
+    """That of the noise, and one that would write a line of its own."""
+    _, out = told(capsys, "noise=1,2,3,4,5,6", "new=1,2,3,4,5,6.1", "--higher")
+    assert "new 3.5167 (n=6) for noise 3.5000 (n=6)" in out
+    _, out = told(capsys, "base=1,2", "new\nkeep it=1,2")
+    assert "\nkeep it" not in out
+
+
+def test_one_arm_named_like_a_baseline_is_held_against_the_noise(tmp_path, capsys):
+    path = tmp_path / "noise.txt"
+    path.write_text("\n".join(map(str, range(10))))
+    status, out = told(capsys, "base=90,91,92", "--noise", path)
+    assert status == Status.IN_ORDER
+    assert "base 91.0 (n=3) for the noise's 4.5 (n=10)" in out
+
+
+def test_ties_of_few_runs_decide_nothing(capsys):
+    assert told(capsys, "base=1,1", "new=2,2,2,2,2,2,2,2,2,2,2,2")[0] == Status.RUN_AGAIN
+    assert told(capsys, "base=1,1,1,1,1,1", "new=2,2,2,2,2,2")[0] == Status.IN_ORDER
+
+
+def test_a_seed_that_is_no_runs_own_pairs_nothing_where_that_is_said(tmp_path, capsys):
+    path = tmp_path / "r.csv"
+    path.write_text("arm,seed,loss\n" + "".join(f"{arm},42,{v}\n" for arm in "ab" for v in (1, 2)))
+    given = (path, "--by", "arm", "--metric", "loss")
+    status, out = told(capsys, *given)
+    assert status == Status.UNUSABLE
+    assert "judge with --unpaired" in out
+    assert "unpaired" in told(capsys, *given, "--unpaired")[1]
+
+
+def test_what_nobody_said_is_noted_wherever_it_is_printed(tmp_path, capsys):
+    path = tmp_path / "r.csv"
+    path.write_text("arm,score\n" + "".join(f"{arm},{v}\n" for arm in "ab" for v in (1, 2, "")))
+    given = (path, "--by", "arm", "--metric", "score")
+    for form in ((), ("--markdown",), ("--latex",), ("--json",)):
+        _, out = told(capsys, *given, *form)
+        assert "2 runs without score left out" in out
+        assert "higher is taken to be better" in out
+        assert "held against a, which stands first" in out
+
+
 def test_rows_without_a_number_are_left_out_and_told(tmp_path, capsys):
     path = table(tmp_path / "r.csv")
     path.write_text(path.read_text() + "a,9,crashed,\n")
@@ -276,6 +358,30 @@ def test_a_million_rows_are_read(tmp_path):
     path = tmp_path / "r.csv"
     path.write_text("arm,x\n" + "a,1.5\nb,2.5\n" * 500_000)
     assert len(tables.read(path, "arm", "x").values("b")) == 500_000
+
+
+@pytest.mark.parametrize(
+    ("folder", "arm", "seed"),
+    [
+        ("base-seed3", "base", "3"),
+        ("base/s3", "base", "3"),
+        ("resnet-s50-seed3", "resnet-s50", "3"),
+        ("BaseSeed3", "Base", "3"),
+        ("new.SEED3", "new", "3"),
+        ("base seed 3", "base", "3"),
+        ("gpt-s-0", "gpt-s-0", None),
+        ("base/run3", "base", None),
+        ("base/version_3", "base", None),
+        ("lr0.3-s1", "lr0.3", "1"),
+        ("seed3", "runs", "3"),
+    ],
+)
+def test_a_path_names_an_arm_and_a_seed(tmp_path, folder, arm, seed):
+    for name in (folder, "other"):
+        trainer_log(tmp_path / "runs" / name, [1.0, 2.0])
+    read = folders.read(tmp_path / "runs", "eval_loss", lambda points, place: points[-1][1])
+    (name,) = set(read.scores) - {"other"}
+    assert (name, read.scores[name][0].seed) == (arm, seed)
 
 
 def trainer_log(folder: Path, losses: list[float]) -> None:
@@ -319,6 +425,10 @@ def test_runs_of_a_folder_have_their_arm_and_seed_in_their_names(tmp_path, capsy
         (
             lambda home: (home / "events.out.tfevents.1.x").write_bytes(b"none"),
             "has no metric 'eval_loss'",
+        ),
+        (
+            lambda home: trainer_log(home / "a", [1.0, math.nan]),
+            "trainer_state.json: eval_loss is nan: a run that diverged",
         ),
     ],
 )

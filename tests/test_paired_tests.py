@@ -743,8 +743,7 @@ def test_one_value_a_side_decides_nothing_and_says_so():
 def test_two_samples_that_tie_are_held_against_the_permutations():
     equal = two_samples([1.0] * 6, [2.0] * 6)
     assert (equal.verdict, equal.p) == (Verdict.SUPPORTED, 1 / math.comb(12, 6))
-    assert two_samples([1.0] * 3, [2.0] * 3).verdict is Verdict.SUPPORTED
-    assert two_samples([1.0] * 2, [2.0] * 2).verdict is Verdict.UNDECIDED
+    assert two_samples([1.0] * 5, [2.0] * 9).verdict is Verdict.UNDECIDED
 
 
 def test_a_decision_of_two_samples_hangs_on_no_run():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -104,7 +105,7 @@ def test_a_files_tests_share_alpha_whatever_is_run_of_them(tmp_path):
     assert {name.partition("/seeds/")[2]: entry["verdict"] for name, entry in known.items()} == {
         "depth-does-little[6]": "SUPPORTED",
         "depth-does-little[2]": "SUPPORTED",
-        "TestTied-costs[seeds]": "SUPPORTED",
+        "TestTied.costs[seeds]": "SUPPORTED",
         "depth-helps[seeds]": "NO EFFECT",
         "open[seeds]": "SUPPORTED",
         "control-a-a[seeds]": "NO EFFECT",
@@ -171,17 +172,39 @@ def test_or(seeds):
 
 def test_same(seeds):
     assert seeds(train) < seeds(train)
+
+def test_none(seeds):
+    assert seeds(train) - seeds(train) <= 0
+
+class Made:
+    def train(self, seed):
+        return 1.0
+
+MADE = Made()
+
+def test_method(seeds):
+    assert seeds(MADE.train) < 3
+
+def test_positional(seeds):
+    assert seeds(train, 3) < 3
+
+async def test_later(seeds):
+    assert seeds(train) < 3
 """
 MISTAKES = [
     "test_wrong.py:19: a test with seeds is read before fixtures are there, and takes tmp_path",
-    "test_wrong.py:25: 'mine' is made inside of another function or class; define it at the top",
-    "what test_wrong:pair returned lacks score and has a",
+    "test_wrong.py:25: 'mine' is a lambda, a method, or made inside of another function",
+    "pair returned a dict; return one number, or name several by @training",
     "arm 'bad=True', seeds 0, 1, 2 and 3 more: RuntimeError: no luck (test_wrong.py:13)",
     "test_wrong.py:34: a builtin_function_or_method can't be a training function",
     "test_wrong.py:37: test_wrong:train can't be called for the arm 'train(tide=3)'",
     "test_wrong.py:39: test_nothing asserts no comparison of arms",
     "state it without 'or'",
     "train() and train() are one run, so that no number can differ",
+    "(train() − train()) and 0 are one run",
+    "'train' is a lambda, a method, or made inside of another function",
+    "seeds takes one function, and its arguments by name, as in seeds(train, lr=0.1)",
+    "a claim is read and never awaited: write def in place of async def",
 ]
 
 
@@ -189,6 +212,7 @@ def test_each_mistake_is_one_line_and_costs_no_other_test(tmp_path):
     (tmp_path / "test_wrong.py").write_text(WRONG)
     ran = run(tmp_path)
     assert ran.returncode == 3
+    assert re.search(r"runs: \d+ trained, 0 read, 22 failed", ran.stdout), ran.stdout
     for line in MISTAKES:
         assert line in ran.stdout, ran.stdout
     known = claims_of(tmp_path)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +31,7 @@ def add_judge(commands: Any) -> None:
     judge.add_argument("--by", metavar="COLUMNS", help="a table's columns that tell arms apart")
     judge.add_argument("--metric", help="the table's column, or the runs' metric, that is judged")
     judge.add_argument("--seed", metavar="COLUMN", help="a table's column that pairs runs")
+    judge.add_argument("--unpaired", action="store_true", help="seeds pair nothing")
     judge.add_argument("--baseline", metavar="ARM", help="what the others are held against")
     way = judge.add_mutually_exclusive_group()
     way.add_argument("--lower", action="store_true", default=None, help="lower is better")
@@ -66,15 +69,16 @@ def _judge(parsed: argparse.Namespace) -> int:
 
     arms = _arms(parsed)
     lower = parsed.reach is not None or _lower(parsed, arms.metric)
-    plan = Plan(lower, parsed.margin, parsed.alpha, parsed.trials, parsed.most or MOST_SEEDS)
+    most = MOST_SEEDS if parsed.most is None else parsed.most
+    plan = Plan(lower, parsed.margin, parsed.alpha, parsed.trials, most)
     judged = judge(arms, plan, parsed.baseline, _noise(parsed))
-    notes = [*arms.notes, *_implied(parsed, judged[0].baseline)]
+    notes = [*arms.notes, *_implied(parsed, arms, judged[0].baseline)]
     if (alone := arms.unpaired()) and all(each.paired for each in judged):
         notes.append(told_left_out(alone, "a partner of its seed"))
     if parsed.json:
         print(telling.as_json(judged, plan, notes))
     elif parsed.markdown or parsed.latex:
-        print((telling.markdown if parsed.markdown else telling.latex)(judged, plan))
+        print((telling.markdown if parsed.markdown else telling.latex)(judged, plan, notes))
     else:
         told = [*notes, *telling.lines(judged, plan), telling.conclusion(judged)]
         print("\n".join(map(printable, told)))
@@ -85,13 +89,18 @@ def _judge(parsed: argparse.Namespace) -> int:
     return Status.NOT_IN_ORDER
 
 
-def _implied(parsed: argparse.Namespace, baseline: str) -> list[str]:
-    """A note on a baseline that nobody named."""
+def _implied(parsed: argparse.Namespace, arms: Arms, baseline: str) -> list[str]:
+    """Notes on what nobody said: the baseline, and which way is better."""
+    from embinit.runs.measures import lower_is_better
     from embinit.scores.judging import NOISE, USUAL
 
-    if parsed.baseline or baseline == NOISE or baseline.lower() in USUAL:
-        return []
-    return [f"held against {baseline}, which stands first; --baseline names another"]
+    notes = []
+    if not (parsed.baseline or baseline == NOISE or baseline.lower() in USUAL):
+        notes.append(f"held against {baseline}, which stands first; --baseline names another")
+    known = parsed.reach is not None or lower_is_better(arms.metric)
+    if parsed.lower is None and not known:
+        notes.append("higher is taken to be better; --lower says otherwise")
+    return notes
 
 
 def _lower(parsed: argparse.Namespace, metric: str) -> bool:
@@ -107,25 +116,48 @@ def _arms(parsed: argparse.Namespace) -> Arms:
     from embinit.scores.arms import from_words
 
     first = Path(parsed.scores[0])
-    if "=" in parsed.scores[0] and not first.exists():
+    there = os.path.exists(first)  # not so where nobody may look
+    if "=" in parsed.scores[0] and not there:
+        _refuse(parsed, "arms have numbers alone", "by", "seed", "metric", *CURVE)
         return from_words(parsed.scores)
     if len(parsed.scores) > 1:
         raise InputError(f"{first} and {parsed.scores[1]}: give one file or folder, or arms alone")
-    if not first.exists():
+    if not there:
         raise InputError(f"{first} is neither a file nor a folder, nor arms as in new=3.27,3.28")
-    if first.is_dir():
-        if parsed.by or parsed.seed:
-            raise InputError("--by and --seed are a table's; a folder's runs have their names")
-        return folders.read(first, parsed.metric, _reading(parsed))
-    return tables.read(first, parsed.by, parsed.metric, parsed.seed)
+    if os.path.isdir(first):
+        _refuse(parsed, "a folder's runs have their names", "by", "seed")
+        return folders.read(first, parsed.metric, _reading(parsed), not parsed.unpaired)
+    _refuse(parsed, "a table has one number a run", *CURVE)
+    return tables.read(first, parsed.by, parsed.metric, parsed.seed, not parsed.unpaired)
+
+
+CURVE = ("last", "area", "reach")
+"""The options that read a number off a run's curve."""
+
+
+def _refuse(parsed: argparse.Namespace, why: str, *options: str) -> None:
+    """Refuses options that mean nothing here.
+
+    Raises:
+        InputError: One is given.
+    """
+    for name in options:
+        if getattr(parsed, name) not in (None, False):
+            raise InputError(f"{why}: leave --{name} out")
 
 
 def _reading(parsed: argparse.Namespace) -> Reading:
     """How one number is read off a run's points."""
     from embinit.runs import curves
+    from embinit.scores.arms import finite
+
+    if parsed.last is not None and parsed.last < 1:
+        raise InputError(f"--last {parsed.last} can't be; give 1 or more points")
+    if parsed.reach is not None and not math.isfinite(parsed.reach):
+        raise InputError(f"--reach {parsed.reach} can't be reached; give a finite value")
 
     def read(points: Any, place: str) -> float:
-        values = [value for _, value in points]
+        values = [finite(value, f"{place}: {parsed.metric} is {value}") for _, value in points]
         if parsed.reach is not None:
             below = _lower(parsed, parsed.metric)
             if (found := curves.first_at(values, parsed.reach, below)) is None:
@@ -157,10 +189,11 @@ def _noise(parsed: argparse.Namespace) -> tuple[float, ...]:
                 f"{path} has {len(arms.scores)} arms; the noise is that of one, the baseline"
             )
         return arms.values(next(iter(arms.scores)))
-    with reading(path, "give one number a line"):
-        text = path.read_text(encoding="utf-8-sig")
-    return tuple(
-        number(line, f"{path}:{place}")
-        for place, line in enumerate(text.splitlines(), start=1)
-        if line.strip()
-    )
+    with reading(path, "give one number a line"), tables.opened(path) as file:
+        lines = file.read().splitlines()
+    known = [
+        number(line, f"{path}:{place}") for place, line in enumerate(lines, start=1) if line.strip()
+    ]
+    if not known:
+        raise InputError(f"{path} has no number; give one run of the baseline a line")
+    return tuple(known)

@@ -12,7 +12,6 @@ import contextvars
 import math
 import statistics
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType
@@ -585,11 +584,12 @@ class Comparison:
     @property
     def is_of_one_run(self) -> bool:
         """Whether both sides are the same runs' numbers, so that nothing can differ."""
-        left, right = (
-            Counter((term.weight, term.run(0)) for term in side.terms)
-            for side in (self.left, self.right)
-        )
-        return bool(left) and left == right and self.left.shift == self.right.shift
+        weights: dict[RunSpec, float] = {}
+        for sign, side in ((1, self.left), (-1, self.right)):
+            for term in side.terms:
+                weights[term.run(0)] = weights.get(term.run(0), 0.0) + sign * term.weight
+        cancels = bool(weights) and all(abs(weight) < 1e-12 for weight in weights.values())
+        return cancels and self.left.shift == self.right.shift
 
     def arms(self) -> list[RunSpec]:
         """One run of each arm on either side."""

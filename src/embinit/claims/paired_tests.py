@@ -270,7 +270,10 @@ def compare(
     estimate = sample.estimate(spread, contradicted)
     if estimate.sd <= 1e-12 * max(1.0, sample.largest):
         if random:
-            return _tied(estimate.mean, sample.n, sample.signs, relation, alpha, margin, against)
+            signs = sample.signs
+            if pairing is not Pairing.BY_SEED and sample.n < fewest_seeds(spread):
+                signs = 1.0
+            return _tied(estimate.mean, sample.n, signs, relation, alpha, margin, against)
         return _exact(estimate.mean, sample.n, relation, alpha, margin)
     ps = estimate.ps(relation, margin)
     verdict, hangs_on = ps.verdict(alpha, against), None

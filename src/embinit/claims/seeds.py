@@ -45,18 +45,22 @@ class SeedsExperiment(Experiment):
         """A margin is measured in the session: that is the fixture's part."""
         return True
 
-    def __call__(self, function: Callable[..., Any], /, **arguments: Any) -> Quantity:
+    def __call__(self, *given: Any, **arguments: Any) -> Quantity:
         """An arm: what the function returns, one number a seed.
 
         Args:
-            function: It takes ``seed`` and the arguments, and returns a number. One that
-                ``training`` decorates may return several; its first measure is compared.
+            given: One function. It takes ``seed`` and the arguments, and returns a number. One
+                that ``training`` decorates may return several; its first measure is compared.
             arguments: The arm's, as plain values.
 
         Raises:
             InputError: The function can't be called so, or other processes would not find it.
         """
-        known = function if isinstance(function, Training) else plain_training(function)
+        if len(given) != 1:
+            raise InputError(
+                "seeds takes one function, and its arguments by name, as in seeds(train, lr=0.1)"
+            )
+        known = given[0] if isinstance(given[0], Training) else plain_training(given[0])
         told = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
         label = f"{known.name.rpartition(':')[2]}({told})"
         return FunctionExperiment(
@@ -99,12 +103,13 @@ def stated_by(test: Callable[..., Any], home: str, name: str) -> SeedsClaim:
     Args:
         test: The test.
         home: Its file, in dots.
-        name: Its name, with that of its class.
+        name: Its name, with those of its classes.
     """
-    words = name.replace("test_", "", 1).replace("_", " ").replace(".", " ")
+    *classes, own = name.split(".")
+    words = own.removeprefix("test_").replace("_", " ").strip()
     says = (inspect.getdoc(test) or words[:1].upper() + words[1:]).splitlines()[0]
     return SeedsClaim(
-        f"{home}/{NAME}/{words.strip().replace(' ', '-')}",
+        f"{home}/{NAME}/{'.'.join([*classes, words.replace(' ', '-')])}",
         says.rstrip("."),
         family=_family(home),
         experiments=on_seeds,

@@ -12,6 +12,7 @@ pytest configuration: ``embinit_short_options = ["tier", "seeds"]``, or ``["all"
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import sys
 import time
@@ -176,7 +177,8 @@ def _takes_seeds(metafunc: pytest.Metafunc) -> bool:
     given = [each.split(",") if isinstance(each := mark.args[0], str) else each for mark in marks]
     names = [name.strip() for each in given for name in each]
     known = metafunc.definition._fixtureinfo.name2fixturedefs
-    return "seeds" in metafunc.fixturenames and not {"seeds"} & {*known, *names}
+    takes = "seeds" in inspect.signature(metafunc.function).parameters
+    return takes and not {"seeds"} & {*known, *names}
 
 
 @pytest.hookimpl(wrapper=True)

@@ -20,6 +20,7 @@ from embinit.pytest_plugin.training import Training
 from embinit.report import baseline
 from embinit.report.verdicts import not_beforehand
 from embinit.runs.modules import load_modules
+from embinit.runs.results import moment
 from embinit.runs.store import DamagedWarning, Store
 
 if TYPE_CHECKING:
@@ -164,6 +165,9 @@ class Conclusion:
             options.blessed,
         )
         failed = sum(run.result.failure is not None for run in runs.values())
+        if store is not None:  # those that left no result are no claim's runs
+            since = moment(options.started, "seconds")
+            failed += sum(each.when >= since for each in store.failures())
         told = document["session"]["runs"]
         terminalreporter.write_line(
             f"runs: {told['trained']} trained, {told['stored']} read, {failed} failed"

@@ -127,6 +127,8 @@ def bound(item: pytest.Function) -> Callable[..., None]:
         InputError: It takes fixtures beside ``seeds``, which aren't there when it is read.
     """
     test: Callable[..., None] = item.obj
+    if inspect.iscoroutinefunction(test):
+        raise InputError("a claim is read and never awaited: write def in place of async def")
     if SeedsClaim.of(item.function) is None:
         return test
     others = {name: each for name, each in item.callspec.params.items() if name != SEEDS}

@@ -16,9 +16,8 @@ CONTROL = "test_control_a_a_of_seeds"
 
 def state(metafunc: pytest.Metafunc) -> None:
     """Makes a test with the fixture a claim."""
-    cls = metafunc.cls
-    name = f"{cls.__name__}.{metafunc.function.__name__}" if cls else metafunc.function.__name__
-    stated_by(metafunc.function, _home(metafunc.definition), name)(metafunc.function)
+    test = metafunc.function
+    stated_by(test, _home(metafunc.definition), test.__qualname__)(test)
 
 
 def _home(node: pytest.Item | pytest.Collector) -> str:

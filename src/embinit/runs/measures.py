@@ -22,23 +22,11 @@ from embinit.runs import curves
 from embinit.runs.paired_examples import PairedTest
 from embinit.runs.results import RunResult
 
-LOWER_IS_BETTER = (
-    "loss",
-    "ppl",
-    "perplexity",
-    "bpb",
-    "bpc",
-    "nll",
-    "error",
-    "err",
-    "mse",
-    "mae",
-    "rmse",
-    "wer",
-    "cer",
-    "fid",
+LOWER_IS_BETTER = re.compile(
+    "loss|ppl|perplexity|bpb|bpc|bits|nll|entropy|ce|error|err|mse|mae|rmse|wer|cer|eer|fid|brier|"
+    "ece|regret|time|seconds|latency"
 )
-"""What a measure's name ends with whose lower numbers are better."""
+"""Words in a measure's name whose lower numbers are better."""
 
 Read = Callable[[RunResult], float | None]
 """Reads a measure off a result; None where the result has none."""
@@ -86,7 +74,8 @@ class Measure:
 
 def lower_is_better(name: str) -> bool:
     """Whether a measure's name says that lower numbers are better."""
-    return re.split(r"[/._ -]", name.lower())[-1] in LOWER_IS_BETTER
+    words = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
+    return any(map(LOWER_IS_BETTER.fullmatch, words))
 
 
 MEASURES: Registry[Measure] = Registry("measure", "embinit.measures")

@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 
 from embinit.errors import InputError, counted
 
+LARGEST = 1e150
+"""A number beyond it has no square."""
+
 MOST_VALUES = 2_000_000
 """So many rows or points are read of one file at most."""
 
@@ -87,13 +90,14 @@ def arms_of(
     """
     scores: dict[str, list[Score]] = {}
     met: dict[tuple[str, str], str] = {}
-    for arm, score in named:
+    for told, score in named:
+        arm = " ".join(told.split())  # no line of its own in what is printed
         scores.setdefault(arm, []).append(score)
         if score.seed is not None:
             if (before := met.get((arm, score.seed))) is not None:
                 raise InputError(
                     f"{score.place}: the arm {arm!r} has the seed {score.seed} twice (before at "
-                    f"{before}); keep one, or name another column of seeds by --seed"
+                    f"{before}); where that is no seed of its own, judge with --unpaired"
                 )
             met[arm, score.seed] = score.place
     return Arms({arm: tuple(each) for arm, each in scores.items()}, metric, tuple(notes))
@@ -112,13 +116,29 @@ def number(text: str, place: str, what: str = "") -> float:
     """
     told = f"{place}: {what + ' is ' if what else ''}{text.strip()[:40]!r}"
     try:
-        value = float(text)
+        value = float("_" if "_" in text else text)
     except ValueError:
         raise InputError(f"{told}, which is no number") from None
+    return finite(value, told)
+
+
+def finite(value: float, told: str) -> float:
+    """A score that can be compared.
+
+    Args:
+        value: The score.
+        told: What it is and where, for the message.
+
+    Raises:
+        InputError: It is not finite, or too large.
+    """
     if not math.isfinite(value):
         raise InputError(
-            f"{told}: a run that diverged has no score; judge without it, and tell that you did"
+            f"{told}: a run that diverged counts against its arm, and is not left out; discard the "
+            "arm, or judge a metric that every run has"
         )
+    if abs(value) > LARGEST:
+        raise InputError(f"{told} is too large to be compared; give up to {LARGEST:g}")
     return value
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,16 +31,20 @@ _NO_NAME = re.compile(
 )
 """Parts of paths that tools make, and that name no arm."""
 
-_SEED = re.compile(r"(?:^|[-_.])(seed|rng|s|rep|replicate|run|trial)[-_=]?(\d+)(?=$|[-_.])")
+_SEED = re.compile(r"(?:^|[-_. ]|(?<=[a-z]))(?:seed|rng)[-_= ]?(\d+)(?=$|[-_. ])", re.IGNORECASE)
+_SHORT_SEED = re.compile(r"(?:^|[-_. ])s(\d+)(?=$|[-_. ])")
+_REPLICATE = re.compile(r"(?:^|[-_. ])(?:rep|replicate|run|trial)[-_=]?(\d+)(?=$|[-_. ])")
+"""Parts that tell a run's seed, and those that number runs without one."""
 
 
-def read(root: Path, metric: str | None, reading_of: Reading) -> Arms:
+def read(root: Path, metric: str | None, reading_of: Reading, paired: bool = True) -> Arms:
     """The arms of a folder of runs.
 
     Args:
         root: The folder.
         metric: The metric's name, such as ``eval/loss``; Trainer's ``eval_loss`` is the same.
         reading_of: Reads a run's number off its points.
+        paired: Whether seeds pair runs at all.
 
     Raises:
         InputError: No run is there, a log can't be read, or a run lacks the metric.
@@ -57,23 +62,40 @@ def read(root: Path, metric: str | None, reading_of: Reading) -> Arms:
             raise InputError(f"name --metric; {log} has {', '.join(sorted(points)) or 'none'}")
         known = _metric(metric, points, log)
         arm, seed = _arm(folder.relative_to(root), root)
-        named.append((arm, Score(reading_of(points[known], str(log)), str(log), seed)))
+        named.append(
+            (arm, Score(reading_of(points[known], str(log)), str(log), seed if paired else None))
+        )
     return arms_of(named, metric or "")
 
 
 def _runs(root: Path) -> dict[Path, Path]:
     """The folder of each run with its log; Trainer's own, then Lightning's, then TensorBoard's."""
     found: dict[Path, Path] = {}
-    for log in sorted(root.rglob(TRAINER), key=_step):
+    files = list(_files(root))
+    for log in sorted((path for path in files if path.name == TRAINER), key=_step):
         folder = log.parent
         found[folder.parent if folder.name.startswith("checkpoint-") else folder] = log
     taken = set(found)
     for pattern in (LIGHTNING, TENSORBOARD):
-        for log in sorted(root.rglob(pattern)):
+        for log in sorted(path for path in files if path.match(pattern)):
             if not any(folder in taken for folder in (log.parent, *log.parents)):
                 found[log.parent] = log if pattern == LIGHTNING else log.parent
         taken = set(found)
     return found
+
+
+def _files(root: Path) -> Iterator[Path]:
+    """All files below a folder.
+
+    Raises:
+        InputError: A folder can't be read, which may hold runs.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise InputError(f"{error.filename} can't be read: {error.strerror}; make it readable")
+
+    for folder, _, names in os.walk(root, onerror=refuse):
+        yield from (Path(folder) / name for name in names)
 
 
 def _step(log: Path) -> tuple[float, str]:
@@ -87,11 +109,14 @@ def _arm(path: Path, root: Path) -> tuple[str, str | None]:
     """The arm and the seed that a run's path tells."""
     parts = [part for part in path.parts if not _NO_NAME.fullmatch(part)]
     name, seed = "/".join(parts), None
-    for index, part in enumerate(parts):
-        if (found := _SEED.search(part)) is not None:
-            rest = (part[: found.start()] + part[found.end() :]).strip("-_.")
+    for pattern in (_SEED, _SHORT_SEED, _REPLICATE):
+        met = [(i, found) for i, part in enumerate(parts) for found in pattern.finditer(part)]
+        if met:
+            index, found = met[-1]
+            part = parts[index]
+            rest = (part[: found.start()] + part[found.end() :]).strip("-_. ")
             name = "/".join(filter(None, [*parts[:index], rest, *parts[index + 1 :]]))
-            seed = found[2] if found[1] in ("seed", "rng", "s") else None
+            seed = None if pattern is _REPLICATE else found[1]
             break
     return name or root.name or "runs", seed
 
@@ -143,7 +168,7 @@ def _of_lightning(log: Path) -> Points:
             line += 1
             for name, text in row.items():
                 if name not in ("step", "epoch") and text:
-                    points.setdefault(name, []).append((float(row["step"] or 0), float(text)))
+                    points.setdefault(name, []).append((float(row.get("step") or 0), float(text)))
     return points
 
 

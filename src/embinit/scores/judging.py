@@ -11,12 +11,14 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from embinit.claims.looks import Look, schedule
 from embinit.claims.paired_tests import (
+    ENOUGH_REGISTERED,
+    FEWEST_SEEDS,
     Outcome,
     Pairing,
     RegisteredSd,
@@ -24,9 +26,8 @@ from embinit.claims.paired_tests import (
     Verdict,
     chance_to_support,
     compare,
-    fewest_seeds,
 )
-from embinit.errors import InputError
+from embinit.errors import InputError, counted
 from embinit.registry import nearest
 from embinit.scores.arms import Arms
 
@@ -37,8 +38,11 @@ HOPELESS = 0.1
 """An arm is given up whose chance to be kept at the last look is below this. It is a rule on runs
 alone: it keeps nothing, so that it makes no error of the kind that alpha is about."""
 
-NOISE = "noise"
-"""The baseline's name where its runs are those that the noise was measured on."""
+NOISE = ""
+"""The baseline's name where its runs are those that the noise was measured on; no arm has it."""
+
+LEAST_ALPHA, MOST_TRIALS = 1e-4, 10_000
+"""Below these levels a t of a few runs rests on tails that nobody knows."""
 
 USUAL = ("base", "baseline", "control")
 """What a baseline is called; else the first arm is it."""
@@ -106,8 +110,11 @@ class Judged:
 
     @property
     def short_of(self) -> str:
-        """The arm of which more runs are needed first."""
-        return self.arm if self.n == len(self.values) else self.baseline
+        """The arms of which more runs are needed: those that have no more than the other."""
+        if self.baseline == NOISE:
+            return self.arm
+        sides = ((self.baseline, self.of_baseline), (self.arm, self.values))
+        return " and ".join(name for name, values in sides if len(values) == self.n)
 
     @property
     def next_look(self) -> int | None:
@@ -153,56 +160,93 @@ def judge(
     """
     _require_possible(plan)
     base, others = _baseline(arms, baseline, bool(noise))
-    if len(noise) == 1:
-        raise InputError("one run tells no noise; run the baseline ten times first")
-    spread = None
-    if noise:
-        spread = RegisteredSd(float(np.std(noise, ddof=1)) * 2**0.5, len(noise))
+    if noise and len(noise) < ENOUGH_REGISTERED:
+        raise InputError(
+            f"{counted(len(noise), 'run')} of the baseline tell too little of its noise; measure "
+            f"it on {ENOUGH_REGISTERED} or more"
+        )
     share = plan.alpha / max(plan.trials or 0, len(others))
-    relation = Relation.BELOW if plan.lower else Relation.ABOVE
-    judged = []
+    judged: list[Judged] = []
     for arm in others:
         values = arms.values(arm)
         against = tuple(noise) if base == NOISE else arms.values(base)
         if pairs := None if noise else arms.pairs(arm, base):
             values, against = (tuple(side) for side in zip(*pairs, strict=True))
-        looks = _looks(spread, plan.most, share)
+        looks = _looks(bool(noise), plan.most, share)
         n = len(values) if base == NOISE else min(len(values), len(against))
         level = share * next((x.share for x in reversed(looks) if x.seeds <= n), looks[0].share)
         outcome = chance = None
-        if len(values) + len(against) > 2 or spread is not None:
+        if len(values) + len(against) > 2 or noise:
             pairing = Pairing.AGAINST_NOISE if base == NOISE else Pairing.NONE
-            outcome = compare(
-                values,
-                against,
-                relation,
-                level,
-                plan.margin,
-                spread=spread,
-                pairing=Pairing.BY_SEED if pairs else pairing,
-            )
-            last = looks[-1].seeds
-            count = 2 / (1 / last + 1 / len(noise)) if base == NOISE else last
-            chance = chance_to_support(outcome, relation, count, share * looks[-1].share)
+            pairing = Pairing.BY_SEED if pairs else pairing
+            last = Look(looks[-1].seeds, share * looks[-1].share)
+            outcome, chance = _compared(values, against, plan, level, last, noise, pairing)
         paired = pairs is not None
         judged.append(Judged(arm, base, values, against, paired, outcome, looks, chance))
     return judged
 
 
 def _require_possible(plan: Plan) -> None:
-    if not 0 < plan.alpha < 0.5:
-        raise InputError(f"alpha {plan.alpha:g} can't be used; give more than 0 and less than 0.5")
+    if not LEAST_ALPHA <= plan.alpha < 0.5:
+        raise InputError(
+            f"alpha {plan.alpha:g} can't be used; give {LEAST_ALPHA:g} or more, and less than 0.5"
+        )
     if not 0 <= plan.margin < float("inf"):
         raise InputError(f"a margin of {plan.margin:g} can't be used; give 0 or more")
-    if plan.trials is not None and plan.trials < 1:
-        raise InputError(f"{plan.trials} trials can't be; give how many share alpha")
+    if plan.trials is not None and not 1 <= plan.trials <= MOST_TRIALS:
+        raise InputError(
+            f"{plan.trials} trials can't be; give how many share alpha, up to {MOST_TRIALS:,}"
+        )
     if plan.most < 2:
         raise InputError(f"a last look at {plan.most} can't be; give 2 or more")
 
 
-def _looks(spread: RegisteredSd | None, most: int, share: float) -> tuple[Look, ...]:
+def _compared(
+    values: Sequence[float],
+    against: Sequence[float],
+    plan: Plan,
+    level: float,
+    last: Look,
+    noise: Sequence[float],
+    pairing: Pairing,
+) -> tuple[Outcome, float]:
+    """An arm compared with the baseline, and the chance that the last look keeps it.
+
+    It is done with numbers up to 1, since scores may have any size.
+    """
+    unit = 2.0 ** math.frexp(max(map(abs, (*values, *against, *noise))))[1]
+    spread = None
+    if noise:
+        sd = float(np.std(np.asarray(noise) / unit, ddof=1)) * 2**0.5
+        spread = RegisteredSd(sd, len(noise))
+    relation = Relation.BELOW if plan.lower else Relation.ABOVE
+    outcome = compare(
+        [value / unit for value in values],
+        [value / unit for value in against],
+        relation,
+        level,
+        plan.margin / unit,
+        spread=spread,
+        pairing=pairing,
+    )
+    against_noise = pairing is Pairing.AGAINST_NOISE
+    count = 2 / (1 / last.seeds + 1 / len(noise)) if against_noise else last.seeds
+    chance = chance_to_support(outcome, relation, count, last.share)
+    low, high = outcome.interval
+    told = replace(
+        outcome,
+        difference=outcome.difference * unit,
+        interval=(float(low) * unit, float(high) * unit),
+        margin=plan.margin,
+        sd=float(outcome.sd) * unit,
+        spread=None,
+    )
+    return told, chance
+
+
+def _looks(noise: bool, most: int, share: float) -> tuple[Look, ...]:
     """The looks at an arm: from the fewest runs that may decide, twice as many each time."""
-    first = min(fewest_seeds(spread), most)
+    first = min(2 if noise else FEWEST_SEEDS, most)
     return schedule(first, most, share)
 
 
@@ -211,7 +255,8 @@ def _baseline(arms: Arms, given: str | None, noise: bool) -> tuple[str, list[str
     known = list(arms.scores)
     if given is None:
         usual = [name for name in known if name.lower() in USUAL]
-        base = usual[0] if usual else NOISE if noise else known[0]
+        alone = noise and (len(known) == 1 or not usual)
+        base = NOISE if alone else usual[0] if usual else known[0]
     elif given in known:
         base = given
     else:

@@ -16,13 +16,16 @@ from embinit.scores.arms import MOST_VALUES, Arms, Score, arms_of, number, told_
 
 JSON_LINES = (".jsonl", ".ndjson")
 DELIMITERS = "\t,;|"
+MEND = "save it as a table in UTF-8"
 LONGEST_FIELD = 1 << 22
 
 Row = tuple[int, Mapping[str, str]]
 """A row with the number of the line that it ends on."""
 
 
-def read(path: Path, by: str | None, metric: str | None, seed: str | None = None) -> Arms:
+def read(
+    path: Path, by: str | None, metric: str | None, seed: str | None = None, paired: bool = True
+) -> Arms:
     """The arms of a table.
 
     Args:
@@ -30,6 +33,7 @@ def read(path: Path, by: str | None, metric: str | None, seed: str | None = None
         by: The columns that tell arms apart, separated by commas.
         metric: The column of the score.
         seed: The column of the seed; by default the one that is called so.
+        paired: Whether seeds pair runs at all.
 
     Raises:
         InputError: The file can't be read, it lacks a column, or a score is no number.
@@ -44,7 +48,9 @@ def read(path: Path, by: str | None, metric: str | None, seed: str | None = None
     arms = [_column(path, each.strip(), columns) for each in by.split(",")]
     score = _column(path, metric, columns)
     of_seed = _column(path, seed, columns) if seed else _seed_column(columns)
-    if of_seed in (*arms, score):
+    if score in arms or (seed and of_seed in (*arms, score)):
+        raise InputError(f"{path}: a column tells arms apart, or is the score, or the seed")
+    if not paired or of_seed in (*arms, score):
         of_seed = None
     empty: list[str] = []
 
@@ -78,7 +84,7 @@ def _columns(path: Path) -> list[str]:
     if path.suffix in JSON_LINES:
         columns = list(dict.fromkeys(name for _, row in _json_rows(path) for name in row))
     else:
-        with reading(path), _opened(path) as file:
+        with reading(path, MEND), opened(path) as file:
             _, columns = next(_csv(path, file))
     for name in columns:
         if columns.count(name) > 1:
@@ -110,7 +116,7 @@ def _seed_column(columns: Sequence[str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _opened(path: Path) -> Any:
+def opened(path: Path) -> Any:
     """The file as text, in UTF-8 or, where it says so, in UTF-16."""
     with path.open("rb") as file:
         start = file.read(2)
@@ -131,7 +137,7 @@ def _csv(path: Path, file: Any) -> Iterator[tuple[int, list[str]]]:
 
 def _csv_rows(path: Path) -> Iterator[Row]:
     line = 1
-    with reading(path, "save it as a table in UTF-8", lambda: f":{line}"), _opened(path) as file:
+    with reading(path, MEND, lambda: f":{line}"), opened(path) as file:
         rows = _csv(path, file)
         _, names = next(rows)
         for line, row in rows:
@@ -150,7 +156,7 @@ def _csv_rows(path: Path) -> Iterator[Row]:
 def _json_rows(path: Path) -> Iterator[Row]:
     line = 0
     mend = "give one object a line, in UTF-8"
-    with reading(path, mend, lambda: f":{line}"), _opened(path) as file:
+    with reading(path, mend, lambda: f":{max(line, 1)}"), opened(path) as file:
         for text in file:
             line += 1
             if not text.strip():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import statistics
 from collections.abc import Sequence
@@ -10,9 +11,10 @@ from typing import Any
 
 from embinit.claims.paired_tests import Verdict
 from embinit.errors import counted, printable
-from embinit.report.numbers import decimals, number, plain
+from embinit.report.numbers import number, plain, short
 from embinit.scores.judging import NOISE, Judged, Plan
 
+NOISES = "the noise's"
 ONE_EACH = "one number an arm tells nothing of the noise"
 
 
@@ -50,7 +52,7 @@ def how(judged: Sequence[Judged], plan: Plan) -> str:
     looks = ", ".join(str(look.seeds) for look in judged[0].looks)
     margin = f"; margin {plain(plan.margin)}" if plan.margin else ""
     return (
-        f"{way} is better, {by}; level {plain(round(plan.alpha * 100 / trials, 4))} %{share}; "
+        f"{way} is better, {by}; level {short(plan.alpha * 100 / trials)} %{share}; "
         f"looks at {looks} runs{margin}"
     )
 
@@ -63,32 +65,39 @@ def conclusion(judged: Sequence[Judged]) -> str:
     if kept:
         told.append(f"keep {', '.join(kept)}")
     if again:
-        told.append(
-            "run again " + ", ".join(f"{each.short_of} ({each.again} more)" for each in again)
-        )
+        named = dict.fromkeys(f"{each.short_of} ({each.again} more)" for each in again)
+        told.append("run again " + ", ".join(named))
     rest = [each.arm for each in judged if each.arm not in kept and each not in again]
     if rest:
         told.append(f"discard {', '.join(rest)}")
     return "; ".join(told)
 
 
-def markdown(judged: Sequence[Judged], plan: Plan) -> str:
-    """One arm as a line to paste, several as a table."""
-    if len(judged) == 1:
-        return _escaped(line(judged[0], plan))
+def markdown(judged: Sequence[Judged], plan: Plan, notes: Sequence[str] = ()) -> str:
+    """One arm as a line to paste, several as a table; then what was left out."""
+    told = "".join(f"\n\n{_escaped(note)}" for note in notes)
+    return (_markdown_line if len(judged) == 1 else _markdown_table)(judged, plan) + told
+
+
+def _markdown_line(judged: Sequence[Judged], plan: Plan) -> str:
+    return _escaped(line(judged[0], plan))
+
+
+def _markdown_table(judged: Sequence[Judged], plan: Plan) -> str:
     rows = [["arm", "mean (n)", "difference", "verdict"], ["---"] * 4]
     rows += _rows(judged, _escaped)
     told = "\n".join("| " + " | ".join(row) + " |" for row in rows)
     return f"{told}\n\n{how(judged, plan)}"
 
 
-def latex(judged: Sequence[Judged], plan: Plan) -> str:
-    """The rows of a table, for booktabs."""
+def latex(judged: Sequence[Judged], plan: Plan, notes: Sequence[str] = ()) -> str:
+    """A table for booktabs, with what was left out as its comments."""
     rows = " \\\\\n".join(" & ".join(row) for row in _rows(judged, _for_latex))
     head = "arm & mean ($n$) & difference & verdict"
     return (
         f"\\begin{{tabular}}{{lrrl}}\n\\toprule\n{head} \\\\\n\\midrule\n{rows} \\\\\n"
-        f"\\bottomrule\n\\end{{tabular}}\n% {printable(how(judged, plan))}"
+        f"\\bottomrule\n\\end{{tabular}}\n"
+        + "\n".join(f"% {printable(told)}" for told in (how(judged, plan), *notes))
     )
 
 
@@ -113,7 +122,7 @@ def _entry(judged: Judged) -> dict[str, Any]:
     low, high = _interval(judged)
     return {
         "arm": judged.arm,
-        "baseline": judged.baseline,
+        "baseline": judged.baseline or None,
         "values": list(judged.values),
         "baseline_values": list(judged.of_baseline),
         "paired": judged.paired,
@@ -135,13 +144,19 @@ def _interval(judged: Judged) -> tuple[float | None, float | None]:
 
 def _places(judged: Judged) -> int:
     """The decimals that show two digits of the difference."""
-    return min(6, decimals([judged.difference]))
+    return places_of([judged.difference])
+
+
+def places_of(differences: Sequence[float]) -> int:
+    """The decimals that show three digits of each difference, however small."""
+    sizes = [abs(each) for each in differences if each]
+    return max((min(12, max(0, 2 - math.floor(math.log10(size)))) for size in sizes), default=2)
 
 
 def _side(judged: Judged, places: int, named: bool) -> tuple[str, str]:
     told = []
     for name, values in ((judged.arm, judged.values), (judged.baseline, judged.of_baseline)):
-        own = "the noise's" if name == NOISE else name
+        own = NOISES if name == NOISE else name
         mean = f"{number(statistics.fmean(values), places)} (n={len(values)})"
         told.append(f"{own} {mean}" if named else mean)
     return told[0], told[1]
@@ -166,9 +181,9 @@ def _why(judged: Judged) -> str:
 def _rows(judged: Sequence[Judged], escaped: Any) -> list[list[str]]:
     first = judged[0]
     every = [first.difference, *(each.difference for each in judged)]
-    places = min(6, max(decimals([value]) for value in every))
+    places = places_of(every)
     base = f"{number(statistics.fmean(first.of_baseline), places)} ({len(first.of_baseline)})"
-    rows = [[escaped(first.baseline), base, "", "baseline"]]
+    rows = [[escaped(first.baseline or NOISES), base, "", "baseline"]]
     for each in judged:
         low, high = _interval(each)
         spread = "" if low is None else f" [{number(low, places)}, {number(high, places)}]"

@@ -390,6 +390,11 @@ def _checked(known: Training, answer: Any) -> dict[str, float]:
         RunFailed: It is anything else.
     """
     wanted = ", ".join(known.measures)
+    if known.is_plain and _number(answer) is None:
+        raise RunFailed(
+            f"{known.name.rpartition(':')[2]} returned a {type(answer).__name__}; return one "
+            "number, or name several by @training(measures=…)"
+        )
     if answer is None:
         raise RunFailed(f"{known.name} returned nothing; return a number for each of: {wanted}")
     if not isinstance(answer, Mapping) and len(known.measures) == 1 and _number(answer) is not None:

@@ -66,6 +66,11 @@ class Training:
         return Code.of(self.function, sorted(self.measures))
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it is a plain function, which its module and its name tell."""
+        return ":" in self.name
+
+    @property
     def code(self) -> str:
         """The digest of its code."""
         return self._code.digest
@@ -271,10 +276,11 @@ def plain_training(function: Callable[..., Any]) -> Training:
     known = TRAININGS.registered(name)
     if known is not None and known.function is function:
         return known
-    if "<" in name:
+    if "<" in name or inspect.ismethod(function):
         raise InputError(
-            f"{getattr(function, '__name__', function)!r} is made inside of another function or "
-            "class; define it at the top of its module, where every process finds it"
+            f"{getattr(function, '__name__', function)!r} is a lambda, a method, or made inside of "
+            "another function; write it with def at the top of its module, where every process "
+            "finds it"
         )
     return training(measures=["score"], name=name)(function)
 
