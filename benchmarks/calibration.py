@@ -430,11 +430,11 @@ def agrees(checked: int, seed: int) -> None:
 
 TEXT = """# Calibration: how often a verdict errs
 
-`{command}` simulates suites of 20 claims in which the truth lies exactly at the edge of what each
-claim, its opposite, or no effect excludes. It has them decided as a session decides them, and
-counts the suites with at least one wrong verdict. {suites:,} suites, seed fixed, {versions}; every
-figure is in `benchmarks/results/calibration.json`. Nominal is 5 %; the Monte-Carlo error of such a
-rate is {error:.1f} points.
+`{command}` simulates suites of 20 [claims](glossary.md#statistics) in which the truth lies
+exactly at the edge of what each claim, its opposite, or no effect excludes. It has them decided
+as a session decides them, and counts the suites with at least one wrong verdict. {suites:,}
+suites, seed fixed, {versions}; every figure is in `benchmarks/results/calibration.json`. Nominal
+is 5 %; the Monte-Carlo error of such a rate is {error:.1f} points.
 
 A suite is of one kind of claim (`<`, `>=`, `~`, a difference of differences, a trend over four
 widths); the table shows the kind that errs most. Four claims at a time share their control. A
