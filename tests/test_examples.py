@@ -192,3 +192,26 @@ def test_tables_are_described_without_training():
     assert sigma == pytest.approx((2 / (500 + 64)) ** 0.5, abs=5e-4)
     assert measured["pretrained_xavier"] == sigma < measured["pretrained"]
     assert nearest.startswith("nearest to ")
+
+
+def test_a_loop_of_trials_ends_by_the_statuses_that_it_is_told():
+    """Three trials of nothing, and three of what nobody could miss."""
+    path = str(ROOT / "src")
+    nothing = run("examples/trials.py", "3", PYTHONPATH=path)
+    assert nothing.stdout.startswith("0 of 3 changes kept, "), nothing.stderr
+    helps = run("examples/trials.py", "3", "9", PYTHONPATH=path)
+    assert helps.stdout.startswith("3 of 3 changes kept, "), helps.stderr
+
+
+@pytest.mark.nightly
+def test_a_golden_curve_is_kept_to_or_it_is_told(tmp_path):
+    """Each reading of the curve refutes a training that learns at a fifth of the rate."""
+    ignored = shutil.ignore_patterns(".embinit", "reports")
+    home = shutil.copytree(EXAMPLES / "golden_curve", tmp_path / "golden", ignore=ignored)
+    claims = home / "claims/test_curve.py"
+    claims.write_text(claims.read_text("utf-8").replace("lr=0.05", "lr=0.01"), "utf-8")
+    ran = run("-m", "embinit", "run", "claims", cwd=home, PYTHONPATH=str(ROOT / "src"))
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    document = json.loads((home / "reports/latest/verdicts.json").read_text(encoding="utf-8"))
+    verdicts = [each["verdict"] for each in document["claims"] if not each["control"]]
+    assert verdicts == ["REFUTED"] * 3

@@ -130,8 +130,10 @@ def noise_floor_runs(experiment: Experiment, seeds: int) -> list[RunSpec]:
 def own_noise_runs(comparison: Comparison) -> list[RunSpec]:
     """The runs of a comparison's right side that a margin of its own is measured on.
 
-    Where that is a number, they are the left side's.
+    Where that is a number, they are the left side's. A margin that was given is not measured.
     """
+    if comparison.left.margin:
+        return []
     side = _held_against(comparison)
     seeds = range(FIRST_SEED, FIRST_SEED + ENOUGH_REGISTERED)
     return [run for seed in seeds for run in side.runs_of(seed)]
@@ -144,6 +146,8 @@ def within_own_noise(comparison: Comparison, lookup: Lookup) -> Comparison:
         comparison: The comparison.
         lookup: Finds the runs' results.
     """
+    if comparison.left.margin:
+        return comparison
     side = _held_against(comparison)
     found = [side.value(FIRST_SEED + each, lookup) for each in range(ENOUGH_REGISTERED)]
     values = [value for value in found if value is not None and math.isfinite(value)]
