@@ -246,7 +246,7 @@ def test_the_version_and_the_help_are_told(capsys):
     assert done.value.code == 0
     assert capsys.readouterr().out == f"embinit {embinit.__version__}\n"
     assert cli.main([]) == 4
-    assert "{list,run,register,summary,new,runs," in capsys.readouterr().out
+    assert "{list,run,register,summary,new,judge,runs," in capsys.readouterr().out
 
 
 @pytest.fixture
