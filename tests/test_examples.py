@@ -205,13 +205,13 @@ def test_a_loop_of_trials_ends_by_the_statuses_that_it_is_told():
 
 @pytest.mark.nightly
 def test_a_golden_curve_is_kept_to_or_it_is_told(tmp_path):
-    """Each reading of the curve refutes a training that learns at a fifth of the rate."""
+    """The curve's end refutes a training that learns at less than half of the rate."""
     ignored = shutil.ignore_patterns(".embinit", "reports")
     home = shutil.copytree(EXAMPLES / "golden_curve", tmp_path / "golden", ignore=ignored)
     claims = home / "claims/test_curve.py"
-    claims.write_text(claims.read_text("utf-8").replace("lr=0.05", "lr=0.01"), "utf-8")
+    claims.write_text(claims.read_text("utf-8").replace("lr=0.05", "lr=0.02"), "utf-8")
     ran = run("-m", "embinit", "run", "claims", cwd=home, PYTHONPATH=str(ROOT / "src"))
     assert ran.returncode == 1, ran.stdout + ran.stderr
     document = json.loads((home / "reports/latest/verdicts.json").read_text(encoding="utf-8"))
     verdicts = [each["verdict"] for each in document["claims"] if not each["control"]]
-    assert verdicts == ["REFUTED"] * 3
+    assert "REFUTED" in verdicts

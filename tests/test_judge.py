@@ -133,7 +133,7 @@ def test_seeds_in_common_pair_and_others_are_left_out(tmp_path, capsys):
     path = table(tmp_path / "r.csv")
     path.write_text(path.read_text() + "a,99,more,500\n")
     _, out = told(capsys, path, "--by", "config", "--metric", "val_bpb")
-    assert "1 run without a partner of its seed left out" in out
+    assert "1 run of b or a left out, without a partner of its seed" in out
     assert "for a 1.01 (n=7)" in out
     named = [("base", Score(v, "", str(s))) for s, v in enumerate((1.0, 2.0, 3.0))]
     named += [("new", Score(v, "", str(s))) for s, v in ((2, 4.0), (1, 3.0), (7, 9.0))]
@@ -151,6 +151,7 @@ def test_seeds_in_common_pair_and_others_are_left_out(tmp_path, capsys):
         ("perplexity", True),
         ("accuracy", False),
         ("valLoss", True),
+        ("neg_mean_squared_error", False),
         ("", False),
     ],
 )
@@ -195,7 +196,7 @@ def test_json_lines_are_read_like_a_table_and_nested_names_by_their_end(tmp_path
 
 BAD_TABLES = [
     ("", "is empty"),
-    ("config,val_bpb\n", "has no row with a val_bpb"),
+    ("config,val_bpb\n", "has no row; give one a run"),
     ("config,val_bpb\na,1\nb\n", r"r.csv:3 has 1 cells, and the line of names 2"),
     ("config,val_bpb\na,1\nb,good\n", r"r.csv:3: val_bpb is 'good', which is no number"),
     ("config,val_bpb\na,1\nb,nan\n", r"r.csv:3: val_bpb is 'nan': a run that diverged"),
@@ -260,7 +261,9 @@ BAD_WORDS = [
     (["base=1,2", "new=1,2", "--margin", "-1"], "a margin of -1 can't be used"),
     (["base=1,2", "new=1,2", "--margin", "nan"], "a margin of nan can't be used"),
     (["base=1,2", "new=1,2", "--trials", "0"], "0 trials can't be"),
-    (["base=1,2", "new=1,2", "--most", "1"], "a last look at 1 can't be"),
+    (["base=1,2", "new=1,2", "--most", "5"], "5 runs decide nothing; let the last look have 6"),
+    (["base=1,2", "new=1,2", "--reach", "0"], "arms have numbers alone: leave --reach out"),
+    (["base=1,2", "new=1,2", "--last", "0"], "arms have numbers alone: leave --last out"),
     (["base=1,2", "new=1,2", "--noise", "none.txt"], "none.txt can't be read"),
 ]
 
@@ -337,21 +340,20 @@ def test_a_seed_that_is_no_runs_own_pairs_nothing_where_that_is_said(tmp_path, c
 
 def test_what_nobody_said_is_noted_wherever_it_is_printed(tmp_path, capsys):
     path = tmp_path / "r.csv"
-    path.write_text("arm,score\n" + "".join(f"{arm},{v}\n" for arm in "ab" for v in (1, 2, "")))
+    path.write_text("arm,score\n" + "".join(f"{arm},{v}\n" for arm in "ab" for v in (1, 2)))
     given = (path, "--by", "arm", "--metric", "score")
     for form in ((), ("--markdown",), ("--latex",), ("--json",)):
         _, out = told(capsys, *given, *form)
-        assert "2 runs without score left out" in out
         assert "higher is taken to be better" in out
         assert "held against a, which stands first" in out
 
 
-def test_rows_without_a_number_are_left_out_and_told(tmp_path, capsys):
+def test_a_row_without_a_number_is_a_run_that_crashed(tmp_path, capsys):
     path = table(tmp_path / "r.csv")
     path.write_text(path.read_text() + "a,9,crashed,\n")
-    _, out = told(capsys, path, "--by", "config", "--metric", "val_bpb")
-    assert out.splitlines()[0].startswith("1 run without val_bpb left out")
-    assert "held against a, which stands first" in out
+    status, out = told(capsys, path, "--by", "config", "--metric", "val_bpb")
+    assert status == Status.UNUSABLE
+    assert "'a' has no val_bpb: a run that crashed counts against its arm" in out
 
 
 def test_a_million_rows_are_read(tmp_path):
@@ -438,6 +440,21 @@ def test_a_bad_folder_is_one_line(tmp_path, capsys, make, message):
     assert status == Status.UNUSABLE
     assert message in out
     assert len(out.splitlines()) == 1, out
+
+
+def test_a_curve_whose_name_tells_no_way_asks_for_it(tmp_path, capsys):
+    for seed in range(6):
+        for arm, by in (("base", 1), ("new", 2)):
+            values = [8.0 - by * step for step in range(4)]
+            folder = tmp_path / f"{arm}-seed{seed}"
+            folder.mkdir()
+            history = [{"step": step, "objective": v} for step, v in enumerate(values)]
+            (folder / "trainer_state.json").write_text(json.dumps({"log_history": history}))
+    given = (tmp_path, "--metric", "objective", "--reach", "6")
+    status, out = told(capsys, *given)
+    assert status == Status.UNUSABLE
+    assert "does objective fall or rise to 6? Its name doesn't say: give --lower or --higher" in out
+    assert "new 1.00 (n=6) for base 2.00 (n=6)" in told(capsys, *given, "--lower")[1]
 
 
 def curves(seed: int) -> dict[str, list[float]]:

@@ -119,7 +119,7 @@ def test_every_measure_is_registered_whole(name):
             with pytest.raises(InputError, match="doesn't say which way it goes"):
                 epochs_to(known, 1.0)
             known = replace(known, better="up")
-        wanted = {"down": [3.0, 1.0, 1.0, 1.0], "up": [1.0, 1.0, 2.0, 3.0]}
+        wanted = {"down": [None, 1.0, 1.0, 1.0], "up": [1.0, 1.0, 2.0, None]}
         reached = [epochs_to(known, value).of(result) for value in (0.5, 1.0, 2.0, 9.0)]
         assert reached == wanted[known.better]
         kept = [at_epoch(known, 1), over_epochs(known), over_last(known, 2)]

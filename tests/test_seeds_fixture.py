@@ -39,6 +39,7 @@ def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
+        timeout=300,
         env={**given, "PYTHONPATH": SOURCE},
     )
 
@@ -55,7 +56,8 @@ def test_five_lines_are_a_claim_with_a_margin_and_a_control(tmp_path):
     assert "2 passed" in ran.stdout
     known = claims_of(tmp_path)
     helps, control = (
-        known[f"test_model/seeds/{name}[seeds]"] for name in ("untied-helps", "control-a-a")
+        known[f"test_model/seeds/{name}[seeds]"]
+        for name in ("untied-helps", "control-an-arm-against-itself")
     )
     assert (helps["verdict"], helps["statement"]) == ("SUPPORTED", "Untied helps")
     assert (control["verdict"], control["as_expected"]) == ("NO EFFECT", True)
@@ -108,14 +110,15 @@ def test_a_files_tests_share_alpha_whatever_is_run_of_them(tmp_path):
         "TestTied.costs[seeds]": "SUPPORTED",
         "depth-helps[seeds]": "NO EFFECT",
         "open[seeds]": "SUPPORTED",
-        "control-a-a[seeds]": "NO EFFECT",
+        "control-an-arm-against-itself[seeds]": "NO EFFECT",
     }, ran.stdout
     assert {entry["alpha"] for entry in known.values()} == {0.05 / 5}
     assert known["test_more/seeds/depth-does-little[2]"]["statement"] == "Another depth is alike"
-    alone = run(tmp_path, "-k", "depth_helps")
-    assert alone.returncode == 1
-    (entry,) = claims_of(tmp_path).values()
-    assert entry["alpha"] == 0.05 / 5
+    for selected, number in ((("-k", "depth_helps"), 1), (("test_more.py::test_depth_helps",), 2)):
+        alone = run(tmp_path, *selected)
+        assert alone.returncode == 1
+        entries = claims_of(tmp_path).values()
+        assert (len(entries), {entry["alpha"] for entry in entries}) == (number, {0.05 / 5})
 
 
 def test_what_seeds_cannot_decide_is_an_expected_failure_that_says_how_many_would(tmp_path):
@@ -217,7 +220,7 @@ def test_each_mistake_is_one_line_and_costs_no_other_test(tmp_path):
         assert line in ran.stdout, ran.stdout
     known = claims_of(tmp_path)
     assert known["test_wrong/seeds/holds[seeds]"]["verdict"] == "SUPPORTED"
-    assert known["test_wrong/seeds/control-a-a[seeds]"]["as_expected"] is True
+    assert known["test_wrong/seeds/control-an-arm-against-itself[seeds]"]["as_expected"] is True
 
 
 def test_a_run_that_its_seed_does_not_decide_is_told(tmp_path):
@@ -253,6 +256,89 @@ def test_given(x, seeds):
 def test_nothing_was_loaded():
     assert not {each for each in sys.modules if each.startswith("embinit.claims")}
 """
+
+
+MORE_OF_STRANGERS = """
+import pytest
+
+@pytest.mark.parametrize(argnames="x", argvalues=[1, 2])
+def test_by_name(x):
+    assert x
+
+def test_default(seeds=5):
+    assert seeds == 5
+
+@pytest.mark.parametrize(argnames="seeds", argvalues=[1, 2])
+def test_given_by_name(seeds):
+    assert seeds
+"""
+
+
+def test_any_parametrization_of_a_stranger_is_let_be(tmp_path):
+    (tmp_path / "test_theirs.py").write_text(MORE_OF_STRANGERS)
+    ran = run(tmp_path)
+    assert ran.returncode == 0, ran.stdout
+    assert "5 passed" in ran.stdout
+
+
+def test_noise_that_left_no_number_breaks_the_claim(tmp_path):
+    """Its margin would be none, and the claim green."""
+    train = TRAIN.replace(
+        "    noise =", "    if seed > 5000:\n        return float('nan')\n    noise ="
+    )
+    (tmp_path / "test_nan.py").write_text(FIVE_LINES.replace(TRAIN, train))
+    ran = run(tmp_path)
+    assert ran.returncode == 3, ran.stdout
+    assert "train(tied=True) has no score from seeds 5001, 5002" in ran.stdout
+    assert "give .within(a margin)" in ran.stdout
+
+
+MARGINS = f"""{TRAIN}
+def test_left(seeds):
+    assert seeds(train).within(0.9) < seeds(train, depth=2)
+
+def test_right(seeds):
+    assert seeds(train) < seeds(train, depth=2).within(0.9)
+"""
+
+
+def test_a_margin_that_is_given_is_kept_and_costs_no_runs(tmp_path):
+    (tmp_path / "test_within.py").write_text(MARGINS)
+    ran = run(tmp_path, "-k", "left or right")
+    margins = [each["comparisons"][0]["margin"] for each in claims_of(tmp_path).values()]
+    assert margins == [0.9, 0.9]
+    assert "runs: 12 trained" in ran.stdout
+
+
+IN_CLASSES = f"""{TRAIN}
+import pytest
+
+def setup_module():
+    print("set up once")
+
+class TestOuter:
+    class TestInner:
+        def test_tied(self, seeds):
+            assert seeds(train) > seeds(train, tied=False)
+
+    @pytest.mark.parametrize("depth", [1, 2], indirect=True)
+    def test_indirect(self, seeds, depth):
+        assert seeds(train, depth=depth) > 0
+
+@pytest.fixture
+def depth(request):
+    return request.param * 1000
+"""
+
+
+def test_classes_have_the_control_of_their_file_and_set_up_runs_once(tmp_path):
+    (tmp_path / "test_classes.py").write_text(IN_CLASSES)
+    ran = run(tmp_path, "-s")
+    assert ran.stdout.count("set up once") == 1
+    assert "before fixtures are there: leave indirect out" in ran.stdout
+    known = claims_of(tmp_path)
+    assert known["test_classes/seeds/TestOuter.TestInner.tied[seeds]"]["verdict"] == "SUPPORTED"
+    assert "test_classes/seeds/control-an-arm-against-itself[seeds]" in known
 
 
 def test_a_strangers_own_seeds_are_theirs(tmp_path):

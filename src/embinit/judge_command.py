@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embinit.errors import InputError, Status, printable
+from embinit.errors import InputError, Status, counted, printable
 
 if TYPE_CHECKING:
     from embinit.scores.arms import Arms
     from embinit.scores.folders import Reading
+    from embinit.scores.judging import Judged
 
 
 def add_judge(commands: Any) -> None:
@@ -37,7 +39,7 @@ def add_judge(commands: Any) -> None:
     way.add_argument("--lower", action="store_true", default=None, help="lower is better")
     way.add_argument("--higher", dest="lower", action="store_false", help="higher is better")
     judge.add_argument(
-        "--margin", type=float, default=0.0, help="the smallest difference that matters"
+        "--margin", type=float, default=0.0, help="a difference shown to be within it has no effect"
     )
     judge.add_argument(
         "--noise",
@@ -64,7 +66,6 @@ def add_judge(commands: Any) -> None:
 def _judge(parsed: argparse.Namespace) -> int:
     from embinit.claims.paired_tests import Verdict
     from embinit.scores import telling
-    from embinit.scores.arms import told_left_out
     from embinit.scores.judging import MOST_SEEDS, Plan, judge
 
     arms = _arms(parsed)
@@ -72,9 +73,7 @@ def _judge(parsed: argparse.Namespace) -> int:
     most = MOST_SEEDS if parsed.most is None else parsed.most
     plan = Plan(lower, parsed.margin, parsed.alpha, parsed.trials, most)
     judged = judge(arms, plan, parsed.baseline, _noise(parsed))
-    notes = [*arms.notes, *_implied(parsed, arms, judged[0].baseline)]
-    if (alone := arms.unpaired()) and all(each.paired for each in judged):
-        notes.append(told_left_out(alone, "a partner of its seed"))
+    notes = [*_implied(parsed, arms, judged[0].baseline), *_left_out(judged)]
     if parsed.json:
         print(telling.as_json(judged, plan, notes))
     elif parsed.markdown or parsed.latex:
@@ -89,6 +88,18 @@ def _judge(parsed: argparse.Namespace) -> int:
     return Status.NOT_IN_ORDER
 
 
+def _left_out(judged: Sequence[Judged]) -> list[str]:
+    """Notes on the runs that no seed pairs, where others are paired."""
+    from embinit.scores.arms import some
+
+    return [
+        f"{counted(len(each.alone), 'run')} of {each.arm} or {each.baseline} left out, without a "
+        f"partner of its seed ({some(each.alone)})"
+        for each in judged
+        if each.alone
+    ]
+
+
 def _implied(parsed: argparse.Namespace, arms: Arms, baseline: str) -> list[str]:
     """Notes on what nobody said: the baseline, and which way is better."""
     from embinit.runs.measures import lower_is_better
@@ -97,8 +108,7 @@ def _implied(parsed: argparse.Namespace, arms: Arms, baseline: str) -> list[str]
     notes = []
     if not (parsed.baseline or baseline == NOISE or baseline.lower() in USUAL):
         notes.append(f"held against {baseline}, which stands first; --baseline names another")
-    known = parsed.reach is not None or lower_is_better(arms.metric)
-    if parsed.lower is None and not known:
+    if parsed.lower is None and parsed.reach is None and not lower_is_better(arms.metric):
         notes.append("higher is taken to be better; --lower says otherwise")
     return notes
 
@@ -142,7 +152,7 @@ def _refuse(parsed: argparse.Namespace, why: str, *options: str) -> None:
         InputError: One is given.
     """
     for name in options:
-        if getattr(parsed, name) not in (None, False):
+        if getattr(parsed, name) is not None and getattr(parsed, name) is not False:
             raise InputError(f"{why}: leave --{name} out")
 
 
@@ -155,6 +165,11 @@ def _reading(parsed: argparse.Namespace) -> Reading:
         raise InputError(f"--last {parsed.last} can't be; give 1 or more points")
     if parsed.reach is not None and not math.isfinite(parsed.reach):
         raise InputError(f"--reach {parsed.reach} can't be reached; give a finite value")
+    if parsed.reach is not None and parsed.lower is None and not _lower(parsed, str(parsed.metric)):
+        raise InputError(
+            f"does {parsed.metric} fall or rise to {parsed.reach:g}? Its name doesn't say: give "
+            "--lower or --higher"
+        )
 
     def read(points: Any, place: str) -> float:
         values = [finite(value, f"{place}: {parsed.metric} is {value}") for _, value in points]
@@ -183,7 +198,7 @@ def _noise(parsed: argparse.Namespace) -> tuple[float, ...]:
     if path is None:
         return ()
     if parsed.by and parsed.metric and not path.is_dir():
-        arms = tables.read(path, parsed.by, parsed.metric, parsed.seed)
+        arms = tables.read(path, parsed.by, parsed.metric, parsed.seed, not parsed.unpaired)
         if len(arms.scores) > 1:
             raise InputError(
                 f"{path} has {len(arms.scores)} arms; the noise is that of one, the baseline"

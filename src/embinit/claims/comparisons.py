@@ -294,7 +294,7 @@ class Quantity:
         """The first epoch at which the metric's curve reaches a value, without a margin.
 
         Raises:
-            InputError: The metric has no curve.
+            InputError: The metric has no curve, or doesn't say which way is better.
         """
         return self.measured_by(measures.epochs_to(self.measure, value))
 

@@ -292,8 +292,8 @@ def judge(
         decisions: Sequence[Decision] = _undecided(case, problems)
     else:
         make, comparisons = ensure or session.plan_and_make, case.comparisons
-        if noise := case.noise_runs():
-            make(noise)
+        if case.experiment.measures_noise:
+            make(case.noise_runs())
             comparisons = tuple(within_own_noise(each, session.result) for each in comparisons)
         decisions = look(
             comparisons,

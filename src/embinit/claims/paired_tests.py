@@ -626,7 +626,9 @@ def chance_to_decide(outcome: Outcome, relation: Relation, n: int, alpha: float)
     return _Test.of(outcome.spread, outcome.contradicted).power(effect, n, alpha)
 
 
-def chance_to_support(outcome: Outcome, relation: Relation, n: float, alpha: float) -> float:
+def chance_to_support(
+    outcome: Outcome, relation: Relation, n: float, alpha: float, samples: int = 1
+) -> float:
     """The chance that ``n`` seeds support an open comparison, were its mean and spread true.
 
     Args:
@@ -634,12 +636,14 @@ def chance_to_support(outcome: Outcome, relation: Relation, n: float, alpha: flo
         relation: What it states.
         n: How many seeds it would be judged with.
         alpha: The level of that look.
+        samples: 1 for pairs, 2 for values that nothing pairs.
     """
     supporting, _ = _sides(relation, outcome.margin)
     depth = min(_inside(outcome.difference, supporting))
     if outcome.sd <= 0:
         return float(depth > 0)
-    return _Test.of(outcome.spread, outcome.contradicted).power(depth / outcome.sd, n, alpha)
+    test = _Test.of(outcome.spread, outcome.contradicted)._replace(samples=samples)
+    return test.power(depth / outcome.sd, n, alpha)
 
 
 def _hangs_on(

@@ -132,34 +132,48 @@ def own_noise_runs(comparison: Comparison) -> list[RunSpec]:
 
     Where that is a number, they are the left side's. A margin that was given is not measured.
     """
-    if comparison.left.margin:
+    if _margin_given(comparison):
         return []
-    side = _held_against(comparison)
+    side = held_against(comparison)
     seeds = range(FIRST_SEED, FIRST_SEED + ENOUGH_REGISTERED)
     return [run for seed in seeds for run in side.runs_of(seed)]
 
 
 def within_own_noise(comparison: Comparison, lookup: Lookup) -> Comparison:
-    """The comparison with the margin that its right side's noise gives; without noise as it is.
+    """The comparison with the margin that was given, or that its right side's noise gives.
 
     Args:
         comparison: The comparison.
         lookup: Finds the runs' results.
+
+    Raises:
+        InputError: A run that the noise is measured on left no number.
     """
-    if comparison.left.margin:
-        return comparison
-    side = _held_against(comparison)
-    found = [side.value(FIRST_SEED + each, lookup) for each in range(ENOUGH_REGISTERED)]
-    values = [value for value in found if value is not None and math.isfinite(value)]
-    if len(values) < ENOUGH_REGISTERED or not (sd := float(np.std(values, ddof=1))) > 0:
-        return comparison
-    margin = margin_of(sd)
+    if not (margin := _margin_given(comparison)):
+        side = held_against(comparison)
+        seeds = range(FIRST_SEED, FIRST_SEED + ENOUGH_REGISTERED)
+        found = {seed: side.value(seed, lookup) for seed in seeds}
+        values = [each for each in found.values() if each is not None and math.isfinite(each)]
+        if len(values) < len(found):
+            lacking = ", ".join(str(seed) for seed, each in found.items() if each not in values)
+            raise InputError(
+                f"{side.label} has no {side.measure.in_words} from seeds {lacking}, on which its "
+                "noise is measured; mend the function, or give .within(a margin)"
+            )
+        sd = float(np.std(values, ddof=1))
+        margin = margin_of(sd) if sd > 0 else 0.0
     return replace(
         comparison, left=comparison.left.within(margin), right=comparison.right.within(margin)
     )
 
 
-def _held_against(comparison: Comparison) -> Quantity:
+def _margin_given(comparison: Comparison) -> float:
+    """The margin that either side was given; 0 for none."""
+    return comparison.left.margin or comparison.right.margin
+
+
+def held_against(comparison: Comparison) -> Quantity:
+    """The side whose noise is a comparison's: the right one, or the left of a number."""
     return comparison.right if comparison.right.terms else comparison.left
 
 

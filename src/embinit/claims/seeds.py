@@ -23,6 +23,7 @@ from embinit.claims.definitions import Claim, Family, comparisons_of
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import MOST_SEEDS, SEEDS, FunctionExperiment
 from embinit.claims.paired_tests import Verdict
+from embinit.claims.pilot import held_against
 from embinit.errors import InputError
 from embinit.runs.functions import Training, plain_training
 from embinit.runs.measures import Measure
@@ -132,7 +133,7 @@ def control_of(tests: Sequence[Callable[..., None]], home: str) -> Callable[...,
         assert known[0].on_other_seeds() > known[0]
 
     return SeedsClaim(
-        f"{home}/{NAME}/control-a-a",
+        f"{home}/{NAME}/control-an-arm-against-itself",
         "Control: an arm differs from itself on other seeds",
         family=_family(home),
         experiments=on_seeds,
@@ -143,8 +144,7 @@ def control_of(tests: Sequence[Callable[..., None]], home: str) -> Callable[...,
 def _held_against(test: Callable[..., None], seeds: Experiment) -> Quantity | None:
     """The arm that a test's first comparison holds another one against; None without one."""
     with contextlib.suppress(Exception):
-        first = comparisons_of(test, seeds)[0]
-        return first.right if first.right.terms else first.left
+        return held_against(comparisons_of(test, seeds)[0])
     return None
 
 

@@ -12,7 +12,6 @@ pytest configuration: ``embinit_short_options = ["tier", "seeds"]``, or ``["all"
 from __future__ import annotations
 
 import contextlib
-import inspect
 import os
 import sys
 import time
@@ -40,6 +39,10 @@ PHASES = ("setup", "call", "teardown")
 """A worker that crashed has its test reported as failed in none of them, with no result."""
 STARTED: pytest.StashKey[float] = pytest.StashKey()
 """When the session began: claims may be met, and trained, long before all is loaded."""
+COLLECTED: pytest.StashKey[dict[str, tuple[pytest.Item | pytest.Collector, ...]]] = (
+    pytest.StashKey()
+)
+"""All that was found in each file and class, of which a test's id selects one."""
 BEGAN: pytest.StashKey[float] = pytest.StashKey()
 """The same on the clock that never goes backwards, which times are measured on."""
 
@@ -173,12 +176,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _takes_seeds(metafunc: pytest.Metafunc) -> bool:
     """Whether a test takes ``seeds``, and nobody gives it: no fixture, no parametrization."""
+    known = metafunc.definition._fixtureinfo
+    if "seeds" not in known.argnames or "seeds" in known.name2fixturedefs:
+        return False
     marks = metafunc.definition.iter_markers("parametrize")
-    given = [each.split(",") if isinstance(each := mark.args[0], str) else each for mark in marks]
-    names = [name.strip() for each in given for name in each]
-    known = metafunc.definition._fixtureinfo.name2fixturedefs
-    takes = "seeds" in inspect.signature(metafunc.function).parameters
-    return takes and not {"seeds"} & {*known, *names}
+    given = [mark.args[0] if mark.args else mark.kwargs.get("argnames", ()) for mark in marks]
+    every = [each.split(",") if isinstance(each, str) else each for each in given]
+    return not any(name.strip() == "seeds" for names in every for name in names)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -200,10 +204,8 @@ def pytest_make_collect_report(
             made = pytest.CollectReport(report.nodeid, "passed", None, [failing])
             made.sections = report.sections
             return made
-    if isinstance(collector, pytest.Module) and "embinit.claims.seeds" in sys.modules:
-        from embinit.pytest_plugin.seeds_tests import add_control
-
-        add_control(collector, report.result)
+    if "embinit.claims.statements" in sys.modules and report.passed:
+        collector.config.stash.setdefault(COLLECTED, {})[collector.nodeid] = tuple(report.result)
     return report
 
 

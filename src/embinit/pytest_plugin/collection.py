@@ -36,6 +36,7 @@ from embinit.pytest_plugin.items import (
     read_item,
 )
 from embinit.pytest_plugin.look_order import LookOrder
+from embinit.pytest_plugin.seeds_tests import add_controls
 from embinit.pytest_plugin.session_options import FIRST_WORKER, SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
@@ -108,6 +109,7 @@ class Collection:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
         """Counts all claims before any is deselected; reads those that are left at the end."""
+        add_controls(items)
         unloadable = [item for item in items if isinstance(item, Unloadable)]
         folders: list[Folder] = []
         known = {item.name.partition("[")[0]: ids_of(item)[0] for item in items if ids_of(item)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from embinit.claims.seeds import SeedsClaim
 from embinit.claims.statements import Statement, line_of
 from embinit.errors import InputError
 from embinit.files.reading import read_bytes
+from embinit.pytest_plugin import COLLECTED
 from embinit.pytest_plugin.unloadable import Unloadable, decorated
 
 
@@ -48,7 +49,7 @@ class Folder:
             count: Gives the number of a claim's experiments.
         """
         items = list(items)
-        functions = [item for item in items if isinstance(item, pytest.Function)]
+        functions = [*_whole(items)]
         claims = [item for item in functions if Claim.of(item.function) is not None]
         broken = {item.path: item.claims for item in items if isinstance(item, Unloadable)}
         unread = 0
@@ -101,6 +102,28 @@ class Folder:
                 f"is {size}; each would be judged at more than its share: make the size {counted}"
             )
         return family
+
+
+def _whole(items: Iterable[pytest.Item]) -> Iterator[pytest.Function]:
+    """The collected tests, and those of their files that a test's id left out."""
+    met: set[str] = set()
+    functions = [item for item in items if isinstance(item, pytest.Function)]
+    modules = dict.fromkeys(item.getparent(pytest.Module) for item in functions)
+    every = (each for module in modules if module is not None for each in _below(module))
+    for each in (*functions, *every):
+        if isinstance(each, pytest.Function) and each.nodeid not in met:
+            met.add(each.nodeid)
+            yield each
+
+
+def _below(node: pytest.Item | pytest.Collector) -> Iterator[pytest.Item]:
+    """All tests of a file or a class, whichever of them are run."""
+    if isinstance(node, pytest.Item):
+        yield node
+    else:
+        known = node.config.stash.get(COLLECTED, {}).get(node.nodeid)
+        for each in node.collect() if known is None else known:
+            yield from _below(each)
 
 
 def _beside(

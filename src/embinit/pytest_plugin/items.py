@@ -131,6 +131,10 @@ def bound(item: pytest.Function) -> Callable[..., None]:
         raise InputError("a claim is read and never awaited: write def in place of async def")
     if SeedsClaim.of(item.function) is None:
         return test
+    if any(mark.kwargs.get("indirect") for mark in item.iter_markers("parametrize")):
+        raise InputError(
+            f"a test with {SEEDS} is read before fixtures are there: leave indirect out"
+        )
     others = {name: each for name, each in item.callspec.params.items() if name != SEEDS}
     taken = inspect.signature(test).parameters
     if lacking := [name for name in taken if name not in (SEEDS, *others)]:

@@ -28,21 +28,25 @@ def _home(node: pytest.Item | pytest.Collector) -> str:
     return ".".join(known.with_suffix("").parts)
 
 
-def add_control(module: pytest.Module, items: list[pytest.Item | pytest.Collector]) -> None:
-    """Adds the control of a file whose tests have the fixture.
+def add_controls(items: list[pytest.Item]) -> None:
+    """Adds a control behind the tests of each file that take ``seeds``.
 
     Args:
-        module: The file.
-        items: What was collected of it.
+        items: All tests that were collected.
     """
-    tests = [test for item in items if (test := _test(item)) is not None]
-    if not tests or hasattr(module.obj, CONTROL):
-        return
-    setattr(module.obj, CONTROL, control_of(tests, _home(module)))
-    items += [each for each in module.collect() if each.name.partition("[")[0] == CONTROL]
+    tests: dict[pytest.Module, list[Callable[..., None]]] = {}
+    for item in items:
+        module = item.getparent(pytest.Module)
+        if module is not None and (test := _test(item)) is not None:
+            tests.setdefault(module, []).append(test)
+    for module, known in tests.items():
+        control = control_of(known, _home(module))
+        setattr(module.obj, CONTROL, control)
+        last = max(i for i, item in enumerate(items) if item.getparent(pytest.Module) is module)
+        items[last + 1 : last + 1] = module._genfunctions(CONTROL, control)
 
 
-def _test(node: pytest.Item | pytest.Collector) -> Callable[..., None] | None:
+def _test(node: pytest.Item) -> Callable[..., None] | None:
     """A test with the fixture as it takes the experiment alone; None for any other."""
     if not isinstance(node, pytest.Function) or SeedsClaim.of(node.function) is None:
         return None

@@ -75,7 +75,8 @@ class Measure:
 def lower_is_better(name: str) -> bool:
     """Whether a measure's name says that lower numbers are better."""
     words = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
-    return any(map(LOWER_IS_BETTER.fullmatch, words))
+    turned = not {"neg", "negative", "minus"}.isdisjoint(words)
+    return not turned and any(map(LOWER_IS_BETTER.fullmatch, words))
 
 
 MEASURES: Registry[Measure] = Registry("measure", "embinit.measures")
@@ -153,7 +154,7 @@ def epochs_to(curve: Measure, value: float) -> Measure:
     """The first epoch, counted from 1, at which a measure's curve reaches a value.
 
     It falls towards the value where lower is better, and else rises. A run that never reaches it
-    counts one epoch more than it has.
+    has no such number.
 
     Raises:
         InputError: The measure has no curve, or doesn't say which way is better.
@@ -166,7 +167,7 @@ def epochs_to(curve: Measure, value: float) -> Measure:
 
     def read(values: Sequence[float]) -> float | None:
         first = curves.first_at(values, value, below=curve.better == "down")
-        return 1.0 + (len(values) if first is None else first)
+        return None if first is None else 1.0 + first
 
     made = _of_curve(curve, f"to {value:g}", f"epochs until {{}} reaches {value:g}", read)
     return replace(made, unit="epochs", better="down")

@@ -7,17 +7,17 @@ training tools (``folders``).
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from embinit.errors import InputError, counted
+from embinit.errors import InputError
 
 LARGEST = 1e150
 """A number beyond it has no square."""
 
 MOST_VALUES = 2_000_000
-"""So many rows or points are read of one file at most."""
+"""So many rows are read of one table at most."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,20 @@ class Score:
     seed: str | None = None
 
 
+class Pairs(NamedTuple):
+    """The numbers of seeds that two arms have in common.
+
+    Attributes:
+        ours: The first arm's.
+        theirs: The second's, seed by seed.
+        alone: The places of runs whose seed only one of the two has.
+    """
+
+    ours: tuple[float, ...]
+    theirs: tuple[float, ...]
+    alone: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Arms:
     """The scores of several arms.
@@ -42,48 +56,39 @@ class Arms:
     Attributes:
         scores: Each arm's scores, by its name, in the order of what was read.
         metric: The metric's name; "" for bare numbers.
-        notes: What was left out, in words.
     """
 
     scores: Mapping[str, tuple[Score, ...]]
     metric: str = ""
-    notes: tuple[str, ...] = field(default=())
 
     def values(self, arm: str) -> tuple[float, ...]:
         """An arm's numbers."""
         return tuple(score.value for score in self.scores[arm])
 
-    def unpaired(self) -> tuple[str, ...]:
-        """The places of runs whose seed no run of another arm has, where all runs name seeds."""
-        every = [score for scores in self.scores.values() for score in scores]
-        if any(score.seed is None for score in every):
-            return ()
-        counts = Counter(score.seed for score in every)
-        return tuple(score.place for score in every if counts[score.seed] == 1)
-
-    def pairs(self, arm: str, other: str) -> list[tuple[float, float]] | None:
-        """The numbers of the seeds that two arms have in common.
+    def pairs(self, arm: str, other: str) -> Pairs | None:
+        """The numbers of the seeds that two arms have in common, in the first arm's order.
 
         Returns:
-            The pairs, in the first arm's order; None where a run names no seed, or fewer than two
-            seeds are common.
+            None where a run names no seed, or fewer than two seeds are common.
         """
-        known = {score.seed: score.value for score in self.scores[other]}
-        if None in known or any(score.seed is None for score in self.scores[arm]):
+        ours, theirs = ({s.seed: s for s in self.scores[name]} for name in (arm, other))
+        common = [seed for seed in ours if seed in theirs]
+        if None in ours or None in theirs or len(common) < 2:
             return None
-        found = [(s.value, known[s.seed]) for s in self.scores[arm] if s.seed in known]
-        return found if len(found) > 1 else None
+        alone = [s.place for side in (ours, theirs) for s in side.values() if s.seed not in common]
+        return Pairs(
+            tuple(ours[seed].value for seed in common),
+            tuple(theirs[seed].value for seed in common),
+            tuple(alone),
+        )
 
 
-def arms_of(
-    named: Iterable[tuple[str, Score]], metric: str = "", notes: Sequence[str] = ()
-) -> Arms:
+def arms_of(named: Iterable[tuple[str, Score]], metric: str = "") -> Arms:
     """Groups scores by arm.
 
     Args:
         named: Each score with its arm's name.
         metric: The metric's name.
-        notes: What was left out.
 
     Raises:
         InputError: An arm has one seed twice.
@@ -100,7 +105,7 @@ def arms_of(
                     f"{before}); where that is no seed of its own, judge with --unpaired"
                 )
             met[arm, score.seed] = score.place
-    return Arms({arm: tuple(each) for arm, each in scores.items()}, metric, tuple(notes))
+    return Arms({arm: tuple(each) for arm, each in scores.items()}, metric)
 
 
 def number(text: str, place: str, what: str = "") -> float:
@@ -167,12 +172,6 @@ def from_words(words: Sequence[str]) -> Arms:
     return arms_of(named)
 
 
-def told_left_out(places: Sequence[str], what: str) -> str:
-    """A note on runs that were left out.
-
-    Args:
-        places: Where they stand.
-        what: What they lack.
-    """
-    some = ", ".join(places[:3]) + (" …" if len(places) > 3 else "")
-    return f"{counted(len(places), 'run')} without {what} left out ({some})"
+def some(places: Sequence[str]) -> str:
+    """The first places of runs, for a note."""
+    return ", ".join(places[:3]) + (" …" if len(places) > 3 else "")

@@ -74,7 +74,8 @@ def _runs(root: Path) -> dict[Path, Path]:
     files = list(_files(root))
     for log in sorted((path for path in files if path.name == TRAINER), key=_step):
         folder = log.parent
-        found[folder.parent if folder.name.startswith("checkpoint-") else folder] = log
+        inside = folder != root and folder.name.startswith("checkpoint-")
+        found[folder.parent if inside else folder] = log
     taken = set(found)
     for pattern in (LIGHTNING, TENSORBOARD):
         for log in sorted(path for path in files if path.match(pattern)):

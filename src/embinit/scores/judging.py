@@ -66,6 +66,10 @@ class Plan:
     trials: int | None = None
     most: int = MOST_SEEDS
 
+    def shared_by(self, arms: int) -> int:
+        """How many trials share alpha, of which so many arms are at hand."""
+        return max(self.trials or 0, arms)
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -81,6 +85,7 @@ class Judged:
         looks: The looks that were planned.
         chance: The chance that the last look keeps it, were the numbers so far true; None where one
             number an arm tells nothing.
+        alone: The places of runs that no seed pairs, where others are paired.
     """
 
     arm: str
@@ -91,6 +96,7 @@ class Judged:
     outcome: Outcome | None
     looks: tuple[Look, ...]
     chance: float | None = None
+    alone: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -158,21 +164,23 @@ def judge(
     Raises:
         InputError: There is no arm beside the baseline, no such arm, or the plan can't be.
     """
-    _require_possible(plan)
+    fewest = 2 if noise else FEWEST_SEEDS
+    _require_possible(plan, fewest)
     base, others = _baseline(arms, baseline, bool(noise))
     if noise and len(noise) < ENOUGH_REGISTERED:
         raise InputError(
             f"{counted(len(noise), 'run')} of the baseline tell too little of its noise; measure "
             f"it on {ENOUGH_REGISTERED} or more"
         )
-    share = plan.alpha / max(plan.trials or 0, len(others))
+    share = plan.alpha / plan.shared_by(len(others))
+    looks = schedule(fewest, plan.most, share)
     judged: list[Judged] = []
     for arm in others:
         values = arms.values(arm)
         against = tuple(noise) if base == NOISE else arms.values(base)
+        alone: tuple[str, ...] = ()
         if pairs := None if noise else arms.pairs(arm, base):
-            values, against = (tuple(side) for side in zip(*pairs, strict=True))
-        looks = _looks(bool(noise), plan.most, share)
+            values, against, alone = pairs
         n = len(values) if base == NOISE else min(len(values), len(against))
         level = share * next((x.share for x in reversed(looks) if x.seeds <= n), looks[0].share)
         outcome = chance = None
@@ -182,11 +190,11 @@ def judge(
             last = Look(looks[-1].seeds, share * looks[-1].share)
             outcome, chance = _compared(values, against, plan, level, last, noise, pairing)
         paired = pairs is not None
-        judged.append(Judged(arm, base, values, against, paired, outcome, looks, chance))
+        judged.append(Judged(arm, base, values, against, paired, outcome, looks, chance, alone))
     return judged
 
 
-def _require_possible(plan: Plan) -> None:
+def _require_possible(plan: Plan, fewest: int) -> None:
     if not LEAST_ALPHA <= plan.alpha < 0.5:
         raise InputError(
             f"alpha {plan.alpha:g} can't be used; give {LEAST_ALPHA:g} or more, and less than 0.5"
@@ -197,8 +205,11 @@ def _require_possible(plan: Plan) -> None:
         raise InputError(
             f"{plan.trials} trials can't be; give how many share alpha, up to {MOST_TRIALS:,}"
         )
-    if plan.most < 2:
-        raise InputError(f"a last look at {plan.most} can't be; give 2 or more")
+    if plan.most < fewest:
+        raise InputError(
+            f"{plan.most} runs decide nothing; let the last look have {fewest} or more"
+            + ("" if fewest == 2 else ", or measure the noise")
+        )
 
 
 def _compared(
@@ -231,7 +242,8 @@ def _compared(
     )
     against_noise = pairing is Pairing.AGAINST_NOISE
     count = 2 / (1 / last.seeds + 1 / len(noise)) if against_noise else last.seeds
-    chance = chance_to_support(outcome, relation, count, last.share)
+    samples = 1 if pairing is Pairing.BY_SEED else 2
+    chance = chance_to_support(outcome, relation, count, last.share, samples)
     low, high = outcome.interval
     told = replace(
         outcome,
@@ -242,12 +254,6 @@ def _compared(
         spread=None,
     )
     return told, chance
-
-
-def _looks(noise: bool, most: int, share: float) -> tuple[Look, ...]:
-    """The looks at an arm: from the fewest runs that may decide, twice as many each time."""
-    first = min(2 if noise else FEWEST_SEEDS, most)
-    return schedule(first, most, share)
 
 
 def _baseline(arms: Arms, given: str | None, noise: bool) -> tuple[str, list[str]]:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import InputError
-from embinit.files.reading import reading
+from embinit.files.reading import reading, regular
 from embinit.registry import nearest
-from embinit.scores.arms import MOST_VALUES, Arms, Score, arms_of, number, told_left_out
+from embinit.scores.arms import MOST_VALUES, Arms, Score, arms_of, number
 
 JSON_LINES = (".jsonl", ".ndjson")
 DELIMITERS = "\t,;|"
@@ -52,23 +52,23 @@ def read(
         raise InputError(f"{path}: a column tells arms apart, or is the score, or the seed")
     if not paired or of_seed in (*arms, score):
         of_seed = None
-    empty: list[str] = []
 
     def named() -> Iterator[tuple[str, Score]]:
         for line, row in _rows(path):
             place, text = f"{path}:{line}", row.get(score, "")
-            if not text.strip():
-                empty.append(place)
-                continue
             arm = ", ".join(row.get(each, "").strip() or "(empty)" for each in arms)
+            if not text.strip():
+                raise InputError(
+                    f"{place}: {arm!r} has no {score}: a run that crashed counts against its arm, "
+                    "and is not left out; discard the arm, or take out its row and tell so"
+                )
             replicate = (row.get(of_seed, "").strip() or None) if of_seed else None
             yield arm, Score(number(text, place, score), place, replicate)
 
     found = arms_of(named(), metric=score)
     if not found.scores:
-        raise InputError(f"{path} has no row with a {score}")
-    notes = (told_left_out(empty, score),) if empty else ()
-    return Arms(found.scores, score, notes)
+        raise InputError(f"{path} has no row; give one a run")
+    return found
 
 
 def _rows(path: Path) -> Iterator[Row]:
@@ -117,8 +117,12 @@ def _seed_column(columns: Sequence[str]) -> str | None:
 
 
 def opened(path: Path) -> Any:
-    """The file as text, in UTF-8 or, where it says so, in UTF-16."""
-    with path.open("rb") as file:
+    """The file as text, in UTF-8 or, where it says so, in UTF-16.
+
+    Raises:
+        InputError: It is no regular file.
+    """
+    with regular(path, MEND).open("rb") as file:
         start = file.read(2)
     utf_16 = start in (b"\xff\xfe", b"\xfe\xff")
     return path.open(encoding="utf-16" if utf_16 else "utf-8-sig", newline="")

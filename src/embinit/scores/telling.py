@@ -20,18 +20,17 @@ ONE_EACH = "one number an arm tells nothing of the noise"
 
 def lines(judged: Sequence[Judged], plan: Plan) -> list[str]:
     """A line for each arm, and one on how they were judged."""
-    return [*(line(each, plan, named=True) for each in judged), how(judged, plan)]
+    return [*(line(each, named=True) for each in judged), how(judged, plan)]
 
 
-def line(judged: Judged, plan: Plan, named: bool = False) -> str:
+def line(judged: Judged, named: bool = False) -> str:
     """One arm in a line, as for a pull request.
 
     Args:
         judged: The arm.
-        plan: How it was judged.
         named: Whether to name the arms.
     """
-    places = _places(judged)
+    places = _places([judged.difference])
     arm, base = _side(judged, places, named)
     direction = "lower" if judged.difference < 0 else "higher"
     told = f"{arm} for {base}: {direction} by {number(abs(judged.difference), places)}"
@@ -47,7 +46,7 @@ def how(judged: Sequence[Judged], plan: Plan) -> str:
     way = "lower" if plan.lower else "higher"
     pairs = [each.paired for each in judged]
     by = "seed by seed" if all(pairs) else "unpaired" if not any(pairs) else "by seed where named"
-    trials = max(plan.trials or 0, len(judged))
+    trials = plan.shared_by(len(judged))
     share = f", of {trials} that share {plain(plan.alpha * 100)} %" if trials > 1 else ""
     looks = ", ".join(str(look.seeds) for look in judged[0].looks)
     margin = f"; margin {plain(plan.margin)}" if plan.margin else ""
@@ -76,14 +75,10 @@ def conclusion(judged: Sequence[Judged]) -> str:
 def markdown(judged: Sequence[Judged], plan: Plan, notes: Sequence[str] = ()) -> str:
     """One arm as a line to paste, several as a table; then what was left out."""
     told = "".join(f"\n\n{_escaped(note)}" for note in notes)
-    return (_markdown_line if len(judged) == 1 else _markdown_table)(judged, plan) + told
+    return (_escaped(line(judged[0])) if len(judged) == 1 else _table(judged, plan)) + told
 
 
-def _markdown_line(judged: Sequence[Judged], plan: Plan) -> str:
-    return _escaped(line(judged[0], plan))
-
-
-def _markdown_table(judged: Sequence[Judged], plan: Plan) -> str:
+def _table(judged: Sequence[Judged], plan: Plan) -> str:
     rows = [["arm", "mean (n)", "difference", "verdict"], ["---"] * 4]
     rows += _rows(judged, _escaped)
     told = "\n".join("| " + " | ".join(row) + " |" for row in rows)
@@ -108,7 +103,7 @@ def as_json(judged: Sequence[Judged], plan: Plan, notes: Sequence[str]) -> str:
             "schema_version": 1,
             "lower_is_better": plan.lower,
             "alpha": plan.alpha,
-            "trials": max(plan.trials or 0, len(judged)),
+            "trials": plan.shared_by(len(judged)),
             "margin": plan.margin,
             "notes": list(notes),
             "arms": [_entry(each) for each in judged],
@@ -142,12 +137,7 @@ def _interval(judged: Judged) -> tuple[float | None, float | None]:
     return float(low), float(high)
 
 
-def _places(judged: Judged) -> int:
-    """The decimals that show two digits of the difference."""
-    return places_of([judged.difference])
-
-
-def places_of(differences: Sequence[float]) -> int:
+def _places(differences: Sequence[float]) -> int:
     """The decimals that show three digits of each difference, however small."""
     sizes = [abs(each) for each in differences if each]
     return max((min(12, max(0, 2 - math.floor(math.log10(size)))) for size in sizes), default=2)
@@ -179,9 +169,8 @@ def _why(judged: Judged) -> str:
 
 
 def _rows(judged: Sequence[Judged], escaped: Any) -> list[list[str]]:
-    first = judged[0]
-    every = [first.difference, *(each.difference for each in judged)]
-    places = places_of(every)
+    first = max(judged, key=lambda each: len(each.of_baseline))
+    places = _places([each.difference for each in judged])
     base = f"{number(statistics.fmean(first.of_baseline), places)} ({len(first.of_baseline)})"
     rows = [[escaped(first.baseline or NOISES), base, "", "baseline"]]
     for each in judged:
