@@ -61,7 +61,7 @@ def judged(trials: int | None, measured: int = 10) -> Rule:
                 values += list(rng.normal(-effect, 1, more))
                 arms = arms_of(("new", Score(value, "")) for value in values)
                 (found,) = judge(arms, plan, noise=noise)
-                more = found.again or 0
+                more = found.to_next_look if found.again is not None else 0
             kept += found.verdict is Verdict.SUPPORTED
             runs += len(values)
         return kept, runs

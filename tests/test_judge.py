@@ -45,7 +45,7 @@ def test_three_numbers_an_arm_decide_nothing_and_say_how_many_more_would(capsys)
     assert status == Status.RUN_AGAIN
     assert "new 3.27597 (n=3) for base 3.27820 (n=3): lower by 0.00223" in out
     assert "UNDECIDED, 4 more would tell" in out
-    assert "run again base and new (4 more)" in out
+    assert "run again base and new (3 more, to the look at 6)" in out
 
 
 @pytest.mark.parametrize(

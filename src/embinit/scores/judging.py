@@ -128,6 +128,11 @@ class Judged:
         return next((look.seeds for look in self.looks if look.seeds > self.n), None)
 
     @property
+    def to_next_look(self) -> int:
+        """How many runs more that look has; 0 after the last one."""
+        return 0 if self.next_look is None else self.next_look - self.n
+
+    @property
     def hopeless(self) -> bool:
         """Whether the last look would hardly keep it, were the numbers so far true."""
         return self.chance is not None and self.chance < HOPELESS

@@ -64,7 +64,10 @@ def conclusion(judged: Sequence[Judged]) -> str:
     if kept:
         told.append(f"keep {', '.join(kept)}")
     if again:
-        named = dict.fromkeys(f"{each.short_of} ({each.again} more)" for each in again)
+        named = dict.fromkeys(
+            f"{each.short_of} ({each.to_next_look} more, to the look at {each.next_look})"
+            for each in again
+        )
         told.append("run again " + ", ".join(named))
     rest = [each.arm for each in judged if each.arm not in kept and each not in again]
     if rest:
@@ -127,6 +130,7 @@ def _entry(judged: Judged) -> dict[str, Any]:
         "verdict": str(judged.verdict),
         "hangs_on": None if outcome is None else outcome.hangs_on,
         "more_runs": judged.again,
+        "next_look": judged.next_look,
     }
 
 
