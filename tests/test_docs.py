@@ -219,6 +219,10 @@ def test_the_site_loads_nothing_from_elsewhere():
     configured = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     assert configured["theme"]["font"] is False
     assert "extra_javascript" not in configured
+    # Else the plugin for pages that are opened as files asks another host for it.
+    scripts = configured["extra"]["polyfills"]
+    assert scripts == ["iframe-worker.js"]
+    assert all((ROOT / "docs" / script).is_file() for script in scripts)
     for sheet in configured["extra_css"]:
         style = (ROOT / "docs" / sheet).read_text(encoding="utf-8")
         assert not re.findall(r"url\(|@import", style)
