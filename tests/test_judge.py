@@ -356,10 +356,23 @@ def test_a_row_without_a_number_is_a_run_that_crashed(tmp_path, capsys):
     assert "'a' has no val_bpb: a run that crashed counts against its arm" in out
 
 
-def test_a_million_rows_are_read(tmp_path):
+@pytest.mark.parametrize("seed", ["", ",seed"])
+def test_a_million_rows_are_steps_and_no_runs(tmp_path, capsys, seed):
     path = tmp_path / "r.csv"
-    path.write_text("arm,x\n" + "a,1.5\nb,2.5\n" * 500_000)
-    assert len(tables.read(path, "arm", "x").values("b")) == 500_000
+    rows = (f"{arm},{i % 7}{seed and f',{i}'}\n" for i in range(500_000) for arm in "ab")
+    path.write_text(f"arm,x{seed}\n" + "".join(rows))
+    status, out = told(capsys, path, "--by", "arm", "--metric", "x")
+    assert (status, len(out.splitlines())) == (Status.UNUSABLE, 1)
+    assert "the arm 'a' has 500,000 numbers" in out
+    assert "one a run and not one a step" in out
+
+
+def test_as_many_runs_as_anybody_makes_are_judged(tmp_path, capsys):
+    path = tmp_path / "r.csv"
+    rows = (f"{arm},{i % 7 + (arm == 'b')},{i}\n" for i in range(1000) for arm in "ab")
+    path.write_text("arm,loss,seed\n" + "".join(rows))
+    for more in ((), ("--unpaired",)):
+        assert told(capsys, path, "--by", "arm", "--metric", "loss", *more)[0] == 1
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,14 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embinit.errors import InputError, Status, counted, printable
+from embinit.errors import InputError, Status, printable
 
 if TYPE_CHECKING:
     from embinit.scores.arms import Arms
     from embinit.scores.folders import Reading
-    from embinit.scores.judging import Judged
 
 
 def add_judge(commands: Any) -> None:
@@ -73,7 +71,7 @@ def _judge(parsed: argparse.Namespace) -> int:
     most = MOST_SEEDS if parsed.most is None else parsed.most
     plan = Plan(lower, parsed.margin, parsed.alpha, parsed.trials, most)
     judged = judge(arms, plan, parsed.baseline, _noise(parsed))
-    notes = [*_implied(parsed, arms, judged[0].baseline), *_left_out(judged)]
+    notes = [*_implied(parsed, arms, judged[0].baseline), *telling.left_out(judged)]
     if parsed.json:
         print(telling.as_json(judged, plan, notes))
     elif parsed.markdown or parsed.latex:
@@ -86,18 +84,6 @@ def _judge(parsed: argparse.Namespace) -> int:
     if any(each.again is not None for each in judged):
         return Status.RUN_AGAIN
     return Status.NOT_IN_ORDER
-
-
-def _left_out(judged: Sequence[Judged]) -> list[str]:
-    """Notes on the runs that no seed pairs, where others are paired."""
-    from embinit.scores.arms import some
-
-    return [
-        f"{counted(len(each.alone), 'run')} of {each.arm} or {each.baseline} left out, without a "
-        f"partner of its seed ({some(each.alone)})"
-        for each in judged
-        if each.alone
-    ]
 
 
 def _implied(parsed: argparse.Namespace, arms: Arms, baseline: str) -> list[str]:

@@ -236,7 +236,7 @@ def compare(
     random: bool = True,
     alpha_against: float | None = None,
     spread: RegisteredSd | None = None,
-    pairing: Pairing | None = None,
+    pairing: Pairing = Pairing.BY_SEED,
 ) -> Outcome:
     """Decides ``left relation right`` from values, by default paired by seed.
 
@@ -258,7 +258,6 @@ def compare(
         InputError: There are fewer than two pairs, the lengths of pairs differ, there is nothing to
             tell the noise by, or a value is not finite.
     """
-    pairing = pairing or Pairing.BY_SEED
     sample = (
         Paired.of(left, right)
         if pairing is Pairing.BY_SEED

@@ -43,7 +43,7 @@ class SeedsExperiment(Experiment):
 
     @property
     def measures_noise(self) -> bool:
-        """A margin is measured in the session: that is the fixture's part."""
+        """Whether a session measures the margins itself: it does."""
         return True
 
     def __call__(self, *given: Any, **arguments: Any) -> Quantity:

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from embinit.claims.paired_tests import MOST_SEEDS
 from embinit.errors import InputError
-
-LARGEST = 1e150
-"""A number beyond it has no square."""
+from embinit.runs.functions.calling import LARGEST
 
 MOST_VALUES = 2_000_000
 """So many rows are read of one table at most."""
@@ -75,11 +74,11 @@ class Arms:
         common = [seed for seed in ours if seed in theirs]
         if None in ours or None in theirs or len(common) < 2:
             return None
-        alone = [s.place for side in (ours, theirs) for s in side.values() if s.seed not in common]
+        alone = [ours.get(seed, theirs.get(seed)) for seed in ours.keys() ^ theirs.keys()]
         return Pairs(
             tuple(ours[seed].value for seed in common),
             tuple(theirs[seed].value for seed in common),
-            tuple(alone),
+            tuple(sorted(score.place for score in alone if score is not None)),
         )
 
 
@@ -91,7 +90,7 @@ def arms_of(named: Iterable[tuple[str, Score]], metric: str = "") -> Arms:
         metric: The metric's name.
 
     Raises:
-        InputError: An arm has one seed twice.
+        InputError: An arm has one seed twice, or more runs than anybody makes.
     """
     scores: dict[str, list[Score]] = {}
     met: dict[tuple[str, str], str] = {}
@@ -105,6 +104,12 @@ def arms_of(named: Iterable[tuple[str, Score]], metric: str = "") -> Arms:
                     f"{before}); where that is no seed of its own, judge with --unpaired"
                 )
             met[arm, score.seed] = score.place
+    for arm, each in scores.items():
+        if len(each) > MOST_SEEDS:
+            raise InputError(
+                f"the arm {arm!r} has {len(each):,} numbers, from {each[0].place} on; up to "
+                f"{MOST_SEEDS} are judged, one a run and not one a step"
+            )
     return Arms({arm: tuple(each) for arm, each in scores.items()}, metric)
 
 
@@ -170,8 +175,3 @@ def from_words(words: Sequence[str]) -> Arms:
             for index, part in enumerate(parts, start=1)
         ]
     return arms_of(named)
-
-
-def some(places: Sequence[str]) -> str:
-    """The first places of runs, for a note."""
-    return ", ".join(places[:3]) + (" …" if len(places) > 3 else "")

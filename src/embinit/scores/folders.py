@@ -17,6 +17,7 @@ from embinit.errors import InputError
 from embinit.files.reading import read_bytes, reading
 from embinit.registry import nearest
 from embinit.scores.arms import Arms, Score, arms_of
+from embinit.scores.tables import opened
 
 Points = dict[str, list[tuple[float, float]]]
 """The points of each metric: step and value."""
@@ -163,7 +164,7 @@ def _of_lightning(log: Path) -> Points:
     line = 1
     with (
         reading(log, "let Lightning write it again", lambda: f":{line}"),
-        log.open(encoding="utf-8", newline="") as file,
+        opened(log) as file,
     ):
         for row in csv.DictReader(file):
             line += 1

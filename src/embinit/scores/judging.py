@@ -194,7 +194,7 @@ def judge(
             pairing = Pairing.BY_SEED if pairs else pairing
             last = Look(looks[-1].seeds, share * looks[-1].share)
             outcome, chance = _compared(values, against, plan, level, last, noise, pairing)
-        paired = pairs is not None
+        paired = bool(pairs)
         judged.append(Judged(arm, base, values, against, paired, outcome, looks, chance, alone))
     return judged
 

@@ -56,6 +56,16 @@ def how(judged: Sequence[Judged], plan: Plan) -> str:
     )
 
 
+def left_out(judged: Sequence[Judged]) -> list[str]:
+    """Notes on the runs that no seed pairs, where others are paired."""
+    return [
+        f"{counted(len(each.alone), 'run')} of {each.arm} or {each.baseline} left out, without a "
+        f"partner of its seed ({', '.join(each.alone[:3])}{' …' if each.alone[3:] else ''})"
+        for each in judged
+        if each.alone
+    ]
+
+
 def conclusion(judged: Sequence[Judged]) -> str:
     """What to do, in a line."""
     kept = [each.arm for each in judged if each.verdict is Verdict.SUPPORTED]
