@@ -499,6 +499,21 @@ def test_one_run_is_made_twice_to_see_that_its_seed_decides_it(session):
     assert len(counts) == 15
 
 
+def test_a_process_that_joins_at_a_later_look_makes_the_same_run_twice(session, tmp_path):
+    """It plans more seeds at once, and another run would be made twice."""
+    each = arms_of(fit)
+    looks = [[each.run(arm, seed) for seed in range(6 * n, 6 * n + 6)] for n in range(5)
+             for arm in ("low", "high")]  # fmt: skip
+    session.set_plan(looks[0] + looks[1])
+    session.extend_plan(run for look in looks for run in look)
+    joins = Session(Store(tmp_path / "store"), None, "cpu")
+    joins.set_plan(run for look in looks for run in look)
+    chosen = [[run for look in looks for run in look if one._is_made_twice([run])]
+              for one in (session, joins)]  # fmt: skip
+    assert chosen[0] == chosen[1]
+    assert len(chosen[0]) == 1
+
+
 def test_a_function_that_gives_two_numbers_for_a_seed_is_told(session):
     """Its record says so, so that a later session that trains nothing says it too."""
     judge(above, arms_of(by_the_clock), session)

@@ -84,6 +84,19 @@ def test_several_arms_share_alpha_and_make_a_table(capsys):
     assert [each["verdict"] for each in json.loads(text)["arms"]] == ["SUPPORTED", "UNDECIDED"]
 
 
+def test_an_arm_is_judged_at_its_share_of_alpha():
+    """What is kept alone is not where a hundred trials share the same chance."""
+    base, new = (1.0, 1.2, 0.8, 1.1, 0.9, 1.0), (1.6, 1.8, 1.4, 1.7, 1.5, 1.6)
+    named = [(arm, Score(v, "")) for arm, side in (("base", base), ("new", new)) for v in side]
+    more = [(f"more {n}", Score(v, "")) for n in range(40) for v in base]
+    alone, shared, many = (
+        judge(arms_of(each), Plan(lower=False, trials=trials))[0]
+        for each, trials in ((named, None), (named, 100), ([*named, *more], None))
+    )
+    assert alone.verdict is Verdict.SUPPORTED
+    assert {shared.verdict, many.verdict} == {Verdict.UNDECIDED}
+
+
 def test_one_arm_is_a_line_for_a_pull_request(capsys):
     _, out = told(capsys, *words(base=BASE, new=NEW), "--lower", "--markdown")
     assert out.splitlines() == [

@@ -37,6 +37,9 @@ from embinit.specs import RunSpec, canonical
 FIRST_SEED = 5000
 """Seeds from here on are reserved: claims use 0 to 999, A/A controls 1000 to 1999."""
 
+NOISE_SEEDS = range(FIRST_SEED, FIRST_SEED + ENOUGH_REGISTERED)
+"""The seeds that a session measures the noise of an arm on."""
+
 _HEX = 16
 
 
@@ -135,8 +138,7 @@ def own_noise_runs(comparison: Comparison) -> list[RunSpec]:
     if _margin_given(comparison):
         return []
     side = held_against(comparison)
-    seeds = range(FIRST_SEED, FIRST_SEED + ENOUGH_REGISTERED)
-    return [run for seed in seeds for run in side.runs_of(seed)]
+    return [run for seed in NOISE_SEEDS for run in side.runs_of(seed)]
 
 
 def within_own_noise(comparison: Comparison, lookup: Lookup) -> Comparison:
@@ -151,16 +153,14 @@ def within_own_noise(comparison: Comparison, lookup: Lookup) -> Comparison:
     """
     if not (margin := _margin_given(comparison)):
         side = held_against(comparison)
-        seeds = range(FIRST_SEED, FIRST_SEED + ENOUGH_REGISTERED)
-        found = {seed: side.value(seed, lookup) for seed in seeds}
-        values = [each for each in found.values() if each is not None and math.isfinite(each)]
-        if len(values) < len(found):
-            lacking = ", ".join(str(seed) for seed, each in found.items() if each not in values)
+        found = {seed: side.value(seed, lookup) for seed in NOISE_SEEDS}
+        values = {s: each for s, each in found.items() if each is not None and math.isfinite(each)}
+        if lacking := [str(seed) for seed in NOISE_SEEDS if seed not in values]:
             raise InputError(
-                f"{side.label} has no {side.measure.in_words} from seeds {lacking}, on which its "
-                "noise is measured; mend the function, or give .within(a margin)"
+                f"{side.label} has no {side.measure.in_words} from seeds {', '.join(lacking)}, on "
+                "which its noise is measured; mend the function, or give .within(a margin)"
             )
-        sd = float(np.std(values, ddof=1))
+        sd = float(np.std(list(values.values()), ddof=1))
         margin = margin_of(sd) if sd > 0 else 0.0
     return replace(
         comparison, left=comparison.left.within(margin), right=comparison.right.within(margin)
