@@ -61,6 +61,10 @@ def test_five_lines_are_a_claim_with_a_margin_and_a_control(tmp_path):
     )
     assert (helps["verdict"], helps["statement"]) == ("SUPPORTED", "Untied helps")
     assert (control["verdict"], control["as_expected"]) == ("NO EFFECT", True)
+    # It has neither task nor source, and the page no comma in their place.
+    assert (helps["task"], helps["source"]) == (None, None)
+    page = (tmp_path / "reports/latest/index.html").read_text("utf-8")
+    assert "<h3>Untied helps</h3>" in page
     (comparison,) = helps["comparisons"]
     assert comparison["arms"] == {"left": "train(tied=False)", "right": "train(tied=True)"}
     # The margin is twice the noise of the arm on the right, on ten seeds that no claim uses.

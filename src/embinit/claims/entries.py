@@ -60,8 +60,8 @@ def claim_entry(
             side.trained for each in case.comparisons for side in (each.left, each.right)
         ),
         "tier": experiment.tier,
-        "task": experiment.task,
-        "source": experiment.source,
+        "task": experiment.task or None,
+        "source": experiment.source or None,
         "experiment": experiment.name,
         "metric": experiment.metric.name,
         "learns": experiment.learns,
