@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
@@ -16,9 +17,11 @@ from embinit.report import render
 from embinit.report.charts import HALF
 from embinit.report.findings import CERTAINTIES, by_tier, fronts
 from embinit.report.markdown import findings_as_markdown
+from embinit.report.page import figure_of
 from embinit_papers.kim2024 import FAMILIES, FINDINGS
 from test_report import check, make_claim, make_comparison, make_control, make_document
 
+SVG = "{http://www.w3.org/2000/svg}"
 BEFOREHAND = {"state": "beforehand", "differs": "", "lock": "l", "digest": "d", "when": None}
 
 
@@ -178,7 +181,8 @@ def test_the_papers_findings_are_claims_that_there_are():
     assert all(len(PAPERS[key].findings) <= 7 for key in PAPERS)
 
 
-verdicts = st.sampled_from(["SUPPORTED", "REFUTED", "NO EFFECT", "UNDECIDED", "NOT RUN"])
+decided = st.sampled_from(["SUPPORTED", "REFUTED", "NO EFFECT", "UNDECIDED"])
+verdicts = st.one_of(decided, st.just("NOT RUN"))
 
 
 @given(
@@ -206,6 +210,33 @@ def test_more_is_never_said_than_was_shown(given_verdicts, tier):
     assert not (one.word == "holds" and wrong)
 
 
+@given(st.lists(decided, min_size=1, max_size=4), st.lists(decided, max_size=4))
+def test_a_finding_is_one_image_with_every_comparison_of_all_tiers(made, real):
+    """A tier's in a block of its own, each with what it says, and any of its words as text."""
+    tiers = {"micro": made, "sample": real}
+    documents = []
+    for tier, given_verdicts in tiers.items():
+        claims = [
+            {**claim("a", verdict), "task": f"<{number}&", "id": f"kim2024/finding-1/a[{number}]"}
+            for number, verdict in enumerate(given_verdicts)
+        ]
+        documents.append(session(claims, tier))
+    drawn = ElementTree.fromstring(figure_of(documents, "Width costs"))
+    texts = [text.text or "" for text in drawn.iter(f"{SVG}text")]
+    blocks = [text for text in texts if "upheld" in text]
+    assert [text.partition(":")[0] for text in blocks] == ["made languages", "real text"][
+        : 1 + bool(real)
+    ]
+    lines = [group for group in drawn.iter(f"{SVG}g") if group.get("class") != "middle"]
+    assert [group.get("class") for group in lines].count("supported") == [
+        *made,
+        *real,
+    ].count("SUPPORTED")
+    assert len(lines) == len(made) + len(real)
+    _, _, _, height = map(float, drawn.attrib["viewBox"].split())
+    assert all(float(text.get("y", 0)) <= height for text in drawn.iter(f"{SVG}text"))
+
+
 def test_the_command_shows_verdicts_or_says_why_not(tmp_path, capsys):
     """A page, tables, or one line that names the mend; nothing of it is a traceback."""
     path = tmp_path / "verdicts.json"
@@ -218,9 +249,14 @@ def test_the_command_shows_verdicts_or_says_why_not(tmp_path, capsys):
     assert "| Width costs |" in capsys.readouterr().out
     assert main(["report", str(path), "--figure", document["claims"][0]["id"]]) == 0
     assert capsys.readouterr().out.startswith("<svg")
+    assert main(["report", str(path), "--figure", "width costs"]) == 0
+    drawn = ElementTree.fromstring(capsys.readouterr().out)
+    assert next(text.text for text in drawn.iter(f"{SVG}text")) == "Width costs"
+    assert len([g for g in drawn.iter(f"{SVG}g") if g.get("class") == "supported"]) == 1
     for arguments, told in (
         ([str(path), "--to", str(tmp_path / "no/page.html")], "name another --to"),
         ([str(path), "--figure", "kim2024/finding-1/c"], "did you mean"),
+        ([str(path), "--figure", "!"], "the findings are 'Width costs'"),
         ([str(tmp_path / "other.json")], "does not exist; run pytest claims/ first"),
     ):
         assert main(["report", *arguments]) in (Status.UNUSABLE, Status.UNWRITABLE)

@@ -269,7 +269,9 @@ def _add_report(commands: Any) -> None:
     form.add_argument("--to", type=Path, default=Path("report.html"), help="the page's file")
     form.add_argument("--markdown", action="store_true", help="print the findings as Markdown")
     form.add_argument(
-        "--figure", metavar="CLAIM", help="print the figure of a claim's comparison as SVG"
+        "--figure",
+        metavar="NAME",
+        help="print the figure of a finding, in the page's words, or of a claim, as SVG",
     )
     report.set_defaults(run=_report)
 
@@ -282,7 +284,7 @@ def _report(parsed: argparse.Namespace) -> int:
     if parsed.markdown:
         print(markdown.findings_as_markdown(documents), end="")
     elif parsed.figure is not None:
-        print(page.figure_of(first, parsed.figure))
+        print(page.figure_of(documents, parsed.figure))
     else:
         text = page.render(first, {}, beside=others)
         try:

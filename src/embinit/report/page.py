@@ -54,7 +54,7 @@ from embinit.report.charts import (
     forest,
     margin_ticks,
 )
-from embinit.report.findings import Front, by_tier, fronts, own_sd, sides
+from embinit.report.findings import Front, Row, by_tier, fronts, own_sd, sides
 from embinit.report.templates import environment_of_pages
 from embinit.report.verdicts import (
     WORDS_OF_STATE,
@@ -87,9 +87,15 @@ FIGURE_STYLE = (
     ".shade{fill:#e6f3ea}.axis,.tick{stroke:#b9bdc2}.zero{stroke:#1c2126;stroke-width:1.2}"
     ".margin{stroke:#835500;stroke-width:1.3;stroke-dasharray:4 3}.margin-text{fill:#835500}"
     ".dots{stroke:#2459a8;stroke-width:8;stroke-linecap:round;stroke-opacity:.72}"
-    ".span{stroke:#1c2126;stroke-width:2}path.mean{fill:#1c2126}"
+    ".span{stroke:#1c2126;stroke-width:2}path.mean{fill:#1c2126}.card{fill:#fff}"
+    ".title{font-size:14px;font-weight:bold;fill:#1c2126}.head{font-weight:bold;fill:#1c2126}"
+    ".undecided .span{stroke-dasharray:3 2.5}.cross{stroke:#1c2126;stroke-width:2}"
+    ".hollow{fill:#fff;stroke:#1c2126;stroke-width:1.6}"
 )
 """How an image of its own looks: it stands where no style sheet of the page is."""
+
+PITCH = 18.0
+"""Between two comparisons of a finding's own image."""
 
 
 @dataclass(frozen=True)
@@ -720,25 +726,45 @@ def _used(claims: Sequence[Mapping[str, Any]], runs: Mapping[str, Run]) -> list[
     return [runs[key] for key in dict.fromkeys(keys) if key in runs]
 
 
-def figure_of(document: Mapping[str, Any], claim: str) -> str:
-    """The figure of a claim's deciding comparison, in SVG.
+def figure_of(documents: Sequence[Mapping[str, Any]], name: str) -> str:
+    """The figure of a finding in all sessions, or of a claim's deciding comparison, in SVG.
 
     Args:
-        document: The verdicts document.
-        claim: The claim's id, with its experiment where there are several.
+        documents: Verdicts documents, one a tier. A claim is looked up in the first.
+        name: The finding in the report's words, or the claim's id, with its experiment where there
+            are several.
 
     Raises:
-        InputError: There is no such claim, or nothing of it to draw.
+        InputError: There is neither, or nothing of it to draw.
     """
-    ids = [entry["id"] for entry in document["claims"]]
-    found = [one for one in document["claims"] if claim in (one["id"], one["id"].partition("[")[0])]
+    claims = documents[0]["claims"]
+    rows = {row.says: row for front in fronts(documents) for row in front.rows}
+    for says, row in rows.items():
+        if says.casefold() == name.casefold():
+            return _figure_of_finding(row)
+    found = [one for one in claims if name in (one["id"], one["id"].partition("[")[0])]
     if not found:
-        raise InputError(f"no claim {claim!r} is among these verdicts: {nearest(claim, ids)}")
+        known = nearest(name, [*rows, *(one["id"] for one in claims)])
+        known = known or f"the findings are {', '.join(map(repr, rows))}"
+        raise InputError(f"no finding and no claim {name!r} is among these verdicts: {known}")
     shown = deciding(found[0])
     drawn = None if shown is None else figure(shown)
     if drawn is None:
         raise InputError(f"{found[0]['id']} has no comparison to draw: {found[0]['reason']}")
     return drawn
+
+
+def _figure_of_finding(row: Row) -> str:
+    outcomes = [one for one in row.outcomes if one is not None and one.shown]
+    if not outcomes:
+        raise InputError(f"{row.says!r} has no comparison to draw: none of its claims ran")
+    placed, floor = [], 26.0
+    for one in outcomes:
+        placed.append((one, floor))
+        floor += PITCH * (len(one.lines) + 1)
+    macros: Any = _environment().get_template("front.html.j2").module
+    drawn = macros.figure(row.says, placed, margin_ticks(), FIGURE_STYLE, PITCH, floor)
+    return printable(str(drawn)).strip()
 
 
 def figure(comparison: Mapping[str, Any]) -> str | None:
