@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
 
+from embinit.lab.models import layers
 from embinit.lab.models.layers import StackedLinear
 from embinit.lab.models.losses import NOTHING, cross_entropy
 
@@ -68,6 +71,26 @@ def test_what_is_not_learnt_needs_no_gradient(kept):
     cross_entropy(hidden, layer, labels)[0].sum().backward()
     assert (hidden.grad is not None) == (kept == "hidden")
     assert (layer.weight.grad is not None) == (kept == "layer")
+
+
+@pytest.mark.parametrize("native", [True, False])
+@given(
+    st.integers(1, 3), st.integers(1, 17), st.integers(1, 70), st.integers(1, 19), st.integers(0, 9)
+)
+def test_bfloat16_products_are_rounded_once_on_any_cpu(native, runs, rows, width, columns, seed):
+    """By oneDNN or by way of float32: sums of exact products, and their gradients, then rounded."""
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(runs, rows, width, generator=generator).bfloat16().requires_grad_()
+    y = torch.randn(runs, width, columns, generator=generator).bfloat16().requires_grad_()
+    outer = torch.randn(runs, rows, columns, generator=generator).bfloat16()
+    with mock.patch.object(layers, "multiplies_bfloat16", return_value=native):
+        narrow = layers.products(x, y)
+        ours = (narrow, *torch.autograd.grad(narrow, (x, y), outer))
+    wide = [part.detach().double() for part in (x, y, outer)]
+    exact = (wide[0] @ wide[1], wide[2] @ wide[1].mT, wide[0].mT @ wide[2])
+    for own, wanted in zip(ours, exact, strict=True):
+        assert own.dtype == torch.bfloat16
+        torch.testing.assert_close(own.double(), wanted, rtol=2**-8, atol=1e-5 * width)
 
 
 def test_bfloat16_is_for_the_products_alone():

@@ -184,6 +184,12 @@ REAL_STARTS: Mapping[str, InputScheme] = {
         "{source}, positions added and in attention", "pretrained_xavier", attention="rotary"
     ),
     "xavier-both": STARTS["xavier-both"],
+    "rotary": InputScheme(
+        "{source}, positions in attention alone",
+        "pretrained_xavier",
+        attention="rotary",
+        added=False,
+    ),
     "untied": InputScheme(
         "{source}, positions scored apart", "pretrained_xavier", attention="untied", added=False
     ),
