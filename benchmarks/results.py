@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from redecide import turned
+
 from embinit.errors import InputError
 from embinit.report.baseline import read
 from embinit.report.markdown import findings_as_markdown
@@ -95,6 +97,12 @@ def _session(document: Document) -> str:
     ]
     if blessed:
         rows.append(("Blessed", f"{blessed['when'][:10]}, at revision `{_revision(blessed)}`"))
+    if stale := [pair for pair in turned(document).values() if pair[1] == "UNDECIDED"]:
+        told = (
+            f"{len(stale)} of {len(document['claims'])} verdicts, controls counted, would be open"
+        )
+        rows.append(("By today's rule", f"{told} (`benchmarks/redecide.py`)"))
+    rows += [("Note", note) for note in session.get("notes", ())]
     for kept in blessed.get("kept", ()):
         since = f"{kept['when'][:10]}, at revision `{_revision(kept)}`"
         rows.append((", ".join(kept["papers"]), f"of an earlier session, blessed {since}"))

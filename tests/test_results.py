@@ -44,6 +44,36 @@ def test_the_readmes_table_is_that_of_the_committed_references(results):
     assert kept == results.readme(results.documents_of(results.PAPERS), kept), "run make results"
 
 
+def test_the_papers_verdicts_are_those_of_todays_rule(results):
+    """Decided again from their values, with every number; so a stricter rule leaves none behind."""
+    redecide = importlib.import_module("redecide")
+    for document in results.documents_of(results.PAPERS):
+        assert redecide.turned(document) == {}
+        again = redecide.redecided(document)["claims"]
+        for before, after in zip(document["claims"], again, strict=True):
+            assert before["as_expected"] == after["as_expected"], before["id"]
+            for old, new in zip(before["comparisons"], after["comparisons"], strict=True):
+                fair, fair_too = old.pop("adjusted"), new.pop("adjusted")
+                assert (fair is None) == (fair_too is None)
+                if fair is not None:
+                    assert fair_too["difference"] == pytest.approx(fair["difference"])
+                    assert fair_too["interval"] == pytest.approx(fair["interval"], abs=1e-9)
+                for name, value in old.items():
+                    close = pytest.approx(value) if isinstance(value, float) else value
+                    close = pytest.approx(value) if name == "interval" else close
+                    assert new[name] == close, (before["id"], name)
+
+
+def test_verdicts_of_an_older_rule_are_told(results):
+    """The studies' were decided by three seeds, which today's rule takes for too few."""
+    for document in results.documents_of(results.STUDIES):
+        stale = importlib.import_module("redecide").turned(document)
+        number = sum(after == "UNDECIDED" for _, after in stale.values())
+        assert number
+        told = f"| By today's rule | {number} of {len(document['claims'])} verdicts"
+        assert told in results.page([document], results.STUDIES)
+
+
 def test_every_reference_is_told(results, home, documents, monkeypatch, tmp_path):
     """A tier that is blessed is on the page; one in another tier's folder is refused."""
     folders = {folder.name for folder in (ROOT / home.reference).iterdir()}

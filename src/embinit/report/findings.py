@@ -1,8 +1,11 @@
 """Findings: how groups of claims came out, and how sure one can be. The report's front.
 
 A paper names its findings, each a group of claims. The claims of a paper that names none are told
-by family. A row counts verdicts and never averages over unlike things: its numbers are those of
-the decided comparison whose effect, in margins, is the middle one.
+by family. A claim that is weaker than the paper's statement stands beside it and isn't counted, nor
+is one of ours where there are the paper's. A row counts verdicts and never averages over unlike
+things: its numbers are those of the decided comparison whose effect, in margins, is the middle one,
+and rather of one that states a difference than of one that allows a margin. Effects are adjusted
+for stopping early.
 
 How sure one can be is a rule after GRADE (Guyatt et al. 2008, BMJ 336:924). Evidence is *high* to
 begin with, and goes down by a step for each of these reasons, by two for a made language:
@@ -10,7 +13,8 @@ begin with, and goes down by a step for each of these reasons, by two for a made
 - *bias*: a claim was not registered beforehand, or a control failed, or none was run;
 - *inconsistency*: decided claims disagree with each other, or tiers do;
 - *indirectness*: a made language stands for real text; one task, or one source, for all;
-- *imprecision*: a third of the claims or more are open, or the middle one hangs on a seed;
+- *imprecision*: a third of the claims or more are open, or the middle one hangs on a seed or has
+  an interval on both sides of its margin;
 - *selection*: the direction was read off the data that it is tested on (explored, not confirmed).
 """
 
@@ -26,7 +30,7 @@ from embinit.claims.definitions import Origin, family_rank
 from embinit.claims.paired_tests import Relation, Verdict
 from embinit.claims.registration_status import BEFOREHAND
 from embinit.report import numbers
-from embinit.report.charts import Line, drawable, in_margins, line_of
+from embinit.report.charts import Line, drawable, effect_in_margins, fair, in_margins, line_of
 from embinit.report.numbers import finite
 from embinit.report.verdicts import deciding, qualified
 
@@ -42,8 +46,13 @@ OPEN_SHARE = 1 / 3
 EXPLORED = "Exploratory"
 """How the statement of a claim begins whose direction was read off the data."""
 
-Entry = Mapping[str, Any]
+OF_THE_PAPER = (Origin.PAPER, Origin.ABSTRACT)
+"""The origins of a paper's own statements."""
 
+MADE = "micro-"
+"""How the name of a task begins whose text code makes."""
+
+Entry = Mapping[str, Any]
 
 Shown = tuple[Entry, Mapping[str, Any]]
 """A claim's entry with the comparison that is shown for it."""
@@ -59,6 +68,8 @@ class Outcome:
         claims: The entries of its claims.
         certainty: One of ``CERTAINTIES``.
         reasons: Why it is not *high*.
+        whose: Whose statements its claims are, in brackets, where the finding's others are the
+            paper's; "" where they are, too.
     """
 
     tier: str
@@ -66,6 +77,7 @@ class Outcome:
     claims: tuple[Entry, ...]
     certainty: str
     reasons: tuple[str, ...]
+    whose: str = ""
 
     @property
     def counts(self) -> Counter[str]:
@@ -145,12 +157,12 @@ class Outcome:
         ):
             if number := self.counts[verdict]:
                 told.append(f"{number} {words}")
-        return ", ".join(told)
+        return f"{', '.join(told)}{self.whose}"
 
     @property
     def size(self) -> str:
         """How large the middle effect is, in words."""
-        known = None if self.middle is None else in_margins(self.middle[1])
+        known = None if self.middle is None else effect_in_margins(self.middle[1])
         if self.middle is None or known is None:
             return ""
         if Relation(self.middle[1]["relation"]).uses_margin:
@@ -198,12 +210,6 @@ class Row:
     says: str
     outcomes: tuple[Outcome | None, ...]
 
-    @property
-    def certainty(self) -> str:
-        """How sure one can be by the session that says most."""
-        known = [each.certainty for each in self.outcomes if each is not None and each.decided]
-        return max(known, key=CERTAINTIES.index, default=CERTAINTIES[0])
-
 
 @dataclass(frozen=True)
 class Front:
@@ -215,6 +221,7 @@ class Front:
         short: Its authors and year.
         tiers: The tiers of the sessions, and what each is.
         rows: Its findings.
+        of_families: Whether they are its families, since it names none.
     """
 
     key: str
@@ -222,6 +229,7 @@ class Front:
     short: str
     tiers: tuple[tuple[str, str], ...]
     rows: tuple[Row, ...]
+    of_families: bool
 
 
 def fronts(documents: Sequence[Mapping[str, Any]]) -> list[Front]:
@@ -244,11 +252,14 @@ def fronts(documents: Sequence[Mapping[str, Any]]) -> list[Front]:
         for each in groups:
             outcomes = tuple(_outcome(one, paper, each["claims"]) for one in documents)
             whose = _whose(outcomes) if paper["findings"] else ""
+            if paper["findings"] and not whose:
+                outcomes = tuple(one and replace(one, whose=_whose([one])) for one in outcomes)
             rows.append(Row(f"{each['says']}{whose}", outcomes))
         rows = [_agreeing(row) for row in rows if any(row.outcomes)]
         if rows:
             tiers = tuple((each["session"]["tier"], _kind(paper, each)) for each in documents)
-            found.append(Front(key, paper["citation"], paper.get("short", key), tiers, tuple(rows)))
+            short, named = paper.get("short", key), bool(paper["findings"])
+            found.append(Front(key, paper["citation"], short, tiers, tuple(rows), not named))
     return found
 
 
@@ -262,9 +273,17 @@ def _whose(outcomes: Iterable[Outcome | None]) -> str:
 
 def _kind(paper: Mapping[str, Any], document: Mapping[str, Any]) -> str:
     """What a tier's data are, in words; "" where the paper has no made ones."""
-    if not paper["made"]:
-        return ""
-    return "made languages" if document["session"]["tier"] in paper["made"] else "real text"
+    if _is_made(paper, document):
+        return "made languages"
+    return "real text" if paper["made"] else ""
+
+
+def _is_made(paper: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+    """Whether a tier's data are made: as its paper says, or else since its tasks are our own."""
+    if paper["made"]:
+        return document["session"]["tier"] in paper["made"]
+    claims = (each for each in document["claims"] if each["paper"] == paper["key"])
+    return any(str(each["task"] or "").startswith(MADE) for each in claims)
 
 
 def _families(documents: Sequence[Mapping[str, Any]], paper: str) -> list[dict[str, Any]]:
@@ -288,13 +307,19 @@ def _outcome(
 ) -> Outcome | None:
     wanted = set(ids)
     every = [entry for entry in document["claims"] if entry["paper"] == paper["key"]]
-    claims = [each for each in every if not each["control"] and _statement(each) in wanted]
+    claims = [
+        each
+        for each in every
+        if not each["control"] and not each.get("weaker_than") and _statement(each) in wanted
+    ]
+    own = [each for each in claims if each.get("origin", Origin.PAPER) in OF_THE_PAPER]
+    claims = own or claims
     if not claims:
         return None
     tier = document["session"]["tier"]
     families = {each["family"] for each in claims}
     controls = [each for each in every if each["control"] and each["family"] in families]
-    reasons = _reasons(tier in paper["made"], claims, controls)
+    reasons = _reasons(_is_made(paper, document), claims, controls)
     return Outcome(
         tier=tier,
         kind=_kind(paper, document),
@@ -306,11 +331,15 @@ def _outcome(
 
 def _shown(claims: Iterable[Entry]) -> list[Shown]:
     pairs = [(each, one) for each in claims if (one := deciding(each)) is not None]
-    return sorted(pairs, key=lambda pair: -(in_margins(pair[1]) or 0.0))
+    return sorted(pairs, key=lambda pair: -(effect_in_margins(pair[1]) or 0.0))
 
 
 def _middle(shown: Sequence[Shown]) -> Shown | None:
-    decided = [pair for pair in shown if pair[0]["verdict"] != Verdict.UNDECIDED] or shown
+    decided = [pair for pair in shown if pair[0]["verdict"] != Verdict.UNDECIDED] or list(shown)
+    # A tie has no interval, and one that allows a margin is about no effect.
+    decided = [pair for pair in decided if drawable(pair[1]["interval"])] or decided
+    stated = [pair for pair in decided if not Relation(pair[1]["relation"]).uses_margin]
+    decided = stated or decided
     return decided[len(decided) // 2] if decided else None
 
 
@@ -333,6 +362,8 @@ def _reasons(made: bool, claims: Sequence[Entry], controls: Sequence[Entry]) -> 
     hangs = middle is not None and middle[1].get("hangs_on") is not None
     if hangs or counts[Verdict.UNDECIDED] + counts[Verdict.NOT_RUN] >= OPEN_SHARE * len(claims):
         reasons["much is open"] = 1
+    elif middle is not None and _crosses(middle[1]):
+        reasons["the interval crosses the margin"] = 1
     tasks, sources = ({each[name] for each in claims if each[name]} for name in ("task", "source"))
     if len(tasks) < 2 or len(sources) == 1:
         reasons["on one task" if len(tasks) < 2 else "with one source"] = 1
@@ -341,10 +372,18 @@ def _reasons(made: bool, claims: Sequence[Entry], controls: Sequence[Entry]) -> 
     return reasons
 
 
+def _crosses(comparison: Mapping[str, Any]) -> bool:
+    """Whether the interval has both what matters and what is too small to: its margin within."""
+    ends = [in_margins(comparison, end) or 0.0 for end in drawable(fair(comparison)["interval"])]
+    low, high = min(ends, default=0.0), max(ends, default=0.0)
+    beyond = (-1.0,) if Relation(comparison["relation"]).uses_margin else (-1.0, 1.0)
+    return any(low < bound < high for bound in beyond)
+
+
 def _agreeing(row: Row) -> Row:
     """The row, less sure where its sessions disagree."""
-    words = {each.word for each in row.outcomes if each is not None and each.decided}
-    if len(words) < 2:
+    known = [each for each in row.outcomes if each is not None and each.decided]
+    if len({(each.upheld > 0, each.upheld < each.decided) for each in known}) < 2:
         return row
 
     def less(outcome: Outcome | None) -> Outcome | None:
@@ -390,17 +429,17 @@ def own_sd(comparison: Mapping[str, Any]) -> float | None:
 
 
 def _difference(comparison: Mapping[str, Any]) -> str:
-    fair = comparison.get("adjusted") or comparison
-    places = numbers.decimals([fair["difference"], *fair["interval"]])
-    told = numbers.number(fair["difference"], places)
-    if not comparison["exact"]:
-        told += f" {numbers.interval(fair['interval'], places)}"
+    known = fair(comparison)
+    places = numbers.decimals([known["difference"], *known["interval"]])
+    told = numbers.number(known["difference"], places)
+    if not comparison["exact"] and drawable(known["interval"]):
+        told += f" {numbers.interval(known['interval'], places)}"
     told = f"{told} {numbers.points(comparison['unit'])}".strip()
-    return told if fair is comparison else f"{told}, adjusted for stopping early"
+    return told if known is comparison else f"{told}, adjusted for stopping early"
 
 
 def _share(entry: Entry, comparison: Mapping[str, Any]) -> float | None:
-    learns, difference = finite(entry.get("learns")), finite(comparison["difference"])
+    learns, difference = finite(entry.get("learns")), finite(fair(comparison)["difference"])
     if not learns or difference is None or comparison["metric"] != entry.get("metric"):
         return None
     return difference / learns
@@ -428,22 +467,21 @@ def by_tier(every: Sequence[Front]) -> list[str]:
         for each in filter(None, row.outcomes):
             if each.kind and each.ran:
                 kinds.setdefault(each.kind, []).append((each.word, row.says))
-    return [_sentence(kind, told) for kind, told in kinds.items()]
+    return [_sentence(kind, kinds[kind]) for kind in sorted(kinds, key="real text".__ne__)]
 
 
 def _sentence(kind: str, told: Sequence[tuple[str, str]]) -> str:
-    """How many findings hold on one kind of data, and the names of those that don't."""
-    words = Counter(word for word, _ in told)
-    fallen = [
-        f"'{says}'" for word, says in told if word not in ("holds", "holds in part", "not decided")
-    ]
-    parts = [f"On {kind} {words['holds']} of {len(told)} findings hold"]
-    for number, said in (
-        (words["holds in part"], "in part"),
-        (words["not decided"], "open"),
-    ):
-        if number:
-            parts.append(f"{number} {said}")
-    if fallen:
-        parts.append(f"{len(fallen)} {'does' if len(fallen) == 1 else 'do'} not")
-    return f"{', '.join(parts)}{': ' if fallen else ''}{', '.join(fallen)}."
+    """How many findings hold on one kind of data, and the names of those that do and don't."""
+    groups = {"holds": "hold", "holds in part": "in part", "not decided": "open", "": "do not"}
+    named: dict[str, list[str]] = {word: [] for word in groups}
+    for word, says in told:
+        named[word if word in groups else ""].append(f"'{says}'")
+    parts = []
+    for word, names in named.items():
+        if names or word == "holds":
+            listed = ", ".join(names) if word == "" or kind == "real text" else ""
+            listed = f" ({listed})" if listed else ""
+            said = "does not" if word == "" and len(names) == 1 else groups[word]
+            count = f"{len(names)} of {len(told)} findings" if word == "holds" else str(len(names))
+            parts.append(f"{count} {said}{listed}")
+    return f"On {kind} {', '.join(parts)}."

@@ -6,6 +6,7 @@ Every text may come from a third-party claim, so nothing of it is read as Markdo
 from __future__ import annotations
 
 import html
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -147,20 +148,30 @@ def findings_as_markdown(documents: Sequence[Mapping[str, Any]], short: bool = F
     """
     lines = []
     for front in fronts(documents):
-        tiers = [kind or f"`{tier}`" for tier, kind in front.tiers]
+        tried = [any(row.outcomes[at] for row in front.rows) for at in range(len(front.tiers))]
+        tiers = [kind or f"`{tier}`" for tier, kind in itertools.compress(front.tiers, tried)]
         lines += [f"**{_plain(front.short if short else front.citation)}**", ""]
-        lines += [f"| finding | {' | '.join(tiers)} | how sure |", f"|{'---|' * (len(tiers) + 2)}"]
+        heads = [f"{tier} | how sure" for tier in tiers]
+        lines += [f"| finding | {' | '.join(heads)} |", f"|{'---|' * (2 * len(tiers) + 1)}"]
         for row in front.rows:
-            cells = [_outcome(each, short) for each in row.outcomes]
-            sure = row.certainty if any(each and each.decided for each in row.outcomes) else "–"
-            lines.append(f"| {_plain(row.says)} | {' | '.join(cells)} | {sure} |")
+            outcomes = itertools.compress(row.outcomes, tried)
+            cells = [f"{_outcome(each, short)} | {_sure(each)}" for each in outcomes]
+            lines.append(f"| {_plain(row.says)} | {' | '.join(cells)} |")
         lines.append("")
-    return "\n".join(lines)
+        if not short and front.of_families:
+            every = [each for one in documents for each in one["claims"]]
+            claims = [each for each in every if each["paper"] == front.key]
+            lines += _claims(claims) if len(claims) <= OPEN_UP_TO else []
+    return "\n".join(lines or ["There are no claims in these verdicts."])
+
+
+def _sure(outcome: Outcome | None) -> str:
+    return outcome.certainty if outcome is not None and outcome.decided else "–"
 
 
 def _outcome(outcome: Outcome | None, short: bool) -> str:
     if outcome is None:
-        return "–"
+        return "not tried"
     if short:
         return _plain(outcome.tally)
     told = f"{outcome.word}: {outcome.tally}" if outcome.ran else outcome.word

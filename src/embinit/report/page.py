@@ -29,7 +29,7 @@ from embinit.claims.definitions import Origin, family_rank
 from embinit.claims.paired_tests import VERDICTS, Relation, Verdict
 from embinit.errors import InputError, OutputError, printable
 from embinit.files.writing import finish_writing, held, write_together
-from embinit.papers import Figure, PaperTable, papers_of
+from embinit.papers import Figure, PaperTable, Tier, papers_of
 from embinit.papers import paper as find_paper
 from embinit.registry import nearest
 from embinit.report import baseline, numbers, past
@@ -327,6 +327,7 @@ class Page:
     ticks: Sequence[Tick]
     since: Sequence[str] | None
     headline: str
+    lead: Sequence[str]
     standings: Sequence[Standing]
     families: Sequence[Family]
     folded: bool
@@ -357,9 +358,11 @@ class Page:
     embeds: bool
 
 
-def _embeds(used: Sequence[Run]) -> bool:
-    """Whether the page speaks of embedding tables: not where runs are and none starts from any."""
-    return not used or any(kind_of(run.spec).needs_models for run in used)
+def _embeds(used: Sequence[Run], claims: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the page speaks of embedding tables: where runs start from some, or claims do."""
+    if used:
+        return any(kind_of(run.spec).needs_models for run in used)
+    return any(claim["source"] for claim in claims)
 
 
 def _page(
@@ -376,30 +379,26 @@ def _page(
     controls = [card for card in cards if card.claim["control"]]
     families, used = _families(cards), _used(claims, runs)
     results = [run.result for run in used]
-    known = papers_of(_papers(document))
+    told = [document, *beside]
+    every = fronts(told)
     script, digest = _script()
     return Page(
         script=script,
         script_digest=digest,
         session=session,
         tally={name: _tally(findings, name) for name in VERDICTS},
-        fronts=fronts([document, *beside]),
+        fronts=every,
         ticks=margin_ticks(),
         since=since,
         headline=headline(claims),
+        lead=_lead(every, claims),
         standings=standings(claims),
         families=families,
         folded=len(cards) >= FOLD_FROM,
         papers={name: _citation(name) for name in _papers(document)},
-        tier_says=list(
-            dict.fromkeys(
-                paper.tiers[session["tier"]].says
-                for paper in known
-                if session["tier"] in paper.tiers
-            )
-        ),
+        tier_says=list(dict.fromkeys(tier.says for each in told for tier in _tiers(each))),
         full_tier_left=session["tier"] != FULL_TIER
-        and any(FULL_TIER in paper.tiers for paper in known),
+        and any(FULL_TIER in paper.tiers for paper in papers_of(_papers(document))),
         relations=tuple(Relation),
         tasks=task_rows(used),
         late=_late(used),
@@ -423,7 +422,7 @@ def _page(
         devices=sorted({str(d) for result in results if (d := result.provenance.get("device"))}),
         train_seconds=math.fsum(result.seconds for result in results),
         used=len(used),
-        embeds=_embeds(used),
+        embeds=_embeds(used, claims),
     )
 
 
@@ -512,7 +511,7 @@ def methods(document: Mapping[str, Any], runs: Sequence[Run]) -> str:
     many = "one family" if len(families) == 1 else f"{len(families)} families"
     text = [
         f"Directional claims were tested with embinit on its {session['tier']} tier. Each arm was "
-        f"trained with {_seeds(claims)} seeds. {_shared(runs)}"
+        f"trained with {_seeds(claims)} seeds. {_shared(runs, claims)}"
         "'Not worse' and 'alike' allow a margin that was registered "
         "before any run that it judges: at least twice the standard deviation of the baseline arm "
         f"over seeds. The claims belong to {many}; each shares out a level of 5 % evenly over its "
@@ -547,9 +546,9 @@ def methods(document: Mapping[str, Any], runs: Sequence[Run]) -> str:
     return " ".join(text)
 
 
-def _shared(runs: Sequence[Run]) -> str:
+def _shared(runs: Sequence[Run], claims: Sequence[Mapping[str, Any]]) -> str:
     """What arms of a seed have in common, and so how they were compared."""
-    if _embeds(runs):
+    if _embeds(runs, claims):
         return (
             "Arms of a seed share the order of the data, dropout masks and all weights but the "
             "embedding tables, so arms were compared by a one-sided paired t test over seeds. "
@@ -558,6 +557,12 @@ def _shared(runs: Sequence[Run]) -> str:
         "Arms were called with the same seeds, and compared by a one-sided paired t test over "
         "seeds. "
     )
+
+
+def _tiers(document: Mapping[str, Any]) -> list[Tier]:
+    """What a document's papers say of its tier."""
+    name = document["session"]["tier"]
+    return [one.tiers[name] for one in papers_of(_papers(document)) if name in one.tiers]
 
 
 def _papers(document: Mapping[str, Any]) -> list[str]:
@@ -634,12 +639,24 @@ def headline(claims: Sequence[Mapping[str, Any]]) -> str:
         total = sum(each.claims for each in kinds[1:])
         told.append(_outcome(Standing("other statements", verdicts, 0, total, {}), True))
     words = "; ".join([*told, *qualifications(claims)]) or "no claims were put to the test"
-    words = f"{words[0].upper()}{words[1:]}"
+    return f"{words[0].upper()}{words[1:]}; {_controls_told(claims)}."
+
+
+def _controls_told(claims: Sequence[Mapping[str, Any]]) -> str:
     outcomes = [claim["as_expected"] for claim in claims if claim["control"]]
     if not outcomes:
-        return f"{words}; no controls."
+        return "no controls"
     rest = controls_left(claims)
-    return f"{words}; controls {outcomes.count(True)} of {len(outcomes)} as expected{rest}."
+    return f"controls {outcomes.count(True)} of {len(outcomes)} as expected{rest}"
+
+
+def _lead(every: Sequence[Front], claims: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the page says first: which findings hold on what, or else how many claims do."""
+    told = by_tier(every)
+    if not told:
+        return [headline(claims)]
+    controls = _controls_told(claims)
+    return [*told, f"{controls[0].upper()}{controls[1:]}."]
 
 
 @cache
@@ -802,7 +819,6 @@ def _environment() -> jinja2.Environment:
         "family_anchor": lambda name: "family-" + _slug(name),
         "front_anchor": lambda key: "findings-" + _slug(key),
     }
-    environment.filters["by_tier"] = by_tier
     environment.globals |= {"half": HALF, "line": LINE}
     environment.filters["origin"] = lambda name: Origin(name).in_words
     environment.filters["registered"] = lambda state: WORDS_OF_STATE.get(state, state)

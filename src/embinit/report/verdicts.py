@@ -195,8 +195,9 @@ def controls_left(claims: Sequence[Mapping[str, Any]]) -> str:
     Args:
         claims: The entries of claims and controls.
     """
-    weak = sum(is_too_weak(claim) for claim in claims)
-    idle = sum(claim["control"] and claim["as_expected"] is None for claim in claims) - weak
+    silent = [claim for claim in claims if claim["control"] and claim["as_expected"] is None]
+    weak = sum(map(is_too_weak, silent))
+    idle = len(silent) - weak
     told = [f"{count} {words}" for count, words in ((idle, "not run"), (weak, "too weak")) if count]
     return f" ({', '.join(told)})" if told else ""
 

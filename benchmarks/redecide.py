@@ -1,0 +1,124 @@
+"""Verdicts by today's rule, from the values that a verdicts document holds.
+
+A rule that has become stricter since a reference was blessed would not give all of its verdicts,
+and its runs may be gone. Seeds, values, registered spreads, margins, levels and looks are there, so
+that its comparisons can be decided again. Nothing is trained, and no look is added: what an early
+look decided by the older rule, and would not by today's, is UNDECIDED.
+
+    python benchmarks/redecide.py reports/reference/sample/verdicts.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from embinit.claims.adjusted import adjusted
+from embinit.claims.comparisons import Decision, verdict_of
+from embinit.claims.looks import Look
+from embinit.claims.paired_tests import RegisteredSd, Relation, Verdict, compare
+from embinit.report.baseline import compact, read
+from embinit.report.verdicts import add_holm
+
+FROM_OUTCOME = ("n", "difference", "level", "margin", "p", "p_against", "p_no_effect", "power")
+FROM_OUTCOME += ("seeds_needed", "hangs_on", "waits_for", "contradicted", "sd", "exact")
+"""The numbers of a comparison that its entry has by the same names."""
+
+
+def redecided(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with each comparison, claim and control decided by today's rule.
+
+    Args:
+        document: A verdicts document.
+    """
+    claims = [_claim(entry) if entry["comparisons"] else entry for entry in document["claims"]]
+    add_holm(claims)
+    return {**document, "claims": claims}
+
+
+def turned(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """The ids whose verdict is another by today's rule, each with the verdicts before and after."""
+    known = [entry for entry in document["claims"] if entry["comparisons"]]
+    pairs = {entry["id"]: (entry["verdict"], str(verdict_of(_decisions(entry)))) for entry in known}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def _claim(entry: Mapping[str, Any]) -> dict[str, Any]:
+    of, decisions = len(entry["comparisons"]), _decisions(entry)
+    verdict = verdict_of(decisions)
+    looks = [Look(**each) for each in entry["looks"]]
+    comparisons = []
+    for each, decision in zip(entry["comparisons"], decisions, strict=True):
+        outcome = decision.outcome
+        assert outcome is not None
+        fair = adjusted(decision, looks, entry["alpha"], of)
+        comparisons.append(
+            each
+            | {name: _known(getattr(outcome, name)) for name in FROM_OUTCOME}
+            | {"interval": list(map(_known, outcome.interval)), "verdict": str(outcome.verdict)}
+            | {"adjusted": fair and asdict(fair) | {"interval": list(map(_known, fair.interval))}}
+        )
+    expected = entry["as_expected"]
+    if entry["control"]:
+        # What the older rule stopped would have been looked at again.
+        stopped = comparisons[0]["n"] < looks[-1].seeds
+        weak = entry["expects"] == Verdict.NO_EFFECT or stopped
+        says = verdict is not Verdict.UNDECIDED or not weak
+        expected = verdict == entry["expects"] if says else None
+    told = {"verdict": str(verdict), "as_expected": expected, "comparisons": comparisons}
+    return {**entry, **told}
+
+
+def _known(value: Any) -> Any:
+    """The value as strict JSON has it: None for no finite number."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _decisions(entry: Mapping[str, Any]) -> list[Decision]:
+    return [_decision(each, len(entry["comparisons"])) for each in entry["comparisons"]]
+
+
+def _decision(entry: Mapping[str, Any], of: int) -> Decision:
+    relation, spread = Relation(entry["relation"]), entry["spread"]
+    outcome = compare(
+        entry["left_values"],
+        entry["right_values"],
+        relation,
+        entry["alpha"],
+        entry["margin"],
+        not entry["exact"],
+        entry["alpha"] / of,
+        None if spread is None else RegisteredSd(**spread),
+    )
+    stated: Any = SimpleNamespace(relation=relation)
+    left, right = tuple(entry["left_values"]), tuple(entry["right_values"])
+    return Decision(stated, outcome, left, right, "", entry["alpha"])
+
+
+def main() -> None:
+    """Decides a blessed reference again, in place, and tells what turned."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("verdicts", type=Path)
+    path = parser.parse_args().verdicts
+    document = read(path)
+    changed = turned(document)
+    new = redecided(document)
+    today = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
+    note = f"decided again on {today} by that day's rule, from the values of the runs: "
+    note += f"{len(changed)} of {len(document['claims'])} verdicts turned"
+    session = document["session"]
+    new["session"] = {**session, "notes": [*session.get("notes", ()), note]}
+    path.write_text(compact(new), encoding="utf-8")
+    for name, (before, after) in changed.items():
+        print(f"{name}: {before} -> {after}")
+    print(note)
+
+
+if __name__ == "__main__":
+    main()
