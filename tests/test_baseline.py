@@ -71,13 +71,20 @@ def test_a_blessing_is_a_baseline_again(document, tmp_path):
     """Blessing needs no page, keeps every number, and nothing moves against itself."""
     report, to = tmp_path / "latest", tmp_path / "reference"
     report.mkdir()
-    (report / "verdicts.json").write_text(json.dumps(document), encoding="utf-8")
+    told = without_idle_controls(document)
+    (report / "verdicts.json").write_text(json.dumps(told), encoding="utf-8")
     bless(report, to)
     blessed = read(to / "verdicts.json")
     assert sorted(path.name for path in to.iterdir()) == ["history.jsonl", "verdicts.json"]
-    assert blessed["claims"] == without_keys(document)["claims"]
+    assert blessed["claims"] == without_keys(told)["claims"]
     assert re.fullmatch(r"[0-9a-f]{40}\+?", blessed["blessed"]["revision"])
-    assert changes(document, blessed) == []
+    assert changes(told, blessed) == []
+
+
+def without_idle_controls(document):
+    """The document as one that may be blessed: those of ``sample`` were stopped too early."""
+    claims = [c for c in document["claims"] if not (c["control"] and c["as_expected"] is None)]
+    return {**document, "claims": claims}
 
 
 def with_verdict(document, verdict, intervals):
