@@ -190,6 +190,17 @@ def test_only_the_papers_own_statements_count_and_none_that_is_weaker():
     ]
 
 
+def test_what_holds_by_its_margin_alone_says_so():
+    """A loss within the margin is counted apart, and nothing that allows one looks like a gain."""
+    lost = make_comparison(
+        relation=">=", difference=-0.7, interval=[-1.3, -0.2], adjusted=None, margin=2.0
+    )
+    one = outcome(claim(), claim("b", comparisons=[lost]))
+    assert one.tally == "3 of 3 upheld (1 of them worse by less than the margin)"
+    alone = outcome(claim(comparisons=[lost | {"difference": 0.7, "interval": [-0.2, 1.3]}]))
+    assert alone.difference.endswith("BLEU, not worse by more than 2 BLEU")
+
+
 def test_a_ties_numbers_stand_for_no_others_and_are_drawn_as_a_point():
     """The middle of three would be the one that has no interval."""
     tie = make_comparison(difference=0.0, interval=[None, None], adjusted=None, margin=2.0)
@@ -304,11 +315,14 @@ def test_the_command_shows_verdicts_or_says_why_not(tmp_path, capsys):
     drawn = ElementTree.fromstring(capsys.readouterr().out)
     assert next(text.text for text in drawn.iter(f"{SVG}text")) == "Width costs"
     assert len([g for g in drawn.iter(f"{SVG}g") if g.get("class") == "supported"]) == 1
+    newer = tmp_path / "newer.json"
+    newer.write_text(json.dumps(document | {"schema_version": 2}))
     for arguments, told in (
         ([str(path), "--to", str(tmp_path / "no/page.html")], "name another --to"),
         ([str(path), "--figure", "kim2024/finding-1/c"], "did you mean"),
         ([str(path), "--figure", "!"], "the findings are 'Width costs'"),
         ([str(tmp_path / "other.json")], "does not exist; run pytest claims/ first"),
+        ([str(newer)], "of schema_version 2, and this embinit reads 1; upgrade it"),
     ):
         assert main(["report", *arguments]) in (Status.UNUSABLE, Status.UNWRITABLE)
         [line] = capsys.readouterr().err.splitlines()

@@ -71,6 +71,10 @@ def read(path: Path) -> dict[str, Any]:
             raise InputError(f"{path} does not exist; run pytest claims/ first")
     document = read_json(path, f"name a verdicts.json, or {again}")
     version = document.get("schema_version") if isinstance(document, dict) else None
+    if type(version) is int and version > 1:
+        raise InputError(
+            f"{path} is of schema_version {version}, and this embinit reads 1; upgrade it"
+        )
     if not isinstance(document, dict) or type(version) is not int or version != 1:
         raise InputError(f"{path} is no verdicts document of schema_version 1; {again}")
     if not {"session", "claims"} <= document.keys():

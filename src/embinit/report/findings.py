@@ -32,7 +32,7 @@ from embinit.claims.registration_status import BEFOREHAND
 from embinit.report import numbers
 from embinit.report.charts import Line, drawable, effect_in_margins, fair, in_margins, line_of
 from embinit.report.numbers import finite
-from embinit.report.verdicts import deciding, qualified
+from embinit.report.verdicts import bound, deciding, qualified
 
 CERTAINTIES = ("very low", "low", "moderate", "high")
 """How sure one can be, in words, least first."""
@@ -112,11 +112,12 @@ class Outcome:
     @property
     def difference(self) -> str:
         """The middle comparison's experiment, and its difference with the interval."""
-        return (
-            ""
-            if self.middle is None
-            else f"{_where(self.middle[0])}: {_difference(self.middle[1])}"
-        )
+        if self.middle is None:
+            return ""
+        entry, comparison = self.middle
+        told = f"{_where(entry)}: {_difference(comparison)}"
+        allows = bound(entry) if Relation(comparison["relation"]).uses_margin else ""
+        return f"{told}, {allows}" if allows else told
 
     @property
     def share(self) -> float | None:
@@ -157,6 +158,8 @@ class Outcome:
         ):
             if number := self.counts[verdict]:
                 told.append(f"{number} {words}")
+        if number := sum(qualified(each).startswith("worse") for each in self.claims):
+            told[0] += f" ({number} of them worse by less than the margin)"
         return f"{', '.join(told)}{self.whose}"
 
     @property
