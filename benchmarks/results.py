@@ -58,8 +58,8 @@ the page, and a test fails if it is not that of the committed references. The re
 claim: `make docs` makes its page (`site/report.html`), and so does
 `embinit report {reference}/micro/verdicts.json`.
 
-A finding is a group of claims. Its numbers are those of the decided comparison whose effect, in
-margins, is the middle one: with and without, and the difference with its interval.
+A finding is a group of [claims]({docs}glossary.md#statistics). Its numbers are those of the
+decided comparison whose effect, in margins, is the middle one: with and without, and the difference with its interval.
 [How sure]({docs}verdicts.md#how-sure-one-can-be) one can be is a rule.
 [Verdicts]({docs}verdicts.md) says what each verdict means, and [Statistics]({docs}statistics.md)
 how it is reached.
@@ -74,7 +74,7 @@ def page(documents: Sequence[Document], home: Home = PAPERS) -> str:
         claims = document["claims"]
         shown = [name for name in COLUMNS if any(one["verdict"] == name for one in claims)]
         sections += [f"## `{document['session']['tier']}`\n", _session(document)]
-        sections.append(_whose(claims, shown))
+        sections += [_whose(claims, shown), _controls(claims)]
     if audits := [audit for document in documents for audit in document.get("audits", ())]:
         once = {audit["id"]: audit for audit in audits}
         sections += ["## Audits of printed numbers\n", _audits(list(once.values()))]
@@ -132,6 +132,18 @@ def _whose(claims: Sequence[Document], shown: Sequence[str]) -> str:
             ]
     table = _table(("Statements", *shown, "registered beforehand"), rows)
     return "\n".join([table, *late, ""] if late else [table])
+
+
+def _controls(claims: Sequence[Document]) -> str:
+    """One row a kind of control: how many were as expected, not so, and how many say nothing."""
+    controls = [claim for claim in claims if claim["control"]]
+    rows = []
+    for expects in COLUMNS:
+        told = [each["as_expected"] for each in controls if each["expects"] == expects]
+        if told:
+            counts = (told.count(True), told.count(False), told.count(None))
+            rows.append((f"`{expects}`", *map(str, counts)))
+    return _table(("Controls that expect", "as expected", "not so", "say nothing"), rows)
 
 
 def _audits(audits: Sequence[Document]) -> str:

@@ -160,7 +160,8 @@ class Outcome:
                 told.append(f"{number} {words}")
         if number := sum(qualified(each).startswith("worse") for each in self.claims):
             told[0] += f" ({number} of them worse by less than the margin)"
-        return f"{', '.join(told)}{self.whose}"
+        drawn = any(each.get("trained", True) for each in self.claims)
+        return f"{', '.join(told)}{self.whose}{'' if drawn else ' (arithmetic)'}"
 
     @property
     def size(self) -> str:
@@ -450,7 +451,8 @@ def _share(entry: Entry, comparison: Mapping[str, Any]) -> float | None:
 
 def _told(entry: Entry, comparison: Mapping[str, Any]) -> str:
     words = qualified(entry) or str(entry["verdict"])
-    return f"{_where(entry)}: {_difference(comparison)}, {words}"
+    name = _statement(entry).rpartition("/")[2]
+    return f"{name}, {_where(entry)}: {_difference(comparison)}, {words}"
 
 
 def _where(entry: Entry) -> str:

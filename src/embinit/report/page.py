@@ -768,7 +768,12 @@ def figure_of(documents: Sequence[Mapping[str, Any]], name: str) -> str:
     drawn = None if shown is None else figure(shown)
     if drawn is None:
         raise InputError(f"{found[0]['id']} has no comparison to draw: {found[0]['reason']}")
-    return drawn
+    title = Markup.escape(printable(f"{found[0]['statement']}: {found[0]['verdict']}"))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="760" height="160"><style>{FIGURE_STYLE}'
+        f'</style><text class="title" y="16">{title}</text><g transform="translate(0 24)">{drawn}'
+        "</g></svg>"
+    )
 
 
 def _figure_of_finding(row: Row) -> str:
