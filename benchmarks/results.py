@@ -59,7 +59,8 @@ claim: `make docs` makes its page (`site/report.html`), and so does
 `embinit report {reference}/micro/verdicts.json`.
 
 A finding is a group of [claims]({docs}glossary.md#statistics). Its numbers are those of the
-decided comparison whose effect, in margins, is the middle one: with and without, and the difference with its interval.
+decided comparison whose effect, in margins, is the middle one: with and without, and the
+difference with its interval.
 [How sure]({docs}verdicts.md#how-sure-one-can-be) one can be is a rule.
 [Verdicts]({docs}verdicts.md) says what each verdict means, and [Statistics]({docs}statistics.md)
 how it is reached.

@@ -181,6 +181,8 @@ class Outcome:
             return "not decided" if self.ran else "not run"
         if self.upheld == self.decided > self.ran - self.decided:
             return "holds"
+        if self.upheld == self.decided:
+            return "holds where decided"
         if self.upheld:
             return "holds in part"
         none = self.counts[Verdict.NO_EFFECT] == self.decided
@@ -477,7 +479,8 @@ def by_tier(every: Sequence[Front]) -> list[str]:
 
 def _sentence(kind: str, told: Sequence[tuple[str, str]]) -> str:
     """How many findings hold on one kind of data, and the names of those that do and don't."""
-    groups = {"holds": "hold", "holds in part": "in part", "not decided": "open", "": "do not"}
+    groups = {"holds": "hold", "holds where decided": "where decided", "holds in part": "in part"}
+    groups |= {"not decided": "open", "": "do not"}
     named: dict[str, list[str]] = {word: [] for word in groups}
     for word, says in told:
         named[word if word in groups else ""].append(f"'{says}'")
