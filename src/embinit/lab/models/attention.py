@@ -148,7 +148,12 @@ class Attention(nn.Module):
         mask: Float[Tensor, "RB _ _ T"] | None = None,
         causal: bool = False,
     ) -> Float[Tensor, "R BQ D"]:
-        """The attention output; ``mask`` is added to the scores."""
+        """The attention output; ``mask`` is added to the scores.
+
+        On a CPU without AVX-512 torch 2.13 reads a float32 mask beside float64 queries wrongly, so
+        it has their type.
+        """
+        mask = mask if mask is None else mask.to(query.dtype)
         heads = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal)
         merged: Tensor = self.output(heads.transpose(1, 2).reshape(self.runs, -1, self.dim))
         return merged
