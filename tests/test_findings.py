@@ -73,6 +73,10 @@ def test_nothing_against_it_is_high_and_each_reason_takes_a_step():
         (outcome(claim(statement="Exploratory: it costs")), "explored, not confirmed"),
         (outcome(claim(), alone=True), "on one task"),
         (outcome(claim(source="glove")), "with one source"),
+        (
+            outcome(claim(task=None), claim("b", "REFUTED", task=None), alone=True),
+            "settings disagree",
+        ),
     ):
         assert (one.certainty, one.reasons) == ("moderate", (reason,))
     made = outcome(claim(), tier="micro")

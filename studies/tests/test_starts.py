@@ -105,7 +105,7 @@ def test_on_real_text_starts_are_the_first_papers_arms_with_positions_elsewhere_
     alone = {"xavier": theirs["xavier"], "standardised": theirs["pretrained_xavier"]}
     both = {"xavier-both": alone["xavier"], "both": alone["standardised"]}
     apart = {"xavier-untied": alone["xavier"], "untied": alone["standardised"]}
-    assert {*alone, *both, *apart} == set(experiment.starts)
+    assert {*alone, *both, *apart, "rotary"} == set(experiment.starts)
     for name, arm in alone.items():
         assert run_of(experiment.start(name)) == run_of(arm)
     for name, arm in both.items():
@@ -117,6 +117,10 @@ def test_on_real_text_starts_are_the_first_papers_arms_with_positions_elsewhere_
         model = replace(run.recipe.model, attention="untied")
         untied = run.changed(model=model, positions=replace(run.recipe.positions, kind="none"))
         assert run_of(experiment.start(name)) == untied
+    run = run_of(both["both"])
+    model = replace(run.recipe.model, attention="rotary")
+    rotary = run.changed(model=model, positions=replace(run.recipe.positions, kind="none"))
+    assert run_of(experiment.start("rotary")) == rotary
 
 
 def test_on_real_text_geometries_have_the_r_of_micro():

@@ -371,8 +371,8 @@ def _reasons(made: bool, claims: Sequence[Entry], controls: Sequence[Entry]) -> 
     elif middle is not None and _crosses(middle[1]):
         reasons["the interval crosses the margin"] = 1
     tasks, sources = ({each[name] for each in claims if each[name]} for name in ("task", "source"))
-    if len(tasks) < 2 or len(sources) == 1:
-        reasons["on one task" if len(tasks) < 2 else "with one source"] = 1
+    if len(tasks) == 1 or len(sources) == 1:
+        reasons["on one task" if len(tasks) == 1 else "with one source"] = 1
     if any(str(each["statement"]).startswith(EXPLORED) for each in claims):
         reasons["explored, not confirmed"] = 1
     return reasons

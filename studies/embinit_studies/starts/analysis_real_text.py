@@ -3,6 +3,7 @@
     python analysis_real_text.py STORE DIR [--from 5000]    tables of Xavier's own width
     python analysis_real_text.py STORE DIR --geometries --from 5000 --seeds 2
     python analysis_real_text.py STORE DIR --starts both    some starts alone
+    python analysis_real_text.py STORE DIR --seeds 12       to the claims' last look
 
 ``DIR`` is the data directory. The first are the claims' starts; with ``--geometries`` all tables
 have the R of ``micro``'s, trained and frozen. What was told before of arms that the store lacks is
@@ -44,6 +45,7 @@ LABELS = {
     "standardised": "vectors, standardised",
     "xavier-both": "Xavier, both",
     "both": "vectors, both",
+    "rotary": "vectors, in attention alone",
     "xavier-untied": "Xavier, apart",
     "untied": "vectors, apart",
 }
@@ -52,12 +54,17 @@ LABELS = {
 Both: positions added and in attention. Apart: scored apart from the words, and not added.
 """
 
+LAST_LOOK = 12
+"""The seeds of the claims' last look, which have rows of their own beside both halves."""
+
 GAPS = (
     ("both", "standardised"),
     ("xavier-both", "xavier"),
     ("standardised", "xavier"),
     ("both", "xavier-both"),
     ("both", "xavier"),
+    ("both", "rotary"),
+    ("rotary", "standardised"),
     ("untied", "standardised"),
     ("xavier-untied", "xavier"),
     ("untied", "xavier"),
@@ -136,13 +143,19 @@ def main() -> None:
     train(session, runs_of(wanted, seeds))
     told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     of_kind = told.setdefault("geometries" if options.geometries else "starts", {})
-    half = HALVES[options.first < FIRST_SEED]
+    last = options.seeds == LAST_LOOK
+    half = told_at(LAST_LOOK) if last else HALVES[options.first < FIRST_SEED]
     before = of_kind.get(half, {})
     every = runs_of([arm for starts in arms.values() for arm in starts.values()], seeds)
     compute = compute_of(session, every, before.get("compute"))
     of_kind[half] = measured(arms, session, seeds, before) | {"compute": compute}
     RESULTS.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
     write(told)
+
+
+def told_at(seeds: int) -> str:
+    """What rows of so many seeds are called."""
+    return f"{seeds} seeds"
 
 
 def write(told: Mapping[str, Any]) -> None:
@@ -162,7 +175,7 @@ def write(told: Mapping[str, Any]) -> None:
 
 def scores_table(told: Mapping[str, Any]) -> list[str]:
     """The scores of each start on real text, on explored seeds and on confirmed ones."""
-    halves = [half for half in HALVES if half in told]
+    halves = [half for half in (*HALVES, told_at(LAST_LOOK)) if half in told]
     head = ["task and vectors", "seeds", *LABELS.values()]
     rows = [
         [
@@ -172,7 +185,7 @@ def scores_table(told: Mapping[str, Any]) -> list[str]:
         ]
         for experiment in told[halves[0]]["scores"]
         for half in halves
-        for of in (told[half]["scores"][experiment],)
+        if (of := told[half]["scores"][experiment])
     ]
     return table(head, rows)
 
@@ -203,7 +216,7 @@ def geometries_table(told: Mapping[str, Any]) -> list[str]:
 
 def gaps_table(told: Mapping[str, Any]) -> list[str]:
     """Differences of starts on real text, with intervals over a half's seeds."""
-    halves = [half for half in HALVES if half in told]
+    halves = [half for half in (*HALVES, told_at(LAST_LOOK)) if half in told]
     head = ["difference", "seeds", *told[halves[0]]["scores"]]
 
     def gap(of: Mapping[str, Values], left: str, right: str) -> str:
@@ -220,7 +233,7 @@ def gaps_table(told: Mapping[str, Any]) -> list[str]:
         for left, right in GAPS
         for half in halves
     ]
-    return table(head, rows)
+    return table(head, [row for row in rows if {*row[2:]} != {"–"}])
 
 
 def ranking_table(told: Mapping[str, Any]) -> list[str]:
