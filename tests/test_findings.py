@@ -187,6 +187,10 @@ def test_only_the_papers_own_statements_count_and_none_that_is_weaker():
     for other in (ours, weaker):
         one = outcome(claim(origin="paper"), other)
         assert one.tally == "2 of 2 upheld"
+    family = [claim(origin="paper"), ours]
+    unnamed = session(family)
+    unnamed["session"]["papers"][0]["findings"] = []  # a family's claims all count
+    assert fronts([unnamed])[0].rows[0].outcomes[0].tally == "1 of 2 upheld, 1 refuted"
     [row] = fronts([session([claim(origin="paper")]), session([ours], "sample")])[0].rows
     assert [each.tally for each in row.outcomes] == [
         "1 of 1 upheld",

@@ -313,13 +313,11 @@ def _outcome(
 ) -> Outcome | None:
     wanted = set(ids)
     every = [entry for entry in document["claims"] if entry["paper"] == paper["key"]]
-    claims = [
-        each
-        for each in every
-        if not each["control"] and not each.get("weaker_than") and _statement(each) in wanted
-    ]
-    own = [each for each in claims if each.get("origin", Origin.PAPER) in OF_THE_PAPER]
-    claims = own or claims
+    claims = [each for each in every if not each["control"] and _statement(each) in wanted]
+    if paper["findings"]:
+        claims = [each for each in claims if not each.get("weaker_than")]
+        own = [each for each in claims if each.get("origin", Origin.PAPER) in OF_THE_PAPER]
+        claims = own or claims
     if not claims:
         return None
     tier = document["session"]["tier"]
