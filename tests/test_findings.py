@@ -145,10 +145,10 @@ def test_tiers_stand_side_by_side_and_disagreement_makes_less_sure():
 @pytest.mark.parametrize(
     ("verdict", "sentence"),
     [
-        ("SUPPORTED", "On real text 1 of 1 findings hold ('Width costs')."),
-        ("REFUTED", "On real text 0 of 1 findings hold, 1 does not ('Width costs')."),
-        ("NO EFFECT", "On real text 0 of 1 findings hold, 1 does not ('Width costs')."),
-        ("UNDECIDED", "On real text 0 of 1 findings hold, 1 open ('Width costs')."),
+        ("SUPPORTED", "On real text 1 of 1 findings hold in full ('Width costs')."),
+        ("REFUTED", "On real text 0 of 1 findings hold in full, 1 does not ('Width costs')."),
+        ("NO EFFECT", "On real text 0 of 1 findings hold in full, 1 does not ('Width costs')."),
+        ("UNDECIDED", "On real text 0 of 1 findings hold in full, 1 is open ('Width costs')."),
     ],
 )
 def test_the_headline_names_the_findings_that_do_not_hold(verdict, sentence):

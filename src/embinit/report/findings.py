@@ -477,8 +477,8 @@ def by_tier(every: Sequence[Front]) -> list[str]:
 
 def _sentence(kind: str, told: Sequence[tuple[str, str]]) -> str:
     """How many findings hold on one kind of data, and the names of those that do and don't."""
-    groups = {"holds": "hold", "holds where decided": "where decided", "holds in part": "in part"}
-    groups |= {"not decided": "open", "": "do not"}
+    groups = {"holds": "hold in full", "holds where decided": "in what is decided"}
+    groups |= {"holds in part": "in part", "not decided": "are open", "": "do not"}
     named: dict[str, list[str]] = {word: [] for word in groups}
     for word, says in told:
         named[word if word in groups else ""].append(f"'{says}'")
@@ -487,7 +487,9 @@ def _sentence(kind: str, told: Sequence[tuple[str, str]]) -> str:
         if names or word == "holds":
             listed = ", ".join(names) if word == "" or kind == "real text" else ""
             listed = f" ({listed})" if listed else ""
-            said = "does not" if word == "" and len(names) == 1 else groups[word]
+            said = groups[word]
+            if len(names) == 1:
+                said = said.replace("are", "is").replace("do not", "does not")
             count = f"{len(names)} of {len(told)} findings" if word == "holds" else str(len(names))
             parts.append(f"{count} {said}{listed}")
     return f"On {kind} {', '.join(parts)}."
