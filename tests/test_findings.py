@@ -91,6 +91,8 @@ def test_a_sentence_says_size_and_certainty():
     """One for each of them; what only allows a margin is never told as a gain."""
     assert outcome(claim()).sentence == "Holds, by a lot"
     assert outcome(claim(), claim("b", "REFUTED")).sentence == "Probably holds in part"
+    open_too = outcome(claim(), claim("b", "UNDECIDED"), alone=True)
+    assert open_too.word == "holds where decided"
     assert outcome(claim("a", "REFUTED")).sentence == "Does not hold"
     assert outcome(claim("a", "REFUTED"), tier="micro").sentence == "May not hold"
     assert outcome(claim(), tier="micro").sentence == "May hold, by a lot"

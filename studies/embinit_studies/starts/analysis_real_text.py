@@ -55,7 +55,10 @@ Both: positions added and in attention. Apart: scored apart from the words, and 
 """
 
 LAST_LOOK = 12
-"""The seeds of the claims' last look, which have rows of their own beside both halves."""
+"""The number of seeds of the claims' last look."""
+
+OF_LAST_LOOK = f"{LAST_LOOK} seeds"
+"""The rows of that look, beside those of both halves."""
 
 GAPS = (
     ("both", "standardised"),
@@ -144,18 +147,13 @@ def main() -> None:
     told = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     of_kind = told.setdefault("geometries" if options.geometries else "starts", {})
     last = options.seeds == LAST_LOOK
-    half = told_at(LAST_LOOK) if last else HALVES[options.first < FIRST_SEED]
+    half = OF_LAST_LOOK if last else HALVES[options.first < FIRST_SEED]
     before = of_kind.get(half, {})
     every = runs_of([arm for starts in arms.values() for arm in starts.values()], seeds)
     compute = compute_of(session, every, before.get("compute"))
     of_kind[half] = measured(arms, session, seeds, before) | {"compute": compute}
     RESULTS.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
     write(told)
-
-
-def told_at(seeds: int) -> str:
-    """What rows of so many seeds are called."""
-    return f"{seeds} seeds"
 
 
 def write(told: Mapping[str, Any]) -> None:
@@ -175,7 +173,7 @@ def write(told: Mapping[str, Any]) -> None:
 
 def scores_table(told: Mapping[str, Any]) -> list[str]:
     """The scores of each start on real text, on explored seeds and on confirmed ones."""
-    halves = [half for half in (*HALVES, told_at(LAST_LOOK)) if half in told]
+    halves = [half for half in (*HALVES, OF_LAST_LOOK) if half in told]
     head = ["task and vectors", "seeds", *LABELS.values()]
     rows = [
         [
@@ -216,7 +214,7 @@ def geometries_table(told: Mapping[str, Any]) -> list[str]:
 
 def gaps_table(told: Mapping[str, Any]) -> list[str]:
     """Differences of starts on real text, with intervals over a half's seeds."""
-    halves = [half for half in (*HALVES, told_at(LAST_LOOK)) if half in told]
+    halves = [half for half in (*HALVES, OF_LAST_LOOK) if half in told]
     head = ["difference", "seeds", *told[halves[0]]["scores"]]
 
     def gap(of: Mapping[str, Values], left: str, right: str) -> str:
