@@ -30,10 +30,10 @@ from embinit_papers.settings import (
     SAMPLE_SENTENCES,
     SAMPLE_SOURCES,
     SAMPLE_SST2,
-    WORLDS,
     SourceSetting,
     TaskSetting,
     micro_source,
+    replicates,
 )
 
 SOURCES = ("glove", "bert", "t5")
@@ -232,7 +232,7 @@ def experiments(
         InputError: The paper has no such tier.
     """
     return [
-        task.experiment(ModelExperiment, name, source, worlds=WORLDS.get(name))
+        task.experiment(ModelExperiment, name, source, **replicates(name))
         for task, source in settings(name).settings
         if source.role in sources and task.role in roles
     ]
@@ -271,10 +271,10 @@ def probes(name: str) -> list[ModelExperiment]:
             seeds=5,
             most_seeds=20,
             margin=PROBE_MARGIN,
-            worlds=WORLDS.get(name),
             source_role=setting.role,
             positions=PositionSpec(kind="none", multiplier="one"),
             trained=False,
+            **replicates(name),
         )
     ]
 
@@ -336,8 +336,8 @@ def pretrainings(name: str) -> list[ModelExperiment]:
             seeds=5,
             most_seeds=20,
             margin=0.0,
-            worlds=WORLDS.get(name),
             source_role=role,
+            **replicates(name),
         )
         for role, training in _PRETRAININGS.items()
     ]
