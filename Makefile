@@ -59,7 +59,6 @@ lint: $(VENV)/installed
 docs: $(VENV)/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/embinit report $(wildcard reports/reference/*/verdicts.json) --to site/report.html
-	$(BIN)/embinit report reports/reference/sample/verdicts.json --to site/report-sample.html
 
 build: $(VENV)/installed-build
 	rm -rf dist

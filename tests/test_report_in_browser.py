@@ -13,14 +13,16 @@ from typing import Any
 
 import pytest
 
-from embinit.report import write_report
+from embinit.report import render, write_report
 from embinit.report.arms import Run
+from embinit.report.baseline import read
 from test_report import HOSTILE, make_claim, make_control, make_document, make_full
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium; CHROMIUM=/path names one")
 WIDTHS = (390, 1440)
+REFERENCE = Path(__file__).parents[1] / "reports" / "reference"
 
 
 @pytest.fixture(scope="module")
@@ -173,6 +175,23 @@ def test_nothing_overflows_and_axe_finds_nothing_serious(
     found = axe.run(page).response["violations"]
     serious = [one for one in found if one["impact"] in ("serious", "critical")]
     assert [(one["id"], one["nodes"][0]["html"]) for one in serious] == []
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1400, 900)])
+def test_the_blessed_page_shows_a_plot_at_once(
+    browser: Any, tmp_path: Path, width: int, height: int
+) -> None:
+    """On a phone and on a desk one sees without scrolling how a finding came out."""
+    made, real = (read(REFERENCE / tier / "verdicts.json") for tier in ("micro", "sample"))
+    path = tmp_path / "report.html"
+    path.write_text(render(made, {}, beside=[real]), encoding="utf-8")
+    page = browser.new_page(viewport={"width": width, "height": height})
+    page.goto(path.as_uri())
+    assert page.locator(".front .plot svg").first.bounding_box()["y"] < height
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.locator(".front td[data-name=Shown] a[href*='#family-1-']").first.click()
+    assert page.locator("details.family[open]").count() == 1
+    assert page.locator("details.family[open]").get_attribute("id").startswith("family-1-")
 
 
 def test_hostile_text_runs_nothing(show: Any) -> None:

@@ -461,8 +461,26 @@ def _where(entry: Entry) -> str:
     return where.replace(f"-{entry['tier']}-", "-").removeprefix(f"{entry['tier']}-")
 
 
-def by_tier(every: Sequence[Front]) -> list[str]:
-    """A sentence for each kind of data, where papers have made ones: which findings hold there.
+@dataclass(frozen=True)
+class Tally:
+    """How many findings hold on one kind of data.
+
+    Attributes:
+        kind: The data, in words.
+        parts: How many came out in one way, in words, with the names of those that are named.
+    """
+
+    kind: str
+    parts: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def __str__(self) -> str:
+        """The count as a sentence."""
+        told = (f"{said} ({', '.join(names)})" if names else said for said, names in self.parts)
+        return f"On {self.kind} {', '.join(told)}."
+
+
+def by_tier(every: Sequence[Front]) -> list[Tally]:
+    """How many findings hold on each kind of data, where papers have made ones.
 
     Args:
         every: The papers' findings.
@@ -472,11 +490,10 @@ def by_tier(every: Sequence[Front]) -> list[str]:
         for each in filter(None, row.outcomes):
             if each.kind and each.ran:
                 kinds.setdefault(each.kind, []).append((each.word, row.says))
-    return [_sentence(kind, kinds[kind]) for kind in sorted(kinds, key="real text".__ne__)]
+    return [_count(kind, kinds[kind]) for kind in sorted(kinds, key="real text".__ne__)]
 
 
-def _sentence(kind: str, told: Sequence[tuple[str, str]]) -> str:
-    """How many findings hold on one kind of data, and the names of those that do and don't."""
+def _count(kind: str, told: Sequence[tuple[str, str]]) -> Tally:
     groups = {"holds": "hold in full", "holds where decided": "in what is decided"}
     groups |= {"holds in part": "in part", "not decided": "are open", "": "do not"}
     named: dict[str, list[str]] = {word: [] for word in groups}
@@ -485,11 +502,10 @@ def _sentence(kind: str, told: Sequence[tuple[str, str]]) -> str:
     parts = []
     for word, names in named.items():
         if names or word == "holds":
-            listed = ", ".join(names) if word == "" or kind == "real text" else ""
-            listed = f" ({listed})" if listed else ""
             said = groups[word]
             if len(names) == 1:
                 said = said.replace("are", "is").replace("do not", "does not")
             count = f"{len(names)} of {len(told)} findings" if word == "holds" else str(len(names))
-            parts.append(f"{count} {said}{listed}")
-    return f"On {kind} {', '.join(parts)}."
+            listed = tuple(names) if word == "" or kind == "real text" else ()
+            parts.append((f"{count} {said}", listed))
+    return Tally(kind, tuple(parts))

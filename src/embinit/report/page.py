@@ -54,7 +54,7 @@ from embinit.report.charts import (
     forest,
     margin_ticks,
 )
-from embinit.report.findings import Front, Row, by_tier, fronts, own_sd, sides
+from embinit.report.findings import Front, Row, Tally, by_tier, fronts, own_sd, sides
 from embinit.report.templates import environment_of_pages
 from embinit.report.verdicts import (
     WORDS_OF_STATE,
@@ -112,6 +112,7 @@ class Card:
         arms: The arms that the claim compares.
         failures: The runs that ended early, each with its reason.
         absent: The keys of runs that the store lacks.
+        session: The number of its session on the page: 0 is the page's own, others stand beside.
     """
 
     claim: Mapping[str, Any]
@@ -123,6 +124,7 @@ class Card:
     arms: tuple[Arm, ...]
     failures: tuple[str, ...]
     absent: tuple[str, ...]
+    session: int = 0
 
     @property
     def deciding(self) -> Mapping[str, Any] | None:
@@ -174,7 +176,12 @@ class Family:
     @property
     def anchor(self) -> str:
         """The page's fragment where the family's claims begin."""
-        return "family-" + _slug(self.name)
+        return _family_anchor(self.name, self.session)
+
+    @property
+    def session(self) -> int:
+        """The number of its session on the page."""
+        return self.cards[0].session
 
     @property
     def tally(self) -> dict[str, int]:
@@ -327,9 +334,10 @@ class Page:
     ticks: Sequence[Tick]
     since: Sequence[str] | None
     headline: str
-    lead: Sequence[str]
+    lead: Sequence[Tally | str]
     standings: Sequence[Standing]
     families: Sequence[Family]
+    beside: Sequence[tuple[str, Sequence[Family]]]
     folded: bool
     papers: Mapping[str, str]
     tier_says: Sequence[str]
@@ -394,6 +402,10 @@ def _page(
         lead=_lead(every, claims),
         standings=standings(claims),
         families=families,
+        beside=[
+            (each["session"]["tier"], _families(_cards(each["claims"], {}, [], number)))
+            for number, each in enumerate(beside, start=1)
+        ],
         folded=len(cards) >= FOLD_FROM,
         papers={name: _citation(name) for name in _papers(document)},
         tier_says=list(dict.fromkeys(tier.says for each in told for tier in _tiers(each))),
@@ -650,7 +662,7 @@ def _controls_told(claims: Sequence[Mapping[str, Any]]) -> str:
     return f"controls {outcomes.count(True)} of {len(outcomes)} as expected{rest}"
 
 
-def _lead(every: Sequence[Front], claims: Sequence[Mapping[str, Any]]) -> list[str]:
+def _lead(every: Sequence[Front], claims: Sequence[Mapping[str, Any]]) -> list[Tally | str]:
     """What the page says first: which findings hold on what, or else how many claims do."""
     told = by_tier(every)
     if not told:
@@ -674,10 +686,12 @@ def _cards(
     claims: Sequence[Mapping[str, Any]],
     runs: Mapping[str, Run],
     sessions: Sequence[past.Session],
+    session: int = 0,
 ) -> list[Card]:
-    anchors = _anchors([claim["id"] for claim in claims])
+    anchors = _anchors([claim["id"] for claim in claims], session)
     return [
-        _card(claim, anchor, runs, sessions) for claim, anchor in zip(claims, anchors, strict=True)
+        _card(claim, anchor, runs, sessions, session)
+        for claim, anchor in zip(claims, anchors, strict=True)
     ]
 
 
@@ -686,6 +700,7 @@ def _card(
     anchor: str,
     runs: Mapping[str, Run],
     sessions: Sequence[past.Session],
+    session: int,
 ) -> Card:
     keys = list(dict.fromkeys(key for entry in claim["comparisons"] for key in entry["runs"]))
     arms = gather(keys, runs)
@@ -706,18 +721,28 @@ def _card(
             if run.result.failure
         ),
         absent=tuple(key for key in keys if key not in runs),
+        session=session,
     )
 
 
-def _anchors(ids: Sequence[str]) -> list[str]:
+def _anchors(ids: Sequence[str], session: int) -> list[str]:
     """A fragment for each id, readable and the same in every session unless ids nearly agree."""
     anchors: dict[str, None] = {}
     for index, name in enumerate(ids):
-        slug = "claim-" + _slug(name)
+        slug = _own("claim-", session) + _slug(name)
         digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
         choices = (slug, f"{slug}-{digest}", f"{slug}-{digest}-{index}")
         anchors[next(choice for choice in choices if choice not in anchors)] = None
     return list(anchors)
+
+
+def _family_anchor(name: str, session: int) -> str:
+    return _own("family-", session) + _slug(name)
+
+
+def _own(kind: str, session: int) -> str:
+    """How the fragments of a session's claims or families begin."""
+    return f"{kind}{session}-" if session else kind
 
 
 def _slug(name: str) -> str:
@@ -821,7 +846,7 @@ def _environment() -> jinja2.Environment:
         "own_sd": own_sd,
     }
     environment.filters |= {
-        "family_anchor": lambda name: "family-" + _slug(name),
+        "family_anchor": _family_anchor,
         "front_anchor": lambda key: "findings-" + _slug(key),
     }
     environment.globals |= {"half": HALF, "line": LINE}
