@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -104,6 +105,13 @@ def _session(document: Document) -> str:
         )
         rows.append(("By today's rule", f"{told} (`benchmarks/redecide.py`)"))
     rows += [("Note", note) for note in session.get("notes", ())]
+    earlier = Counter(
+        (each["blessed"]["when"][:10], _revision(each["blessed"]))
+        for each in document["claims"]
+        if "blessed" in each
+    )
+    for (when, revision), number in sorted(earlier.items()):
+        rows.append((f"{number} claims", f"of an earlier session, blessed {when}, at `{revision}`"))
     for kept in blessed.get("kept", ()):
         since = f"{kept['when'][:10]}, at revision `{_revision(kept)}`"
         rows.append((", ".join(kept["papers"]), f"of an earlier session, blessed {since}"))

@@ -342,9 +342,17 @@ def test_a_paper_that_the_report_lacks_may_be_kept(suite, capsys):
         assert [claim for claim in both["claims"] if claim["paper"] == "theirs"] == theirs
         assert both["blessed"]["kept"] == [{"papers": ["theirs"], **then}]
         assert both["session"]["locks"] == locks[1:]
+    since = {name: both["blessed"][name] for name in ("when", "revision")}
     suite.runpytest_inprocess("claims", "-k", "falls")
     assert cli.main([*arguments, "--keep"]) == 4  # of its own paper a claim would be lost
     assert "not in" in capsys.readouterr().err
+    for _ in range(2):
+        assert cli.main([*arguments, "--keep", "claims"]) == 0
+        parts = json.loads(to.read_text())
+        jsonschema.validate(parts, load_schema())
+        [one, other] = [claim for claim in parts["claims"] if claim["paper"] != "theirs"]
+        assert ("falls" in one["id"], "blessed" in one) == (True, False)
+        assert ("holds" in other["id"], other["blessed"]) == (True, since)
     suite.runpytest_inprocess("claims", "-k", "holds")
     del old["blessed"]  # as a session writes it
     to.write_text(json.dumps(old))

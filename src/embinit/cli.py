@@ -242,8 +242,12 @@ def _add_bless(commands: Any) -> None:
     )
     bless.add_argument(
         "--keep",
-        action="store_true",
-        help="the baseline's claims of papers that the report has none of stay in it",
+        nargs="?",
+        const="papers",
+        default="",
+        choices=("papers", "claims"),
+        help="the baseline's claims of papers that the report has none of stay in it, or all "
+        "claims that it lacks",
     )
     bless.set_defaults(run=_bless)
 

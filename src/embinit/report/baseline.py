@@ -324,7 +324,7 @@ def _plain(value: float | None) -> str:
     return "–" if value is None else f"{value:+.4g}"
 
 
-def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> None:
+def bless(report: Path, to: Path, anyway: bool = False, keep: str = "") -> None:
     """Makes a suite's report the baseline in ``to``.
 
     The baseline is ``verdicts.json`` and ``history.jsonl``, both small enough for git. It says when
@@ -335,9 +335,10 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> N
         to: The baseline's folder; it is made if need be.
         anyway: Whether to replace a baseline of another tier, or one with claims that the report
             lacks.
-        keep: Whether the replaced baseline's claims and audits stay of those papers that the report
-            has nothing of; ``blessed`` then says since when they have been blessed. Nothing is
-            kept where there is no baseline yet.
+        keep: Which of the replaced baseline's claims and audits stay: those of ``papers`` that the
+            report has nothing of, or all ``claims`` that it lacks; none by default. ``blessed``
+            then says since when they have been blessed, and so does each kept claim of a paper
+            that the report has others of.
 
     Raises:
         InputError: A control misbehaved or was not run, the session is unfinished, nothing was
@@ -364,14 +365,15 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> N
         old = read(to / "verdicts.json")
         changes(document, old)  # refuses another tier
         if keep:
-            document, kept = _beside(document, old)
+            document, kept = _beside(document, old, keep)
             blessed |= {"kept": kept} if kept else {}
         have = {claim["id"] for claim in document["claims"]}
         gone = [claim["id"] for claim in old["claims"] if claim["id"] not in have]
         if gone and not anyway:
             raise InputError(
                 f"not blessed: {len(gone)} claims of {to} are not in {report}, such as {gone[0]}; "
-                "run them all, keep those of other papers by --keep, or bless --anyway"
+                "run them all, keep those of other papers by --keep, all by --keep claims, or "
+                "bless --anyway"
             )
     document["blessed"] = blessed
     try:
@@ -387,11 +389,21 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> N
         ) from error
 
 
-def _beside(document: Document, old: Document) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The report's document with the papers that the old baseline alone has, and since when."""
-    ours = {entry["paper"] for entry in (*document["claims"], *document.get("audits", ()))}
+def _beside(
+    document: Document, old: Document, keep: str
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The report's document with what the old baseline alone has, and since when."""
+    # A session's own document is not blessed: then its session says when.
+    blessed = old.get("blessed") or {"when": old["session"]["started"], "revision": None}
+    since = {name: blessed[name] for name in ("when", "revision")}
+    every = (*document["claims"], *document.get("audits", ()))
+    ours, have = {entry["paper"] for entry in every}, {entry["id"] for entry in every}
     kept = {
-        name: [entry for entry in old.get(name, ()) if entry["paper"] not in ours]
+        name: [
+            {"blessed": since, **entry} if name == "claims" and entry["paper"] in ours else entry
+            for entry in old.get(name, ())
+            if (entry["id"] not in have if keep == "claims" else entry["paper"] not in ours)
+        ]
         for name in ("claims", "audits")
     }
     merged = dict(document) | {
@@ -410,15 +422,12 @@ def _beside(document: Document, old: Document) -> tuple[dict[str, Any], list[dic
     }
     if papers:
         merged["session"] = {**merged["session"], "papers": list(papers.values())}
-    left = {entry["paper"] for entries in kept.values() for entry in entries}
-    # A session's own document is not blessed: then its session says when.
-    blessed = old.get("blessed") or {"when": old["session"]["started"], "revision": None}
+    left = {entry["paper"] for entries in kept.values() for entry in entries} - ours
     earlier = [
         {**one, "papers": sorted(left.intersection(one.get("papers", ())))}
         for one in blessed.get("kept", ())
     ]
     newest = left.difference(*(one["papers"] for one in earlier))
-    since = {name: blessed[name] for name in ("when", "revision")}
     of_old = {"papers": sorted(newest), **since}
     return merged, [one for one in (*earlier, of_old) if one["papers"]]
 
