@@ -422,6 +422,9 @@ def _beside(
     }
     if papers:
         merged["session"] = {**merged["session"], "papers": list(papers.values())}
+    notes = [note for each in (document, old) for note in each["session"].get("notes", ())]
+    if notes and any("blessed" in one for one in kept["claims"]):
+        merged["session"] = {**merged["session"], "notes": list(dict.fromkeys(notes))}
     left = {entry["paper"] for entries in kept.values() for entry in entries} - ours
     earlier = [
         {**one, "papers": sorted(left.intersection(one.get("papers", ())))}
