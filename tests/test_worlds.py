@@ -448,6 +448,16 @@ def test_statistics_of_tables_are_random_where_each_seed_has_its_own() -> None:
     assert not make_experiment()["pretrained"].sigma.random
 
 
+@given(st.integers(0, FIRST_SEED - 1), st.integers(0, 900))
+def test_claims_that_begin_later_share_no_seed_with_earlier_ones(seed: int, first: int) -> None:
+    """Their arms are still paired, and what is registered stays on the seeds of registering."""
+    usual = make_experiment()
+    later = replace(usual, first_seed=first)
+    assert later.run("xavier", seed) == usual.run("xavier", first + seed)
+    registers = usual.run("normal", FIRST_SEED + seed)
+    assert later.run("normal", FIRST_SEED + seed) == registers
+
+
 def test_the_worlds_are_registered() -> None:
     """A claim that is tested on others says so."""
 
@@ -455,12 +465,18 @@ def test_the_worlds_are_registered() -> None:
     def test_it(arms: ModelExperiment) -> None:
         assert arms["pretrained"] < arms["xavier"]
 
-    [one, other, still] = [
+    one, other, still, later = (
         frozen(case, case.looks())
-        for each in (on_worlds(), on_worlds(9500), make_experiment())
+        for each in (
+            on_worlds(),
+            on_worlds(9500),
+            make_experiment(),
+            replace(make_experiment(), first_seed=100),
+        )
         for case in [read_claim(test_it, each)]
-    ]
+    )
     assert "replicates" not in still
+    assert difference(still, later) == "its seeds have numbers from 100 on, registered was none"
     assert difference(one, other) == (
         "its seeds have worlds from 9500 on, registered was worlds from 9000 on"
     )
