@@ -57,7 +57,7 @@ HEAD = """# Results
 Every figure of this page is read from the blessed reports in `{reference}`. `make results` writes
 the page, and a test fails if it is not that of the committed references. The report has every
 claim: `make docs` makes its page (`site/report.html`), and so does
-`embinit report {reference}/micro/verdicts.json`.
+`embinit report {reference}/*/verdicts.json`.
 
 A finding is a group of [claims]({docs}glossary.md#statistics). Its numbers are those of the
 decided comparison whose effect, in margins, is the middle one: with and without, and the
@@ -111,7 +111,12 @@ def _session(document: Document) -> str:
         if "blessed" in each
     )
     for (when, revision), number in sorted(earlier.items()):
-        rows.append((f"{number} claims", f"of an earlier session, blessed {when}, at `{revision}`"))
+        rows.append(
+            (
+                f"{number} of the claims and controls",
+                f"of an earlier session, blessed {when}, at `{revision}`",
+            )
+        )
     for kept in blessed.get("kept", ()):
         since = f"{kept['when'][:10]}, at revision `{_revision(kept)}`"
         rows.append((", ".join(kept["papers"]), f"of an earlier session, blessed {since}"))

@@ -348,13 +348,13 @@ def test_a_paper_that_the_report_lacks_may_be_kept(suite, capsys):
     assert "not in" in capsys.readouterr().err
     to.write_text(json.dumps(both | {"session": both["session"] | {"notes": ["of then"]}}))
     for _ in range(2):
-        assert cli.main([*arguments, "--keep", "claims"]) == 0
+        assert cli.main([*arguments, "--keep-claims"]) == 0
         parts = json.loads(to.read_text())
         jsonschema.validate(parts, load_schema())
         [one, other] = [claim for claim in parts["claims"] if claim["paper"] != "theirs"]
         assert ("falls" in one["id"], "blessed" in one) == (True, False)
         assert ("holds" in other["id"], other["blessed"]) == (True, since)
-        assert parts["session"]["notes"] == ["of then"]
+        assert parts["session"]["notes"] == ["before: of then"]
     suite.runpytest_inprocess("claims", "-k", "holds")
     del old["blessed"]  # as a session writes it
     to.write_text(json.dumps(old))

@@ -956,10 +956,11 @@ def test_what_width_costs_is_drawn_beside_xavier() -> None:
     assert doses("micro", results_of(runs | control)) == [dose]
 
 
-def test_each_task_has_a_dose_of_its_own_and_they_are_drawn_together() -> None:
+@pytest.mark.parametrize("tier", ["micro", "sample"])
+def test_each_task_has_a_dose_of_its_own_and_they_are_drawn_together(tier: str) -> None:
     """The claim on dose and response ranks all of them, so all of them are in its picture."""
     runs: dict[str, Run] = {}
-    every = experiments("micro", ("glove",))
+    every = experiments(tier, ("glove",))
     for place, one in enumerate(every, start=1):
         metric = one.metric.name
         values = {
@@ -969,7 +970,7 @@ def test_each_task_has_a_dose_of_its_own_and_they_are_drawn_together() -> None:
         for init, measures in values.items():
             made = make_run(f"{one.name}-{init}", init, 0, 50.0)
             runs[made.key] = changed(made, spec=one.run(init, 0), measures=measures)
-    every_dose = doses("micro", results_of(runs))
+    every_dose = doses(tier, results_of(runs))
     found = {dose.task: (dose.width, dose.lost) for dose in every_dose}
     assert len(found) == len(every) > 1
     assert list(found.values()) == [

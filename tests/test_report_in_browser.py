@@ -189,9 +189,9 @@ def test_the_blessed_page_shows_a_plot_at_once(
     page.goto(path.as_uri())
     assert page.locator(".front .plot svg").first.bounding_box()["y"] < height
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.locator(".front td[data-name=Shown] a[href*='#family-1-']").first.click()
+    page.locator(".front td[data-name=Shown] a[href*='#family:1:']").first.click()
     assert page.locator("details.family[open]").count() == 1
-    assert page.locator("details.family[open]").get_attribute("id").startswith("family-1-")
+    assert page.locator("details.family[open]").get_attribute("id").startswith("family:1:")
 
 
 def test_hostile_text_runs_nothing(show: Any) -> None:

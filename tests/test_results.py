@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from embinit.errors import InputError
+from embinit.report import render
+from embinit.report.baseline import read
 from embinit.report.findings import fronts
+from test_report import check
 
 ROOT = Path(__file__).parents[1]
 
@@ -36,6 +39,15 @@ def test_the_committed_page_is_that_of_the_committed_references(results, home, d
     """No figure of it was copied by hand; ``make results`` writes it anew."""
     kept = (ROOT / home.page).read_text(encoding="utf-8")
     assert kept == results.page(documents, home), "run make results"
+
+
+def test_the_page_of_the_references_is_sound():
+    """Its ids are unique and its links lead somewhere, with claims of both tiers that never ran."""
+    tiers = [
+        read(ROOT / "reports/reference" / tier / "verdicts.json") for tier in ("micro", "sample")
+    ]
+    for first, *others in (tiers, tiers[::-1]):
+        check(render(first, {}, beside=others))
 
 
 def test_the_readmes_table_is_that_of_the_committed_references(results):

@@ -242,12 +242,11 @@ def _add_bless(commands: Any) -> None:
     )
     bless.add_argument(
         "--keep",
-        nargs="?",
-        const="papers",
-        default="",
-        choices=("papers", "claims"),
-        help="the baseline's claims of papers that the report has none of stay in it, or all "
-        "claims that it lacks",
+        action="store_true",
+        help="the baseline's claims of papers that the report has none of stay in it",
+    )
+    bless.add_argument(
+        "--keep-claims", action="store_true", help="all its claims that the report lacks stay in it"
     )
     bless.set_defaults(run=_bless)
 
@@ -255,7 +254,7 @@ def _add_bless(commands: Any) -> None:
 def _bless(parsed: argparse.Namespace) -> int:
     from embinit.report.baseline import bless
 
-    bless(parsed.report, parsed.to, parsed.anyway, parsed.keep)
+    bless(parsed.report, parsed.to, parsed.anyway, parsed.keep, parsed.keep_claims)
     print(printable(f"{parsed.to} is the baseline now; commit it"))
     return 0
 
@@ -267,7 +266,7 @@ def _add_report(commands: Any) -> None:
         type=Path,
         nargs="*",
         default=[Path("reports/latest/verdicts.json")],
-        help="a verdicts.json; the findings of further ones, of other tiers, stand beside its own",
+        help="a verdicts.json; further ones, of other tiers, stand beside it",
     )
     form = report.add_mutually_exclusive_group()
     form.add_argument("--to", type=Path, default=Path("report.html"), help="the page's file")

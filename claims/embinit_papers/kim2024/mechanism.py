@@ -127,7 +127,8 @@ def doses(tier: str, runs: Runs) -> list[DosePoint]:
     for experiment in experiments(tier):
         arm, base = experiment["pretrained"], experiment["xavier"]
         seeds = (result.spec.seed for result in runs.of(experiment, "pretrained"))
-        known = [dose for seed in seeds if (dose := dose_and_response(arm, base, seed, runs))]
+        replicates = (seed - experiment.first_seed for seed in seeds)
+        known = [dose for seed in replicates if (dose := dose_and_response(arm, base, seed, runs))]
         if known:
             width, lost = (math.fsum(column) / len(known) for column in zip(*known, strict=True))
             points.append(DosePoint(arm.label, experiment.data.task, width, lost))

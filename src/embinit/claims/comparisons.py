@@ -335,6 +335,10 @@ class Quantity:
         """One value a seed; None where a run has no such measure."""
         return [self.value(seed, lookup) for seed in range(self.seeds)]
 
+    def seed_of(self, replicate: int) -> int:
+        """The seed of a replicate; an experiment's claims may begin at a later one than 0."""
+        return next((term.run(replicate).seed - term.offset for term in self.terms), replicate)
+
     def lacking(self, lookup: Lookup) -> Lacking | None:
         """The values that are missing; None where there is one for each seed."""
         seeds = [seed for seed, value in enumerate(self.values(lookup)) if value is None]
@@ -343,7 +347,9 @@ class Quantity:
         made = [[lookup(run) for run in self.runs_of(seed)] for seed in seeds]
         told = sorted({each.failure for each in made[0] if each is not None and each.failure})
         reason = f"{self.label} has no {self.measure.in_words} from seeds "
-        reason += ", ".join(map(str, seeds)) + (f" ({'; '.join(told)})" if told else "")
+        reason += ", ".join(str(self.seed_of(seed)) for seed in seeds) + (
+            f" ({'; '.join(told)})" if told else ""
+        )
         return Lacking(reason, any(None not in results for results in made))
 
     def value(self, seed: int, lookup: Lookup) -> float | None:
@@ -663,6 +669,18 @@ class Decision:
         outcome = self.outcome
         return outcome is not None and outcome.verdict is Verdict.UNDECIDED and not outcome.exact
 
+    @property
+    def seeds(self) -> list[int]:
+        """The seed of each pair."""
+        left = self.comparison.left
+        return [left.seed_of(replicate) for replicate in range(left.seeds)]
+
+    @property
+    def hangs_on(self) -> int | None:
+        """The seed without which the decision would not stand; None where there is none."""
+        index = None if self.outcome is None else self.outcome.hangs_on
+        return None if index is None else self.comparison.left.seed_of(index)
+
     def __str__(self) -> str:
         """One line for pytest: the statement, its effect, interval and p, and the seeds."""
         outcome, unit = self.outcome, self.comparison.left.unit
@@ -676,8 +694,8 @@ class Decision:
             numbers += f", margin {outcome.margin:g}"
         if outcome.verdict is Verdict.NO_EFFECT and not outcome.exact:
             numbers += f", within the margin {outcome.margin:g} with p = {outcome.p_no_effect:.2g}"
-        if outcome.hangs_on is not None:
-            numbers += f", hangs on seed {outcome.hangs_on}"
+        if self.hangs_on is not None:
+            numbers += f", hangs on seed {self.hangs_on}"
         if outcome.waits_for is not None:
             numbers += (
                 f", waits for {outcome.waits_for} seeds: fewer than {ENOUGH_REGISTERED} registered"

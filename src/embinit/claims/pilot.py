@@ -35,7 +35,10 @@ from embinit.runs.results import RunResult
 from embinit.specs import RunSpec, canonical
 
 FIRST_SEED = 5000
-"""Seeds from here on are reserved: claims use 0 to 999, A/A controls 1000 to 1999."""
+"""Seeds from here on are reserved.
+
+Claims use 0 to 999 and A/A controls 1000 to 1999, or as many from their experiment's first seed on.
+"""
 
 NOISE_SEEDS = range(FIRST_SEED, FIRST_SEED + ENOUGH_REGISTERED)
 """The seeds that a session measures the noise of an arm on."""

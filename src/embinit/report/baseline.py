@@ -324,7 +324,9 @@ def _plain(value: float | None) -> str:
     return "–" if value is None else f"{value:+.4g}"
 
 
-def bless(report: Path, to: Path, anyway: bool = False, keep: str = "") -> None:
+def bless(
+    report: Path, to: Path, anyway: bool = False, keep: bool = False, keep_claims: bool = False
+) -> None:
     """Makes a suite's report the baseline in ``to``.
 
     The baseline is ``verdicts.json`` and ``history.jsonl``, both small enough for git. It says when
@@ -335,10 +337,11 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: str = "") -> None:
         to: The baseline's folder; it is made if need be.
         anyway: Whether to replace a baseline of another tier, or one with claims that the report
             lacks.
-        keep: Which of the replaced baseline's claims and audits stay: those of ``papers`` that the
-            report has nothing of, or all ``claims`` that it lacks; none by default. ``blessed``
-            then says since when they have been blessed, and so does each kept claim of a paper
-            that the report has others of.
+        keep: Whether the replaced baseline's claims and audits stay of those papers that the report
+            has nothing of; ``blessed`` then says since when they have been blessed. Nothing is
+            kept where there is no baseline yet.
+        keep_claims: Whether all claims and audits stay that the report lacks. Each then says since
+            when it has been blessed. One that was renamed stays under its old name.
 
     Raises:
         InputError: A control misbehaved or was not run, the session is unfinished, nothing was
@@ -361,18 +364,18 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: str = "") -> None:
         "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "revision": _revision(),
     }
-    if os.path.exists(to / "verdicts.json") and (keep or not anyway):
+    if os.path.exists(to / "verdicts.json") and (keep or keep_claims or not anyway):
         old = read(to / "verdicts.json")
         changes(document, old)  # refuses another tier
-        if keep:
-            document, kept = _beside(document, old, keep)
+        if keep or keep_claims:
+            document, kept = _beside(document, old, keep_claims)
             blessed |= {"kept": kept} if kept else {}
         have = {claim["id"] for claim in document["claims"]}
         gone = [claim["id"] for claim in old["claims"] if claim["id"] not in have]
         if gone and not anyway:
             raise InputError(
                 f"not blessed: {len(gone)} claims of {to} are not in {report}, such as {gone[0]}; "
-                "run them all, keep those of other papers by --keep, all by --keep claims, or "
+                "run them all, keep those of other papers by --keep, all by --keep-claims, or "
                 "bless --anyway"
             )
     document["blessed"] = blessed
@@ -390,19 +393,26 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: str = "") -> None:
 
 
 def _beside(
-    document: Document, old: Document, keep: str
+    document: Document, old: Document, claims: bool
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The report's document with what the old baseline alone has, and since when."""
     # A session's own document is not blessed: then its session says when.
     blessed = old.get("blessed") or {"when": old["session"]["started"], "revision": None}
     since = {name: blessed[name] for name in ("when", "revision")}
+    of_paper = {
+        paper: {name: one[name] for name in since}
+        for one in blessed.get("kept", ())
+        for paper in one.get("papers", ())
+    }
     every = (*document["claims"], *document.get("audits", ()))
     ours, have = {entry["paper"] for entry in every}, {entry["id"] for entry in every}
     kept = {
         name: [
-            {"blessed": since, **entry} if name == "claims" and entry["paper"] in ours else entry
+            {"blessed": of_paper.get(entry["paper"], since), **entry}
+            if name == "claims" and entry["paper"] in ours
+            else entry
             for entry in old.get(name, ())
-            if (entry["id"] not in have if keep == "claims" else entry["paper"] not in ours)
+            if (entry["id"] not in have if claims else entry["paper"] not in ours)
         ]
         for name in ("claims", "audits")
     }
@@ -422,9 +432,12 @@ def _beside(
     }
     if papers:
         merged["session"] = {**merged["session"], "papers": list(papers.values())}
-    notes = [note for each in (document, old) for note in each["session"].get("notes", ())]
+    before = (
+        f"before: {note.removeprefix('before: ')}" for note in old["session"].get("notes", ())
+    )
+    notes = [*document["session"].get("notes", ()), *before]
     if notes and any("blessed" in one for one in kept["claims"]):
-        merged["session"] = {**merged["session"], "notes": list(dict.fromkeys(notes))}
+        merged["session"] = {**merged["session"], "notes": notes}
     left = {entry["paper"] for entries in kept.values() for entry in entries} - ours
     earlier = [
         {**one, "papers": sorted(left.intersection(one.get("papers", ())))}

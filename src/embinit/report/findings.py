@@ -70,6 +70,7 @@ class Outcome:
         reasons: Why it is not *high*.
         whose: Whose statements its claims are, in brackets, where the finding's others are the
             paper's; "" where they are, too.
+        session: The number of the session among those that are told.
     """
 
     tier: str
@@ -78,6 +79,8 @@ class Outcome:
     certainty: str
     reasons: tuple[str, ...]
     whose: str = ""
+
+    session: int = 0
 
     @property
     def counts(self) -> Counter[str]:
@@ -256,7 +259,9 @@ def fronts(documents: Sequence[Mapping[str, Any]]) -> list[Front]:
         groups = paper["findings"] or _families(documents, key)
         rows = []
         for each in groups:
-            outcomes = tuple(_outcome(one, paper, each["claims"]) for one in documents)
+            outcomes = tuple(
+                _outcome(one, paper, each["claims"], number) for number, one in enumerate(documents)
+            )
             whose = _whose(outcomes) if paper["findings"] else ""
             if paper["findings"] and not whose:
                 outcomes = tuple(one and replace(one, whose=_whose([one])) for one in outcomes)
@@ -309,7 +314,7 @@ def _statement(entry: Entry) -> str:
 
 
 def _outcome(
-    document: Mapping[str, Any], paper: Mapping[str, Any], ids: Iterable[str]
+    document: Mapping[str, Any], paper: Mapping[str, Any], ids: Iterable[str], session: int
 ) -> Outcome | None:
     wanted = set(ids)
     every = [entry for entry in document["claims"] if entry["paper"] == paper["key"]]
@@ -330,6 +335,7 @@ def _outcome(
         claims=tuple(claims),
         certainty=CERTAINTIES[max(0, len(CERTAINTIES) - 1 - sum(reasons.values()))],
         reasons=tuple(reasons),
+        session=session,
     )
 
 
@@ -472,11 +478,6 @@ class Tally:
 
     kind: str
     parts: tuple[tuple[str, tuple[str, ...]], ...]
-
-    def __str__(self) -> str:
-        """The count as a sentence."""
-        told = (f"{said} ({', '.join(names)})" if names else said for said, names in self.parts)
-        return f"On {self.kind} {', '.join(told)}."
 
 
 def by_tier(every: Sequence[Front]) -> list[Tally]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
 import math
 import re
@@ -162,10 +163,7 @@ class Family:
     def checked(self) -> tuple[Card, ...]:
         """The family's controls that were run."""
         return tuple(
-            card
-            for card in self.cards
-            if card.claim["control"]
-            and (card.claim["as_expected"] is not None or is_too_weak(card.claim))
+            card for card in self.cards if card.claim["control"] and not _was_not_run(card.claim)
         )
 
     @property
@@ -214,7 +212,7 @@ def render(
         document: The verdicts document, which follows ``load_schema()``.
         runs: Runs by key. A run that is not among them costs the page its curves and tables.
         before: Earlier sessions, oldest first.
-        beside: Documents of other tiers, whose findings the front tells too.
+        beside: Documents of other tiers, which stand beside it: on the front, and claim by claim.
         since: What changed against a baseline, a line each; None where there is no baseline.
 
     Raises:
@@ -337,10 +335,10 @@ class Page:
     lead: Sequence[Tally | str]
     standings: Sequence[Standing]
     families: Sequence[Family]
-    beside: Sequence[tuple[str, Sequence[Family]]]
+    beside: Sequence[tuple[Mapping[str, Any], Sequence[Family]]]
     folded: bool
     papers: Mapping[str, str]
-    tier_says: Sequence[str]
+    tier_says: Sequence[tuple[str, str]]
     full_tier_left: bool
     relations: Sequence[Relation]
     tasks: Sequence[TaskRow]
@@ -388,6 +386,7 @@ def _page(
     families, used = _families(cards), _used(claims, runs)
     results = [run.result for run in used]
     told = [document, *beside]
+    others = [_cards(each["claims"], {}, [], number) for number, each in enumerate(told) if number]
     every = fronts(told)
     script, digest = _script()
     return Page(
@@ -399,16 +398,18 @@ def _page(
         ticks=margin_ticks(),
         since=since,
         headline=headline(claims),
-        lead=_lead(every, claims),
+        lead=_lead(every, told),
         standings=standings(claims),
         families=families,
         beside=[
-            (each["session"]["tier"], _families(_cards(each["claims"], {}, [], number)))
-            for number, each in enumerate(beside, start=1)
+            (each["session"], _families(theirs))
+            for each, theirs in zip(beside, others, strict=True)
         ],
-        folded=len(cards) >= FOLD_FROM,
+        folded=sum(len(each["claims"]) for each in told) >= FOLD_FROM,
         papers={name: _citation(name) for name in _papers(document)},
-        tier_says=list(dict.fromkeys(tier.says for each in told for tier in _tiers(each))),
+        tier_says=list(
+            dict.fromkeys((tier.name, tier.says) for each in told for tier in _tiers(each))
+        ),
         full_tier_left=session["tier"] != FULL_TIER
         and any(FULL_TIER in paper.tiers for paper in papers_of(_papers(document))),
         relations=tuple(Relation),
@@ -427,8 +428,12 @@ def _page(
             document.get("audits", []), key=lambda audit: audit["verdict"] != "INCONSISTENT"
         ),
         lacking=baseline.unfinished(document),
-        misbehaved=[card for card in controls if card.claim["as_expected"] is False],
-        not_run=_not_run(cards),
+        misbehaved=[
+            card
+            for card in [*cards, *itertools.chain(*others)]
+            if card.claim["control"] and card.claim["as_expected"] is False
+        ],
+        not_run=_not_run([*cards, *itertools.chain(*others)]),
         coverage=coverage_rows(used),
         signatures=sorted({result.signature for result in results if result.signature}),
         devices=sorted({str(d) for result in results if (d := result.provenance.get("device"))}),
@@ -446,11 +451,17 @@ def _script() -> tuple[Markup, str]:
     return Markup(text), digest
 
 
+def _was_not_run(claim: Mapping[str, Any]) -> bool:
+    """Whether an entry stands with what was not run, for its reason."""
+    expected = claim["as_expected"] or is_too_weak(claim)
+    return claim["verdict"] == "NOT RUN" and not expected
+
+
 def _not_run(cards: Sequence[Card]) -> dict[str, list[Card]]:
     """The claims that could not be run, by the reason."""
     reasons: dict[str, list[Card]] = {}
     for card in cards:
-        if card.claim["verdict"] == "NOT RUN" and not card.claim["as_expected"]:
+        if _was_not_run(card.claim):
             reasons.setdefault(card.claim["reason"], []).append(card)
     return reasons
 
@@ -662,12 +673,12 @@ def _controls_told(claims: Sequence[Mapping[str, Any]]) -> str:
     return f"controls {outcomes.count(True)} of {len(outcomes)} as expected{rest}"
 
 
-def _lead(every: Sequence[Front], claims: Sequence[Mapping[str, Any]]) -> list[Tally | str]:
+def _lead(every: Sequence[Front], documents: Sequence[Mapping[str, Any]]) -> list[Tally | str]:
     """What the page says first: which findings hold on what, or else how many claims do."""
     told = by_tier(every)
     if not told:
-        return [headline(claims)]
-    controls = _controls_told(claims)
+        return [headline(documents[0]["claims"])]
+    controls = _controls_told([claim for each in documents for claim in each["claims"]])
     return [*told, f"{controls[0].upper()}{controls[1:]}."]
 
 
@@ -729,7 +740,7 @@ def _anchors(ids: Sequence[str], session: int) -> list[str]:
     """A fragment for each id, readable and the same in every session unless ids nearly agree."""
     anchors: dict[str, None] = {}
     for index, name in enumerate(ids):
-        slug = _own("claim-", session) + _slug(name)
+        slug = _own("claim", session) + _slug(name)
         digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
         choices = (slug, f"{slug}-{digest}", f"{slug}-{digest}-{index}")
         anchors[next(choice for choice in choices if choice not in anchors)] = None
@@ -737,12 +748,12 @@ def _anchors(ids: Sequence[str], session: int) -> list[str]:
 
 
 def _family_anchor(name: str, session: int) -> str:
-    return _own("family-", session) + _slug(name)
+    return _own("family", session) + _slug(name)
 
 
 def _own(kind: str, session: int) -> str:
-    """How the fragments of a session's claims or families begin."""
-    return f"{kind}{session}-" if session else kind
+    """How the fragments of a session's claims or families begin; no name has a colon."""
+    return f"{kind}:{session}:" if session else f"{kind}-"
 
 
 def _slug(name: str) -> str:
