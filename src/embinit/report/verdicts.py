@@ -197,8 +197,9 @@ def controls_left(claims: Sequence[Mapping[str, Any]]) -> str:
     """
     silent = [claim for claim in claims if claim["control"] and claim["as_expected"] is None]
     weak = sum(map(is_too_weak, silent))
-    idle = len(silent) - weak
-    told = [f"{count} {words}" for count, words in ((idle, "not run"), (weak, "too weak")) if count]
+    idle = sum(each["verdict"] == Verdict.NOT_RUN and not is_too_weak(each) for each in silent)
+    counts = ((idle, "not run"), (len(silent) - weak - idle, "open"), (weak, "too weak"))
+    told = [f"{count} {words}" for count, words in counts if count]
     return f" ({', '.join(told)})" if told else ""
 
 
