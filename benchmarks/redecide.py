@@ -27,7 +27,7 @@ from embinit.report.baseline import compact, read
 from embinit.report.verdicts import add_holm
 
 FROM_OUTCOME = ("n", "difference", "level", "margin", "p", "p_against", "p_no_effect", "power")
-FROM_OUTCOME += ("seeds_needed", "hangs_on", "waits_for", "contradicted", "sd", "exact")
+FROM_OUTCOME += ("seeds_needed", "waits_for", "contradicted", "sd", "exact")
 """The numbers of a comparison that its entry has by the same names."""
 
 
@@ -57,10 +57,11 @@ def _claim(entry: Mapping[str, Any]) -> dict[str, Any]:
     for each, decision in zip(entry["comparisons"], decisions, strict=True):
         outcome = decision.outcome
         assert outcome is not None
-        fair = adjusted(decision, looks, entry["alpha"], of)
+        fair, hangs_on = adjusted(decision, looks, entry["alpha"], of), outcome.hangs_on
         comparisons.append(
             each
             | {name: _known(getattr(outcome, name)) for name in FROM_OUTCOME}
+            | {"hangs_on": None if hangs_on is None else each["seeds"][hangs_on]}
             | {"interval": list(map(_known, outcome.interval)), "verdict": str(outcome.verdict)}
             | {"adjusted": fair and asdict(fair) | {"interval": list(map(_known, fair.interval))}}
         )

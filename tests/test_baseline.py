@@ -36,7 +36,8 @@ def test_compacting_loses_nothing_but_the_keys_of_runs(document):
     ``json`` writes the shortest text that reads back as the same float.
     """
     with_keys = json.loads(json.dumps(document))
-    with_keys["claims"][0]["comparisons"][0]["runs"] = ["a" * 40, "b" * 40]
+    compared = next(claim["comparisons"] for claim in with_keys["claims"] if claim["comparisons"])
+    compared[0]["runs"] = ["a" * 40, "b" * 40]
     text = compact(with_keys)
     again = json.loads(text)
     jsonschema.validate(again, load_schema())
