@@ -149,15 +149,15 @@ def test_tiers_stand_side_by_side_and_disagreement_makes_less_sure():
 @pytest.mark.parametrize(
     ("verdict", "sentence"),
     [
-        ("SUPPORTED", "On real text 1 of 1 findings hold in full ('Width costs')."),
-        ("REFUTED", "On real text 0 of 1 findings hold in full, 1 does not ('Width costs')."),
-        ("NO EFFECT", "On real text 0 of 1 findings hold in full, 1 does not ('Width costs')."),
-        ("UNDECIDED", "On real text 0 of 1 findings hold in full, 1 is open ('Width costs')."),
+        ("SUPPORTED", "1 of 1 findings hold in full ('Width costs'); how sure: low at most."),
+        ("REFUTED", "0 of 1 findings hold in full, 1 does not ('Width costs'); how sure: low at"),
+        ("NO EFFECT", "0 of 1 findings hold in full, 1 does not ('Width costs'); how sure: low at"),
+        ("UNDECIDED", "0 of 1 findings hold in full, 1 is open ('Width costs')."),
     ],
 )
 def test_the_headline_names_the_findings_that_do_not_hold(verdict, sentence):
     page = check(render(session([claim(verdict=verdict)], "sample"), {}))
-    assert sentence in " ".join(page.text.split())
+    assert f"On real text {sentence}" in " ".join(page.text.split())
 
 
 def test_a_finding_that_is_not_the_papers_says_so():

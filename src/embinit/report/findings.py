@@ -474,10 +474,12 @@ class Tally:
     Attributes:
         kind: The data, in words.
         parts: How many came out in one way, in words, with the names of those that are named.
+        surest: How sure one can be of the surest of them; "" where none is decided.
     """
 
     kind: str
     parts: tuple[tuple[str, tuple[str, ...]], ...]
+    surest: str
 
 
 def by_tier(every: Sequence[Front]) -> list[Tally]:
@@ -486,20 +488,21 @@ def by_tier(every: Sequence[Front]) -> list[Tally]:
     Args:
         every: The papers' findings.
     """
-    kinds: dict[str, list[tuple[str, str]]] = {}
+    kinds: dict[str, list[tuple[Outcome, str]]] = {}
     for row in (row for front in every for row in front.rows):
         for each in filter(None, row.outcomes):
             if each.kind and each.ran:
-                kinds.setdefault(each.kind, []).append((each.word, row.says))
+                kinds.setdefault(each.kind, []).append((each, row.says))
     return [_count(kind, kinds[kind]) for kind in sorted(kinds, key="real text".__ne__)]
 
 
-def _count(kind: str, told: Sequence[tuple[str, str]]) -> Tally:
+def _count(kind: str, told: Sequence[tuple[Outcome, str]]) -> Tally:
     groups = {"holds": "hold in full", "holds where decided": "in what is decided"}
     groups |= {"holds in part": "in part", "not decided": "are open", "": "do not"}
     named: dict[str, list[str]] = {word: [] for word in groups}
-    for word, says in told:
-        named[word if word in groups else ""].append(f"'{says}'")
+    for outcome, says in told:
+        named[outcome.word if outcome.word in groups else ""].append(f"'{says}'")
+    known = [outcome.certainty for outcome, _ in told if outcome.decided]
     parts = []
     for word, names in named.items():
         if names or word == "holds":
@@ -509,4 +512,4 @@ def _count(kind: str, told: Sequence[tuple[str, str]]) -> Tally:
             count = f"{len(names)} of {len(told)} findings" if word == "holds" else str(len(names))
             listed = tuple(names) if word == "" or kind == "real text" else ()
             parts.append((f"{count} {said}", listed))
-    return Tally(kind, tuple(parts))
+    return Tally(kind, tuple(parts), max(known, key=CERTAINTIES.index, default=""))
