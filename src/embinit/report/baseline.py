@@ -421,7 +421,8 @@ def _beside(
         for name, entries in kept.items()
         if entries
     }
-    add_holm(merged["claims"])
+    if claims:  # a family's claims may be of several sessions then
+        add_holm(merged["claims"])
     in_use = {(one.get("registration") or {}).get("lock") for one in kept["claims"]}
     locks = {one["lock"]: one for one in old["session"].get("locks", ()) if one["lock"] in in_use}
     locks |= {one["lock"]: one for one in document["session"].get("locks", ())}
