@@ -27,7 +27,7 @@ from embinit.runs.measures import MEASURES
 WORLDS: dict[str, range] = {"micro": CLAIMING}
 """The worlds of a tier's claims, one a seed. Real text is one for all seeds."""
 
-FIRST_SEEDS = {"sample": 100}
+CLAIMS_FROM = {"sample": 100}
 """The seed that a tier's claims begin at.
 
 Runs of earlier seeds were looked at, under other margins, before today's claims were registered.
@@ -40,7 +40,7 @@ def replicates(tier: str) -> dict[str, Any]:
     Args:
         tier: The tier.
     """
-    return {"worlds": WORLDS.get(tier), "first_seed": FIRST_SEEDS.get(tier, 0)}
+    return {"worlds": WORLDS.get(tier), "claims_from": CLAIMS_FROM.get(tier, 0)}
 
 
 AnyExperiment = TypeVar("AnyExperiment", bound=ModelExperiment)

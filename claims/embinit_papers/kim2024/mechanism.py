@@ -127,7 +127,7 @@ def doses(tier: str, runs: Runs) -> list[DosePoint]:
     for experiment in experiments(tier):
         arm, base = experiment["pretrained"], experiment["xavier"]
         seeds = (result.spec.seed for result in runs.of(experiment, "pretrained"))
-        replicates = (seed - experiment.first_seed for seed in seeds)
+        replicates = (seed - experiment.claims_from for seed in seeds)
         known = [dose for seed in replicates if (dose := dose_and_response(arm, base, seed, runs))]
         if known:
             width, lost = (math.fsum(column) / len(known) for column in zip(*known, strict=True))

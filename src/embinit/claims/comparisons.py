@@ -346,10 +346,9 @@ class Quantity:
             return None
         made = [[lookup(run) for run in self.runs_of(seed)] for seed in seeds]
         told = sorted({each.failure for each in made[0] if each is not None and each.failure})
-        reason = f"{self.label} has no {self.measure.in_words} from seeds "
-        reason += ", ".join(str(self.seed_of(seed)) for seed in seeds) + (
-            f" ({'; '.join(told)})" if told else ""
-        )
+        named = ", ".join(str(self.seed_of(seed)) for seed in seeds)
+        reason = f"{self.label} has no {self.measure.in_words} from seeds {named}"
+        reason += f" ({'; '.join(told)})" if told else ""
         return Lacking(reason, any(None not in results for results in made))
 
     def value(self, seed: int, lookup: Lookup) -> float | None:

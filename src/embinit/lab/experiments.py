@@ -42,7 +42,7 @@ class ModelExperiment(Experiment):
         table_rate: What the learning rate is multiplied by for the tables.
         worlds: The worlds that claims are tested on, one a seed; None where all seeds share the
             text and the source's vectors.
-        first_seed: The seed that claims begin at. Where earlier ones have been looked at, claims
+        claims_from: The seed that claims begin at. Where earlier ones have been looked at, claims
             that are registered anew begin behind them.
     """
 
@@ -56,7 +56,7 @@ class ModelExperiment(Experiment):
     sigma: float | None = None
     table_rate: float = 1.0
     worlds: range | None = None
-    first_seed: int = 0
+    claims_from: int = 0
 
     @property
     def task(self) -> str:
@@ -68,7 +68,7 @@ class ModelExperiment(Experiment):
         """What varies from seed to seed besides the random streams, and which seeds they are."""
         if self.worlds is not None:
             return f"worlds from {self.worlds[0]} on"
-        return f"numbers from {self.first_seed} on" if self.first_seed else ""
+        return f"numbers from {self.claims_from} on" if self.claims_from else ""
 
     def run(self, init: str, seed: int) -> RunSpec[ModelRecipe]:
         """The run of one seed of an arm, in the seed's world.
@@ -81,7 +81,7 @@ class ModelExperiment(Experiment):
         recipe = ModelRecipe(self.data, self.model, self.training, table, self.positions)
         if self.worlds is not None:
             recipe = recipe.in_world(world_of(seed, self.worlds))
-        return RunSpec(recipe, seed if seed >= FIRST_SEED else self.first_seed + seed)
+        return RunSpec(recipe, seed if seed >= FIRST_SEED else self.claims_from + seed)
 
     def label(self, init: str) -> str:
         """The arm's name as the paper writes it (``GloVe_Xavier``)."""

@@ -79,7 +79,6 @@ class Outcome:
     certainty: str
     reasons: tuple[str, ...]
     whose: str = ""
-
     session: int = 0
 
     @property
@@ -468,8 +467,8 @@ def _where(entry: Entry) -> str:
 
 
 @dataclass(frozen=True)
-class Tally:
-    """How many findings hold on one kind of data.
+class FindingCount:
+    """The count of findings by outcome, on one kind of data.
 
     Attributes:
         kind: The data, in words.
@@ -482,8 +481,8 @@ class Tally:
     surest: str
 
 
-def by_tier(every: Sequence[Front]) -> list[Tally]:
-    """How many findings hold on each kind of data, where papers have made ones.
+def by_tier(every: Sequence[Front]) -> list[FindingCount]:
+    """The count of findings by outcome on each kind of data, where papers have made ones.
 
     Args:
         every: The papers' findings.
@@ -496,7 +495,7 @@ def by_tier(every: Sequence[Front]) -> list[Tally]:
     return [_count(kind, kinds[kind]) for kind in sorted(kinds, key="real text".__ne__)]
 
 
-def _count(kind: str, told: Sequence[tuple[Outcome, str]]) -> Tally:
+def _count(kind: str, told: Sequence[tuple[Outcome, str]]) -> FindingCount:
     groups = {"holds": "hold in full", "holds where decided": "in what is decided"}
     groups |= {"holds in part": "in part", "not decided": "are open", "": "do not"}
     named: dict[str, list[str]] = {word: [] for word in groups}
@@ -512,4 +511,4 @@ def _count(kind: str, told: Sequence[tuple[Outcome, str]]) -> Tally:
             count = f"{len(names)} of {len(told)} findings" if word == "holds" else str(len(names))
             listed = tuple(names) if word == "" or kind == "real text" else ()
             parts.append((f"{count} {said}", listed))
-    return Tally(kind, tuple(parts), max(known, key=CERTAINTIES.index, default=""))
+    return FindingCount(kind, tuple(parts), max(known, key=CERTAINTIES.index, default=""))

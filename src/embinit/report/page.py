@@ -55,7 +55,7 @@ from embinit.report.charts import (
     forest,
     margin_ticks,
 )
-from embinit.report.findings import Front, Row, Tally, by_tier, fronts, own_sd, sides
+from embinit.report.findings import FindingCount, Front, Row, by_tier, fronts, own_sd, sides
 from embinit.report.templates import environment_of_pages
 from embinit.report.verdicts import (
     WORDS_OF_STATE,
@@ -332,7 +332,7 @@ class Page:
     ticks: Sequence[Tick]
     since: Sequence[str] | None
     headline: str
-    lead: Sequence[Tally | str]
+    lead: Sequence[FindingCount | str]
     standings: Sequence[Standing]
     families: Sequence[Family]
     beside: Sequence[tuple[Mapping[str, Any], Sequence[Family]]]
@@ -386,7 +386,8 @@ def _page(
     families, used = _families(cards), _used(claims, runs)
     results = [run.result for run in used]
     told = [document, *beside]
-    others = [_cards(each["claims"], {}, [], number) for number, each in enumerate(told) if number]
+    others = [_cards(each["claims"], {}, [], number) for number, each in enumerate(beside, start=1)]
+    all_cards = [*cards, *itertools.chain(*others)]
     every = fronts(told)
     script, digest = _script()
     return Page(
@@ -405,7 +406,7 @@ def _page(
             (each["session"], _families(theirs))
             for each, theirs in zip(beside, others, strict=True)
         ],
-        folded=sum(len(each["claims"]) for each in told) >= FOLD_FROM,
+        folded=len(all_cards) >= FOLD_FROM,
         papers={name: _citation(name) for name in _papers(document)},
         tier_says=list(
             dict.fromkeys((tier.name, tier.says) for each in told for tier in _tiers(each))
@@ -430,10 +431,10 @@ def _page(
         lacking=baseline.unfinished(document),
         misbehaved=[
             card
-            for card in [*cards, *itertools.chain(*others)]
+            for card in all_cards
             if card.claim["control"] and card.claim["as_expected"] is False
         ],
-        not_run=_not_run([*cards, *itertools.chain(*others)]),
+        not_run=_not_run(all_cards),
         coverage=coverage_rows(used),
         signatures=sorted({result.signature for result in results if result.signature}),
         devices=sorted({str(d) for result in results if (d := result.provenance.get("device"))}),
@@ -673,7 +674,9 @@ def _controls_told(claims: Sequence[Mapping[str, Any]]) -> str:
     return f"controls {outcomes.count(True)} of {len(outcomes)} as expected{rest}"
 
 
-def _lead(every: Sequence[Front], documents: Sequence[Mapping[str, Any]]) -> list[Tally | str]:
+def _lead(
+    every: Sequence[Front], documents: Sequence[Mapping[str, Any]]
+) -> list[FindingCount | str]:
     """What the page says first: which findings hold on what, or else how many claims do."""
     told = by_tier(every)
     if not told:
@@ -752,7 +755,7 @@ def _family_anchor(name: str, session: int) -> str:
 
 
 def _own(kind: str, session: int) -> str:
-    """How the fragments of a session's claims or families begin; no name has a colon."""
+    """The beginning of the fragments of a session's claims or families; no name has a colon."""
     return f"{kind}:{session}:" if session else f"{kind}-"
 
 
