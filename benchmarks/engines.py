@@ -20,7 +20,7 @@ second (source and target, padding left out), and validation loss and BLEU over 
 must agree within noise: an engine that is fast because it learns less is no faster.
 
     python benchmarks/engines.py --size micro [--engines stacked,plain] [--json FILE]
-    python benchmarks/engines.py --size multi30k --data-dir DIR
+    python benchmarks/engines.py --size multi30k --data-dir DIR [--device cuda]
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from embinit.lab.data.batching import Buckets, in_order
 from embinit.lab.data.preparation import PreparedData, Split, prepare
 from embinit.lab.data.vocabulary import BOS, EOS, PAD, UNK
 from embinit.lab.experiments import ModelExperiment
+from embinit.lab.models.graphs import own_stream
 from embinit.lab.specs import Cut
 from embinit.lab.tables import positions
 from embinit.lab.tables.inits import INITS
@@ -60,7 +61,7 @@ from embinit.lab.training.stacked import EVALUATION_BATCH
 from embinit.randomness import stream
 from embinit.runs.kinds import Cohort
 from embinit.runs.machine import keep_freed_memory
-from embinit.runs.results import versions
+from embinit.runs.results import device_name, versions
 from embinit_papers.kim2024.experiments import experiments
 
 SEEDS = 3
@@ -97,7 +98,9 @@ def setting(size: str, epochs: int | None, train: int | None) -> ModelExperiment
     return one
 
 
-def stacked(one: ModelExperiment, data_dir: Path | None, runs: int, seeds: range) -> Outcome:
+def stacked(
+    one: ModelExperiment, data_dir: Path | None, runs: int, seeds: range, device: str = "cpu"
+) -> Outcome:
     """embinit with ``runs`` runs a cohort: Xavier, and other arms of its seed to fill it up."""
     keep_freed_memory()
     groups = [[one.run("xavier", seed)] for seed in seeds]
@@ -109,14 +112,15 @@ def stacked(one: ModelExperiment, data_dir: Path | None, runs: int, seeds: range
         ]
     seconds, results = 0.0, []
     for group in groups:
-        training = CohortTraining(Cohort(tuple(group)), data_dir, "cpu")
-        started = time.perf_counter()
-        for epoch in range(one.training.epochs):
-            training.train_epoch(epoch)
-            training.validate()
-        seconds += time.perf_counter() - started
-        training.restore_best()
-        outputs = training._translate(training.data.test)
+        with own_stream(device):
+            training = CohortTraining(Cohort(tuple(group)), data_dir, device)
+            started = time.perf_counter()
+            for epoch in range(one.training.epochs):
+                training.train_epoch(epoch)
+                training.validate()
+            seconds += time.perf_counter() - started
+            training.restore_best()
+            outputs = training._translate(training.data.test)
         scores, _ = bleu_of(outputs, training.data.test.references)
         losses = torch.stack(training.curves.validation_loss).min(dim=0).values.tolist()
         results.append((losses[0], scores[0]))
@@ -175,7 +179,7 @@ class Plain(nn.Module):
     def decode(self, target: Tensor, memory: Tensor, blank: Tensor) -> Tensor:
         """Logits (B, T, words)."""
         x = self.embed(1, target)
-        causal = nn.Transformer.generate_square_subsequent_mask(target.shape[1])
+        causal = nn.Transformer.generate_square_subsequent_mask(target.shape[1], x.device)
         for layer in self.decoder:
             x = layer(x, memory, tgt_mask=causal, memory_key_padding_mask=blank, tgt_is_causal=True)
         return self.output(x)
@@ -192,11 +196,14 @@ class Plain(nn.Module):
         return total, (following != PAD).sum()
 
 
-def plain(one: ModelExperiment, data_dir: Path | None, runs: int, seeds: range) -> Outcome:
+def plain(
+    one: ModelExperiment, data_dir: Path | None, runs: int, seeds: range, device: str = "cpu"
+) -> Outcome:
     """A loop over batches of similar length."""
-    data, seconds, losses, scores = prepare(one.data, data_dir), 0.0, [], []
+    seconds, losses, scores = 0.0, [], []
+    data = prepare(one.data, data_dir).to(device)
     for seed in seeds:
-        model = Plain(one, data, seed)
+        model = Plain(one, data, seed).to(device)
         setup = one.training
         optimizer = torch.optim.Adam(
             model.parameters(), lr=setup.lr, betas=setup.betas, eps=setup.eps, fused=True
@@ -228,15 +235,20 @@ def plain(one: ModelExperiment, data_dir: Path | None, runs: int, seeds: range) 
 @torch.inference_mode()
 def _validation_loss(model: Plain, split: Split) -> float:
     model.eval()
-    pairs = [model.losses(split, part) for part in in_order(split.lengths, EVALUATION_BATCH["cpu"])]
+    pairs = [model.losses(split, part) for part in _parts(split)]
     return float(sum(total for total, _ in pairs) / sum(words for _, words in pairs))
+
+
+def _parts(split: Split) -> Sequence[Tensor]:
+    """The split in batches for evaluation, as the device takes them."""
+    return in_order(split.lengths, EVALUATION_BATCH[split.inputs.device.type])
 
 
 @torch.inference_mode()
 def _greedy(model: Plain, source: Tensor, data: PreparedData) -> Tensor:
     model.eval()
     memory, blank = model.encode(source)
-    words = torch.full((len(source), 1), BOS)
+    words = torch.full((len(source), 1), BOS, device=source.device)
     for _ in range(data.test.targets.shape[1]):
         following = model.decode(words, memory, blank)[:, -1].argmax(dim=-1, keepdim=True)
         words = torch.cat((words, following), dim=1)
@@ -251,7 +263,7 @@ def _bleu(data: PreparedData, translate: Callable[[Tensor], Tensor]) -> float:
 
     split, outputs = data.test, [""] * len(data.test)
     vocabulary = data.vocabularies["decoder"]
-    for part in in_order(split.lengths, EVALUATION_BATCH["cpu"]):
+    for part in _parts(split):
         source = split.inputs[part, : int(split.lengths[part].max())].long()
         for example, ids in zip(part.tolist(), translate(source).tolist(), strict=True):
             outputs[example] = " ".join(vocabulary.decode(ids))
@@ -259,7 +271,9 @@ def _bleu(data: PreparedData, translate: Callable[[Tensor], Tensor]) -> float:
     return float(metric.corpus_score(outputs, [list(split.references)]).score)
 
 
-def huggingface(one: ModelExperiment, data_dir: Path | None, runs: int, seeds: range) -> Outcome:
+def huggingface(
+    one: ModelExperiment, data_dir: Path | None, runs: int, seeds: range, device: str = "cpu"
+) -> Outcome:
     """``Seq2SeqTrainer`` on a Marian model, which has the same layers and sinusoids."""
     import transformers
     from transformers import MarianConfig, MarianMTModel, Seq2SeqTrainer, Seq2SeqTrainingArguments
@@ -306,7 +320,7 @@ def huggingface(one: ModelExperiment, data_dir: Path | None, runs: int, seeds: r
                 args=Seq2SeqTrainingArguments(
                     output_dir=directory,
                     per_device_train_batch_size=setup.batch_size,
-                    per_device_eval_batch_size=EVALUATION_BATCH["cpu"],
+                    per_device_eval_batch_size=EVALUATION_BATCH[torch.device(device).type],
                     num_train_epochs=setup.epochs,
                     learning_rate=setup.lr,
                     lr_scheduler_type="constant",
@@ -321,7 +335,7 @@ def huggingface(one: ModelExperiment, data_dir: Path | None, runs: int, seeds: r
                     logging_strategy="no",
                     report_to=[],
                     disable_tqdm=True,
-                    use_cpu=True,
+                    use_cpu=device == "cpu",
                     seed=seed,
                     train_sampling_strategy="group_by_length",
                     length_column_name="length",
@@ -350,7 +364,7 @@ def huggingface(one: ModelExperiment, data_dir: Path | None, runs: int, seeds: r
                 )
             return found[:, 1:]
 
-        scores.append(_bleu(data, translate))
+        scores.append(_bleu(data.to(device), translate))
     return Outcome(seconds / len(seeds), losses, scores)
 
 
@@ -381,8 +395,10 @@ def _collate(rows: list[dict[str, Any]]) -> dict[str, Tensor]:
     return {"input_ids": inputs, "attention_mask": (inputs != PAD).long(), "labels": labels}
 
 
-def joeynmt(one: ModelExperiment, data_dir: Path | None, runs: int, seeds: range) -> Outcome:
-    """JoeyNMT's ``TrainManager``, built as its own ``train`` does.
+def joeynmt(
+    one: ModelExperiment, data_dir: Path | None, runs: int, seeds: range, device: str = "cpu"
+) -> Outcome:
+    """JoeyNMT's ``TrainManager`` on a CPU, built as its own ``train`` does.
 
     What its settings lack is set in its objects: dropout after sub-layers alone, and Adam's eps.
     What stays other: batches are not of similar length, the output layer has no bias, Adam is not
@@ -487,9 +503,9 @@ def _joeynmt_settings(
     }
 
 
-ENGINES: dict[str, Callable[[ModelExperiment, Path | None, int, range], Outcome]] = {
+ENGINES: dict[str, Callable[[ModelExperiment, Path | None, int, range, str], Outcome]] = {
     "stacked": stacked,
-    "single": lambda one, data_dir, runs, seeds: stacked(one, data_dir, 1, seeds),
+    "single": lambda one, data_dir, runs, *more: stacked(one, data_dir, 1, *more),
     "plain": plain,
     "huggingface": huggingface,
     "joeynmt": joeynmt,
@@ -497,7 +513,10 @@ ENGINES: dict[str, Callable[[ModelExperiment, Path | None, int, range], Outcome]
 
 
 def taking_turns(
-    names: Sequence[str], work: tuple[ModelExperiment, Path | None, int], seeds: range
+    names: Sequence[str],
+    work: tuple[ModelExperiment, Path | None, int],
+    seeds: range,
+    device: str = "cpu",
 ) -> dict[str, Outcome]:
     """What each engine made of all seeds: each in a process of its own, one seed after the other.
 
@@ -505,6 +524,7 @@ def taking_turns(
         names: The engines.
         work: The experiment, where its data is, and how many runs a cohort has.
         seeds: The seeds that each trains.
+        device: ``cpu`` or ``cuda``.
     """
     of_engines: dict[str, list[Outcome]] = {name: [] for name in names}
     with contextlib.ExitStack() as stack:
@@ -515,7 +535,7 @@ def taking_turns(
         }
         for number, seed in enumerate(seeds):
             for name in names if number % 2 == 0 else reversed(names):
-                started = processes[name].submit(train, name, *work, seed)
+                started = processes[name].submit(train, name, *work, seed, device)
                 of_engines[name].append(started.result())
                 print(
                     f"{name}, seed {seed}: {of_engines[name][-1].seconds:.2f} s a run", flush=True
@@ -523,9 +543,16 @@ def taking_turns(
     return {name: together(outcomes) for name, outcomes in of_engines.items()}
 
 
-def train(name: str, one: ModelExperiment, data_dir: Path | None, runs: int, seed: int) -> Outcome:
+def train(
+    name: str,
+    one: ModelExperiment,
+    data_dir: Path | None,
+    runs: int,
+    seed: int,
+    device: str = "cpu",
+) -> Outcome:
     """What an engine makes of one seed."""
-    return ENGINES[name](one, data_dir, runs, range(seed, seed + 1))
+    return ENGINES[name](one, data_dir, runs, range(seed, seed + 1), device)
 
 
 def together(outcomes: Sequence[Outcome]) -> Outcome:
@@ -555,6 +582,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, help="default: the size's own")
     parser.add_argument("--train", type=int, help="training pairs at multi30k (default: 2000)")
     parser.add_argument("--data-dir", type=Path, default=os.environ.get("EMBINIT_DATA"))
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     names = arguments.engines.split(",")
@@ -566,7 +594,7 @@ def main() -> None:
     rows = {}
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     work = (one, arguments.data_dir, arguments.cohort)
-    for name, outcome in taking_turns(names, work, seeds).items():
+    for name, outcome in taking_turns(names, work, seeds, arguments.device).items():
         rows[name] = {
             "runs_at_once": outcome.runs_at_once,
             "seconds_a_run": round(outcome.seconds, 2),
@@ -586,6 +614,7 @@ def main() -> None:
             "command": f"python benchmarks/engines.py --size {arguments.size}",
             "cohort": arguments.cohort,
             "date": datetime.date.today().isoformat(),
+            "device": device_name(arguments.device),
             "versions": versions(),
             "threads": 1,
             "pairs": len(data.train),

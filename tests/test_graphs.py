@@ -177,7 +177,10 @@ def addresses(of):
     return [one.data_ptr() for one in kept]
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA graphs need a GPU")
+on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+
+
+@on_a_gpu
 def test_graphs_train_as_eager_steps_do():
     runs = Cohort(tuple(cohort("translation")[:3]))
     graphs, eager = (CohortTraining(runs, None, "cuda") for _ in range(2))
@@ -189,3 +192,32 @@ def test_graphs_train_as_eager_steps_do():
                 each.train_epoch(epoch)
     for one, other in zip(graphs.curves.train_loss, eager.curves.train_loss, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("role", ["translation", "sentiment"])
+def test_on_a_gpu_stacked_equals_single(role):
+    """One after the other, each run alone, with the graphs of the one before."""
+    runs = cohort(role)
+    together = train(Cohort(tuple(runs)), device="cuda")
+    for run, result in zip(runs, together, strict=True):
+        [alone] = train(Cohort((run,)), device="cuda")
+        assert_same_curves(alone, result)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("role", ["translation", "sentiment"])
+def test_a_gpu_trains_as_a_cpu_does(role):
+    """Without dropout, whose masks are drawn where they are used."""
+    runs = Cohort(
+        tuple(run.changed(model=replace(run.recipe.model, dropout=0.0)) for run in cohort(role))
+    )
+    for one, other in zip(train(runs, device="cuda"), train(runs), strict=True):
+        assert_same_curves(one, other)
+
+
+def assert_same_curves(one, other):
+    assert one.curves.keys() == other.curves.keys()
+    assert one.tables == other.tables
+    for name, values in one.curves.items():
+        assert other.curves[name] == pytest.approx(values, rel=2e-3, abs=1e-3), name

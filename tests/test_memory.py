@@ -134,9 +134,9 @@ def test_another_error_is_not_taken_for_it(monkeypatch):
 
 @pytest.mark.parametrize(
     ("device", "expected"),
-    [("cpu", ["cpu"] * 3), ("cuda", ["cuda:0", "cuda:1"]), ("cuda:1", ["cuda:1"])],
+    [("cpu", ["cpu"] * 3), ("cuda", ["cuda:0", "cuda:1"] * 3), ("cuda:1", ["cuda:1"] * 3)],
 )
-def test_each_core_or_gpu_is_a_place_to_train_in(monkeypatch, device, expected):
+def test_each_core_or_share_of_a_gpu_is_a_place_to_train_in(monkeypatch, device, expected):
     monkeypatch.setattr(machine, "cores", lambda: 3)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert machine.training_devices(device) == expected

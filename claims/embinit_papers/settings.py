@@ -27,7 +27,7 @@ from embinit.runs.measures import MEASURES
 WORLDS: dict[str, range] = {"micro": CLAIMING}
 """The worlds of a tier's claims, one a seed. Real text is one for all seeds."""
 
-CLAIMS_FROM = {"sample": 100}
+CLAIMS_FROM = {"sample": 200}
 """The seed that a tier's claims begin at.
 
 Runs of earlier seeds were looked at, under other margins, before today's claims were registered.

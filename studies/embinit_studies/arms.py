@@ -29,7 +29,8 @@ def train(session: Session, runs: Sequence[RunSpec]) -> None:
     """Trains those of some runs that the store lacks, if the session may train."""
     if session.may_train:
         session.set_plan(runs)
-        session.ensure(runs)
+        with session.with_helpers():
+            session.ensure(runs)
 
 
 def values_of(

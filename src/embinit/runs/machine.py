@@ -22,20 +22,31 @@ def cores() -> int:
     return os.cpu_count() or 1  # macOS
 
 
+SLOTS_PER_GPU = 4
+"""The most cohorts that a GPU trains at once, each in a process on a core of its own.
+
+While one prepares its tables or scores its outputs, the others keep the GPU busy.
+"""
+
+
+def sharers(device: str) -> int:
+    """The number of processes that train at once on ``cpu``, or on one GPU."""
+    return cores() if device == "cpu" else min(SLOTS_PER_GPU, cores())
+
+
 def training_devices(device: str) -> list[str]:
-    """The device of each training slot: one slot per core on a CPU, one per GPU.
+    """The device of each training slot: one slot per core on a CPU, some per GPU.
 
     Args:
         device: ``cpu``, ``cuda`` for every GPU that this process sees, or one GPU such as
             ``cuda:1``.
     """
-    if device == "cpu":
-        return ["cpu"] * cores()
+    devices = [device]
     if device == "cuda":
         import torch
 
-        return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
-    return [device]
+        devices = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+    return devices * sharers(device)
 
 
 def limit_threads(load: bool) -> None:

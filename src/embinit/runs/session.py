@@ -23,10 +23,10 @@ from embinit.files.writing import write_atomically
 from embinit.runs.helpers import Helper, Job
 from embinit.runs.kinds import KINDS, Cohort, RunContext, kind_of, own_code
 from embinit.runs.machine import (
-    cores,
     keep_freed_memory,
     limit_threads,
     require_room,
+    sharers,
     training_devices,
 )
 from embinit.runs.modules import Home
@@ -386,8 +386,8 @@ class Session:
     def _slot(self) -> Iterator[str | None]:
         """The device of a free training slot, which is held meanwhile; None without a free slot."""
         for number, device in enumerate(training_devices(self.device)):
-            name = f"cpu-{number}" if device == "cpu" else device.replace(":", "-")
-            with self.store.try_lock(f"slot-{name}") as held:
+            name = f"slot-{device.replace(':', '-')}-{number}"
+            with self.store.try_lock(name) as held:
                 if held:
                     yield device
                     return
@@ -462,6 +462,5 @@ def results_of(
     Returns:
         The results, in the cohort's order.
     """
-    sharers = cores() if device == "cpu" else 1
-    context = RunContext(data_dir, device, progress, sharers, twice)
+    context = RunContext(data_dir, device, progress, sharers(device), twice)
     return kind_of(cohort.runs[0]).make(cohort, context)

@@ -123,6 +123,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
     parser.add_argument("--no-train", action="store_true", help="train nothing")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N")
     parser.add_argument("--geometries", action="store_true", help="starts at the R of micro")
     known = list(dict.fromkeys((*REAL_STARTS, *RANKED_ON_REAL_TEXT)))
     parser.add_argument("--starts", nargs="+", choices=known, help="train these alone")
@@ -130,7 +131,9 @@ def main() -> None:
     parser.add_argument("--sources", nargs="+", choices=sources, default=sources, help="likewise")
     options = parser.parse_args()
     seeds = list(range(options.first, options.first + options.seeds))
-    session = Session(Store(options.store), options.data_dir, "cpu", may_train=not options.no_train)
+    session = Session(
+        Store(options.store), options.data_dir, options.device, may_train=not options.no_train
+    )
     arms: dict[str, dict[str, Quantity]] = {}
     wanted = []
     for experiment in experiments("sample"):

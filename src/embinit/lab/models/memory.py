@@ -52,13 +52,13 @@ def estimated_bytes(shape: ModelShape, runs: int, batch: WidestBatch, device: st
 
 
 def free_bytes(device: str, sharers: int = 1) -> int | None:
-    """Free bytes on a GPU, or in the machine's memory for one of ``sharers`` processes.
+    """Free bytes of a GPU's memory, or the machine's, for one of ``sharers`` processes.
 
     None where the system doesn't tell.
     """
     if torch.device(device).type == "cuda":
-        free, _ = torch.cuda.mem_get_info(device)
-        return int(free)
+        free, every = torch.cuda.mem_get_info(device)
+        return int(min(free, every // sharers))
     try:
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()
     except OSError:
