@@ -457,8 +457,8 @@ def test_stores_of_two_machines_make_one_report(suite, capfd):
     [
         ("micro", "cpu", 16),
         ("sample", "cpu", 5),
-        ("sample", "cuda", 16),
-        ("paper", "cuda:1", 16),
+        ("sample", "cuda", 48),
+        ("paper", "cuda:1", 48),
     ],
 )
 def test_wide_models_train_in_small_cohorts_on_a_cpu(tmp_path, tier, device, most):

@@ -13,10 +13,11 @@ from embinit.runs.kinds import MOST_RUNS, Kind
 from embinit.runs.structure import structured
 from embinit.specs import RunSpec
 
-NARROW, FEW_RUNS = 128, 5
+NARROW, FEW_RUNS, MANY_RUNS = 128, 5, 48
 """Models up to ``NARROW`` wide are stacked by ``MOST_RUNS`` on a core, wider ones by ``FEW_RUNS``.
 
-Beyond that width a larger stack is no faster (benchmarks/README.md).
+Beyond that width a larger stack is no faster there (benchmarks/README.md). A GPU, on which each
+cohort records its graphs anew, stacks ``MANY_RUNS``.
 """
 
 WHOLE_SPLIT = 30_000
@@ -122,13 +123,15 @@ class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
         return (recipe.data, recipe.table.source, recipe.training, recipe.model)
 
     def stacked(self, run: RunSpec[ModelRecipe[P]], device: str) -> int:
-        """The largest useful cohort on a core; few runs of a wide model fill it.
+        """The largest useful cohort: few runs of a wide model fill a core, and more a GPU.
 
         More would only hold their results back.
         """
+        if device != "cpu":
+            return MANY_RUNS
         model = run.recipe.model
         wide = model is not None and model.dim > NARROW
-        return FEW_RUNS if wide and device == "cpu" else MOST_RUNS
+        return FEW_RUNS if wide else MOST_RUNS
 
     def label(self, run: RunSpec[ModelRecipe[P]], sources: Mapping[str, str]) -> str:
         """The procedure's label, or the init's with the paper's name of the source in it."""

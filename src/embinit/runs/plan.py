@@ -18,8 +18,9 @@ def plan(
     """Groups runs into cohorts.
 
     A cohort has one seed and many arms where it can, since arms of a seed share batches and dropout
-    masks. Seeds with fewer than ``FEW_ARMS`` arms join up. The result depends on the set of runs
-    alone, so that every worker finds the same cohorts without talking to the others.
+    masks. Seeds with fewer than ``FEW_ARMS`` arms join up; with more arms, where a cohort may have
+    more than ``MOST_RUNS`` runs. The result depends on the set of runs alone, so that every worker
+    finds the same cohorts without talking to the others.
 
     Args:
         runs: The runs, in any order.
@@ -33,11 +34,13 @@ def plan(
         groups.setdefault(run.cohort_key, {}).setdefault(run.seed, []).append(run)
     cohorts: list[Cohort] = []
     for seeds in groups.values():
-        few = [run for group in seeds.values() if len(group) < FEW_ARMS for run in group]
-        many = [group for group in seeds.values() if len(group) >= FEW_ARMS]
+        largest = most(next(iter(seeds.values()))[0])
+        fewest = max(FEW_ARMS, FEW_ARMS * largest // MOST_RUNS)
+        few = [run for group in seeds.values() if len(group) < fewest for run in group]
+        many = [group for group in seeds.values() if len(group) >= fewest]
         for group in (*many, few):
             if group:
-                cohorts += map(Cohort, _even_parts(group, most(group[0])))
+                cohorts += map(Cohort, _even_parts(group, largest))
     return sorted(cohorts, key=lambda cohort: (-cohort.cost, cohort.digest))
 
 
