@@ -22,7 +22,7 @@ def cores() -> int:
     return os.cpu_count() or 1  # macOS
 
 
-SLOTS_PER_GPU = 8
+SLOTS_PER_GPU = 6
 """The most cohorts that a GPU trains at once, each in a process on a core of its own.
 
 While one prepares its tables or scores its outputs, the others keep the GPU busy.

@@ -58,7 +58,7 @@ def free_bytes(device: str, sharers: int = 1) -> int | None:
     """
     if torch.device(device).type == "cuda":
         free, every = torch.cuda.mem_get_info(device)
-        return int(min(free, every // sharers))
+        return int(min(every // sharers, free + torch.cuda.memory_reserved(device)))
     try:
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()
     except OSError:
@@ -66,6 +66,12 @@ def free_bytes(device: str, sharers: int = 1) -> int | None:
     # What files are cached in would be given up, so it counts as free here.
     [available] = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
     return int(available) * 1024 // sharers
+
+
+def keep_to_share(device: str, sharers: int) -> None:
+    """Limits this process to its share of a GPU's memory, so that others find theirs."""
+    if torch.device(device).type == "cuda":
+        torch.cuda.set_per_process_memory_fraction(1 / sharers, device)
 
 
 def runs_that_fit(
