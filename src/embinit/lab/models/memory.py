@@ -68,17 +68,16 @@ def free_bytes(device: str, sharers: int = 1) -> int | None:
     return int(available) * 1024 // sharers
 
 
-def keep_to_share(device: str, sharers: int) -> None:
-    """Limits this process to its share of a GPU's memory, so that others find theirs."""
-    if torch.device(device).type == "cuda":
-        torch.cuda.set_per_process_memory_fraction(1 / sharers, device)
-
-
 def runs_that_fit(
     shape: ModelShape, runs: int, batch: WidestBatch, device: str, sharers: int = 1
 ) -> int:
-    """The number of ``runs`` runs that may train at once, at least one."""
+    """The number of ``runs`` runs that may train at once, at least one.
+
+    On a GPU the process is held to its share of the memory, so that the others find theirs.
+    """
     free = free_bytes(device, sharers)
+    if torch.device(device).type == "cuda":
+        torch.cuda.set_per_process_memory_fraction(1 / sharers, device)
     if free is None:
         return runs
     sizes = (estimated_bytes(shape, number, batch, device) for number in range(1, runs + 1))

@@ -24,7 +24,7 @@ from embinit.lab.models.graphs import own_stream
 from embinit.lab.models.initial_state import InitialState, carry, model_shape, table_measures
 from embinit.lab.models.layers import Dropout, no_dropout
 from embinit.lab.models.losses import NOTHING, cross_entropy
-from embinit.lab.models.memory import WidestBatch, keep_to_share, runs_that_fit
+from embinit.lab.models.memory import WidestBatch, runs_that_fit
 from embinit.lab.models.transformer import StackedTransformer
 from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.training import TrainingRecipe
@@ -58,7 +58,6 @@ def train(
     Raises:
         InputError: Not even one run has room.
     """
-    keep_to_share(device, sharers)
     fit = len(cohort.runs)
     if graph_cache.get(_graph_key(cohort, data_dir, device)) is None:
         fit = at_once(cohort, data_dir, device, sharers)
