@@ -77,7 +77,7 @@ def runs_that_fit(
     """
     free = free_bytes(device, sharers)
     if torch.device(device).type == "cuda":
-        torch.cuda.set_per_process_memory_fraction(1 / sharers, device)
+        torch.cuda.set_per_process_memory_fraction(1 / sharers, torch.device(device).index)
     if free is None:
         return runs
     sizes = (estimated_bytes(shape, number, batch, device) for number in range(1, runs + 1))
