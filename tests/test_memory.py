@@ -70,6 +70,28 @@ def test_the_machine_tells_what_is_free():
         assert half == pytest.approx(whole / 2, rel=0.2)
 
 
+@given(
+    every=st.integers(1, 2**37),
+    taken=st.floats(0, 1),
+    own=st.floats(0, 1),
+    sharers=st.integers(1, 8),
+)
+def test_a_process_is_held_to_its_share_of_a_gpu(every, taken, own, sharers):
+    """What it holds itself counts as free for it; what others hold doesn't."""
+    held = int(every * taken)
+    mine, told = int(held * own), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.cuda, "mem_get_info", lambda device: (every - held, every))
+        patch.setattr(torch.cuda, "memory_reserved", lambda device: mine)
+        patch.setattr(
+            torch.cuda, "set_per_process_memory_fraction", lambda *given: told.append(given)
+        )
+        free = free_bytes("cuda:1", sharers)
+        runs_that_fit(SHAPE, 3, WIDEST, "cuda:1", sharers)
+    assert free == min(every // sharers, every - held + mine)
+    assert told == [(1 / sharers, 1)]
+
+
 def test_torch_says_so_when_memory_runs_out():
     with pytest.raises(RuntimeError) as raised:
         torch.empty(2**60)

@@ -134,6 +134,7 @@ def work(
     definitions: Sequence[Callable[[], None]],
     modules: Sequence[Home] = (),
     twice: bool = False,
+    sharing: int | None = None,
 ) -> list[RunResult] | InputError:
     """The Ray task: trains a cohort on a node.
 
@@ -145,6 +146,7 @@ def work(
         definitions: What the process defines first.
         modules: The modules of the claims, at the same paths on every node.
         twice: Whether a function's run is made a second time (see ``kinds.RunContext``).
+        sharing: How many tasks share a GPU.
 
     Returns:
         The results of the runs, or an InputError. It is not raised, so that Ray does not wrap it.
@@ -159,7 +161,7 @@ def work(
                 "it has other data, vectors or versions of packages than the session; have the "
                 "same at the same paths on every node"
             )
-        return results_of(cohort, data_dir, device, twice=twice)
+        return results_of(cohort, data_dir, device, twice=twice, sharing=sharing)
     except InputError as error:
         return InputError(f"node {platform.node()}: {error}")
     except Exception as error:
@@ -303,7 +305,8 @@ class RaySession(Session):
                     device = "cpu" if self.device == "cpu" else "cuda"  # the task sees its own GPU
                     where = (self.data_dir, device, self.definitions, self.modules)
                     twice = self._is_made_twice(left)
-                    task = self._work.remote(Cohort(left), keys, *where, twice)
+                    sharing = None if device == "cpu" else max(1, round(1 / self.gpu_share))
+                    task = self._work.remote(Cohort(left), keys, *where, twice, sharing)
                     self._tasks[task] = _Task(keys, locks.pop_all())
         self._mark(slots)
 

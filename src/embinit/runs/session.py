@@ -449,6 +449,7 @@ def results_of(
     device: str,
     progress: Callable[[float], None] = lambda share: None,
     twice: bool = False,
+    sharing: int | None = None,
 ) -> list[RunResult]:
     """Makes a cohort's runs in this process.
 
@@ -458,9 +459,11 @@ def results_of(
         device: The device to train on (``cpu``, ``cuda:0``).
         progress: Is told the share of the work that is done, 0 to 1.
         twice: Whether a function's run is made a second time (see ``kinds.RunContext``).
+        sharing: How many processes share the device's memory; as many as a session without a
+            cluster starts by default.
 
     Returns:
         The results, in the cohort's order.
     """
-    context = RunContext(data_dir, device, progress, sharers(device), twice)
+    context = RunContext(data_dir, device, progress, sharing or sharers(device), twice)
     return kind_of(cohort.runs[0]).make(cohort, context)
