@@ -52,6 +52,9 @@ COLUMNS = ("SUPPORTED", "REFUTED", "NO EFFECT", "UNDECIDED", "NOT RUN")
 
 Document = Mapping[str, Any]
 
+ALIKE = {"multi30k-en-de": "micro-translation", "sst2-sentences": "micro-sentiment-plain"}
+"""The made language's task that stands for a task on real text."""
+
 HEAD = """# Results
 
 Every figure of this page is read from the blessed reports in `{reference}`. `make results` writes
@@ -77,6 +80,8 @@ def page(documents: Sequence[Document], home: Home = PAPERS) -> str:
         shown = [name for name in COLUMNS if any(one["verdict"] == name for one in claims)]
         sections += [f"## `{document['session']['tier']}`\n", _session(document)]
         sections += [_whose(claims, shown), _controls(claims)]
+    if home is PAPERS and len(documents) == len(TIERS):
+        sections += ["## Made languages beside real text\n", _beside(*documents)]
     if audits := [audit for document in documents for audit in document.get("audits", ())]:
         once = {audit["id"]: audit for audit in audits}
         sections += ["## Audits of printed numbers\n", _audits(list(once.values()))]
@@ -158,6 +163,44 @@ def _controls(claims: Sequence[Document]) -> str:
             counts = (told.count(True), told.count(False), told.count(None))
             rows.append((f"`{expects}`", *map(str, counts)))
     return _table(("Controls that expect", "as expected", "not so", "say nothing"), rows)
+
+
+def _beside(made: Document, real: Document) -> str:
+    """One row a difference that both tiers have, and how many point the same way."""
+    of_made = {claim["id"]: claim for claim in made["claims"]}
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    same = {True: [], False: []}
+    for claim in real["claims"]:
+        task = ALIKE.get(claim["task"], "")
+        twin = of_made.get(claim["id"].replace(f"-{claim['task']}]", f"-{task}]"))
+        if twin is None or not claim["trained"] or claim["control"]:
+            continue
+        for one, other in zip(twin["comparisons"], claim["comparisons"], strict=False):
+            arms = (one["arms"]["left"], one["arms"]["right"])
+            row = rows.get(arms[::-1]) or rows.setdefault(arms, {})
+            if task in row or other["metric"] not in ("bleu", "accuracy"):
+                continue
+            alike = one["difference"] * other["difference"] > 0
+            same[other["verdict"] != "UNDECIDED"].append(alike)
+            for where, each in ((task, one), (claim["task"], other)):
+                told = f"{each['difference']:.1f}".replace("-", "−")
+                told = f"({told})" if each["verdict"] == "UNDECIDED" else told
+                row[where] = told if alike else f"**{told}**"
+    columns = [name for pair in ALIKE.items() for name in reversed(pair)]
+    table = _table(
+        ("difference of means", *columns),
+        [
+            (" − ".join(arms), *(row.get(name, "") for name in columns))
+            for arms, row in sorted(rows.items())
+            if row
+        ],
+    )
+    return (
+        "BLEU, and points of accuracy; in brackets what is open there, bold where signs differ. On "
+        f"real text MiniLM stands for BERT. Of {len(same[True])} that real text decides "
+        f"{sum(same[True])} point the same way, and of {len(same[False])} open ones "
+        f"{sum(same[False])}.\n\n{table}"
+    )
 
 
 def _audits(audits: Sequence[Document]) -> str:

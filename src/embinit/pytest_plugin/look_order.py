@@ -15,6 +15,7 @@ from embinit.runs import progress
 from embinit.specs import RunSpec
 
 LOOKS_AHEAD = 4
+"""The looks that a CPU trains at once. A GPU trains all that are next, in as large stacks."""
 
 
 class LookOrder:
@@ -79,7 +80,8 @@ class LookOrder:
             if case.id not in {each.case.id for each in order}:
                 return True
             # The next ones join the plan too, for workers that find these runs in training.
-            soon = [run for each in order[1:LOOKS_AHEAD] for run in each.runs]
+            ahead = LOOKS_AHEAD if self._options.option("device") == "cpu" else len(order)
+            soon = [run for each in order[1:ahead] for run in each.runs]
             first = order[0]
             if first.case.claim.expects is None and not self._options.in_time():
                 return False
