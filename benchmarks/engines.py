@@ -586,6 +586,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     names = arguments.engines.split(",")
+    if "joeynmt" in names and arguments.device != "cpu":
+        parser.error("the engine joeynmt runs on a CPU alone here")
     if "joeynmt" in names and importlib.util.find_spec("joeynmt") is None:
         parser.error("the engine joeynmt needs JoeyNMT; benchmarks/README.md says how")
     one = setting(arguments.size, arguments.epochs, arguments.train)
@@ -611,7 +613,8 @@ def main() -> None:
         )
     if arguments.json:
         document = {
-            "command": f"python benchmarks/engines.py --size {arguments.size}",
+            "command": f"python benchmarks/engines.py --size {arguments.size}"
+            f" --device {arguments.device}",
             "cohort": arguments.cohort,
             "date": datetime.date.today().isoformat(),
             "device": device_name(arguments.device),

@@ -177,8 +177,10 @@ def _beside(made: Document, real: Document) -> str:
             continue
         for one, other in zip(twin["comparisons"], claim["comparisons"], strict=False):
             arms = (one["arms"]["left"], one["arms"]["right"])
-            row = rows.get(arms[::-1]) or rows.setdefault(arms, {})
-            if task in row or other["metric"] not in ("bleu", "accuracy"):
+            if arms[::-1] in rows or other["metric"] not in ("bleu", "accuracy"):
+                continue
+            row = rows.setdefault(arms, {})
+            if task in row or one["metric"] != other["metric"]:
                 continue
             alike = one["difference"] * other["difference"] > 0
             same[other["verdict"] != "UNDECIDED"].append(alike)

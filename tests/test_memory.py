@@ -74,21 +74,24 @@ def test_the_machine_tells_what_is_free():
     every=st.integers(1, 2**37),
     taken=st.floats(0, 1),
     own=st.floats(0, 1),
+    idle=st.floats(0, 1),
     sharers=st.integers(1, 8),
 )
-def test_a_process_is_held_to_its_share_of_a_gpu(every, taken, own, sharers):
-    """What it holds itself counts as free for it; what others hold doesn't."""
+def test_a_process_is_held_to_its_share_of_a_gpu(every, taken, own, idle, sharers):
+    """What it holds and doesn't use counts as free for it; what others hold doesn't."""
     held = int(every * taken)
     mine, told = int(held * own), []
+    used = int(mine * (1 - idle))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.cuda, "mem_get_info", lambda device: (every - held, every))
         patch.setattr(torch.cuda, "memory_reserved", lambda device: mine)
+        patch.setattr(torch.cuda, "memory_allocated", lambda device: used)
         patch.setattr(
             torch.cuda, "set_per_process_memory_fraction", lambda *given: told.append(given)
         )
         free = free_bytes("cuda:1", sharers)
         runs_that_fit(SHAPE, 3, WIDEST, "cuda:1", sharers)
-    assert free == min(every // sharers, every - held + mine)
+    assert free == min(every // sharers - used, every - held + mine - used)
     assert told == [(1 / sharers, 1)]
 
 
@@ -156,9 +159,9 @@ def test_another_error_is_not_taken_for_it(monkeypatch):
 
 @pytest.mark.parametrize(
     ("device", "expected"),
-    [("cpu", ["cpu"] * 3), ("cuda", ["cuda:0", "cuda:1"] * 3), ("cuda:1", ["cuda:1"] * 3)],
+    [("cpu", ["cpu"] * 5), ("cuda", ["cuda:0", "cuda:1"] * 2), ("cuda:1", ["cuda:1"] * 2)],
 )
 def test_each_core_or_share_of_a_gpu_is_a_place_to_train_in(monkeypatch, device, expected):
-    monkeypatch.setattr(machine, "cores", lambda: 3)
+    monkeypatch.setattr(machine, "cores", lambda: 5)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert machine.training_devices(device) == expected

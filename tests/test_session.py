@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -466,3 +467,17 @@ def test_wide_models_train_in_small_cohorts_on_a_cpu(tmp_path, tier, device, mos
     [one, *_] = experiments(tier, ("glove",), ("sentiment",))
     session = Session(Store(tmp_path / "store"), None, device)
     assert session.largest_cohort(one.run("xavier", 0)) == most
+
+
+def test_a_process_keeps_its_slot_of_a_gpu(tmp_path, monkeypatch):
+    """It keeps memory there, too. All of a GPU's slots are counted, whoever asks for them."""
+    monkeypatch.setattr("embinit.runs.machine.cores", lambda: 9)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    store, held = Store(tmp_path / "store"), Counter()
+    sessions = [Session(store, None, device) for device in ("cuda", "cuda:1") * 9]
+    for session in sessions:
+        with session._slot() as device:
+            held[device] += 1
+        with session._slot() as again:
+            assert again == device
+    assert held == {"cuda:0": 4, "cuda:1": 4, None: 10}

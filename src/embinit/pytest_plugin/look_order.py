@@ -80,15 +80,19 @@ class LookOrder:
             if case.id not in {each.case.id for each in order}:
                 return True
             # The next ones join the plan too, for workers that find these runs in training.
-            ahead = LOOKS_AHEAD if self._options.option("device") == "cpu" else len(order)
-            soon = [run for each in order[1:ahead] for run in each.runs]
+            on_gpu = self._options.option("device") != "cpu"
+            soon = [
+                run
+                for each in order[1 : len(order) if on_gpu else LOOKS_AHEAD]
+                for run in each.runs
+            ]
             first = order[0]
             if first.case.claim.expects is None and not self._options.in_time():
                 return False
-            if first.case.id == case.id:
+            if first.case.id == case.id and not on_gpu:
                 self._training.plan(soon)
                 return True
-            self._training.ensure(list(first.runs), soon)
+            self._training.ensure([*first.runs, *(soon if on_gpu else ())], soon)
             if first.is_next(self._training.session):  # its runs were lost from the store
                 self._ended.add(first.case.id)
         return True

@@ -31,7 +31,11 @@ While one prepares its tables or scores its outputs, the others keep the GPU bus
 
 def sharers(device: str) -> int:
     """The number of processes that train at once on ``cpu``, or on one GPU."""
-    return cores() if device == "cpu" else min(SLOTS_PER_GPU, cores())
+    if device == "cpu":
+        return cores()
+    import torch
+
+    return max(1, min(SLOTS_PER_GPU, cores() // max(1, torch.cuda.device_count())))
 
 
 def training_devices(device: str) -> list[str]:

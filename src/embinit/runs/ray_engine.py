@@ -305,7 +305,7 @@ class RaySession(Session):
                     device = "cpu" if self.device == "cpu" else "cuda"  # the task sees its own GPU
                     where = (self.data_dir, device, self.definitions, self.modules)
                     twice = self._is_made_twice(left)
-                    sharing = None if device == "cpu" else max(1, round(1 / self.gpu_share))
+                    sharing = None if device == "cpu" else max(1, int(1 / self.gpu_share + 1e-9))
                     task = self._work.remote(Cohort(left), keys, *where, twice, sharing)
                     self._tasks[task] = _Task(keys, locks.pop_all())
         self._mark(slots)

@@ -2,7 +2,7 @@
 
 Every worker knows the whole plan, so that none waits while there is a cohort that nobody trains.
 The worker that holds the locks of a cohort's runs trains them. Slots, which are locks too, limit
-how many train at once: one on each core, or one on each GPU. Locks belong to the operating system
+how many train at once: one on each core, or some on each GPU. Locks belong to the operating system
 and end with the process.
 """
 
@@ -14,6 +14,7 @@ import os
 import time
 import traceback
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -85,6 +86,8 @@ class Session:
         self._cohorts: list[Cohort] = []
         self._checked: dict[object, str | None] = {}
         self._failures: dict[str, str] = {}
+        self._gpu: str | None = None
+        self._gpu_lock = contextlib.ExitStack()
 
     def set_plan(self, runs: Iterable[RunSpec]) -> None:
         """Makes the plan: groups the runs that the store lacks into cohorts.
@@ -242,7 +245,7 @@ class Session:
 
     @contextlib.contextmanager
     def with_helpers(self) -> Iterator[None]:
-        """A context in which the machine's other cores train the plan too, or its other GPUs.
+        """A context in which other cores train the plan too, or those that feed the GPUs.
 
         Each has a process of its own, which ends with the context. It is for a session without
         workers.
@@ -384,11 +387,21 @@ class Session:
 
     @contextlib.contextmanager
     def _slot(self) -> Iterator[str | None]:
-        """The device of a free training slot, which is held meanwhile; None without a free slot."""
-        for number, device in enumerate(training_devices(self.device)):
-            name = f"slot-{device.replace(':', '-')}-{number}"
-            with self.store.try_lock(name) as held:
-                if held:
+        """The device of a free training slot, which is held meanwhile; None without a free slot.
+
+        A process keeps its slot of a GPU as it keeps the memory that it had there.
+        """
+        if self._gpu is not None:
+            yield self._gpu
+            return
+        numbers: Counter[str] = Counter()
+        for device in training_devices(self.device):
+            name = f"slot-{device.replace(':', '-')}-{numbers[device]}"
+            numbers[device] += 1
+            with contextlib.ExitStack() as lock:
+                if lock.enter_context(self.store.try_lock(name)):
+                    if device != "cpu":
+                        self._gpu, self._gpu_lock = device, lock.pop_all()
                     yield device
                     return
         yield None

@@ -58,7 +58,9 @@ def free_bytes(device: str, sharers: int = 1) -> int | None:
     """
     if torch.device(device).type == "cuda":
         free, every = torch.cuda.mem_get_info(device)
-        return int(min(every // sharers, free + torch.cuda.memory_reserved(device)))
+        used = torch.cuda.memory_allocated(device)
+        mine = torch.cuda.memory_reserved(device) - used
+        return int(min(every // sharers - used, free + mine))
     try:
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()
     except OSError:

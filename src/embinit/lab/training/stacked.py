@@ -10,6 +10,7 @@ Shapes: R runs of S seeds, B examples.
 
 from __future__ import annotations
 
+import gc
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
@@ -265,6 +266,12 @@ def _tables(model: nn.Module) -> set[nn.Parameter]:
     return {module.table for module in model.modules() if isinstance(module, Embedding)}
 
 
+def free_memory() -> None:
+    """Frees a GPU's memory of trainers that are done, which refer to themselves."""
+    gc.collect()
+    torch.cuda.empty_cache()
+
+
 class GraphCache:
     """A cache of at most one trainer on the GPU, for the next cohort with the same key.
 
@@ -292,7 +299,9 @@ class GraphCache:
 
     def clear(self) -> None:
         """Drops the trainer and frees its memory."""
-        self._kept.clear()
+        if self._kept:
+            self._kept.clear()
+            free_memory()
 
 
 graph_cache = GraphCache()
@@ -312,7 +321,10 @@ def in_parts(
         InputError: Memory is too little for a single run.
     """
     results: list[RunResult] = []
+    expected = at_once
     while len(results) < len(cohort.runs):
+        if at_once < expected:
+            free_memory()  # outside of the handler, whose error holds what failed
         subset = Cohort(cohort.runs[len(results) : len(results) + at_once])
         done, taken = (len(runs) / len(cohort.runs) for runs in (results, subset.runs))
         told = part_of(progress, done, taken)
