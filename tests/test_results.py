@@ -76,6 +76,47 @@ def test_the_papers_verdicts_are_those_of_todays_rule(results):
                     assert new[name] == close, (before["id"], name)
 
 
+@pytest.mark.parametrize(
+    ("made", "real", "verdict", "cells"),
+    [
+        (-3.0, -0.5, "SUPPORTED", "| −3.0 | −0.5 |"),
+        (-3.0, 0.5, "UNDECIDED", "| **−3.0** | **(0.5)** |"),
+    ],
+)
+def test_made_languages_stand_beside_real_text(results, made, real, verdict, cells):
+    """Once a difference, whoever claims it and which way round; only of what both trained."""
+
+    def claim(name, task, difference, decided, arms=("GloVe", "Xavier"), metric="bleu"):
+        left, right = arms
+        one = {"arms": {"left": left, "right": right}, "metric": metric, "verdict": decided}
+        id = f"kim2024/{name}[glove-{task}]"
+        comparisons = [one | {"difference": difference}]
+        return {"id": id, "task": task, "trained": True, "control": False} | {
+            "comparisons": comparisons
+        }
+
+    def document(task, difference, decided):
+        turned = ("Xavier", "GloVe")
+        return {
+            "claims": [
+                claim("a", task, difference, decided),
+                claim("b", task, -difference, decided, arms=turned),
+                claim("c", task, difference, decided, metric="sigma"),
+            ]
+        }
+
+    alone = claim("d", "multi30k-en-de", 1.0, "SUPPORTED", ("Other", "Xavier"))
+    of_real = document("multi30k-en-de", real, verdict)
+    of_real["claims"].append(alone)
+    told = results._beside(document("micro-translation", made, "SUPPORTED"), of_real)
+    [row] = [line for line in told.splitlines() if "GloVe" in line]
+    assert row.startswith("| GloVe − Xavier " + cells)
+    assert "Other" not in told
+    decided, is_open = ("1", "0") if verdict == "SUPPORTED" else ("0", "1")
+    assert f"Of {decided} that real text decides" in told
+    assert f"of {is_open} open ones 0" in told
+
+
 def test_verdicts_of_an_older_rule_are_told(results):
     """The studies' were decided by three seeds, which today's rule takes for too few."""
     for document in results.documents_of(results.STUDIES):
