@@ -184,25 +184,27 @@ def _beside(made: Document, real: Document) -> str:
                 continue
             alike = one["difference"] * other["difference"] > 0
             same[other["verdict"] != "UNDECIDED"].append(alike)
-            for where, each in ((task, one), (claim["task"], other)):
-                told = f"{each['difference']:.1f}".replace("-", "−")
-                told = f"({told})" if each["verdict"] == "UNDECIDED" else told
-                row[where] = told if alike else f"**{told}**"
-    columns = [name for pair in ALIKE.items() for name in reversed(pair)]
+            pair = ", ".join(map(_told, (one, other)))
+            row[task] = pair if alike else f"**{pair}**"
     table = _table(
-        ("difference of means", *columns),
+        ("difference", *(f"`{task}`, `{name}`" for name, task in ALIKE.items())),
         [
-            (" − ".join(arms), *(row.get(name, "") for name in columns))
+            (" − ".join(arms), *(row.get(task, "") for task in ALIKE.values()))
             for arms, row in sorted(rows.items())
             if row
         ],
     )
     return (
-        "BLEU, and points of accuracy; in brackets what is open there, bold where signs differ. On "
+        "Means, in BLEU and points; in brackets what is open there, bold where signs differ. On "
         f"real text MiniLM stands for BERT. Of {len(same[True])} that real text decides "
         f"{sum(same[True])} point the same way, and of {len(same[False])} open ones "
         f"{sum(same[False])}.\n\n{table}"
     )
+
+
+def _told(comparison: Document) -> str:
+    told = f"{comparison['difference']:.1f}".replace("-", "−")
+    return f"({told})" if comparison["verdict"] == "UNDECIDED" else told
 
 
 def _audits(audits: Sequence[Document]) -> str:

@@ -79,8 +79,8 @@ def test_the_papers_verdicts_are_those_of_todays_rule(results):
 @pytest.mark.parametrize(
     ("made", "real", "verdict", "cells"),
     [
-        (-3.0, -0.5, "SUPPORTED", "| −3.0 | −0.5 |"),
-        (-3.0, 0.5, "UNDECIDED", "| **−3.0** | **(0.5)** |"),
+        (-3.0, -0.5, "SUPPORTED", "| −3.0, −0.5 |"),
+        (-3.0, 0.5, "UNDECIDED", "| **−3.0, (0.5)** |"),
     ],
 )
 def test_made_languages_stand_beside_real_text(results, made, real, verdict, cells):
