@@ -9,6 +9,7 @@ looked at; what isn't ``assert``, ``and``, a chain or ``all`` is refused with it
 from __future__ import annotations
 
 import ast
+import dis
 import functools
 import itertools
 import linecache
@@ -37,7 +38,7 @@ def require_conjunction(frame: FrameType) -> None:
     if position is None or not text:
         return
     path = _path(text, position)
-    if path and (wrong := next(_wrong(path), None)) is not None:
+    if path and (wrong := next(_wrong(path, _is_calling(frame)), None)) is not None:
         raise InputError(f"{REFUSED}{wrong}")
 
 
@@ -52,6 +53,14 @@ def _position(frame: FrameType) -> Position | None:
     if line is None or last is None or column is None or end is None:
         return None
     return line, last, column, end
+
+
+def _is_calling(frame: FrameType) -> bool:
+    """Whether what the frame calls asks, such as ``bool``; else it asks what a call returned.
+
+    From Python 3.12 on the code for the two has the same position.
+    """
+    return "CALL" in dis.opname[frame.f_code.co_code[frame.f_lasti]]
 
 
 @functools.lru_cache(maxsize=8)
@@ -92,7 +101,7 @@ def _spans(node: ast.AST, position: Position) -> bool:
     )
 
 
-def _wrong(path: list[ast.AST]) -> Iterator[str]:
+def _wrong(path: list[ast.AST], calling: bool) -> Iterator[str]:
     """What of the code around a comparison is no plain conjunction, innermost first."""
     for outer, inner in reversed(list(itertools.pairwise(path))):
         match outer:
@@ -113,7 +122,7 @@ def _wrong(path: list[ast.AST]) -> Iterator[str]:
             case ast.Match() if inner is outer.subject:
                 yield "'match'"
     innermost = path[-1]
-    if isinstance(innermost, ast.Call) and _name(innermost.func) != "all":
+    if calling and isinstance(innermost, ast.Call) and _name(innermost.func) != "all":
         yield f"{_name(innermost.func) or 'a call'}(…) around it"
     if isinstance(innermost, ast.UnaryOp) and isinstance(innermost.op, ast.Not):
         yield "'not'"
