@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -38,10 +39,11 @@ from embinit.claims.definitions import (
     comparisons_of,
     family_rank,
 )
-from embinit.claims.judging import read
+from embinit.claims.judging import Case, Judgement, read
 from embinit.claims.lock import NAME, Lock
 from embinit.claims.paired_tests import RegisteredSd, Verdict
 from embinit.claims.pilot import spread_key
+from embinit.claims.registration_status import registered
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
 from embinit.lab.measures import table_statistic
@@ -968,13 +970,38 @@ def test_a_family_that_was_counted_keeps_the_rest():
 @pytest.mark.parametrize("expects", list(Verdict))
 @pytest.mark.parametrize("verdict", list(Verdict))
 def test_a_control_comes_out_as_it_should(expects, verdict):
-    """An arm against itself that stays open is no error: few seeds are too weak to tell."""
     control = replace(
         claim_of(claim("mine/f/a", says="It", family=MINE, on=micro)(micro)), expects=expects
     )
     assert control.expects_verdict(verdict) == (expects is verdict)
-    weak = (expects, verdict) == (Verdict.NO_EFFECT, Verdict.UNDECIDED)
-    assert control.is_too_weak(verdict) == weak
+
+
+@pytest.mark.parametrize(
+    ("states", "expects", "weak"),
+    [
+        (lambda arms: arms["xavier"] > arms["xavier"].on_other_seeds(), "NO EFFECT", True),
+        (lambda arms: arms.finds_planted(), "SUPPORTED", True),
+        (lambda arms: arms["xavier"] > arms["pretrained"], "SUPPORTED", False),
+        (lambda arms: arms["xavier"] > 50, "SUPPORTED", False),
+        (lambda arms: arms["pretrained"] > arms["xavier"], "REFUTED", False),
+        (lambda arms: arms.finds_planted(), None, False),
+    ],
+    ids=["a-a", "planted", "known to lead", "a number", "falsehood", "no control"],
+)
+def test_an_open_control_is_too_weak_or_wrong(states, expects, weak):
+    """What noise alone decides says nothing while it is open; all else should have come out."""
+    one = replace(*micro("micro"), planted=3.0)
+    says = Verdict(expects) if expects else None
+    found = claim_of(claim("mine/f/a", says="It", family=MINE, on=one, expects=says)(micro))
+    case = Case(found, one, (states(one),), None)
+    [open_, refuted] = (
+        Judgement(case, (), (SimpleNamespace(verdict=verdict),))
+        for verdict in (Verdict.UNDECIDED, Verdict.REFUTED)
+    )
+    assert open_.is_too_weak == weak
+    assert open_.as_expected is (None if weak or expects is None else False)
+    assert not refuted.is_too_weak
+    assert refuted.as_expected is (None if expects is None else expects == "REFUTED")
 
 
 def micro(tier):
@@ -1096,3 +1123,27 @@ def test_a_margin_that_noise_covers_tells_nothing(tmp_path):
     assert reads(large, Verdict.SUPPORTED).obstacle is None
     registered(30.0)
     assert "must be found is 3" in reads(large, Verdict.SUPPORTED).obstacle
+
+
+def test_seeds_that_decide_nothing_are_too_few_for_what_is_registered(tmp_path):
+    """Its looks stand, so that it would stay open whatever came out; other claims may look on."""
+    [usual] = micro("micro")
+    lock = Lock(tmp_path / NAME)
+
+    def reads(seeds):
+        one = replace(usual, seeds=seeds, most_seeds=None)
+        stated = claim("mine/f/a", says="a", family=Family("mine/f", 1), on=one)
+        return read(stated(above), one, lock=lock)
+
+    def above(arms):
+        assert arms["pretrained"] > arms["xavier"]
+
+    few = reads(5)
+    assert few.obstacle is None
+    lock.write({"claims": {few.key: registered(few, few.looks(), seen=False)}})
+    lock = Lock(lock.path)
+    assert reads(5).obstacle == (
+        "too coarse to tell: 5 seeds decide nothing where none were registered; register 10, or "
+        "take 6 seeds"
+    )
+    assert reads(6).obstacle is None

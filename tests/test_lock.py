@@ -23,7 +23,6 @@ from embinit.claims.comparisons import rank_correlation
 from embinit.claims.lock import NAME, Lock, lock_beside
 from embinit.claims.pilot import FIRST_SEED
 from embinit.claims.registration_status import (
-    claim_key,
     difference,
     frozen,
     registration_status,
@@ -479,7 +478,7 @@ def test_the_papers_claims_stand_as_they_are_registered(paper):
                 now = registration_status(case, case.looks())
                 told = f"{case.id}: {now.differs}; run embinit register claims --seeds 0"
                 assert now.state in ("afterwards", "beforehand"), told
-                left.discard(claim_key(case))
+                left.discard(case.key)
     assert left == set()
 
 

@@ -12,7 +12,7 @@ import pytest
 import embinit_studies
 from embinit.claims import Claim, Verdict, read
 from embinit.claims.lock import NAME, Lock
-from embinit.claims.registration_status import claim_key, registration_status
+from embinit.claims.registration_status import registration_status
 from embinit.papers import PAPERS
 
 HOME = Path(embinit_studies.__file__).parent
@@ -82,5 +82,5 @@ def test_claims_stand_as_they_are_registered(study):
             now = registration_status(case, case.looks())
             told = f"{case.id}: {now.differs}; run embinit register {study} --seeds 0"
             assert now.state in ("afterwards", "beforehand"), told
-            left.discard(claim_key(case))
+            left.discard(case.key)
     assert left == set()

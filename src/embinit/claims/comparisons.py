@@ -587,6 +587,12 @@ class Comparison:
         return [*self.left.runs(), *self.right.runs()]
 
     @property
+    def planted(self) -> float:
+        """By how much the left arm was made to lead the right one; 0 where nothing is planted."""
+        both = self.left.terms and self.right.terms
+        return self.left.shift - self.right.shift if both else 0.0
+
+    @property
     def is_of_one_run(self) -> bool:
         """Whether both sides are the same runs' numbers, so that nothing can differ."""
         weights: dict[RunSpec, float] = {}

@@ -220,10 +220,6 @@ class Claim(Statement):
         """Whether a control with this verdict came out as it should."""
         return verdict is self.expects
 
-    def is_too_weak(self, verdict: Verdict) -> bool:
-        """Whether this is an arm against itself with too few seeds to show that nothing differs."""
-        return self.expects is Verdict.NO_EFFECT and verdict is Verdict.UNDECIDED
-
 
 @dataclass(frozen=True)
 class Misstated(Statement):

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from embinit.claims.budgets import unequal
 from embinit.claims.comparisons import Comparison, Decision, verdict_of
@@ -78,6 +79,16 @@ class Case:
     def id(self) -> str:
         """The claim's id with the experiment's name."""
         return f"{self.claim.id}[{self.experiment.name}]"
+
+    @property
+    def key(self) -> str:
+        """The key of its line in a lock: its id, and the tier."""
+        return f"{self.id} on {self.experiment.tier}"
+
+    @property
+    def registered(self) -> Mapping[str, Any] | None:
+        """Its line in the lock; None without one."""
+        return None if self.lock is None else self.lock.document["claims"].get(self.key)
 
     def looks(self, most: int | None = None) -> tuple[Look, ...]:
         """The schedule of looks at the claim.
@@ -177,17 +188,21 @@ def _too_coarse(case: Case, comparison: Comparison) -> str | None:
     A margin must be wider than what the last look leaves unknown, or no difference of 0 could show
     anything. A planted effect must be found nine times in ten: that of a control which plants one,
     and the largest for any claim on the experiment's metric. Both rest on the registered spread, so
-    they are known before anything is trained.
+    they are known before anything is trained. Seeds that decide nothing are too few for any claim
+    whose looks are registered.
     """
     spread, experiment, expects = comparison.spread, case.experiment, case.claim.expects
-    if spread is None or experiment.measures_noise:
+    if experiment.measures_noise or (spread is None and case.registered is None):
         return None
     last, margin, unit = case.looks()[-1], comparison.left.margin, comparison.left.unit
     level, fewest = case.alpha * last.share, fewest_seeds(spread)
+    known = "none" if spread is None else spread.seeds
     few = (
-        f"{TOO_COARSE}: {last.seeds} seeds decide nothing where {spread.seeds} were "
+        f"{TOO_COARSE}: {last.seeds} seeds decide nothing where {known} were "
         f"registered; register {ENOUGH_REGISTERED}, or take {fewest} seeds"
     )
+    if spread is None:
+        return few if last.seeds < fewest else None
     if comparison.relation.uses_margin or expects is Verdict.NO_EFFECT:
         if last.seeds < fewest:
             return few
@@ -202,7 +217,7 @@ def _too_coarse(case: Case, comparison: Comparison) -> str | None:
         )
     planted = experiment.planted if comparison.left.measure == experiment.metric else None
     if expects is not None:
-        planted = comparison.left.shift - comparison.right.shift or None
+        planted = comparison.planted or None
     if planted is None or expects is Verdict.REFUTED:
         return None
     if last.seeds < fewest:
@@ -245,9 +260,21 @@ class Judgement:
         claim = self.case.claim
         # A control that lacks its data says nothing; one whose budget was caught says it all.
         idle = self.verdict is Verdict.NOT_RUN and not self.case.unequal
-        if claim.expects is None or idle or claim.is_too_weak(self.verdict):
+        if claim.expects is None or idle or self.is_too_weak:
             return None
         return claim.expects_verdict(self.verdict)
+
+    @property
+    def is_too_weak(self) -> bool:
+        """Whether a control's seeds are too few to show no effect, or to find what is planted.
+
+        Another control that stays open came out other than expected: what it compares is known to
+        differ.
+        """
+        if self.case.claim.expects is None or self.verdict is not Verdict.UNDECIDED:
+            return False
+        planted = all(each.planted for each in self.case.comparisons)
+        return planted or self.case.claim.expects is Verdict.NO_EFFECT
 
     def __str__(self) -> str:
         """The claim with its verdict, then each comparison on a line of its own."""

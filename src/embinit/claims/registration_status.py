@@ -40,7 +40,7 @@ def registration_status(case: Case, looks: Sequence[Look]) -> RegistrationStatus
         case: The claim.
         looks: Its schedule of looks.
     """
-    entry = _line(case)
+    entry = case.registered
     if entry is None:
         return RegistrationStatus(ABSENT)
     differs = difference(entry, frozen(case, looks))
@@ -62,7 +62,7 @@ def registered(case: Case, looks: Sequence[Look], seen: bool) -> Mapping[str, An
         looks: Its schedule of looks.
         seen: Whether runs of it are stored already.
     """
-    entry, now = _line(case), frozen(case, looks)
+    entry, now = case.registered, frozen(case, looks)
     told = () if entry is None else (difference(entry, now), *_moved(case))
     differs = "; ".join(filter(None, told))
     if entry is not None and not differs:
@@ -71,22 +71,6 @@ def registered(case: Case, looks: Sequence[Look], seen: bool) -> Mapping[str, An
     reasons = (former, differs or "its runs were there when it was registered")
     afterwards = {"afterwards": "; ".join(filter(None, reasons))} if seen else {}
     return {"registered": time.strftime("%Y-%m-%d"), **afterwards, **now}
-
-
-def is_registered(case: Case) -> bool:
-    """Whether a claim has a line in its lock."""
-    return _line(case) is not None
-
-
-def _line(case: Case) -> Mapping[str, Any] | None:
-    lines = {} if case.lock is None else case.lock.document["claims"]
-    line: Mapping[str, Any] | None = lines.get(claim_key(case))
-    return line
-
-
-def claim_key(case: Case) -> str:
-    """The key of a claim's line: its id with the experiment, and the tier."""
-    return f"{case.id} on {case.experiment.tier}"
 
 
 def frozen(case: Case, looks: Sequence[Look]) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
 from embinit.claims.judging import Case
 from embinit.claims.power import DetectableEffect, detectable_effects
-from embinit.claims.registration_status import is_registered
 from embinit.errors import counted
 
 MOST_UNITS = 8
@@ -75,7 +74,7 @@ def doubts(cases: Sequence[Case], watched: Container[str]) -> list[str]:
     kinds: list[tuple[str, list[Case]]] = [
         (
             "not registered, and so decided by what was fixed when it ran: embinit register first",
-            [case for case in claims if not is_registered(case)],
+            [case for case in claims if case.registered is None],
         ),
         (
             "without a margin, so that it can't have NO EFFECT: experiment(…, margin=…)",

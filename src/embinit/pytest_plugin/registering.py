@@ -29,7 +29,7 @@ from embinit.claims.pilot import (
     spread_key,
     spread_runs,
 )
-from embinit.claims.registration_status import claim_key, named, registered
+from embinit.claims.registration_status import named, registered
 from embinit.errors import InputError, counted, printable
 from embinit.papers import NoiseFloor, paper
 from embinit.pytest_plugin.items import ITEM_RESULT, ItemResult
@@ -194,7 +194,7 @@ class Registering:
             pytest.skip(case.unmeasured or f"the noise floor of {experiment.name} isn't measured")
         seen = any(session.key(run) in session.store for run in case.runs())
         entry = registered(case, case.looks(self._most_seeds), seen)
-        _tell_lock(item, case, "claims", claim_key(case), dict(entry))
+        _tell_lock(item, case, "claims", case.key, dict(entry))
 
     def collect(self, result: ItemResult) -> None:
         """Takes a claim's entries for its lock."""
