@@ -20,7 +20,7 @@ probes or retrieval show (``claims/embinit_papers/README.md``).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
@@ -392,6 +392,15 @@ def first_from_vectors(tier: str) -> list[ModelExperiment]:
 def first_experiment(tier: str) -> list[ModelExperiment]:
     """The first experiment, for claims on the encoder before fine-tuning, which all share."""
     return list(experiments(tier)[:1])
+
+
+Experiments = Callable[[str], Sequence[ModelExperiment]]
+"""A function that gives a tier's experiments."""
+
+
+def planting(every: Experiments) -> Experiments:
+    """Those experiments in which controls plant a small effect: what is learned there is known."""
+    return lambda tier: [each for each in every(tier) if sees(each).planted_small is not None]
 
 
 Measured = Callable[[ModelExperiment], Quantity]

@@ -13,6 +13,7 @@ from embinit_papers.chung2021 import (
     experiments,
     first_experiment,
     masked_loss,
+    planting,
     pretrained_for,
     transfer,
     transferring,
@@ -107,4 +108,4 @@ def test_control_pretraining_is_seen(experiment):
     assert experiment[USUAL] > pretrained_for(experiment, 0)[USUAL]
 
 
-test_control_a_small_loss_is_found = planted(DECOUPLING, on=experiments, small=True)
+test_control_a_small_loss_is_found = planted(DECOUPLING, on=planting(experiments), small=True)

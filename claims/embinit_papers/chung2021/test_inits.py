@@ -14,6 +14,7 @@ from embinit_papers.chung2021 import (
     first_from_vectors,
     from_vectors,
     masked_loss,
+    planting,
     pretrained_for,
 )
 
@@ -100,4 +101,4 @@ def test_control_pretraining_is_seen(experiment):
     assert experiment[USUAL] > pretrained_for(experiment, 0)[USUAL]
 
 
-test_control_a_small_loss_is_found = planted(INITS, on=from_vectors, small=True)
+test_control_a_small_loss_is_found = planted(INITS, on=planting(from_vectors), small=True)

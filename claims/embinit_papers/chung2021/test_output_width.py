@@ -13,6 +13,7 @@ from embinit_papers.chung2021 import (
     first_experiment,
     masked_loss,
     over_output_widths,
+    planting,
     pretrained_for,
     transfer,
     transferring,
@@ -79,4 +80,4 @@ def test_control_pretraining_is_seen(experiment):
     assert experiment[USUAL] > pretrained_for(experiment, 0)[USUAL]
 
 
-test_control_a_small_loss_is_found = planted(OUTPUT_WIDTH, on=experiments, small=True)
+test_control_a_small_loss_is_found = planted(OUTPUT_WIDTH, on=planting(experiments), small=True)

@@ -12,6 +12,7 @@ from embinit_papers.chung2021 import (
     masked_loss,
     over_input_widths,
     over_output_widths,
+    planting,
     pretrained_for,
 )
 
@@ -89,4 +90,4 @@ def test_control_pretraining_is_seen(experiment):
     assert experiment[USUAL] > pretrained_for(experiment, 0)[USUAL]
 
 
-test_control_a_small_loss_is_found = planted(READINGS, on=experiments, small=True)
+test_control_a_small_loss_is_found = planted(READINGS, on=planting(experiments), small=True)

@@ -14,6 +14,7 @@ from embinit_papers.chung2021 import (
     experiments,
     first_experiment,
     masked_loss,
+    planting,
     pretrained_for,
     reinvested,
     transfer,
@@ -98,4 +99,4 @@ def test_control_pretraining_is_seen(experiment):
     assert experiment[USUAL] > pretrained_for(experiment, 0)[USUAL]
 
 
-test_control_a_small_loss_is_found = planted(REINVESTMENT, on=experiments, small=True)
+test_control_a_small_loss_is_found = planted(REINVESTMENT, on=planting(experiments), small=True)

@@ -50,8 +50,8 @@ STATISTICS = {"minimum": "min", "maximum": "max", "mean": "mean", "sigma": "sigm
 
 def as_printed(experiment, init):
     """The claim's comparisons: each statistic against the printed one, within its rounding."""
-    [task] = stands_for(experiment.setting)
-    family = experiment.setting.name.split("-", 1)[0]
+    [task] = stands_for(experiment)
+    family = experiment.name.split("-", 1)[0]
     row = numbers()["tables_2_and_8"][family][init][task]
     for statistic, name in STATISTICS.items():
         rounding = 0.5 * 10.0 ** -len(row[name].partition(".")[2])
@@ -101,7 +101,7 @@ def test_stretched_tables_are_as_printed(experiment):
     expects=Verdict.REFUTED,
 )
 def test_control_raw_tables_are_not_as_wide_as_xavier(experiment):
-    [task] = stands_for(experiment.setting)
+    [task] = stands_for(experiment)
     sigma = float(numbers()["tables_2_and_8"]["t5"]["xavier"][task]["sigma"])
     assert experiment["pretrained"].sigma.within(0.005).alike(sigma)
 
