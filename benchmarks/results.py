@@ -52,7 +52,11 @@ COLUMNS = ("SUPPORTED", "REFUTED", "NO EFFECT", "UNDECIDED", "NOT RUN")
 
 Document = Mapping[str, Any]
 
-ALIKE = {"multi30k-en-de": "micro-translation", "sst2-sentences": "micro-sentiment-plain"}
+ALIKE = {
+    "multi30k-en-de": "micro-translation",
+    "sst2-sentences": "micro-sentiment-plain",
+    "mnli": "micro-inference",
+}
 """The made language's task that stands for a task on real text."""
 
 HEAD = """# Results
