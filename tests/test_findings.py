@@ -79,6 +79,8 @@ def test_nothing_against_it_is_high_and_each_reason_takes_a_step():
         ),
     ):
         assert (one.certainty, one.reasons) == ("moderate", (reason,))
+    most = outcome(claim(), *(claim("b", "UNDECIDED", task=task) for task in "xyz"))
+    assert (most.certainty, most.reasons) == ("low", ("most is open",))
     made = outcome(claim(), tier="micro")
     assert (made.certainty, made.reasons) == ("low", ("a made language stands for real text",))
     wrong = make_control("wrong", "SUPPORTED")
@@ -149,10 +151,10 @@ def test_tiers_stand_side_by_side_and_disagreement_makes_less_sure():
 @pytest.mark.parametrize(
     ("verdict", "sentence"),
     [
-        ("SUPPORTED", "1 of 1 findings hold in full ('Width costs'); how sure: low at most."),
-        ("REFUTED", "0 of 1 findings hold in full, 1 does not ('Width costs'); how sure: low at"),
-        ("NO EFFECT", "0 of 1 findings hold in full, 1 does not ('Width costs'); how sure: low at"),
-        ("UNDECIDED", "0 of 1 findings hold in full, 1 is open ('Width costs')."),
+        ("SUPPORTED", "1 of 1 findings hold ('Width costs'); how sure: low at most."),
+        ("REFUTED", "0 of 1 findings hold, 1 does not ('Width costs'); how sure: low at"),
+        ("NO EFFECT", "0 of 1 findings hold, 1 does not ('Width costs'); how sure: low at"),
+        ("UNDECIDED", "0 of 1 findings hold, 1 is open ('Width costs')."),
     ],
 )
 def test_the_headline_names_the_findings_that_do_not_hold(verdict, sentence):

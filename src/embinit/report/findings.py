@@ -8,7 +8,8 @@ and rather of one that states a difference than of one that allows a margin. Eff
 for stopping early.
 
 How sure one can be is a rule after GRADE (Guyatt et al. 2008, BMJ 336:924). Evidence is *high* to
-begin with, and goes down by a step for each of these reasons, by two for a made language:
+begin with, and goes down by a step for each of these reasons, by two for a made language and where
+more than half of the claims are open:
 
 - *bias*: a claim was not registered beforehand, or a control failed, or none was run;
 - *inconsistency*: decided claims disagree with each other, or tiers do;
@@ -369,7 +370,10 @@ def _reasons(made: bool, claims: Sequence[Entry], controls: Sequence[Entry]) -> 
     if len(decided) > 1:
         reasons["settings disagree"] = 1
     hangs = middle is not None and middle[1].get("hangs_on") is not None
-    if hangs or counts[Verdict.UNDECIDED] + counts[Verdict.NOT_RUN] >= OPEN_SHARE * len(claims):
+    share = (counts[Verdict.UNDECIDED] + counts[Verdict.NOT_RUN]) / len(claims)
+    if share > 1 / 2:
+        reasons["most is open"] = 2
+    elif hangs or share >= OPEN_SHARE:
         reasons["much is open"] = 1
     elif middle is not None and _crosses(middle[1]):
         reasons["the interval crosses the margin"] = 1
@@ -496,7 +500,7 @@ def by_tier(every: Sequence[Front]) -> list[FindingCount]:
 
 
 def _count(kind: str, told: Sequence[tuple[Outcome, str]]) -> FindingCount:
-    groups = {"holds": "hold in full", "holds where decided": "in what is decided"}
+    groups = {"holds": "hold", "holds where decided": "in what is decided"}
     groups |= {"holds in part": "in part", "not decided": "are open", "": "do not"}
     named: dict[str, list[str]] = {word: [] for word in groups}
     for outcome, says in told:
