@@ -69,7 +69,10 @@ def _claim(entry: Mapping[str, Any]) -> dict[str, Any]:
     if entry["control"]:
         # What the older rule stopped would have been looked at again.
         stopped = comparisons[0]["n"] < looks[-1].seeds
-        weak = expected is None or entry["expects"] == Verdict.NO_EFFECT or stopped
+        planted = (
+            entry["expects"] == Verdict.SUPPORTED and " lower" in comparisons[0]["arms"]["right"]
+        )
+        weak = planted or entry["expects"] == Verdict.NO_EFFECT or stopped
         says = verdict is not Verdict.UNDECIDED or not weak
         expected = verdict == entry["expects"] if says else None
     told = {"verdict": str(verdict), "as_expected": expected, "comparisons": comparisons}

@@ -983,10 +983,31 @@ def test_a_control_comes_out_as_it_should(expects, verdict):
         (lambda arms: arms.finds_planted(), "SUPPORTED", True),
         (lambda arms: arms["xavier"] > arms["pretrained"], "SUPPORTED", False),
         (lambda arms: arms["xavier"] > 50, "SUPPORTED", False),
+        (lambda arms: arms["pretrained"] > arms["xavier"].lowered(40), "SUPPORTED", False),
+        (
+            lambda arms: arms["xavier"].lowered(4) < arms["xavier"].on_other_seeds(),
+            "SUPPORTED",
+            True,
+        ),
+        (
+            lambda arms: arms["xavier"].lowered(4) > arms["xavier"].on_other_seeds(),
+            "REFUTED",
+            False,
+        ),
         (lambda arms: arms["pretrained"] > arms["xavier"], "REFUTED", False),
         (lambda arms: arms.finds_planted(), None, False),
     ],
-    ids=["a-a", "planted", "known to lead", "a number", "falsehood", "no control"],
+    ids=[
+        "a-a",
+        "planted",
+        "known to lead",
+        "a number",
+        "others",
+        "below",
+        "lowered",
+        "falsehood",
+        "no control",
+    ],
 )
 def test_an_open_control_is_too_weak_or_wrong(states, expects, weak):
     """What noise alone decides says nothing while it is open; all else should have come out."""

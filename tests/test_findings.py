@@ -67,7 +67,7 @@ def test_nothing_against_it_is_high_and_each_reason_takes_a_step():
     late = claim(registration=BEFOREHAND | {"state": "afterwards"})
     for one, reason in (
         (outcome(late), "not all registered beforehand"),
-        (outcome(claim(), control=False), "no control was run"),
+        (outcome(claim(), control=False), "no control says anything"),
         (outcome(claim(), claim("b", "REFUTED")), "settings disagree"),
         (outcome(claim(), claim("b", "UNDECIDED")), "much is open"),
         (outcome(claim(statement="Exploratory: it costs")), "explored, not confirmed"),

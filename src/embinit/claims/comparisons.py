@@ -588,9 +588,12 @@ class Comparison:
 
     @property
     def planted(self) -> float:
-        """By how much the left arm was made to lead the right one; 0 where nothing is planted."""
-        both = self.left.terms and self.right.terms
-        return self.left.shift - self.right.shift if both else 0.0
+        """By how much an arm leads itself on other seeds, lowered; 0 where the arms are others."""
+        arms = [
+            [replace(term, offset=0) for term in side.terms] for side in (self.left, self.right)
+        ]
+        lead = self.left.shift - self.right.shift if arms[0] == arms[1] else 0.0
+        return -lead if self.relation in (Relation.BELOW, Relation.NOT_ABOVE) else lead
 
     @property
     def is_of_one_run(self) -> bool:

@@ -201,8 +201,10 @@ def _too_coarse(case: Case, comparison: Comparison) -> str | None:
         f"{TOO_COARSE}: {last.seeds} seeds decide nothing where {known} were "
         f"registered; register {ENOUGH_REGISTERED}, or take {fewest} seeds"
     )
+    if last.seeds < fewest and case.registered is not None:
+        return few
     if spread is None:
-        return few if last.seeds < fewest else None
+        return None
     if comparison.relation.uses_margin or expects is Verdict.NO_EFFECT:
         if last.seeds < fewest:
             return few
@@ -217,7 +219,7 @@ def _too_coarse(case: Case, comparison: Comparison) -> str | None:
         )
     planted = experiment.planted if comparison.left.measure == experiment.metric else None
     if expects is not None:
-        planted = comparison.planted or None
+        planted = max(comparison.planted, 0.0) or None
     if planted is None or expects is Verdict.REFUTED:
         return None
     if last.seeds < fewest:
@@ -266,15 +268,16 @@ class Judgement:
 
     @property
     def is_too_weak(self) -> bool:
-        """Whether a control's seeds are too few to show no effect, or to find what is planted.
+        """Whether a control's seeds are too few to show no effect, or to find a planted one.
 
         Another control that stays open came out other than expected: what it compares is known to
-        differ.
+        differ by far.
         """
-        if self.case.claim.expects is None or self.verdict is not Verdict.UNDECIDED:
+        if self.verdict is not Verdict.UNDECIDED:
             return False
-        planted = all(each.planted for each in self.case.comparisons)
-        return planted or self.case.claim.expects is Verdict.NO_EFFECT
+        if self.case.claim.expects is Verdict.SUPPORTED:
+            return all(each.planted > 0 for each in self.case.comparisons)
+        return self.case.claim.expects is Verdict.NO_EFFECT
 
     def __str__(self) -> str:
         """The claim with its verdict, then each comparison on a line of its own."""

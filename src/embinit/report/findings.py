@@ -11,7 +11,7 @@ How sure one can be is a rule after GRADE (Guyatt et al. 2008, BMJ 336:924). Evi
 begin with, and goes down by a step for each of these reasons, by two for a made language and where
 more than half of the claims are open:
 
-- *bias*: a claim was not registered beforehand, or a control failed, or none was run;
+- *bias*: a claim was not registered beforehand, or a control failed, or none says anything;
 - *inconsistency*: decided claims disagree with each other, or tiers do;
 - *indirectness*: a made language stands for real text; one task, or one source, for all;
 - *imprecision*: a third of the claims or more are open, or the middle one hangs on a seed or has
@@ -363,7 +363,7 @@ def _reasons(made: bool, claims: Sequence[Entry], controls: Sequence[Entry]) -> 
     if any(each["as_expected"] is False for each in known):
         reasons["a control failed"] = 1
     elif not known and any(each.get("trained", True) for each in claims):
-        reasons["no control was run"] = 1
+        reasons["no control says anything"] = 1
     if made:
         reasons["a made language stands for real text"] = 2
     decided = {name for name in counts if name not in (Verdict.UNDECIDED, Verdict.NOT_RUN)}

@@ -186,8 +186,8 @@ def is_too_weak(entry: Mapping[str, Any]) -> bool:
     """Whether an entry is of a control that all its seeds are too few for, or were until now."""
     if entry["verdict"] == Verdict.NOT_RUN:
         return bool(entry["control"]) and str(entry["reason"]).startswith(TOO_COARSE)
-    says_nothing = entry["control"] and entry["as_expected"] is None
-    return bool(says_nothing and entry["verdict"] == Verdict.UNDECIDED)
+    known = entry["expects"] in (Verdict.NO_EFFECT, Verdict.SUPPORTED)
+    return bool(known and entry["as_expected"] is None and entry["verdict"] == Verdict.UNDECIDED)
 
 
 def controls_left(claims: Sequence[Mapping[str, Any]]) -> str:
