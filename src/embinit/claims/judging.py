@@ -189,25 +189,22 @@ def _too_coarse(case: Case, comparison: Comparison) -> str | None:
     anything. A planted effect must be found nine times in ten: that of a control which plants one,
     and the largest for any claim on the experiment's metric. Both rest on the registered spread, so
     they are known before anything is trained. Seeds that decide nothing are too few for any claim
-    whose looks are registered.
+    that has a line or a spread in its lock.
     """
     spread, experiment, expects = comparison.spread, case.experiment, case.claim.expects
     if experiment.measures_noise or (spread is None and case.registered is None):
         return None
     last, margin, unit = case.looks()[-1], comparison.left.margin, comparison.left.unit
     level, fewest = case.alpha * last.share, fewest_seeds(spread)
-    known = "none" if spread is None else spread.seeds
-    few = (
-        f"{TOO_COARSE}: {last.seeds} seeds decide nothing where {known} were "
-        f"registered; register {ENOUGH_REGISTERED}, or take {fewest} seeds"
-    )
-    if last.seeds < fewest and case.registered is not None:
-        return few
+    if last.seeds < fewest:
+        known = "none" if spread is None else spread.seeds
+        return (
+            f"{TOO_COARSE}: {last.seeds} seeds decide nothing where {known} were registered; "
+            f"register {ENOUGH_REGISTERED}, or take {fewest} seeds"
+        )
     if spread is None:
         return None
     if comparison.relation.uses_margin or expects is Verdict.NO_EFFECT:
-        if last.seeds < fewest:
-            return few
         left = unknown_after(level, last.seeds, spread)
         return (
             None
@@ -222,8 +219,6 @@ def _too_coarse(case: Case, comparison: Comparison) -> str | None:
         planted = max(comparison.planted, 0.0) or None
     if planted is None or expects is Verdict.REFUTED:
         return None
-    if last.seeds < fewest:
-        return few
     seen = smallest_effect(level, last.seeds, spread)
     return (
         None

@@ -427,7 +427,7 @@ class _Estimate(NamedTuple):
 
     def seeds_needed(self, relation: Relation, alpha: float, margin: float) -> int | None:
         """The fewest seeds with 90 % power for what the observed mean lies deepest in."""
-        return _seeds_for(_depth(self.mean, relation, margin) / self.sd, alpha, self.test)
+        return seeds_for(_depth(self.mean, relation, margin) / self.sd, alpha, self.test)
 
 
 class Paired(NamedTuple):
@@ -752,21 +752,18 @@ def _tied(
     )
 
 
-def seeds_for(effect: float, alpha: float, spread: RegisteredSd | None = None) -> int | None:
+def seeds_for(effect: float, alpha: float, test: _Test | None = None) -> int | None:
     """The fewest seeds that show an effect with 90 % power.
 
     Args:
         effect: The mean difference, in standard deviations of the difference.
         alpha: The level of the one-sided test.
-        spread: The registered spread of the differences.
+        test: The test; by default one without a registered spread.
 
     Returns:
         The number of seeds, or None where it is over 1000 or the effect is not above 0.
     """
-    return _seeds_for(effect, alpha, _Test.of(spread))
-
-
-def _seeds_for(effect: float, alpha: float, test: _Test) -> int | None:
+    test = test or _Test.of(None)
     if effect <= 0 or test.power(effect, MOST_SEEDS, alpha) < POWER_WANTED:
         return None
     low, high = test.fewest, MOST_SEEDS
