@@ -118,7 +118,8 @@ def without_idle_controls(document):
 
 def with_verdict(document, verdict, intervals):
     """The document with one claim alone, of a verdict, interval and margin of one comparison."""
-    claim = json.loads(json.dumps(next(c for c in document["claims"] if not c["control"])))
+    ran = (c for c in document["claims"] if not c["control"] and c["comparisons"])
+    claim = json.loads(json.dumps(next(ran)))
     [comparison, *_] = claim["comparisons"]
     ends = [end for end in intervals if end is not None]
     mean = sum(ends) / len(ends)

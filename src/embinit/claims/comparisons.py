@@ -588,7 +588,7 @@ class Comparison:
 
     @property
     def planted(self) -> float:
-        """By how much an arm leads itself on other seeds, lowered; 0 where the arms are others."""
+        """The loss planted in an arm that is held against itself; 0 for different arms."""
         arms = [
             [replace(term, offset=0) for term in side.terms] for side in (self.left, self.right)
         ]
