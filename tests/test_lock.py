@@ -479,8 +479,8 @@ def test_the_papers_claims_stand_as_they_are_registered(paper):
                 case = read(test, each, lock=lock)
                 now = registration_status(case, case.looks())
                 told = f"{case.id}: {now.differs}; run embinit register claims --seeds 0"
-                assert not now.differs, told
-                assert now.state != "absent" or each.tier != "micro", told
+                may_lack = ("absent",) if each.tier != "micro" else ()
+                assert now.state in ("afterwards", "beforehand", *may_lack), told
                 left.discard(case.key)
     assert left == set()
 

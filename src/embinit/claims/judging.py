@@ -86,7 +86,7 @@ class Case:
         return f"{self.id} on {self.experiment.tier}"
 
     @property
-    def registered(self) -> Mapping[str, Any] | None:
+    def line(self) -> Mapping[str, Any] | None:
         """Its line in the lock; None without one."""
         return None if self.lock is None else self.lock.document["claims"].get(self.key)
 
@@ -192,7 +192,7 @@ def _too_coarse(case: Case, comparison: Comparison) -> str | None:
     that has a line or a spread in its lock.
     """
     spread, experiment, expects = comparison.spread, case.experiment, case.claim.expects
-    if experiment.measures_noise or (spread is None and case.registered is None):
+    if experiment.measures_noise or (spread is None and case.line is None):
         return None
     last, margin, unit = case.looks()[-1], comparison.left.margin, comparison.left.unit
     level, fewest = case.alpha * last.share, fewest_seeds(spread)

@@ -40,7 +40,7 @@ def registration_status(case: Case, looks: Sequence[Look]) -> RegistrationStatus
         case: The claim.
         looks: Its schedule of looks.
     """
-    entry = case.registered
+    entry = case.line
     if entry is None:
         return RegistrationStatus(ABSENT)
     differs = difference(entry, frozen(case, looks))
@@ -62,7 +62,7 @@ def registered(case: Case, looks: Sequence[Look], seen: bool) -> Mapping[str, An
         looks: Its schedule of looks.
         seen: Whether runs of it are stored already.
     """
-    entry, now = case.registered, frozen(case, looks)
+    entry, now = case.line, frozen(case, looks)
     told = () if entry is None else (difference(entry, now), *_moved(case))
     differs = "; ".join(filter(None, told))
     if entry is not None and not differs:

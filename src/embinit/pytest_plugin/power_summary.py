@@ -74,7 +74,7 @@ def doubts(cases: Sequence[Case], watched: Container[str]) -> list[str]:
     kinds: list[tuple[str, list[Case]]] = [
         (
             "not registered, and so decided by what was fixed when it ran: embinit register first",
-            [case for case in claims if case.registered is None],
+            [case for case in claims if case.line is None],
         ),
         (
             "without a margin, so that it can't have NO EFFECT: experiment(…, margin=…)",
