@@ -502,6 +502,18 @@ def test_more_seeds_are_trained_for_what_is_open(suite):
     )
 
 
+def test_more_seeds_tell_what_was_too_coarse(suite, monkeypatch):
+    """What the last look can see is asked of the last look that the options allow."""
+    monkeypatch.setattr(Lock, "spread", lambda self, comparison: RegisteredSd(15.0, 10))
+    planted = CLAIMS.replace("most_seeds=None", "most_seeds=None, planted=20.0")
+    (suite.path / "claims" / "test_mine.py").write_text(planted)
+    result = suite.runpytest_inprocess("claims", "-k", "holds", "-rs")
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["*too coarse to tell: 6 seeds see *"])
+    more = suite.runpytest_inprocess("claims", "-k", "holds", "--embinit-max-seeds", "96")
+    more.assert_outcomes(passed=1)
+
+
 def test_a_budget_ends_no_control(suite):
     """It is looked at until it is decided or has its last seeds; claims are not."""
     more = """

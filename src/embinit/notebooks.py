@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -195,9 +195,9 @@ def judge_all(
         Store(Path(store)), None if data_dir is None else Path(data_dir), device, (), train
     )
     judgements = [
-        judge(test, experiment, session, max_seeds=max_seeds)
+        judge(test, replace(each, most_seeds=max_seeds or each.most_seeds), session)
         for test in tests
-        for experiment in _experiments(test, tier)
+        for each in _experiments(test, tier)
     ]
     entries = [claim_entry(each, "", session.key, printed_for) for each in judgements]
     circumstances = Circumstances(

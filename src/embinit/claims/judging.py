@@ -90,24 +90,21 @@ class Case:
         """Its line in the lock; None without one."""
         return None if self.lock is None else self.lock.document["claims"].get(self.key)
 
-    def looks(self, most: int | None = None) -> tuple[Look, ...]:
+    def looks(self) -> tuple[Look, ...]:
         """The schedule of looks at the claim.
 
-        Args:
-            most: The most seeds of a look, in place of the experiment's.
-
         Raises:
-            InputError: ``most`` is less than the first look takes.
+            InputError: The experiment's last look would have fewer seeds than its first.
         """
-        return schedule(self.experiment.seeds, most or self.experiment.most_seeds, self.alpha)
+        return schedule(self.experiment.seeds, self.experiment.most_seeds, self.alpha)
 
-    def seeds_of_looks(self, most: int | None = None) -> tuple[int, ...]:
+    def seeds_of_looks(self) -> tuple[int, ...]:
         """The seeds of each look, in order; see ``looks``.
 
         Raises:
-            InputError: ``most`` is less than the first look takes.
+            InputError: The experiment's last look would have fewer seeds than its first.
         """
-        return seeds_of_looks(self.experiment.seeds, most or self.experiment.most_seeds)
+        return seeds_of_looks(self.experiment.seeds, self.experiment.most_seeds)
 
     @property
     def alpha(self) -> float:
@@ -285,7 +282,6 @@ def judge(
     experiment: Experiment | None = None,
     session: Session | None = None,
     *,
-    max_seeds: int | None = None,
     ensure: Callable[[list[RunSpec]], None] | None = None,
     may_go_on: Callable[[list[RunSpec]], bool] = lambda runs: True,
 ) -> Judgement:
@@ -295,8 +291,6 @@ def judge(
         test: A function that ``claim`` decorates, or a claim that was read already.
         experiment: The experiment to test it in; left out for a claim that was read already.
         session: The session with the store, the data and the device.
-        max_seeds: The most seeds of a look, in place of the experiment's ``most_seeds``. What is
-            UNDECIDED is looked at again with twice the seeds, up to this number.
         ensure: Gets runs stored, in place of the session's own way.
         may_go_on: Tells whether a further look at the given runs may begin.
 
@@ -311,7 +305,7 @@ def judge(
         case = read(test, experiment)
     else:
         raise InputError("judge takes the experiment that the claim is tested in")
-    looks = case.looks(max_seeds)
+    looks = case.looks()
     problems = [case.obstacle] if case.obstacle else sorted(_problems(case, session))
     if problems:
         decisions: Sequence[Decision] = _undecided(case, problems)
@@ -337,16 +331,15 @@ def judge(
     return Judgement(case, looks, tuple(decisions), failures)
 
 
-def broken(case: Case, error: Exception, max_seeds: int | None = None) -> Judgement:
+def broken(case: Case, error: Exception) -> Judgement:
     """The judgement on a claim that could not be judged: NOT RUN, with the error as its reason.
 
     Args:
         case: The claim.
         error: What went wrong.
-        max_seeds: The most seeds of a look, in place of the experiment's.
     """
     reason = failure_reason(error)
-    return Judgement(case, case.looks(max_seeds), tuple(_undecided(case, [reason])), (reason,))
+    return Judgement(case, case.looks(), tuple(_undecided(case, [reason])), (reason,))
 
 
 def _undecided(case: Case, reasons: Sequence[str]) -> list[Decision]:

@@ -48,13 +48,12 @@ class PendingLook:
         )
 
 
-def pending_look(case: Case, session: Session, most: int | None = None) -> PendingLook | None:
+def pending_look(case: Case, session: Session) -> PendingLook | None:
     """The look that a claim would take next, given the runs that are stored.
 
     Args:
         case: The claim.
         session: The session with the store.
-        most: The most seeds of a look, in place of the experiment's.
 
     Returns:
         The look; None where the claim is decided, can't be run, or has had its last look.
@@ -69,7 +68,7 @@ def pending_look(case: Case, session: Session, most: int | None = None) -> Pendi
         lacking[:] = [run for run in asked if session.key(run) not in session.store]
         return not lacking
 
-    looks = case.looks(most)
+    looks = case.looks()
     if not stored(case.runs()):
         return None
     decisions = look(case.comparisons, looks, case.alpha, lambda runs: None, session.result, stored)

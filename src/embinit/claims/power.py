@@ -64,18 +64,17 @@ def detectable_effect(
     return DetectableEffect(comparison, tuple(each.seeds for each in looks), effects)
 
 
-def detectable_effects(case: Case, most: int | None = None) -> list[DetectableEffect]:
+def detectable_effects(case: Case) -> list[DetectableEffect]:
     """The effects that the looks at a claim can detect, comparison by comparison.
 
     Comparisons that no seed can change are left out, and so are those of a claim with an obstacle.
 
     Args:
         case: The claim.
-        most: The most seeds of a look, in place of the experiment's.
     """
     if case.obstacle:
         return []
-    looks = case.looks(most)
+    looks = case.looks()
     return [
         detectable_effect(comparison, looks, case.alpha)
         for comparison in case.comparisons
@@ -83,16 +82,15 @@ def detectable_effects(case: Case, most: int | None = None) -> list[DetectableEf
     ]
 
 
-def expected_runs(case: Case, most: int | None = None) -> list[RunSpec]:
+def expected_runs(case: Case) -> list[RunSpec]:
     """The runs that a claim takes until it is decided, were each difference as large as its margin.
 
     A control, and a claim of which nothing is foreseen, are taken to end with their first look.
 
     Args:
         case: The claim.
-        most: The most seeds of a look, in place of the experiment's.
     """
-    every = detectable_effects(case, most)
+    every = detectable_effects(case)
     known = [each for each in every if each.effects is not None and each.comparison.left.margin]
     runs = case.runs()
     if case.claim.expects is None and known:

@@ -218,7 +218,8 @@ class Collection:
             self._let_it_train(item)
             _check_lock(item)
             try:
-                item.stash[CASE] = read_item(item, folder.family(claim, self._options.tier))
+                family = folder.family(claim, self._options.tier)
+                item.stash[CASE] = read_item(item, family, self._options.most_seeds)
             except Exception as error:
                 cannot_be_read(item, error)
             else:
@@ -269,13 +270,13 @@ class Collection:
         broken += map(printable, power_summary.underpowered_lines(self._state.cases))
         if verbosity < 0 or self._state.registering.is_asked_for:
             return broken
-        lines = [*broken, *power_summary.session_lines(self._state.cases, self._options.most_seeds)]
+        lines = [*broken, *power_summary.session_lines(self._state.cases)]
         lines += power_summary.doubts(self._state.cases, self._watched)
         if self._absent:
             tier = self._options.tier
             lines.insert(0, f"embinit: {self._absent} left out, with no experiment on tier {tier}")
         if verbosity > 0 and self._options.config.option.collectonly:
-            lines += power_summary.claim_lines(self._state.cases, self._options.most_seeds)
+            lines += power_summary.claim_lines(self._state.cases)
         return lines
 
     def pytest_report_collectionfinish(self) -> list[str]:
@@ -309,7 +310,7 @@ class Collection:
 
     def _check_schedule(self, case: Case) -> None:
         try:
-            case.seeds_of_looks(self._options.most_seeds)
+            case.seeds_of_looks()
         except InputError as error:
             raise pytest.UsageError(f"--embinit-max-seeds: {error}") from None
 

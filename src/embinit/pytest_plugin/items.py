@@ -151,8 +151,14 @@ def bound(item: pytest.Function) -> Callable[..., None]:
     return alone
 
 
-def read_item(item: pytest.Function, family: Family) -> Case:
-    """Reads the claim in its experiment; any error that it raises is the claim's."""
+def read_item(item: pytest.Function, family: Family, most_seeds: int | None = None) -> Case:
+    """Reads the claim in its experiment; any error that it raises is the claim's.
+
+    Args:
+        item: The claim's test.
+        family: Its family, with its size.
+        most_seeds: The seeds of its last look, in place of the experiment's.
+    """
     name, given = experiments_name(item.function, item.cls), parameter(item)
     if isinstance(given, Unreadable):
         raise given.error
@@ -162,6 +168,8 @@ def read_item(item: pytest.Function, family: Family) -> Case:
         raise InputError(
             "a claim can't be parametrised: name several experiments, or write several claims"
         )
+    if most_seeds is not None:
+        given = replace(given, most_seeds=most_seeds)
     case = read(bound(item), given, family, lock_beside(item.path))
     # Without them it could not run, which is no result: a session of such claims must not pass.
     arms = (run for comparison in case.comparisons for run in comparison.arms())

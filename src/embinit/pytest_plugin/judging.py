@@ -95,10 +95,9 @@ class Judging:
             return judge(
                 case,
                 session=self._training.session,
-                max_seeds=self._options.most_seeds,
                 ensure=self._training.ensure,
                 may_go_on=lambda runs: self._looks.may_look_again(case, runs),
             )
         except Exception as error:
             item.stash[ITEM_RESULT].unwritten |= isinstance(error, OutputError)
-            return broken(case, error, self._options.most_seeds)
+            return broken(case, error)

@@ -38,7 +38,7 @@ class LookOrder:
             with contextlib.suppress(Exception):  # what is wrong with a claim is told in its turn
                 # Of a claim that can't be run no run is planned.
                 if not any(map(self._training.session.problem, case.runs())):
-                    runs += expected_runs(case, self._options.most_seeds)
+                    runs += expected_runs(case)
         self._publish_later(runs)
 
     def _publish_later(self, runs: Iterable[RunSpec]) -> None:
@@ -110,7 +110,7 @@ class LookOrder:
             if look is None or not look.is_next(self._training.session):
                 look = None
                 with contextlib.suppress(Exception):  # it breaks its own claim, in its turn
-                    look = pending_look(case, self._training.session, self._options.most_seeds)
+                    look = pending_look(case, self._training.session)
             if look is None:  # all first looks are stored by now, so it will never have one
                 self._ended.add(case.id)
             else:

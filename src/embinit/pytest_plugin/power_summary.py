@@ -16,16 +16,15 @@ from embinit.errors import counted
 MOST_UNITS = 8
 
 
-def session_lines(cases: Sequence[Case], most: int | None) -> list[str]:
+def session_lines(cases: Sequence[Case]) -> list[str]:
     """A few lines on all claims: how often they are looked at, and what that can see.
 
     Args:
         cases: The claims that were read, controls among them.
-        most: The most seeds of a look, in place of the experiments'.
     """
     if not cases:
         return []
-    schedules = Counter(case.seeds_of_looks(most) for case in cases)
+    schedules = Counter(case.seeds_of_looks() for case in cases)
     told = "; ".join(
         f"{_schedule(seeds)}{f' ({count})' if len(schedules) > 1 else ''}"
         for seeds, count in schedules.most_common()
@@ -33,7 +32,7 @@ def session_lines(cases: Sequence[Case], most: int | None) -> list[str]:
     controls = sum(case.claim.expects is not None for case in cases)
     claims = counted(len(cases) - controls, "claim")
     lines = [f"embinit: {claims} and {counted(controls, 'control')}, seeds: {told}"]
-    every = [detectable_effects(case, most) for case in cases if case.claim.expects is None]
+    every = [detectable_effects(case) for case in cases if case.claim.expects is None]
     known = [sight for each in every for sight in each]
     units: dict[str, list[DetectableEffect]] = defaultdict(list)
     for sight in known:
@@ -135,20 +134,19 @@ def listing(cases: Iterable[Case]) -> list[str]:
     ]
 
 
-def claim_lines(cases: Iterable[Case], most: int | None) -> list[str]:
+def claim_lines(cases: Iterable[Case]) -> list[str]:
     """A line for each claim: its looks, and the smallest differences that they see.
 
     Args:
         cases: The claims that were read.
-        most: The most seeds of a look, in place of the experiments'.
     """
-    return [f"{case.id}: {_claim(case, most)}" for case in cases]
+    return [f"{case.id}: {_claim(case)}" for case in cases]
 
 
-def _claim(case: Case, most: int | None) -> str:
+def _claim(case: Case) -> str:
     if case.obstacle:
         return f"not run, {case.obstacle}"
-    known = detectable_effects(case, most)
+    known = detectable_effects(case)
     if not known:
         return "nothing is random, so no seeds are needed"
     told = [_detectable_effect(sight) for sight in known]

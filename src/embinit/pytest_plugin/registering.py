@@ -47,15 +47,14 @@ class Registering:
     Args:
         seeds: On how many seeds noise floors and spreads are measured, 0 for none; None in a
             session that judges.
-        most_seeds: The most seeds of a look, in place of the experiments'.
 
     Attributes:
         locks: What is to be written to locks: by their files, then section, then key.
     """
 
-    def __init__(self, seeds: int | None, most_seeds: int | None) -> None:
+    def __init__(self, seeds: int | None) -> None:
         self.locks: dict[str, dict[str, dict[str, Any]]] = {}
-        self._seeds, self._most_seeds = seeds, most_seeds
+        self._seeds = seeds
 
     @property
     def is_asked_for(self) -> bool:
@@ -193,7 +192,7 @@ class Registering:
         if isinstance(experiment, FunctionExperiment) and math.isnan(experiment.margin):
             pytest.skip(case.unmeasured or f"the noise floor of {experiment.name} isn't measured")
         seen = any(session.key(run) in session.store for run in case.runs())
-        entry = registered(case, case.looks(self._most_seeds), seen)
+        entry = registered(case, case.looks(), seen)
         _tell_lock(item, case, "claims", case.key, dict(entry))
 
     def collect(self, result: ItemResult) -> None:
