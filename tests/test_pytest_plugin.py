@@ -615,7 +615,7 @@ def test_the_order_of_looks_is_that_of_what_is_stored(judged, pytester, monkeypa
 
 
 def test_progress_is_told_what_later_looks_are_expected_to_take(judged, monkeypatch):
-    """First the first looks alone, since nothing is registered; then, as is seen, all seeds."""
+    """First the first looks alone, since nothing is registered; at last, as is seen, all seeds."""
     told = []
 
     def publish_expected_runs(session, controller, runs):
@@ -624,9 +624,11 @@ def test_progress_is_told_what_later_looks_are_expected_to_take(judged, monkeypa
 
     monkeypatch.setattr(progress, "publish_expected_runs", publish_expected_runs)
     judged(OPEN_CLAIMS)
-    assert [len({seed for _, seed in runs}) for runs in told[:2]] == [3, 9]
-    assert all(len({label for label, _ in runs}) == 3 for runs in told[:2])
-    assert (len(told[1]), told[-1]) == (27, set())
+    assert {seed for _, seed in told[0]} == {0, 1, 2}
+    assert {(arm, seed) for runs in told for arm, seed in runs} == {
+        (arm, seed) for arm, _ in told[0] for seed in range(12)
+    }
+    assert (len(told[0]), told[-1]) == (9, set())
 
 
 @pytest.mark.parametrize("wrong", ["raises", "is lost"])

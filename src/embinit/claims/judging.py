@@ -117,6 +117,10 @@ class Case:
             return []
         return [run for comparison in self.comparisons for run in comparison.runs()]
 
+    def first_runs(self) -> list[RunSpec]:
+        """Every run that it takes until its first look is over; none where it can't be tested."""
+        return [*self.noise_runs(), *self.runs()]
+
     def noise_runs(self) -> list[RunSpec]:
         """The runs that its margins are measured on in the session; none where they are known."""
         if self.obstacle or not self.experiment.measures_noise:
@@ -348,5 +352,4 @@ def _undecided(case: Case, reasons: Sequence[str]) -> list[Decision]:
 
 
 def _problems(case: Case, session: Session) -> set[str]:
-    runs = [*case.noise_runs(), *case.runs()]
-    return {problem for run in runs if (problem := session.problem(run)) is not None}
+    return {problem for run in case.first_runs() if (problem := session.problem(run)) is not None}

@@ -1,7 +1,9 @@
 """Which look to take next: the one that decides most claims for the time that its runs take.
 
 A look costs what its runs cost that are not stored yet. Arms are shared, so those runs may be all
-that the next looks of other claims lack too, and then they count for all of these claims.
+that the next looks of other claims lack too, and then they count for all of these claims. Nothing
+is known of a claim before its first look, so that such looks are taken by what they cost. A paper's
+own statements come before others and before controls, unless they cost much more.
 """
 
 from __future__ import annotations
@@ -12,12 +14,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from embinit.claims.comparisons import Decision
+from embinit.claims.definitions import OF_THE_PAPER
 from embinit.claims.judging import Case
 from embinit.claims.looks import Look, look
 from embinit.claims.paired_tests import POWER_WANTED, chance_to_decide
+from embinit.claims.power import expected_runs
 from embinit.runs.kinds import SECOND, kind_of
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
+
+FIRST_CHANCE = 0.5
+"""The chance that a first look is taken to decide its claim."""
+
+OWN_COUNTS = 4
+"""How many other claims, or controls, a paper's own statement counts for."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,7 @@ class PendingLook:
         seconds: How long the new runs take on one core.
         expected: The runs of the look by which the claim is expected to be decided: the first that
             decides it nine times in ten, were its means and spreads true, or else its last.
+        is_owed: Whether it is taken in any case: a first look, or a control's.
     """
 
     case: Case
@@ -40,6 +51,14 @@ class PendingLook:
     chance: float
     seconds: float
     expected: tuple[RunSpec, ...] = ()
+    is_owed: bool = False
+
+    @property
+    def weight(self) -> float:
+        """The chance that it decides its claim, times what that counts for."""
+        claim = self.case.claim
+        is_own = claim.expects is None and claim.origin in OF_THE_PAPER
+        return self.chance * (OWN_COUNTS if is_own else 1)
 
     def is_next(self, session: Session) -> bool:
         """Whether its new runs are as new as they were, so that it would come out the same."""
@@ -58,7 +77,8 @@ def pending_look(case: Case, session: Session) -> PendingLook | None:
     Returns:
         The look; None where the claim is decided, can't be run, or has had its last look.
     """
-    if case.obstacle or any(map(session.problem, case.runs())):
+    first = case.first_runs()
+    if case.obstacle or any(map(session.problem, first)):
         return None
     runs: list[RunSpec] = []
     lacking: list[RunSpec] = []
@@ -69,8 +89,11 @@ def pending_look(case: Case, session: Session) -> PendingLook | None:
         return not lacking
 
     looks = case.looks()
-    if not stored(case.runs()):
-        return None
+    if not stored(first):
+        new = frozenset(lacking)
+        seconds = seconds_of(new, first, session)
+        foreseen = tuple(expected_runs(case))
+        return PendingLook(case, tuple(first), new, FIRST_CHANCE, seconds, foreseen, is_owed=True)
     decisions = look(case.comparisons, looks, case.alpha, lambda runs: None, session.result, stored)
     if not lacking or any(map(session.problem, lacking)):
         return None
@@ -89,10 +112,11 @@ def pending_look(case: Case, session: Session) -> PendingLook | None:
         tuple(runs),
         new,
         chances[0],
-        _seconds(new, case.runs(), session),
+        seconds_of(new, case.runs(), session),
         tuple(
             run for each in still_open for run in each.comparison.with_seeds(expected.seeds).runs()
         ),
+        is_owed=case.claim.expects is not None,
     )
 
 
@@ -114,13 +138,13 @@ def by_decisions_per_second(looks: Sequence[PendingLook]) -> list[PendingLook]:
     """
 
     def worth(taken: PendingLook) -> float:
-        decided = sum(each.chance for each in looks if each.new <= taken.new)
+        decided = sum(each.weight for each in looks if each.new <= taken.new)
         return decided / max(taken.seconds, 1e-9)
 
     return sorted(looks, key=worth, reverse=True)
 
 
-def _seconds(new: Iterable[RunSpec], stored: Iterable[RunSpec], session: Session) -> float:
+def seconds_of(new: Iterable[RunSpec], stored: Iterable[RunSpec], session: Session) -> float:
     """How long the new runs take: each arm's as long as its stored ones took.
 
     A run's cost ranks runs of its own kind alone, since kinds differ in what a unit of it takes. So

@@ -239,8 +239,10 @@ class Collection:
             possible = [
                 runs for runs in wanted if not any(map(self._training.session.problem, runs))
             ]
-            self._state.first_runs = [run for runs in possible for run in runs]
-            self._training.session.set_plan(self._state.first_runs)
+            runs = [run for runs in possible for run in runs]
+            if not self._state.registering.is_asked_for:
+                runs = self._looks.in_order(runs)
+            self._training.session.set_plan(runs)
             progress.publish_plan(self._training.session, self._options.controller)
             self._looks.publish_expected()
             if self._options.is_worker and self._options.is_first:
@@ -305,7 +307,7 @@ class Collection:
         return (
             self._state.registering.runs(case)
             if self._state.registering.is_asked_for
-            else [*case.noise_runs(), *case.runs()]
+            else case.first_runs()
         )
 
     def _check_schedule(self, case: Case) -> None:

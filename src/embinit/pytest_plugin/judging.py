@@ -95,7 +95,7 @@ class Judging:
             return judge(
                 case,
                 session=self._training.session,
-                ensure=self._training.ensure,
+                ensure=lambda runs: self._looks.ensure(case, runs),
                 may_go_on=lambda runs: self._looks.may_look_again(case, runs),
             )
         except Exception as error:

@@ -1,4 +1,4 @@
-"""The order in which a session takes its later looks, and what they are expected to cost."""
+"""The order in which a session takes its looks, and what they are expected to cost."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ import contextlib
 from collections.abc import Iterable
 
 from embinit.claims.judging import Case
-from embinit.claims.pending_looks import PendingLook, by_decisions_per_second, pending_look
+from embinit.claims.pending_looks import (
+    PendingLook,
+    by_decisions_per_second,
+    pending_look,
+    seconds_of,
+)
 from embinit.claims.power import expected_runs
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
 from embinit.runs import progress
+from embinit.runs.machine import training_devices
 from embinit.specs import RunSpec
 
 LOOKS_AHEAD = 4
@@ -19,7 +25,12 @@ LOOKS_AHEAD = 4
 
 
 class LookOrder:
-    """The order of a session's later looks."""
+    """The order of a session's looks: the one that decides most claims a second is the next.
+
+    First looks, and all looks of controls, are owed: they are taken whatever the budget, since a
+    verdict without controls counts for nothing. Any other look begins only while the budget lasts
+    and leaves time for what is owed. Every worker finds the same order in the store.
+    """
 
     def __init__(self, options: SessionOptions, state: SessionState, training: Training) -> None:
         """Orders the looks at the claims that ``state`` has, by what ``training`` has stored."""
@@ -27,6 +38,22 @@ class LookOrder:
         self._next_looks: dict[str, PendingLook] = {}
         self._expected: set[RunSpec] | None = None
         self._ended: set[str] = set()
+
+    def in_order(self, runs: Iterable[RunSpec]) -> list[RunSpec]:
+        """The runs of first looks, those of the most promising first.
+
+        Args:
+            runs: All that can be made here, stored or not.
+        """
+        session, every = self._training.session, list(dict.fromkeys(runs))
+        lacking = {run for run in every if session.key(run) not in session.store}
+        looks = [
+            self._next_look(case)
+            for case in self._state.cases
+            if not lacking.isdisjoint(case.first_runs())
+        ]
+        order = by_decisions_per_second([look for look in looks if look is not None])
+        return list(dict.fromkeys([*(run for look in order for run in look.runs), *every]))
 
     def publish_expected(self) -> None:
         """Tells progress which runs later looks are expected to take, from one process for all."""
@@ -41,64 +68,58 @@ class LookOrder:
                     runs += expected_runs(case)
         self._publish_later(runs)
 
-    def _publish_later(self, runs: Iterable[RunSpec]) -> None:
-        """Tells progress which runs are expected, where they are others than were told last."""
-        expected = dict.fromkeys(runs)
-        if expected.keys() != self._expected:
-            self._expected = set(expected)
-            with contextlib.suppress(Exception):  # an estimate ends no session
-                progress.publish_expected_runs(
-                    self._training.session, self._options.controller, expected
-                )
-
     def update(self) -> None:
         """Tells progress what is expected once a claim is decided, if that is less than before."""
-        store, first = self._training.session.store, self._state.first_runs
-        if self._expected and all(self._training.session.key(run) in store for run in first):
+        if self._expected:
             self._order()
 
-    def may_look_again(self, case: Case, runs: list[RunSpec]) -> bool:
-        """Whether a later look may begin; what is worth more is trained before it.
+    def ensure(self, case: Case, runs: list[RunSpec]) -> None:
+        """Gets the runs of a claim's look stored, after those of looks that are worth more."""
+        if not self._options.option("no-train"):
+            self._reach(case, runs, is_owed=True)
+        self._training.ensure(runs)
 
-        All first looks come first. Then controls are looked at until they are decided, whatever the
-        budget: no verdict counts without them. Then the look is taken that decides most claims for
-        the time that its runs take. Every worker finds the same order in the store, so that a
-        budget ends with the least promising claims.
-        """
+    def may_look_again(self, case: Case, runs: list[RunSpec]) -> bool:
+        """Whether a later look may begin; what is worth more is trained before it."""
         if self._options.option("no-train"):
             return True  # what the store has was paid for; what it lacks is a problem of its own
-        self._training.session.ensure(self._state.first_runs)
-        self._state.first_runs = []
-        may_train = case.claim.expects is not None
-        # What another claim's look has trained costs nothing, and is in no order of looks.
-        while not all(
-            self._training.session.key(run) in self._training.session.store for run in runs
-        ):
-            if not may_train and not self._options.in_time():
-                return False
+        return self._reach(case, runs, is_owed=case.claim.expects is not None)
+
+    def _reach(self, case: Case, runs: list[RunSpec], is_owed: bool) -> bool:
+        """Trains the looks that are worth more than one; False where a budget ends before it.
+
+        What another claim's look has trained costs nothing, and is in no order of looks.
+        """
+        session, on_gpu = self._training.session, self._options.option("device") != "cpu"
+        while not all(session.key(run) in session.store for run in runs):
             order = self._order()
-            if case.id not in {each.case.id for each in order}:
+            if case.id not in {look.case.id for look in order}:
                 return True
-            # The next ones join the plan too, for workers that find these runs in training.
-            on_gpu = self._options.option("device") != "cpu"
-            soon = [
-                run
-                for each in order[1 : len(order) if on_gpu else LOOKS_AHEAD]
-                for run in each.runs
-            ]
-            first = order[0]
-            if first.case.claim.expects is None and not self._options.in_time():
+            in_time = self._options.in_time(self._owed_seconds(order))
+            if not (is_owed or in_time):
                 return False
+            order = [look for look in order if look.is_owed or in_time or look.case is case]
+            # The next ones join the plan too, for workers that find these runs in training.
+            ahead = order[1 : len(order) if on_gpu else LOOKS_AHEAD]
+            soon = [run for look in ahead for run in look.runs]
+            first = order[0]
             if first.case.id == case.id and not on_gpu:
-                self._training.plan(soon)
+                self._training.plan([*runs, *soon])
                 return True
             self._training.ensure([*first.runs, *(soon if on_gpu else ())], soon)
-            if first.is_next(self._training.session):  # its runs were lost from the store
+            if first.is_next(session):  # its runs were lost from the store
                 self._ended.add(first.case.id)
         return True
 
+    def _owed_seconds(self, order: Iterable[PendingLook]) -> float:
+        """How long the looks that are owed take here."""
+        owed = {run for look in order if look.is_owed for run in look.new}
+        return seconds_of(owed, (), self._training.session) / len(
+            training_devices(self._options.option("device"))
+        )
+
     def _order(self) -> list[PendingLook]:
-        """The next looks of what the stored runs leave open: controls, then what promises most.
+        """The next looks of what the stored runs leave open, the most promising first.
 
         It holds until the first of them is taken.
         """
@@ -108,15 +129,26 @@ class LookOrder:
                 continue
             look = self._next_looks.get(case.id)
             if look is None or not look.is_next(self._training.session):
-                look = None
-                with contextlib.suppress(Exception):  # it breaks its own claim, in its turn
-                    look = pending_look(case, self._training.session)
-            if look is None:  # all first looks are stored by now, so it will never have one
+                look = self._next_look(case)
+            if look is None:  # it is decided, or can't be run
                 self._ended.add(case.id)
             else:
                 self._next_looks[case.id] = look
                 following.append(look)
         self._publish_later(run for look in following for run in look.expected)
-        return sorted(
-            by_decisions_per_second(following), key=lambda look: look.case.claim.expects is None
-        )
+        return by_decisions_per_second(following)
+
+    def _next_look(self, case: Case) -> PendingLook | None:
+        with contextlib.suppress(Exception):  # it breaks its own claim, in its turn
+            return pending_look(case, self._training.session)
+        return None
+
+    def _publish_later(self, runs: Iterable[RunSpec]) -> None:
+        """Tells progress which runs are expected, where they are others than were told last."""
+        expected = dict.fromkeys(runs)
+        if expected.keys() != self._expected:
+            self._expected = set(expected)
+            with contextlib.suppress(Exception):  # an estimate ends no session
+                progress.publish_expected_runs(
+                    self._training.session, self._options.controller, expected
+                )

@@ -154,9 +154,9 @@ class SessionOptions:
         budget = self.option("budget")
         return None if budget is None else self.config.stash[BEGAN] + 60 * budget
 
-    def in_time(self) -> bool:
-        """Whether a later look may begin."""
-        return self.ends is None or time.monotonic() < self.ends
+    def in_time(self, owed: float) -> bool:
+        """Whether a later look may begin, where what is owed takes so many seconds."""
+        return self.ends is None or time.monotonic() + owed < self.ends
 
     @property
     def seconds(self) -> float:

@@ -9,7 +9,6 @@ from embinit.claims.judging import Case
 from embinit.pytest_plugin.items import ItemResult
 from embinit.pytest_plugin.registering import Registering
 from embinit.runs.modules import Home
-from embinit.specs import RunSpec
 
 
 @dataclass
@@ -21,7 +20,6 @@ class SessionState:
         registering: What is registered, in a session that judges nothing.
         cases: The claims that were read in this process.
         modules: The modules of claims, which register inits and the like.
-        first_runs: The runs that all first looks take, until they are stored.
         results: What came of the tests of claims and audits, by node id.
         errors: The claims that broke, and so have no verdict: their entries in the document.
         skipped: The claims that were collected and skipped, and so have none either.
@@ -34,7 +32,6 @@ class SessionState:
     registering: Registering
     cases: list[Case] = field(default_factory=list)
     modules: dict[Home, None] = field(default_factory=dict)
-    first_runs: list[RunSpec] = field(default_factory=list)
     results: dict[str, ItemResult] = field(default_factory=dict)
     errors: list[dict[str, str]] = field(default_factory=list)
     skipped: list[dict[str, str]] = field(default_factory=list)

@@ -27,7 +27,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from embinit.claims.definitions import Origin, family_rank
+from embinit.claims.definitions import OF_THE_PAPER, Origin, family_rank
 from embinit.claims.paired_tests import Relation, Verdict
 from embinit.claims.registration_status import BEFOREHAND
 from embinit.report import numbers
@@ -46,9 +46,6 @@ OPEN_SHARE = 1 / 3
 
 EXPLORED = "Exploratory"
 """How the statement of a claim begins whose direction was read off the data."""
-
-OF_THE_PAPER = (Origin.PAPER, Origin.ABSTRACT)
-"""The origins of a paper's own statements."""
 
 MADE = "micro-"
 """How the name of a task begins whose text code makes."""

@@ -19,16 +19,18 @@ def plan(
 
     A cohort has one seed and many arms where it can, since arms of a seed share batches and dropout
     masks. Seeds with fewer than ``FEW_ARMS`` arms join up; with more arms, where a cohort may have
-    more than ``MOST_RUNS`` runs. The result depends on the set of runs alone, so that every worker
-    finds the same cohorts without talking to the others.
+    more than ``MOST_RUNS`` runs. Which runs join up depends on their set alone, so that every
+    worker finds the same cohorts without talking to the others.
 
     Args:
-        runs: The runs, in any order.
+        runs: The runs, those first that are wanted first.
         most: Gives the most runs that a cohort of a run's kind has.
 
     Returns:
-        The cohorts, costliest first.
+        The cohorts, those first that hold what is wanted first.
     """
+    runs = list(runs)
+    wanted = {run: place for place, run in reversed([*enumerate(runs)])}
     groups: dict[tuple[object, ...], dict[int, list[RunSpec]]] = {}
     for run in sorted(set(runs), key=lambda run: (run.seed, run.digest())):
         groups.setdefault(run.cohort_key, {}).setdefault(run.seed, []).append(run)
@@ -41,7 +43,7 @@ def plan(
         for group in (*many, few):
             if group:
                 cohorts += map(Cohort, _even_parts(group, largest))
-    return sorted(cohorts, key=lambda cohort: (-cohort.cost, cohort.digest))
+    return sorted(cohorts, key=lambda cohort: min(wanted[run] for run in cohort.runs))
 
 
 def _even_parts(runs: Sequence[RunSpec], most: int) -> list[tuple[RunSpec, ...]]:

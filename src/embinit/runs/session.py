@@ -207,7 +207,7 @@ class Session:
         return self._results[key]
 
     def extend_plan(self, runs: Iterable[RunSpec]) -> list[RunSpec]:
-        """Lets runs join the plan, such as those of a later look.
+        """Lets runs join the plan, before those that wait, such as those of a later look.
 
         Returns:
             Those that are new to it.
@@ -218,7 +218,7 @@ class Session:
             self.wanted += more
             self._planned.update(more)
             self._choose_twice(more)
-            self._cohorts = plan([*left, *self._possible(more)], self.largest_cohort)
+            self._cohorts = plan([*self._possible(more), *left], self.largest_cohort)
         return more
 
     def plan_and_make(self, runs: list[RunSpec]) -> None:

@@ -59,8 +59,8 @@ class TransferKind(ModelKind[TransferSpec]):
         tuning = (
             task.times * task.training.epochs * examples_of(task.data) for task in training.tasks
         )
-        # On a core of 2026 a run of micro takes 7 s where this alone would tell 1.3.
-        return 5 * (of_text + width * sum(tuning))
+        # On cores of 2026 a run of micro takes 7 to 16 s where this alone would tell 1.4.
+        return 8 * (of_text + width * sum(tuning))
 
     def parameters(self, run: RunSpec[TransferRecipe]) -> Mapping[str, int]:
         """Parameter counts at pre-training and at fine-tuning."""
