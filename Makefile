@@ -12,7 +12,8 @@ export MKL_NUM_THREADS = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 # The minutes after which no further look begins. Without them a session looks on until all is
-# decided, or has its last seeds. First looks, and those of controls, are always taken.
+# decided, or has its last seeds. First looks, and those of controls, are always taken; the others
+# end early enough to leave time for them.
 BUDGET ?=
 
 # What is tested: folders or files of claims. First looks at the studies take more than twice as long

@@ -17,7 +17,13 @@ from embinit.claims.definitions import Family, claim
 from embinit.claims.judging import read
 from embinit.claims.looks import Look, boundaries, look, pocock_spending, schedule
 from embinit.claims.paired_tests import RegisteredSd, Verdict
-from embinit.claims.pending_looks import PendingLook, by_decisions_per_second, pending_look
+from embinit.claims.pending_looks import (
+    FIRST_CHANCE,
+    OWN_COUNTS,
+    PendingLook,
+    by_decisions_per_second,
+    pending_look,
+)
 from embinit.claims.power import detectable_effects, expected_runs
 from embinit.errors import InputError
 from embinit.runs.session import Session
@@ -219,7 +225,7 @@ def test_a_look_is_told_with_its_chance_and_seconds(tmp_path):
         session.store.put(session.key(run), replace(result, provenance=took))
     following = pending_look(case, session)
     assert following is not None
-    assert following.new == {run for run in following.runs if run.seed >= 3}
+    assert following.costs.keys() == {run for run in following.runs if run.seed >= 3}
     assert following.seconds == pytest.approx(3 * (4.0 + 1.0))
     assert 0 < following.chance < 1
 
@@ -230,7 +236,7 @@ CASES = [stated_over(arm) for arm in ("pretrained", "xavier_pretrained", "pretra
 
 def next_look_of(case, seeds, chance, seconds):
     runs = tuple(RUNS[seed] for seed in seeds)
-    return PendingLook(case, runs, frozenset(runs), chance, seconds)
+    return PendingLook(case, runs, dict.fromkeys(runs, seconds / len(runs)), chance)
 
 
 @given(
@@ -328,9 +334,9 @@ def test_a_look_that_others_have_stored_meanwhile_is_no_longer_next(tmp_path):
 
     following = pending_look(case, Session(Meanwhile(tmp_path), None, "cpu"))
     assert following is not None
-    assert {run.seed for run in following.new} == {3, 4, 5}
+    assert {run.seed for run in following.costs} == {3, 4, 5}
     assert not following.is_next(session)
-    assert {run.seed for run in pending_look(case, session).new} == set(range(6, 12))
+    assert {run.seed for run in pending_look(case, session).costs} == set(range(6, 12))
 
 
 def test_a_look_whose_seeds_do_not_change_a_quantity_foresees_no_runs_of_it():
@@ -341,3 +347,29 @@ def test_a_look_whose_seeds_do_not_change_a_quantity_foresees_no_runs_of_it():
     both = replace(case, comparisons=(*case.comparisons, width))
     last = {run.recipe.table.init for run in expected_runs(both) if run.seed == 23}
     assert last == {"pretrained", "xavier"}
+
+
+def test_a_papers_own_statement_counts_for_several_others():
+    """As its first look is taken before theirs; a control of its family is one of them."""
+    looks = []
+    for origin, expects in (("ours", None), ("paper", Verdict.REFUTED), ("paper", None)):
+        case = stated_over("pretrained", expects=expects)
+        family = Family("mine/looks", size=1, origin=origin)
+        case = replace(case, claim=replace(case.claim, family=family, on=None))
+        looks.append(PendingLook(case, (), {RUNS[len(looks)]: 10.0}, 0.5))
+    ours, control, own = looks
+    assert [each.weight for each in looks] == [0.5, 0.5, 0.5 * OWN_COUNTS]
+    assert by_decisions_per_second(looks) == [own, ours, control]
+
+
+def test_a_first_look_is_owed_and_so_is_each_of_a_control(tmp_path):
+    """Nothing is known of either before; a claim's later look is worth its chance."""
+    session = Session(Store(tmp_path), None, "cpu")
+    claimed, control = stated_over("pretrained"), stated_over("pretrained", expects=Verdict.REFUTED)
+    first = [pending_look(case, session) for case in (claimed, control)]
+    assert [(each.is_owed, each.chance) for each in first] == [(True, FIRST_CHANCE)] * 2
+    assert all(each.costs.keys() == set(claimed.runs()) for each in first)
+    for run in claimed.runs():
+        session.store.put(session.key(run), make_result(run, accuracy=70.0 + run.seed % 2))
+    assert not pending_look(claimed, session).is_owed
+    assert pending_look(control, session).is_owed

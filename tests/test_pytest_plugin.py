@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from xml.etree import ElementTree
 
@@ -648,6 +649,47 @@ def test_one_claims_next_look_ends_no_others(judged, monkeypatch, wrong):
     claims = judged(OPEN_CLAIMS)
     assert {entry["verdict"] for entry in claims.values()} == {"UNDECIDED"}
     assert [entry["comparisons"][0]["n"] for entry in claims.values()] == [12, 12]
+
+
+CHEAP_AND_COSTLY = """
+import pathlib, random
+from embinit import Family, claim, experiment, training
+
+@training(measures={"accuracy": "%"})
+def fit(seed, arm):
+    with pathlib.Path(__file__).with_name("log").open("a") as log:
+        print(arm, seed, file=log)
+    return 70.0 + random.Random(f"{seed} {arm}").random()
+
+cheap = experiment("cheap", training=fit, arms=["a", "b"], seeds=3, most_seeds=6)
+costly = experiment("costly", training=fit, arms=["c", "d"], seeds=60, most_seeds=None)
+MINE = Family("mine/fits")
+
+@claim("mine/fits/costly", says="costly", family=MINE, on=costly)
+def test_costly(arms):
+    assert arms["c"] > arms["d"]
+
+@claim("mine/fits/cheap", says="cheap", family=MINE, on=cheap)
+def test_cheap(arms):
+    assert arms["a"] > arms["b"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("minutes", "kinds"),
+    [("60", ["cheap", "costly"]), ("1.5", ["cheap", "costly", "cheap"])],
+)
+def test_a_cheap_later_look_comes_before_a_costly_first_one(judged, pytester, minutes, kinds):
+    """Though the costly claim is the first in its file, unless a budget has no time for both.
+
+    Its 120 runs take two minutes, at a second each until one has told its own.
+    """
+    judged(CHEAP_AND_COSTLY, "--embinit-budget", minutes)
+    trained = [line.split()[0] for line in (pytester.path / "claims/log").read_text().splitlines()]
+    made = [
+        kind for kind, _ in itertools.groupby("cheap" if a in "ab" else "costly" for a in trained)
+    ]
+    assert made == kinds
 
 
 FAILING = """

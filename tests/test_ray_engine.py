@@ -373,11 +373,11 @@ def test_a_gpu_trains_as_many_cohorts_as_its_shares(tmp_path, share, places):
     """Ray keeps to what a task says that it needs."""
     session = RaySession(Store(tmp_path), None, "cuda", gpu_share=share)
     session._resources = {"CPU": 64.0, "GPU": 8.0}
-    assert session._slots() == places
+    assert session.slots == places
     assert session._needs()["num_gpus"] == share
     on_cpu = RaySession(Store(tmp_path), None, "cpu")
     on_cpu._resources = session._resources
-    assert on_cpu._slots() == 64
+    assert on_cpu.slots == 64
     assert "num_gpus" not in on_cpu._needs()
 
 

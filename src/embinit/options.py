@@ -80,7 +80,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "type": float,
         "default": None,
         "metavar": "MINUTES",
-        "help": "begin no further look after so many minutes (default: no limit)",
+        "help": "begin no further look after so many minutes, save first looks and those of "
+        "controls (default: no limit)",
     },
     "register": {
         "type": int,

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from embinit.claims.comparisons import Decision
@@ -37,9 +38,8 @@ class PendingLook:
     Attributes:
         case: The claim.
         runs: The runs of that look.
-        new: Those of them that are not stored.
+        costs: Those of them that are not stored: how many seconds of one core each takes.
         chance: The chance that the look decides the claim.
-        seconds: How long the new runs take on one core.
         expected: The runs of the look by which the claim is expected to be decided: the first that
             decides it nine times in ten, were its means and spreads true, or else its last.
         is_owed: Whether it is taken in any case: a first look, or a control's.
@@ -47,11 +47,15 @@ class PendingLook:
 
     case: Case
     runs: tuple[RunSpec, ...]
-    new: frozenset[RunSpec]
+    costs: Mapping[RunSpec, float]
     chance: float
-    seconds: float
     expected: tuple[RunSpec, ...] = ()
     is_owed: bool = False
+
+    @property
+    def seconds(self) -> float:
+        """How long the runs that are not stored take on one core."""
+        return math.fsum(self.costs.values())
 
     @property
     def weight(self) -> float:
@@ -63,7 +67,7 @@ class PendingLook:
     def is_next(self, session: Session) -> bool:
         """Whether its new runs are as new as they were, so that it would come out the same."""
         return not any(
-            session.key(run) in session.store or session.problem(run) for run in self.new
+            session.key(run) in session.store or session.problem(run) for run in self.costs
         )
 
 
@@ -90,10 +94,8 @@ def pending_look(case: Case, session: Session) -> PendingLook | None:
 
     looks = case.looks()
     if not stored(first):
-        new = frozenset(lacking)
-        seconds = seconds_of(new, first, session)
-        foreseen = tuple(expected_runs(case))
-        return PendingLook(case, tuple(first), new, FIRST_CHANCE, seconds, foreseen, is_owed=True)
+        costs, foreseen = _costs(lacking, first, session), tuple(expected_runs(case))
+        return PendingLook(case, tuple(first), costs, FIRST_CHANCE, foreseen, is_owed=True)
     decisions = look(case.comparisons, looks, case.alpha, lambda runs: None, session.result, stored)
     if not lacking or any(map(session.problem, lacking)):
         return None
@@ -106,13 +108,11 @@ def pending_look(case: Case, session: Session) -> PendingLook | None:
         (each for each, chance in zip(later, chances, strict=True) if chance >= POWER_WANTED),
         later[-1],
     )
-    new = frozenset(lacking)
     return PendingLook(
         case,
         tuple(runs),
-        new,
+        _costs(lacking, first, session),
         chances[0],
-        seconds_of(new, case.runs(), session),
         tuple(
             run for each in still_open for run in each.comparison.with_seeds(expected.seeds).runs()
         ),
@@ -136,28 +136,34 @@ def by_decisions_per_second(looks: Sequence[PendingLook]) -> list[PendingLook]:
         looks: The next looks of all open claims, as the stored runs leave them. Once one of them
             is taken the others are worth something else.
     """
+    by_a_run: dict[RunSpec, list[PendingLook]] = defaultdict(list)
+    for each in looks:
+        by_a_run[next(iter(each.costs))].append(each)
 
     def worth(taken: PendingLook) -> float:
-        decided = sum(each.weight for each in looks if each.new <= taken.new)
+        near = (each for run in taken.costs for each in by_a_run[run])
+        decided = sum(each.weight for each in near if each.costs.keys() <= taken.costs.keys())
         return decided / max(taken.seconds, 1e-9)
 
     return sorted(looks, key=worth, reverse=True)
 
 
-def seconds_of(new: Iterable[RunSpec], stored: Iterable[RunSpec], session: Session) -> float:
-    """How long the new runs take: each arm's as long as its stored ones took.
+def _costs(
+    new: Iterable[RunSpec], others: Iterable[RunSpec], session: Session
+) -> dict[RunSpec, float]:
+    """How many seconds each new run takes: as many as the stored ones of its arm took.
 
     A run's cost ranks runs of its own kind alone, since kinds differ in what a unit of it takes. So
     it is asked only where no stored run of the arm tells its seconds.
     """
     took: dict[RunSpec, list[float]] = {}
-    for run in stored:
+    for run in others:
         if (result := session.result(run)) is not None and result.seconds:
             took.setdefault(run.without_seed(), []).append(result.seconds)
-    return sum(
-        statistics.fmean(took.get(run.without_seed()) or [kind_of(run).cost(run) / SECOND])
+    return {
+        run: statistics.fmean(took.get(run.without_seed()) or [kind_of(run).cost(run) / SECOND])
         for run in new
-    )
+    }
 
 
 def _taken(decisions: Sequence[Decision]) -> int:

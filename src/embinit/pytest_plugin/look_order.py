@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterable
 
 from embinit.claims.judging import Case
@@ -10,14 +11,12 @@ from embinit.claims.pending_looks import (
     PendingLook,
     by_decisions_per_second,
     pending_look,
-    seconds_of,
 )
 from embinit.claims.power import expected_runs
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
 from embinit.runs import progress
-from embinit.runs.machine import training_devices
 from embinit.specs import RunSpec
 
 LOOKS_AHEAD = 4
@@ -28,8 +27,8 @@ class LookOrder:
     """The order of a session's looks: the one that decides most claims a second is the next.
 
     First looks, and all looks of controls, are owed: they are taken whatever the budget, since a
-    verdict without controls counts for nothing. Any other look begins only while the budget lasts
-    and leaves time for what is owed. Every worker finds the same order in the store.
+    verdict without controls counts for nothing. While the budget has no time for more than what is
+    owed, that comes first. Every worker finds the same order in the store.
     """
 
     def __init__(self, options: SessionOptions, state: SessionState, training: Training) -> None:
@@ -76,35 +75,40 @@ class LookOrder:
     def ensure(self, case: Case, runs: list[RunSpec]) -> None:
         """Gets the runs of a claim's look stored, after those of looks that are worth more."""
         if not self._options.option("no-train"):
-            self._reach(case, runs, is_owed=True)
+            self._reach(case, runs, must=True)
         self._training.ensure(runs)
 
     def may_look_again(self, case: Case, runs: list[RunSpec]) -> bool:
         """Whether a later look may begin; what is worth more is trained before it."""
         if self._options.option("no-train"):
             return True  # what the store has was paid for; what it lacks is a problem of its own
-        return self._reach(case, runs, is_owed=case.claim.expects is not None)
+        return self._reach(case, runs, must=case.claim.expects is not None)
 
-    def _reach(self, case: Case, runs: list[RunSpec], is_owed: bool) -> bool:
+    def _reach(self, case: Case, runs: list[RunSpec], must: bool) -> bool:
         """Trains the looks that are worth more than one; False where a budget ends before it.
 
         What another claim's look has trained costs nothing, and is in no order of looks.
+
+        Args:
+            case: The claim.
+            runs: The runs of its look.
+            must: Whether its look is taken whatever the budget.
         """
         session, on_gpu = self._training.session, self._options.option("device") != "cpu"
         while not all(session.key(run) in session.store for run in runs):
             order = self._order()
             if case.id not in {look.case.id for look in order}:
                 return True
-            in_time = self._options.in_time(self._owed_seconds(order))
-            if not (is_owed or in_time):
+            if not self._options.in_time(self._owed_seconds(order)):
+                order = [each for each in order if (must if each.case is case else each.is_owed)]
+            if not order:
                 return False
-            order = [look for look in order if look.is_owed or in_time or look.case is case]
             # The next ones join the plan too, for workers that find these runs in training.
             ahead = order[1 : len(order) if on_gpu else LOOKS_AHEAD]
             soon = [run for look in ahead for run in look.runs]
             first = order[0]
             if first.case.id == case.id and not on_gpu:
-                self._training.plan([*runs, *soon])
+                self._training.plan(soon)
                 return True
             self._training.ensure([*first.runs, *(soon if on_gpu else ())], soon)
             if first.is_next(session):  # its runs were lost from the store
@@ -112,11 +116,11 @@ class LookOrder:
         return True
 
     def _owed_seconds(self, order: Iterable[PendingLook]) -> float:
-        """How long the looks that are owed take here."""
-        owed = {run for look in order if look.is_owed for run in look.new}
-        return seconds_of(owed, (), self._training.session) / len(
-            training_devices(self._options.option("device"))
-        )
+        """How long the looks that are owed take here, about."""
+        owed: dict[RunSpec, float] = {}
+        for look in order:
+            owed |= look.costs if look.is_owed else {}
+        return math.fsum(owed.values()) / self._training.session.slots
 
     def _order(self) -> list[PendingLook]:
         """The next looks of what the stored runs leave open, the most promising first.

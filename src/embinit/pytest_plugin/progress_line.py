@@ -44,7 +44,7 @@ def shown(config: pytest.Config, folder: Path, ends: float | None = None) -> Ite
     Args:
         config: pytest's configuration.
         folder: Where sessions keep their plans and marks.
-        ends: When no look begins any more, by ``time.monotonic``; None where there is no budget.
+        ends: When a budget ends, by ``time.monotonic``; None where there is no budget.
     """
     with _line(config) if _live(config) else contextlib.nullcontext() as line:
         show, every = (line.show, 0.0) if line else (_reporter(config), _seconds())

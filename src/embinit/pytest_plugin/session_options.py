@@ -150,12 +150,12 @@ class SessionOptions:
 
     @property
     def ends(self) -> float | None:
-        """When no later look begins any more, by ``time.monotonic``; None without a budget."""
+        """When the budget ends, by ``time.monotonic``; None without a budget."""
         budget = self.option("budget")
         return None if budget is None else self.config.stash[BEGAN] + 60 * budget
 
     def in_time(self, owed: float) -> bool:
-        """Whether a later look may begin, where what is owed takes so many seconds."""
+        """Whether a budget has time for more than what is owed, which takes so many seconds."""
         return self.ends is None or time.monotonic() + owed < self.ends
 
     @property

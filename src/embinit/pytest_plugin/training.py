@@ -131,9 +131,9 @@ class Training:
 
     def ensure(self, runs: list[RunSpec], soon: Sequence[RunSpec] = ()) -> None:
         """Gets ``runs`` stored. Those of a later look join the plan first, and so do ``soon``."""
-        if not self.plan([*runs, *soon]):
-            return self.session.ensure(runs)
-        with self._helped():
+        self.plan([*runs, *soon])
+        lacking = self.session.may_train and any(map(self.session.is_missing, runs))
+        with self._helped() if lacking else contextlib.nullcontext():
             return self.session.ensure(runs)
 
     def _helped(self) -> contextlib.AbstractContextManager[None]:

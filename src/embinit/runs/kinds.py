@@ -9,7 +9,6 @@ the lab and embinit's own functions.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,14 +82,8 @@ class Cohort(Generic[R]):
             raise InputError("a cohort's runs must share data, model and training settings")
 
     @property
-    def digest(self) -> str:
-        """The hex SHA-256 of the runs' digests, in the cohort's order."""
-        joined = "".join(run.digest() for run in self.runs)
-        return hashlib.sha256(joined.encode()).hexdigest()
-
-    @property
     def cost(self) -> float:
-        """The rough cost (tokens x parameters), by which the longest cohort is trained first."""
+        """The rough cost (tokens x parameters)."""
         return kind_of(self.runs[0]).cost(self.runs[0]) * len(self.runs)
 
 

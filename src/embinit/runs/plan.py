@@ -29,10 +29,9 @@ def plan(
     Returns:
         The cohorts, those first that hold what is wanted first.
     """
-    runs = list(runs)
-    wanted = {run: place for place, run in reversed([*enumerate(runs)])}
+    wanted = {run: place for place, run in enumerate(dict.fromkeys(runs))}
     groups: dict[tuple[object, ...], dict[int, list[RunSpec]]] = {}
-    for run in sorted(set(runs), key=lambda run: (run.seed, run.digest())):
+    for run in sorted(wanted, key=lambda run: (run.seed, run.digest())):
         groups.setdefault(run.cohort_key, {}).setdefault(run.seed, []).append(run)
     cohorts: list[Cohort] = []
     for seeds in groups.values():

@@ -291,7 +291,7 @@ class RaySession(Session):
         So no slot is idle, and a cluster that grows by demand sees demand.
         """
         taken = {key for task in self._tasks.values() for key in task.keys} | self._failed.keys()
-        slots = self._slots()
+        slots = self.slots
         for cohort in cohorts:
             if len(self._tasks) >= 2 * slots:
                 break
@@ -320,7 +320,8 @@ class RaySession(Session):
         gpus = {} if self.device == "cpu" else {"num_gpus": self.gpu_share}
         return {"num_cpus": 1, **gpus, "max_retries": RETRIES, "scheduling_strategy": "SPREAD"}
 
-    def _slots(self) -> int:
+    @property
+    def slots(self) -> int:
         """How many cohorts the cluster trains at once, as large as it is now."""
         has = self._resources
         slots = has.get("CPU", 0) if self.device == "cpu" else has.get("GPU", 0) / self.gpu_share

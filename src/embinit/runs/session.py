@@ -118,6 +118,11 @@ class Session:
         possible = [run for run in runs if self.problem(run) is None]
         return [run for run in possible if self.key(run) not in self.store]
 
+    @property
+    def slots(self) -> int:
+        """How many cohorts are trained at once, at the most."""
+        return max(1, len(training_devices(self.device)))
+
     def largest_cohort(self, run: RunSpec) -> int:
         """The most runs that a cohort of the run's kind has on this device."""
         return kind_of(run).stacked(run, self.device)
@@ -215,7 +220,7 @@ class Session:
         more = [run for run in dict.fromkeys(runs) if run not in self._planned]
         if more:
             left = [run for cohort in self._cohorts for run in self._left(cohort)]
-            self.wanted += more
+            self.wanted = [*more, *self.wanted]
             self._planned.update(more)
             self._choose_twice(more)
             self._cohorts = plan([*self._possible(more), *left], self.largest_cohort)
@@ -236,11 +241,12 @@ class Session:
             InputError: A run is missing and this session may not train, or a run can't be kept.
         """
         needed = list(dict.fromkeys(runs))
-        while missing := [run for run in needed if self._is_missing(run)]:
+        while missing := [run for run in needed if self.is_missing(run)]:
             if not self._train_one(missing):
                 time.sleep(WAIT_SECONDS)
 
-    def _is_missing(self, run: RunSpec) -> bool:
+    def is_missing(self, run: RunSpec) -> bool:
+        """Whether the run is neither stored nor has failed."""
         return self.result(run) is None and self.failure(run) is None
 
     @contextlib.contextmanager
@@ -250,7 +256,9 @@ class Session:
         Each has a process of its own, which ends with the context. It is for a session without
         workers.
         """
-        spare = min(len(training_devices(self.device)), len(self._cohorts)) - 1
+        before = self.helpers
+        at_work = 1 + sum(helper.process.poll() is None for helper in before)
+        spare = min(self.slots, len(self._cohorts)) - at_work
         job = Job(
             root=self.store.root,
             data_dir=self.data_dir,
@@ -269,10 +277,10 @@ class Session:
                 except OSError as error:
                     self.troubles.append(f"no process could be started to help: {error}")
                     break
-            self.helpers = tuple(helpers)
+            self.helpers = (*before, *helpers)
             yield
         finally:
-            self.helpers = ()
+            self.helpers = before
             self.troubles += filter(None, [helper.trouble() for helper in helpers])
             for helper in helpers:
                 helper.process.terminate()
@@ -307,7 +315,8 @@ class Session:
         known = {run for cohort in self._cohorts for run in cohort.runs}
         if not urgent <= known:
             # A record was damaged after planning: its run joins the plan again.
-            self._cohorts += plan(urgent - known, self.largest_cohort)
+            lost = [run for run in missing if run not in known]
+            self._cohorts += plan(lost, self.largest_cohort)
         self._cohorts = [cohort for cohort in self._cohorts if self._left(cohort)]
         return sorted(self._cohorts, key=lambda cohort: urgent.isdisjoint(cohort.runs))
 
