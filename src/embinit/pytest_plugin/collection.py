@@ -244,7 +244,6 @@ class Collection:
                 runs = self._looks.in_order(runs)
             self._training.session.set_plan(runs)
             progress.publish_plan(self._training.session, self._options.controller)
-            self._looks.publish_expected()
             if self._options.is_worker and self._options.is_first:
                 with contextlib.suppress(OSError):
                     write_atomically(self._summary_file, "\n".join(self._lines()))

@@ -12,7 +12,6 @@ from embinit.claims.pending_looks import (
     by_decisions_per_second,
     pending_look,
 )
-from embinit.claims.power import expected_runs
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
@@ -53,19 +52,6 @@ class LookOrder:
         ]
         order = by_decisions_per_second([look for look in looks if look is not None])
         return list(dict.fromkeys([*(run for look in order for run in look.runs), *every]))
-
-    def publish_expected(self) -> None:
-        """Tells progress which runs later looks are expected to take, from one process for all."""
-        no_looks = self._state.registering.is_asked_for or self._options.option("no-train")
-        if no_looks or not self._options.is_first:
-            return
-        runs: list[RunSpec] = []
-        for case in self._state.cases:
-            with contextlib.suppress(Exception):  # what is wrong with a claim is told in its turn
-                # Of a claim that can't be run no run is planned.
-                if not any(map(self._training.session.problem, case.runs())):
-                    runs += expected_runs(case)
-        self._publish_later(runs)
 
     def update(self) -> None:
         """Tells progress what is expected once a claim is decided, if that is less than before."""
