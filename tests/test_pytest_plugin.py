@@ -11,6 +11,7 @@ import pytest
 
 from builders import set_apart
 from embinit import cli
+from embinit.claims.comparisons import OTHER_SEEDS
 from embinit.claims.lock import Lock
 from embinit.claims.looks import Look, schedule
 from embinit.claims.paired_tests import RegisteredSd, smallest_effect
@@ -630,6 +631,28 @@ def test_progress_is_told_what_later_looks_are_expected_to_take(judged, monkeypa
         (arm, seed) for arm, _ in told[0] for seed in range(12)
     }
     assert (len(told[0]), told[-1]) == (9, set())
+
+
+ON_SEEDS = """
+import random
+
+def train(seed, tied=True):
+    return 3.0 + (0.5 if tied else 0.0) + random.Random(f"{seed} {tied}").gauss(0, 0.1)
+
+def test_untied_helps(seeds):
+    assert seeds(train, tied=False) < seeds(train, tied=True)
+"""
+
+
+def test_the_order_of_looks_knows_the_margin_that_a_session_measures(judged, monkeypatch):
+    """An arm against itself has NO EFFECT by it with twelve seeds, and so no look to come."""
+    told = []
+    monkeypatch.setattr(
+        progress, "publish_expected_runs", lambda session, controller, runs: told.append({*runs})
+    )
+    claims = judged(ON_SEEDS)
+    assert {entry["verdict"] for entry in claims.values()} == {"SUPPORTED", "NO EFFECT"}
+    assert max(run.seed for runs in told for run in runs) == OTHER_SEEDS + 11
 
 
 @pytest.mark.parametrize("wrong", ["raises", "is lost"])

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from embinit.claims.budgets import unequal
-from embinit.claims.comparisons import Comparison, Decision, verdict_of
+from embinit.claims.comparisons import Comparison, Decision, Lookup, verdict_of
 from embinit.claims.definitions import Claim, Family, claim_of, comparisons_of
 from embinit.claims.experiments import Experiment
 from embinit.claims.lock import Lock, command, lock_of, with_margin
@@ -126,6 +126,12 @@ class Case:
         if self.obstacle or not self.experiment.measures_noise:
             return []
         return [run for comparison in self.comparisons for run in own_noise_runs(comparison)]
+
+    def comparisons_seen(self, lookup: Lookup) -> tuple[Comparison, ...]:
+        """Its comparisons, with the margins that its noise runs leave where they measure them."""
+        if not self.experiment.measures_noise:
+            return self.comparisons
+        return tuple(within_own_noise(each, lookup) for each in self.comparisons)
 
 
 def read(
@@ -314,12 +320,11 @@ def judge(
     if problems:
         decisions: Sequence[Decision] = _undecided(case, problems)
     else:
-        make, comparisons = ensure or session.plan_and_make, case.comparisons
+        make = ensure or session.plan_and_make
         if case.experiment.measures_noise:
             make(case.noise_runs())
-            comparisons = tuple(within_own_noise(each, session.result) for each in comparisons)
         decisions = look(
-            comparisons,
+            case.comparisons_seen(session.result),
             looks,
             case.alpha,
             make,

@@ -96,7 +96,8 @@ def pending_look(case: Case, session: Session) -> PendingLook | None:
     if not stored(first):
         costs, foreseen = _costs(lacking, first, session), tuple(expected_runs(case))
         return PendingLook(case, tuple(first), costs, FIRST_CHANCE, foreseen, is_owed=True)
-    decisions = look(case.comparisons, looks, case.alpha, lambda runs: None, session.result, stored)
+    comparisons = case.comparisons_seen(session.result)
+    decisions = look(comparisons, looks, case.alpha, lambda runs: None, session.result, stored)
     if not lacking or any(map(session.problem, lacking)):
         return None
     still_open = [each for each in decisions if each.open and each.outcome is not None]
