@@ -150,6 +150,21 @@ def test_a_helper_that_does_not_end_is_killed(session, monkeypatch, tmp_path):
     assert session.troubles == []
 
 
+def test_a_session_has_no_more_helpers_than_cores(session, monkeypatch):
+    """A later look begins another one only where the first has ended."""
+    monkeypatch.setattr(helpers, "CODE", "import time; time.sleep(300)")
+    with session.with_helpers():
+        [helper] = session.helpers
+        with session.with_helpers():
+            assert session.helpers == (helper,)
+        helper.process.kill()
+        helper.process.wait()
+        with session.with_helpers():
+            assert len(session.helpers) == 2
+        assert session.helpers == (helper,)
+    assert session.helpers == ()
+
+
 def test_a_machine_that_starts_no_helper_trains_alone(session, monkeypatch):
     """It has no room for another process, or none is allowed."""
 
