@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from embinit.claims.judging import Case
 from embinit.claims.pending_looks import (
@@ -37,21 +37,21 @@ class LookOrder:
         self._expected: set[RunSpec] | None = None
         self._ended: set[str] = set()
 
-    def in_order(self, runs: Iterable[RunSpec]) -> list[RunSpec]:
+    def in_order(self, runs: Sequence[RunSpec]) -> list[RunSpec]:
         """The runs of first looks, those of the most promising first.
 
         Args:
             runs: All that can be made here, stored or not.
         """
-        session, every = self._training.session, list(dict.fromkeys(runs))
-        lacking = {run for run in every if session.key(run) not in session.store}
+        session = self._training.session
+        lacking = {run for run in runs if session.key(run) not in session.store}
         looks = [
             self._next_look(case)
             for case in self._state.cases
             if not lacking.isdisjoint(case.first_runs())
         ]
         order = by_decisions_per_second([look for look in looks if look is not None])
-        return list(dict.fromkeys([*(run for look in order for run in look.runs), *every]))
+        return [*(run for look in order for run in look.runs), *runs]
 
     def update(self) -> None:
         """Tells progress what is expected once a claim is decided, if that is less than before."""

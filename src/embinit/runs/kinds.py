@@ -81,11 +81,6 @@ class Cohort(Generic[R]):
         if len({run.cohort_key for run in self.runs}) != 1:
             raise InputError("a cohort's runs must share data, model and training settings")
 
-    @property
-    def cost(self) -> float:
-        """The rough cost (tokens x parameters)."""
-        return kind_of(self.runs[0]).cost(self.runs[0]) * len(self.runs)
-
 
 class Kind(Generic[R]):
     """One kind of run, with what most kinds have in common."""

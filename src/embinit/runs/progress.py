@@ -22,7 +22,7 @@ from embinit.errors import InputError, counted
 from embinit.files.reading import parse_json, read_bytes
 from embinit.files.writing import write_atomically
 from embinit.runs import machine
-from embinit.runs.kinds import Cohort
+from embinit.runs.kinds import kind_of
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
 
@@ -395,7 +395,7 @@ def _tell(session: Session, name: str, runs: Iterable[RunSpec]) -> None:
     if not session.may_train:
         return  # the store may lie where nothing can be written
     costs = {
-        str(session.store.path(session.key(run))): (Cohort((run,)).cost, run.recipe.pace)
+        str(session.store.path(session.key(run))): (kind_of(run).cost(run), run.recipe.pace)
         for run in runs
     }
     with contextlib.suppress(OSError):
