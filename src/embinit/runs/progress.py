@@ -28,8 +28,11 @@ from embinit.specs import RunSpec
 
 LOOK_SECONDS, TELL_SECONDS = 1.0, 15.0
 
-BETWEEN_SECONDS = 10.0
-"""How long a process may be between two cohorts and still count as one that trains."""
+BETWEEN_SECONDS = 60.0
+"""How long a process may be between two cohorts and still count as one that trains.
+
+A world's texts take long to make.
+"""
 
 Tell = Callable[[str], None]
 """Is told each step and the progress, in words."""
@@ -122,7 +125,7 @@ class ProgressMonitor:
     The time left is that of the plan and of the runs that are expected to join it. It is a sum over
     groups of runs (kind, task and model): the cost that is left times the seconds that a unit of
     the group's cost took in this session, over the number of processes that train: the most at once
-    of the last seconds, since one that is between two cohorts trains too. What a group has
+    of the last minute, since one that is between two cohorts trains too. What a group has
     taken is counted from mark to mark, so that neither start-up nor what a cohort has trained since
     its newest mark counts as slowness. A group of which nothing was trained yet is expected to take
     what the others took.
