@@ -179,14 +179,13 @@ class Outcome:
         """What was shown, in a word or two."""
         if not self.decided:
             return "not decided" if self.ran else "not run"
-        if self.upheld == self.decided > self.ran - self.decided:
-            return "holds"
+        decided = "" if self.decided > self.ran - self.decided else " where decided"
         if self.upheld == self.decided:
-            return "holds where decided"
+            return f"holds{decided}"
         if self.upheld:
             return "holds in part"
         none = self.counts[Verdict.NO_EFFECT] == self.decided
-        return "makes little or no difference" if none else "does not hold"
+        return f"makes little or no difference{decided}" if none else "does not hold"
 
     @property
     def sentence(self) -> str:
