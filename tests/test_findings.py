@@ -149,16 +149,21 @@ def test_tiers_stand_side_by_side_and_disagreement_makes_less_sure():
 
 
 @pytest.mark.parametrize(
-    ("verdict", "sentence"),
+    ("verdicts", "sentence"),
     [
-        ("SUPPORTED", "1 of 1 findings hold ('Width costs'); how sure: low at most."),
-        ("REFUTED", "0 of 1 findings hold, 1 does not ('Width costs'); how sure: low at"),
-        ("NO EFFECT", "0 of 1 findings hold, 1 does not ('Width costs'); how sure: low at"),
-        ("UNDECIDED", "0 of 1 findings hold, 1 is open ('Width costs')."),
+        (["SUPPORTED"], "1 of 1 findings hold ('Width costs'); how sure: low at most."),
+        (["REFUTED"], "0 of 1 findings hold, 1 does not ('Width costs'); how sure: low at"),
+        (["NO EFFECT"], "0 of 1 findings hold, 1 makes little or no difference ('Width costs');"),
+        (
+            ["NO EFFECT", "UNDECIDED"],
+            "0 of 1 findings hold, 1 makes little or no difference where decided (",
+        ),
+        (["UNDECIDED"], "0 of 1 findings hold, 1 is open ('Width costs')."),
     ],
 )
-def test_the_headline_names_the_findings_that_do_not_hold(verdict, sentence):
-    page = check(render(session([claim(verdict=verdict)], "sample"), {}))
+def test_the_headline_names_the_findings_that_do_not_hold(verdicts, sentence):
+    claims = [claim(name, verdict) for name, verdict in zip("ab", verdicts, strict=False)]
+    page = check(render(session(claims, "sample"), {}))
     assert f"On real text {sentence}" in " ".join(page.text.split())
 
 

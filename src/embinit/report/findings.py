@@ -496,11 +496,19 @@ def by_tier(every: Sequence[Front]) -> list[FindingCount]:
 
 
 def _count(kind: str, told: Sequence[tuple[Outcome, str]]) -> FindingCount:
-    groups = {"holds": "hold", "holds where decided": "in what is decided"}
-    groups |= {"holds in part": "in part", "not decided": "are open", "": "do not"}
+    little = "little or no difference"
+    groups = {
+        "holds": "hold",
+        "holds where decided": "in what is decided",
+        "holds in part": "in part",
+        "not decided": "are open",
+        "does not hold": "do not",
+        f"makes {little}": f"make {little}",
+        f"makes {little} where decided": f"make {little} where decided",
+    }
     named: dict[str, list[str]] = {word: [] for word in groups}
     for outcome, says in told:
-        named[outcome.word if outcome.word in groups else ""].append(f"'{says}'")
+        named[outcome.word].append(f"'{says}'")
     known = [outcome.certainty for outcome, _ in told if outcome.decided]
     parts = []
     for word, names in named.items():
@@ -508,7 +516,9 @@ def _count(kind: str, told: Sequence[tuple[Outcome, str]]) -> FindingCount:
             said = groups[word]
             if len(names) == 1:
                 said = said.replace("are", "is").replace("do not", "does not")
+                said = said.replace("make", "makes")
             count = f"{len(names)} of {len(told)} findings" if word == "holds" else str(len(names))
-            listed = tuple(names) if word == "" or kind == "real text" else ()
+            against = word.startswith(("does", "makes"))
+            listed = tuple(names) if against or kind == "real text" else ()
             parts.append((f"{count} {said}", listed))
     return FindingCount(kind, tuple(parts), max(known, key=CERTAINTIES.index, default=""))
