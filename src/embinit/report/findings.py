@@ -496,27 +496,18 @@ def by_tier(every: Sequence[Front]) -> list[FindingCount]:
 
 
 def _count(kind: str, told: Sequence[tuple[Outcome, str]]) -> FindingCount:
-    little = "little or no difference"
-    groups = {
-        "holds": "hold",
-        "holds where decided": "in what is decided",
-        "holds in part": "in part",
-        "not decided": "are open",
-        "does not hold": "do not",
-        f"makes {little}": f"make {little}",
-        f"makes {little} where decided": f"make {little} where decided",
-    }
+    groups = {"holds": "hold", "holds where decided": "in what is decided"}
+    groups |= {"holds in part": "in part", "not decided": "are open", "does not hold": "do not"}
     named: dict[str, list[str]] = {word: [] for word in groups}
     for outcome, says in told:
-        named[outcome.word].append(f"'{says}'")
+        named.setdefault(outcome.word, []).append(f"'{says}'")
     known = [outcome.certainty for outcome, _ in told if outcome.decided]
     parts = []
     for word, names in named.items():
         if names or word == "holds":
-            said = groups[word]
+            said = groups.get(word, word if len(names) == 1 else word.replace("makes", "make"))
             if len(names) == 1:
                 said = said.replace("are", "is").replace("do not", "does not")
-                said = said.replace("make", "makes")
             count = f"{len(names)} of {len(told)} findings" if word == "holds" else str(len(names))
             against = word.startswith(("does", "makes"))
             listed = tuple(names) if against or kind == "real text" else ()

@@ -29,10 +29,7 @@ from embinit.specs import RunSpec
 LOOK_SECONDS, TELL_SECONDS = 1.0, 15.0
 
 BETWEEN_SECONDS = 60.0
-"""How long a process may be between two cohorts and still count as one that trains.
-
-A world's texts take long to make.
-"""
+"""How long a process may make a world's texts between two cohorts and count as one that trains."""
 
 Tell = Callable[[str], None]
 """Is told each step and the progress, in words."""
