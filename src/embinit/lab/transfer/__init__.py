@@ -59,7 +59,7 @@ class TransferKind(ModelKind[TransferSpec]):
         tuning = (
             task.times * task.training.epochs * examples_of(task.data) for task in training.tasks
         )
-        # On cores of 2026 a run of micro takes 7 to 16 s where this alone would tell 1.4.
+        # On cores of 2026 a run of micro takes 7 to 20 s where this alone would tell 1.4.
         return 8 * (of_text + width * sum(tuning))
 
     def parameters(self, run: RunSpec[TransferRecipe]) -> Mapping[str, int]:
