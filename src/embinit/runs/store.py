@@ -379,8 +379,10 @@ def _failure_in(path: Path) -> Failure | None:
     try:
         known = parse_json(path.read_bytes())
         run = RunName(**known["run"]) if known.get("run") else None
-        words = (known.get(name, "") for name in ("session", "reason", "details", "when"))
-        return Failure(path.stem, *map(str, words), run)
+        session, reason, details, when = (
+            str(known.get(name, "")) for name in ("session", "reason", "details", "when")
+        )
+        return Failure(path.stem, session, reason, details, when, run)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
 
