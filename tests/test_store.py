@@ -303,21 +303,21 @@ def test_a_store_is_read_from_where_nothing_can_be_written(tmp_path, monkeypatch
 
 def test_verify_looks_at_every_record_and_changes_nothing(tmp_path, capsys):
     """Whole records pass; each other file is named with its fault."""
-    from embinit.cli import main
+    from embinit.commands.main import main
 
     store = Store(tmp_path / "store")
     for key in ("ab12", "ab34", "cd56"):
         store.put(key, scored(bleu=1.0))
-    assert main(["verify", str(store.root)]) == 0
+    assert main(["runs", "--verify", "--store", str(store.root)]) == 0
     store.path("ab34").write_bytes(store.path("ab12").read_bytes())
     store.path("cd56").with_suffix(".damaged").write_text("")
     (store.root / "runs/ab/.ab12.json.x1").write_text("")
     before = sorted(store.root.rglob("*"))
-    assert main(["verify", str(store.root)]) == 1
+    assert main(["runs", "--verify", "--store", str(store.root)]) == 1
     told = capsys.readouterr().out
     for fault in ("it is the record of run ab12", "set aside by an earlier", "may have been inter"):
         assert fault in told
-    assert "3 records, 3 of them" in told
+    assert "3 records, 3 faults" in told
     assert sorted(store.root.rglob("*")) == before
 
 
@@ -449,7 +449,7 @@ def test_another_runs_record_is_refused(tmp_path, rewritten):
 
 def test_a_store_leads_nowhere_else(tmp_path, capsys):
     """Pruning removed the files of whatever directory a link in the store named."""
-    from embinit.cli import main
+    from embinit.commands.main import main
 
     store = Store(tmp_path / "store")
     mine = tmp_path / "mine"
@@ -474,7 +474,7 @@ def test_a_store_leads_nowhere_else(tmp_path, capsys):
 
 def test_a_link_to_itself_costs_no_listing(tmp_path, capsys):
     """Looking whether it is a folder raised, and nothing of the store was shown."""
-    from embinit.cli import main
+    from embinit.commands.main import main
 
     store = Store(tmp_path / "store")
     (store.root / "runs/zz").symlink_to("zz")
