@@ -48,7 +48,7 @@ from typing import Any
 import kill
 import pytest
 
-from embinit import cli
+from embinit.commands import main as cli
 from embinit.errors import Status, printable
 
 OUTCOMES = ("right", "told", "WRONG")
@@ -294,12 +294,12 @@ STORE_READERS = {
     "runs": ("runs",),
     "runs KEY": ("runs", "{key}"),
     "runs --prune 0": ("runs", "--prune", "0"),
-    "verify": ("verify",),
+    "verify": ("runs", "--verify"),
 }
 REPORT_READERS = {
     "check": ("check", str(REPORT / "verdicts.json")),
     "bless": ("bless", str(REPORT), "--to", str(REFERENCE)),
-    "summary": ("summary",),
+    "summary": ("report", "--markdown"),
 }
 
 
