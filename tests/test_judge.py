@@ -358,7 +358,7 @@ def test_what_nobody_said_is_noted_wherever_it_is_printed(tmp_path, capsys):
     for form in ((), ("--markdown",), ("--latex",), ("--json",)):
         _, out = told(capsys, *given, *form)
         assert "higher is taken to be better" in out
-        assert "held against a, which stands first" in out
+        assert "compared with a, the first arm" in out
 
 
 def test_a_row_without_a_number_is_a_run_that_crashed(tmp_path, capsys):

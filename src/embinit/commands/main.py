@@ -70,9 +70,10 @@ def _run(given: list[str]) -> int:
         parser.print_help()
         return Status.UNUSABLE
     parsed, rest = parser.parse_known_args(given)
-    passes_on = parsed.command == "register" or (parsed.command == "report" and parsed.store)
-    if [*rest, *behind] and not passes_on:
-        parser.error(f"unrecognized arguments: {' '.join([*rest, *behind])}")
+    if parsed.command != "register":
+        runs_pytest = parsed.command == "report" and parsed.store
+        if unknown := rest if runs_pytest else [*rest, *behind]:
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     parsed.pytest, parsed.behind = rest, behind
     command: Callable[[argparse.Namespace], int] = parsed.run
     return command(parsed)

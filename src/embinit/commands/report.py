@@ -20,7 +20,7 @@ def add_report(commands: Any) -> None:
         "report",
         allow_abbrev=False,
         help="verdicts as a page or as Markdown; or judge what several stores hold together",
-        epilog="With --store further arguments go to pytest, such as --embinit-tier sample.",
+        epilog="With --store all behind -- goes to pytest, such as -- --embinit-tier sample.",
     )
     report.add_argument(
         "verdicts",
@@ -86,7 +86,7 @@ def _judge_stores(parsed: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="embinit-") as folder:
         together = Store(Path(folder))
         _take_all(together, parsed.store)
-        arguments = [parsed.claims, *parsed.pytest, *parsed.behind, "--embinit-no-train"]
+        arguments = [parsed.claims, *parsed.behind, "--embinit-no-train"]
         # One word each, or pytest would look for the project where the store lies.
         arguments += [f"--embinit-store={folder}", f"--embinit-report-dir={report_dir}"]
         if baseline:
