@@ -25,7 +25,7 @@ from embinit.lab.tables import initial_tables
 from embinit.runs import machine
 from embinit.runs.plan import plan
 from embinit.runs.session import Session
-from embinit.runs.store import DamagedRecordWarning, Store
+from embinit.runs.store import DamagedWarning, Store
 from embinit.specs import RunSpec
 from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
 
@@ -330,7 +330,7 @@ def test_a_damaged_record_is_trained_again(tmp_path):
     path.write_text(path.read_text().replace('"best_epoch": 1', '"best_epoch": 7'))
     again = Session(Store(tmp_path), None, "cpu")
     again.set_plan(runs)
-    with pytest.warns(DamagedRecordWarning, match="will be trained again"):
+    with pytest.warns(DamagedWarning, match="will be trained again"):
         again.ensure(runs)
     assert again.trained == 1
     assert again.result(runs[0]).measures["best_epoch"] == honest["best_epoch"]

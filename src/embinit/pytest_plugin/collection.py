@@ -16,7 +16,6 @@ from embinit.claims.judging import Case
 from embinit.claims.lock import lock_beside
 from embinit.claims.statements import Statement
 from embinit.errors import InputError, printable
-from embinit.files.reading import read_bytes
 from embinit.files.writing import write_atomically
 from embinit.papers import is_tier, paper, unknown_tier
 from embinit.pytest_plugin import UNUSABLE, power_summary
@@ -263,7 +262,7 @@ class Collection:
         """Writes the first worker's lines to the terminal, once."""
         reporter = self._options.config.pluginmanager.get_plugin("terminalreporter")
         with contextlib.suppress(OSError):
-            lines = read_bytes(self._summary_file).decode(errors="replace").splitlines()
+            lines = self._summary_file.read_bytes().decode(errors="replace").splitlines()
             self._summary_file.unlink()
             if reporter is not None and lines:
                 reporter.ensure_newline()
