@@ -56,11 +56,9 @@ def is_own_file(file: str) -> bool:
 class Code:
     """The code of functions, classes and objects, and of all of the user's that they name.
 
-    Attributes:
-        texts: Its parts, in an order that the code decides.
-        libraries: The installed packages that it names, by the names under which it imports them.
-        unseen: What it does that decides numbers and is in no digest, a key of ``UNSEEN`` each.
-        opaque: The classes of the objects that it names and that can't be followed.
+    ``libraries`` has the installed packages that it names, by the names under which it imports
+    them. ``unseen`` is what decides numbers and is in no digest, a key of ``UNSEEN`` each.
+    ``opaque`` has the classes of the objects that can't be followed.
     """
 
     texts: tuple[str, ...]
@@ -72,9 +70,7 @@ class Code:
     def of(cls, *roots: object) -> Code:
         """The code of what a run is made by.
 
-        Args:
-            *roots: Functions, classes and objects. They are read as they are now, so a module must
-                be loaded as a whole before.
+        The roots are read as they are now, so a module must be loaded as a whole before.
         """
         walk = _Walk(frozenset(filter(None, map(_package, roots))))
         for root in roots:
@@ -503,9 +499,7 @@ def _found(name: str, path: Any) -> ModuleSpec | None:
 def _imported(node: ast.AST, package: str) -> Iterator[str]:
     """The names of the modules that a statement or a call imports, as far as they're written there.
 
-    Args:
-        node: Any node.
-        package: The package that relative names start from.
+    Relative names start from ``package``.
     """
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)

@@ -30,11 +30,7 @@ def public_version(name: str) -> str:
 
 @functools.cache
 def distributions_of(package: str) -> tuple[str, ...]:
-    """The distributions that bring a package, by the name under which it is imported.
-
-    Args:
-        package: The name, such as ``sklearn``.
-    """
+    """The distributions that bring a package, by the name under which it is imported."""
     try:
         metadata.version(package)
     except metadata.PackageNotFoundError:

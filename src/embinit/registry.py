@@ -48,12 +48,7 @@ _WORLD = re.compile("[1-9][0-9]{0,8}")
 
 
 class Named(dict[str, T]):
-    """Objects by name that no package adds to, with a registry's error for another name.
-
-    Args:
-        noun: What an object is, for errors.
-        entries: The objects by name.
-    """
+    """Objects by name that no package adds to, with a registry's error for another name."""
 
     def __init__(self, noun: str, entries: Mapping[str, T]) -> None:
         super().__init__(entries)
@@ -67,9 +62,7 @@ class Named(dict[str, T]):
 class Registry(Generic[T]):
     """Objects by name, with one clear error for a name that nobody registered.
 
-    Args:
-        noun: What an object is, for errors.
-        group: The entry-point group under which other packages name their objects.
+    ``group`` is the entry-point group under which other packages name their objects.
     """
 
     def __init__(self, noun: str, group: str) -> None:
@@ -82,9 +75,6 @@ class Registry(Generic[T]):
 
     def register(self, name: str, entry: T) -> T:
         """Adds an object.
-
-        Returns:
-            The object.
 
         Raises:
             InputError: Another object has the name already.
@@ -106,11 +96,8 @@ class Registry(Generic[T]):
     def code(self, name: str, of: Callable[[T], object] = lambda entry: entry) -> str:
         """A digest of an entry's code, with the versions of the distributions that it names.
 
-        It is "" for what embinit itself registers.
-
-        Args:
-            name: The entry's name.
-            of: What of the entry decides a run.
+        It is "" for what embinit itself registers. It is "" for what embinit itself registers.
+        ``of`` gives what of the entry decides a run.
 
         Raises:
             InputError: Nobody registered the name.
@@ -235,11 +222,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 def require(what: str, name: str, known: Collection[str]) -> None:
     """Refuses a name that is not among the known ones.
-
-    Args:
-        what: What the names are of, such as ``start``.
-        name: The name.
-        known: The names that there are.
 
     Raises:
         InputError: The name is not among them. The message has the nearest one, and all.

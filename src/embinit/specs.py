@@ -27,12 +27,8 @@ def later(default: Any) -> Any:
 class Recipe:
     """A recipe of a run's numbers; each kind of run has a recipe class of its own.
 
-    A recipe is a frozen dataclass.
-
-    Attributes:
-        kind: The name of its kind in ``runs.kinds.KINDS``.
-        task: The name, for people, of what is trained on, or of the function that trains.
-        arm: The arm's name, for people.
+    A recipe is a frozen dataclass. ``kind`` is its kind's name in ``runs.kinds.KINDS``. ``task``
+    and ``arm`` are names for people.
     """
 
     if TYPE_CHECKING:  # fields or properties: a dataclass would take a property here for a default
@@ -90,12 +86,9 @@ R = TypeVar("R", bound=Recipe, default=Recipe, covariant=True)
 class FunctionRecipe(Recipe):
     """The call of a user's function (see ``runs.functions``).
 
-    Attributes:
-        function: The function's name.
-        code: The digest of its code and of all that it names.
-        arguments: Its arguments without the seed, in canonical JSON.
-        files: The files that it names as its input; what they hold is in the run's key.
-        versions: The versions of the distributions that its code names.
+    ``code`` is the digest of its code and of all that it names, ``arguments`` canonical JSON
+    without the seed, and ``versions`` those of the distributions that its code names. What
+    ``files`` hold is in the run's key.
     """
 
     function: str
@@ -147,12 +140,7 @@ _HASH = "_hash"
 
 @dataclass(frozen=True)
 class RunSpec(Generic[R]):
-    """One replicate of one arm: everything that decides its result, and nothing else.
-
-    Attributes:
-        recipe: How its numbers come about.
-        seed: The seed of all its random streams.
-    """
+    """One replicate of one arm: everything that decides its result, and nothing else."""
 
     recipe: R
     seed: int

@@ -36,15 +36,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """One printed number held against what it should be.
-
-    Attributes:
-        what: What the number is.
-        printed: The number as the paper prints it.
-        computed: What the paper's other numbers give for it.
-        arithmetic: How they give it.
-        consistent: Whether the two can be the same number.
-    """
+    """One printed number held against what it should be."""
 
     what: str
     printed: str
@@ -97,12 +89,6 @@ def root(value: Interval) -> Interval:
 def agrees(what: str, text: str, computed: Interval, arithmetic: str) -> Check:
     """Checks whether the printed ``text`` can be a rounding of a value in ``computed``.
 
-    Args:
-        what: What the number is.
-        text: The number as the paper prints it.
-        computed: Every value that the paper's other numbers allow.
-        arithmetic: How they give it, for people.
-
     Raises:
         InputError: The text is no number.
     """
@@ -115,11 +101,6 @@ def mean_of_whole_numbers(what: str, text: str, count: int) -> Check:
     """Checks whether ``text`` can be a mean of ``count`` whole numbers.
 
     It is the GRIM test of Brown and Heathers (2017).
-
-    Args:
-        what: What the number is.
-        text: The mean as the paper prints it.
-        count: How many whole numbers it is the mean of.
 
     Raises:
         InputError: The text is no number.

@@ -48,12 +48,7 @@ Lookup = Callable[[RunSpec], RunResult | None]
 class Term:
     """One arm's measure with a weight: a summand of a quantity.
 
-    Attributes:
-        weight: What the measure is multiplied by.
-        experiment: The arm's experiment.
-        init: The arm's init.
-        measure: What is read off the arm's runs.
-        offset: What is added to a replicate's number to get its seed.
+    ``offset`` is added to a replicate's number to get its seed.
     """
 
     weight: float
@@ -70,9 +65,7 @@ class Term:
 def _refuses(what: str, mend: str) -> Callable[..., NoReturn]:
     """An operator that no claim may use, since nothing would test what comes of it.
 
-    Args:
-        what: How it is written, with ``{}`` for the operand.
-        mend: What to write instead.
+    ``what`` is how it is written, with ``{}`` for the operand; ``mend`` says what to write instead.
     """
 
     def refuse(self: object, *others: object) -> NoReturn:
@@ -87,17 +80,9 @@ class Quantity:
     """A weighted sum of arms' measures, one value a seed.
 
     ``<``, ``>``, ``<=``, ``>=`` and ``alike`` compare two quantities. ``-`` makes their difference,
-    a quantity that is compared like any other.
-
-    Attributes:
-        terms: The arms' measures with their weights.
-        label: The quantity's name, for people.
-        measure: The measure that all terms have in common.
-        unit: The unit of the values.
-        margin: The margin of ``<=``, ``>=`` and ``alike``, in that unit.
-        seeds: How many replicates there are.
-        shift: What is added to the terms' sum, the same in every seed. A quantity without terms is
-            a constant, such as a number that a paper prints.
+    a quantity that is compared like any other. ``margin`` is that of ``<=``, ``>=`` and ``alike``,
+    in ``unit``. ``shift`` is added to the terms' sum, the same in every seed: a quantity without
+    terms is a constant, such as a number that a paper prints.
     """
 
     terms: tuple[Term, ...]
@@ -227,10 +212,8 @@ class Quantity:
     def measured_by(self, measure: str | Measure, keep_margin: bool = False) -> Quantity:
         """The same arms by another measure, in that measure's unit.
 
-        Args:
-            measure: A measure, or the name of a registered one.
-            keep_margin: Keep unit and margin, for a measure on the metric's scale. Without it the
-                unit is the measure's and the margin is 0.
+        The margin becomes 0, unless ``keep_margin`` keeps it with its unit, for a measure on the
+        metric's scale.
 
         Raises:
             InputError: No measure of that name is registered.
@@ -282,8 +265,7 @@ class Quantity:
     def distance_from(self, reference: Sequence[float]) -> Quantity:
         """How far the metric's curve is from a reference, at most; unit and margin stay.
 
-        Args:
-            reference: One number a point, as many as a run has.
+        The reference has one number for each point of the curve.
 
         Raises:
             InputError: The reference is no curve, or the metric has none.
@@ -366,9 +348,7 @@ class Quantity:
 class Lacking(NamedTuple):
     """The values that a quantity lacks.
 
-    Attributes:
-        reason: Which seeds lack them, and why.
-        failed: Whether a run of them was made, and left no number.
+    ``failed`` says whether a run of them was made and left no number.
     """
 
     reason: str
@@ -378,9 +358,7 @@ class Lacking(NamedTuple):
 class Dose(NamedTuple):
     """A table's width over another's, and the loss of score that comes with it.
 
-    Attributes:
-        width: The arm's sigma over the base's sigma.
-        lost: How far the arm's score falls below the base's, in margins of the task.
+    ``width`` is the arm's sigma over the base's; ``lost`` is counted in margins of the task.
     """
 
     width: float
@@ -391,16 +369,7 @@ def dose_and_response(arm: Quantity, base: Quantity, seed: int, lookup: Lookup) 
     """One seed's relative width of a table, and the score that goes with it.
 
     The score lost is counted in the task's margins, so that BLEU and accuracy can be ranked
-    together.
-
-    Args:
-        arm: The arm with the wider table.
-        base: The arm that it is held against.
-        seed: The replicate.
-        lookup: Finds the runs' results.
-
-    Returns:
-        The dose, or None where a run lacks a number or the base's table has no width.
+    together. None where a run lacks a number or the base's table has no width.
     """
     width, base_width = arm.sigma.value(seed, lookup), base.sigma.value(seed, lookup)
     score, base_score = arm.value(seed, lookup), base.value(seed, lookup)
@@ -414,11 +383,7 @@ RANK_CORRELATION = Measure("rank_correlation", "Spearman's ρ")
 
 @dataclass(frozen=True, eq=False)
 class RankCorrelation(Quantity):
-    """Spearman's rho, one a seed (see ``rank_correlation``).
-
-    Attributes:
-        pairs: Arms, each with its base.
-    """
+    """Spearman's rho, one a seed (see ``rank_correlation``)."""
 
     pairs: tuple[tuple[Quantity, Quantity], ...] = ()
 
@@ -479,10 +444,6 @@ def trend(arms: Sequence[tuple[float, Quantity]], over: str) -> Quantity:
     compared with 0, or with another trend, as any quantity is. From the least x to the largest its
     margin is that of the first arm, so it is that over the doublings between them.
 
-    Args:
-        arms: Pairs of x and an arm's measure.
-        over: What x is, for the label.
-
     Raises:
         InputError: There are fewer than three x, an x is not above 0, an x repeats, or the arms
             have different measures.
@@ -518,9 +479,6 @@ def rank_correlation(pairs: Sequence[tuple[Quantity, Quantity]]) -> Quantity:
     falls below the base's. The latter is counted in the task's margins, so that BLEU and accuracy
     can be ranked together.
 
-    Args:
-        pairs: Arms, each with its base.
-
     Raises:
         InputError: There are fewer than three pairs.
     """
@@ -541,12 +499,7 @@ def rank_correlation(pairs: Sequence[tuple[Quantity, Quantity]]) -> Quantity:
 class Comparison:
     """A statement on two quantities, which the runs decide.
 
-    Attributes:
-        left: The first quantity.
-        relation: How it is stated to stand to the second.
-        right: The second quantity.
-        spread: The registered spread of their difference, which the decision pools; None where
-            none was registered.
+    ``spread`` is the registered spread of their difference, which the decision pools.
     """
 
     left: Quantity
@@ -616,11 +569,8 @@ class Comparison:
     def decide(self, lookup: Lookup, alpha: float, of: int = 1) -> Decision:
         """Decides the comparison from stored runs.
 
-        Args:
-            lookup: Finds the runs' results.
-            alpha: The level at which the comparison is SUPPORTED.
-            of: How many comparisons the claim has. The comparison is REFUTED, or has NO EFFECT, at
-                alpha / ``of``, since any of them can make the claim fall.
+        It is SUPPORTED at ``alpha``. It is REFUTED, or has NO EFFECT, at alpha / ``of``, where the
+        claim has ``of`` comparisons, since any of them can make the claim fall.
 
         Raises:
             InputError: There are fewer than two seeds, or a value is not finite.
@@ -648,14 +598,8 @@ class Comparison:
 class Decision:
     """A comparison decided, or the reason why it could not be.
 
-    Attributes:
-        comparison: The comparison.
-        outcome: Its numbers and its verdict; None where it could not be decided.
-        left: The left side's values, one a seed.
-        right: The right side's values, one a seed.
-        reason: Why it could not be decided; "" where it was.
-        alpha: The level that it was decided at.
-        failed: Whether that is since a run was made and left no number, as one that diverged.
+    ``left`` and ``right`` have one value a seed. ``failed`` says that a run was made and left no
+    number, as one that diverged.
     """
 
     comparison: Comparison
@@ -733,10 +677,7 @@ def verdict_of(decisions: Sequence[Decision]) -> Verdict:
 class Reader:
     """Meets a claim's comparisons one by one; the base class only notes them.
 
-    Attributes:
-        met: The comparisons met so far, in the claim's order.
-        made: The comparisons that were made, with the lines that made them.
-        problem: What was wrong with one of them; None where nothing was.
+    ``made`` has every comparison with the line that made it; ``met`` those that were asserted.
     """
 
     met: list[Comparison] = field(default_factory=list)
@@ -745,9 +686,6 @@ class Reader:
 
     def check(self, frame: FrameType) -> None:
         """Refuses a comparison that is no part of a plain conjunction.
-
-        Args:
-            frame: Where it is taken for true or false.
 
         Raises:
             InputError: It is negated, one of several that may hold, or a condition.
@@ -787,11 +725,7 @@ def _line_outside() -> int:  # pragma: no mutate block - frames, as in __bool__
 
 @dataclass
 class Decider(Reader):
-    """Answers each comparison by its verdict, so that the claim's assert fails where it should.
-
-    Attributes:
-        decisions: The decisions on the comparisons, in the claim's order.
-    """
+    """Answers each comparison by its verdict, so that the claim's assert fails where it should."""
 
     decisions: Sequence[Decision] = ()
 

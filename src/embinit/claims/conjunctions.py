@@ -24,8 +24,7 @@ REFUSED = "a claim asserts comparisons joined by 'and' alone: state it without "
 def require_conjunction(frame: FrameType) -> None:
     """Refuses a comparison that is taken for true or false outside of a plain conjunction.
 
-    Args:
-        frame: The frame that asks for its truth. Nothing is refused where it has no source.
+    Nothing is refused where the frame that asks for its truth has no source.
 
     Raises:
         InputError: It is negated, one of several that may hold, or decides what comes next.

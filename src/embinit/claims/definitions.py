@@ -229,9 +229,6 @@ class Misstated(Statement):
     """Stands in for a claim whose decorator can't be used; its test fails with the reason.
 
     An exception in a decorator would end the import of its module, and so cost all claims there.
-
-    Attributes:
-        error: What is wrong with it.
     """
 
     error: InputError = field(kw_only=True)

@@ -27,13 +27,8 @@ def claim_entry(
 ) -> dict[str, Any]:
     """The entry of a claim that was judged in an experiment, without what decides nothing.
 
-    ``report.document`` completes it by Holm-adjusted p and by the test set's noise.
-
-    Args:
-        judgement: The judgement.
-        nodeid: The test's name in pytest.
-        key: Gives a run's key in the store.
-        printed: Gives what a paper prints for a comparison.
+    ``report.document`` completes it by Holm-adjusted p and by the test set's noise. ``key`` gives a
+    run's key in the store, ``printed`` what a paper prints for a comparison.
     """
     case = judgement.case
     claim, experiment, registration = case.claim, case.experiment, {}
@@ -127,11 +122,7 @@ def _comparison(
 
 
 def properties(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """A claim's numbers as JUnit properties: pairs of a name and a text.
-
-    Args:
-        entry: The claim's entry.
-    """
+    """A claim's numbers as JUnit properties: pairs of a name and a text."""
     pairs = [("verdict", entry["verdict"])]
     for number, comparison in enumerate(entry["comparisons"], start=1):
         low, high = comparison["interval"]
@@ -158,11 +149,6 @@ def properties(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def audit_entry(audit: Audit, nodeid: str, checks: Sequence[Check]) -> dict[str, Any]:
     """The entry of an audit with its checks.
-
-    Args:
-        audit: The audit.
-        nodeid: The test's name in pytest.
-        checks: The checks that the test returned.
 
     Raises:
         InputError: There is no check.

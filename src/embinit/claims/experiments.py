@@ -78,9 +78,6 @@ class Experiment:
         The lowered half has other seeds. A setting in which this can't be shown is too coarse to
         tell.
 
-        Args:
-            small: Plant the small effect.
-
         Raises:
             InputError: The experiment plants no such effect.
         """
@@ -126,10 +123,5 @@ class Experiment:
         return arm
 
     def changed(self, says: str = "", **changes: Any) -> Self:
-        """The same experiment in another setting.
-
-        Args:
-            says: The change in words, for arms' labels.
-            changes: Fields of the experiment.
-        """
+        """The same experiment in another setting."""
         return replace(self, **{"changes": f"{self.changes} {says}".strip(), **changes})

@@ -75,9 +75,7 @@ class FunctionExperiment(Experiment):
     def with_arguments(self, says: str = "", **arguments: Any) -> FunctionExperiment:
         """The same arms with other arguments.
 
-        Args:
-            says: The change in words; by default the arguments.
-            arguments: What every arm's call is given.
+        ``says`` is the change in words; by default the arguments.
 
         Raises:
             InputError: The function does not take them.
@@ -196,12 +194,7 @@ def _margin(given: object) -> float:
 
 @dataclass(frozen=True)
 class Experiments:
-    """Experiments on training functions, on any tier.
-
-    Attributes:
-        experiments: The experiments.
-        sizes: Arguments of every arm by tier.
-    """
+    """Experiments on training functions, on any tier."""
 
     experiments: tuple[FunctionExperiment, ...]
     sizes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -220,11 +213,7 @@ class Experiments:
 
 
 def grid(**values: Sequence[Any]) -> dict[str, dict[str, Any]]:
-    """The arms of a grid, each named by its settings, such as ``lr=0.1, depth=2``.
-
-    Args:
-        values: The values of each argument.
-    """
+    """The arms of a grid, each named by its settings, such as ``lr=0.1, depth=2``."""
     names = list(values)
     return {
         ", ".join(f"{name}={value}" for name, value in zip(names, each, strict=True)): dict(

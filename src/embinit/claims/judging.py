@@ -46,13 +46,8 @@ TOO_COARSE = "too coarse to tell"
 class Case:
     """A claim read in one experiment: what it compares there, before any run.
 
-    Attributes:
-        claim: The claim.
-        experiment: The experiment that it is tested in.
-        comparisons: The comparisons that it makes, in its order.
-        unequal: How its arms' budgets differ though they must not; None where they don't.
-        unmeasured: Which noise floor its margin still lacks; None where it has its margin.
-        lock: The file of what was registered of its folder's claims; None without a folder.
+    ``unequal`` says how its arms' budgets differ though they must not, ``unmeasured`` which noise
+    floor its margin still lacks, and ``lock`` what was registered in its folder.
     """
 
     claim: Claim
@@ -142,11 +137,8 @@ def read(
 ) -> Case:
     """Reads a claim, training nothing.
 
-    Args:
-        test: A function that ``claim`` decorates.
-        experiment: The experiment to test it in.
-        family: Its family with the size that was counted, in place of its own.
-        lock: What was registered; by default the lock beside the claim's file.
+    ``family`` replaces its own, with the size that was counted. By default the lock is the one next
+    to the claim's file.
 
     Raises:
         InputError: The function is no claim, or compares what can't be compared or can't differ.
@@ -241,11 +233,7 @@ def _too_coarse(case: Case, comparison: Comparison) -> str | None:
 class Judgement:
     """A claim as it came out in one experiment.
 
-    Attributes:
-        case: The claim and what it compares.
-        looks: The schedule of looks that stood before anything was trained.
-        decisions: What each comparison came to.
-        failures: Why runs that it needs could not be made, or left no number.
+    ``failures`` says why runs that it needs could not be made, or left no number.
     """
 
     case: Case
@@ -297,12 +285,9 @@ def judge(
 ) -> Judgement:
     """Decides a claim in one experiment, training what the session's store lacks.
 
-    Args:
-        test: A function that ``claim`` decorates, or a claim that was read already.
-        experiment: The experiment to test it in; left out for a claim that was read already.
-        session: The session with the store, the data and the device.
-        ensure: Gets runs stored, in place of the session's own way.
-        may_go_on: Tells whether a further look at the given runs may begin.
+    A claim that was read already (a ``Case``) needs no experiment. ``ensure`` gets runs stored in
+    place of the session's own way; ``may_go_on`` decides whether a further look at the given runs
+    may begin.
 
     Raises:
         InputError: The claim can't be read, or a run can't be stored.
@@ -341,12 +326,7 @@ def judge(
 
 
 def broken(case: Case, error: Exception) -> Judgement:
-    """The judgement on a claim that could not be judged: NOT RUN, with the error as its reason.
-
-    Args:
-        case: The claim.
-        error: What went wrong.
-    """
+    """The judgement on a claim that could not be judged: NOT RUN, with the error as its reason."""
     reason = failure_reason(error)
     return Judgement(case, case.looks(), tuple(_undecided(case, [reason])), (reason,))
 

@@ -87,11 +87,7 @@ SCHEMA: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class Lock:
-    """A lock file; one that doesn't exist yet has nothing in it.
-
-    Attributes:
-        path: The file.
-    """
+    """A lock file; one that doesn't exist yet has nothing in it."""
 
     path: Path
 
@@ -145,9 +141,7 @@ class Lock:
     ) -> Mapping[str, Any] | None:
         """The measured noise floor of an experiment; None where it was not measured.
 
-        Args:
-            experiment: The experiment.
-            metric: What was measured of its baseline, in place of its own metric.
+        ``metric`` replaces the experiment's own.
         """
         entry: Mapping[str, Any] | None = self.document["noise_floors"].get(
             noise_floor_key(experiment, metric or experiment.metric)
@@ -156,9 +150,6 @@ class Lock:
 
     def write(self, sections: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
         """Adds entries to the file, in place of those of the same keys.
-
-        Args:
-            sections: The entries by section and key.
 
         Raises:
             InputError: The file is there, and is no lock.

@@ -27,9 +27,7 @@ from embinit.specs import RunSpec
 class Look:
     """One look at a claim.
 
-    Attributes:
-        seeds: How many seeds the claim is judged with.
-        share: The level of the look, as a part of the claim's alpha, above 0 to 1.
+    ``share`` is the level of the look, as a part of the claim's alpha, above 0 to 1.
     """
 
     seeds: int
@@ -39,10 +37,7 @@ class Look:
 def schedule(first: int, most: int | None = None, alpha: float = 0.05) -> tuple[Look, ...]:
     """The looks at a claim, in order.
 
-    Args:
-        first: How many seeds the first look has.
-        most: How many seeds the last look has; None means that the first is the only one.
-        alpha: The claim's share of its family's alpha.
+    ``alpha`` is the claim's share of its family's.
 
     Raises:
         InputError: ``most`` is less than ``first``.
@@ -54,9 +49,7 @@ def schedule(first: int, most: int | None = None, alpha: float = 0.05) -> tuple[
 def seeds_of_looks(first: int, most: int | None = None) -> tuple[int, ...]:
     """The seeds of each look at a claim, in order: twice as many each time, up to the most.
 
-    Args:
-        first: How many seeds the first look has.
-        most: How many seeds the last look has; None means that the first is the only one.
+    Without ``most`` the first look is the only one.
 
     Raises:
         InputError: ``most`` is less than ``first``.
@@ -94,13 +87,8 @@ def boundaries(times: Sequence[float], spent: Sequence[float]) -> list[float]:
 
     The density of the sum of all seeds so far, where no look has passed its bound yet, is
     integrated from look to look (Armitage, McPherson and Rowe 1969, J. R. Stat. Soc. A 132:235).
-
-    Args:
-        times: The share of all seeds at each look, rising to 1.
-        spent: The chance that this look or an earlier one passes its bound though nothing is true.
-
-    Returns:
-        One bound a look, in standard errors.
+    ``times`` is the share of all seeds at each look, rising to 1; ``spent`` the chance that this
+    look or an earlier one passes its bound though nothing is true. Bounds are in standard errors.
     """
     from scipy import integrate, optimize, special  # scipy.stats takes a second to load
 
@@ -145,18 +133,9 @@ def look(
     """Decides a claim's comparisons, look by look.
 
     A later look takes only the comparisons that are still open. Looking ends once the claim as a
-    whole is decided.
-
-    Args:
-        comparisons: The claim's comparisons.
-        looks: The schedule.
-        alpha: The claim's share of its family's alpha.
-        ensure: Gets the runs of a look stored. It is called before ``lookup``.
-        lookup: Finds the runs' results.
-        may_go_on: Tells whether a later look at the given runs may begin.
-
-    Returns:
-        One decision for each comparison, in the order of ``comparisons``.
+    whole is decided. ``ensure`` gets the runs of a look stored and is called before ``lookup``,
+    which finds their results. ``may_go_on`` decides whether a later look at the given runs may
+    begin.
     """
     decisions: dict[int, Decision] = {}
     for number, this_look in enumerate(looks):

@@ -139,9 +139,7 @@ class Pairing(StrEnum):
 class RegisteredSd:
     """The registered standard deviation of a paired difference over seeds.
 
-    Attributes:
-        sd: The standard deviation over seeds, with n - 1 in the denominator.
-        seeds: How many seeds it was measured on; no claim uses them.
+    ``sd`` has n - 1 in the denominator; no claim uses its seeds.
     """
 
     sd: float
@@ -155,9 +153,7 @@ class RegisteredSd:
     def contradicted_by(self, variance: float, degrees: int) -> bool:
         """Whether a claim's own differences vary more than this allows.
 
-        Args:
-            variance: Their variance.
-            degrees: Its degrees of freedom; with none they contradict nothing.
+        Without degrees of freedom nothing is contradicted.
         """
         from scipy import special
 
@@ -327,13 +323,10 @@ class _Ps(NamedTuple):
 class _Test(NamedTuple):
     """The t-test that a registered spread makes possible, whatever the number of seeds.
 
-    Attributes:
-        registered: The registered degrees of freedom that are pooled.
-        skewness: The skewness that differences are taken to have to either side.
-        fewest: How many seeds decide at the earliest.
-        samples: How many samples the degrees of freedom are counted in: 1 for pairs, else 2.
-        own: How many seeds there are now and their degrees of freedom, where they are not those of
-            as many seeds on either side.
+    ``registered`` counts the registered degrees of freedom that are pooled; ``skewness`` is assumed
+    to either side; ``fewest`` seeds decide at the earliest. Degrees are counted in ``samples``: 1
+    for pairs, else 2. ``own`` has the seeds there are now and their degrees, where these are not
+    those of as many seeds on either side.
     """
 
     registered: int
@@ -472,9 +465,7 @@ class Paired(NamedTuple):
     def estimate(self, spread: RegisteredSd | None, contradicted: bool) -> _Estimate:
         """The mean difference with its spread.
 
-        Args:
-            spread: The registered spread, which is pooled unless it is contradicted.
-            contradicted: Whether these differences contradict it.
+        A registered spread is pooled unless these differences contradict it.
         """
         n, test = self.n, _Test.of(spread, contradicted)
         mean = float(np.mean(self.differences))
@@ -496,10 +487,8 @@ class Paired(NamedTuple):
 class TwoSamples(NamedTuple):
     """Values of two arms that nothing pairs.
 
-    Attributes:
-        left: The first arm's.
-        right: The second's.
-        noise: Whether the registered spread comes from the second's, which then tell no more of it.
+    ``noise``: the registered spread comes from the right arm's values, which then add nothing to
+    it.
     """
 
     left: np.ndarray
@@ -555,10 +544,8 @@ class TwoSamples(NamedTuple):
     def estimate(self, spread: RegisteredSd | None, contradicted: bool) -> _Estimate:
         """The difference of the means; its ``n`` is the harmonic mean of both sides' counts.
 
-        Args:
-            spread: The registered spread of the difference of two runs, which is pooled unless it
-                is contradicted.
-            contradicted: Whether these values contradict it.
+        The registered spread is that of the difference of two runs; it is pooled unless
+        contradicted.
 
         Raises:
             InputError: Nothing tells the noise: there is one value a side, and no spread.
@@ -613,11 +600,7 @@ def _inside(mean: float, sides: Sequence[Side]) -> list[float]:
 def chance_to_decide(outcome: Outcome, relation: Relation, n: int, alpha: float) -> float:
     """The chance that ``n`` seeds decide an open comparison, were its mean and spread true.
 
-    Args:
-        outcome: Its numbers so far.
-        relation: What it states.
-        n: How many seeds it would be judged with.
-        alpha: The level of that look.
+    ``alpha`` is the level of that look.
     """
     if outcome.sd <= 0:
         return float(outcome.seeds_needed is not None and outcome.seeds_needed <= n)
@@ -630,12 +613,7 @@ def chance_to_support(
 ) -> float:
     """The chance that ``n`` seeds support an open comparison, were its mean and spread true.
 
-    Args:
-        outcome: Its numbers so far.
-        relation: What it states.
-        n: How many seeds it would be judged with.
-        alpha: The level of that look.
-        samples: 1 for pairs, 2 for values that nothing pairs.
+    ``samples`` is 1 for pairs, 2 for values that nothing pairs.
     """
     supporting, _ = _sides(relation, outcome.margin)
     depth = min(_inside(outcome.difference, supporting))
@@ -755,13 +733,8 @@ def _tied(
 def seeds_for(effect: float, alpha: float, test: _Test | None = None) -> int | None:
     """The fewest seeds that show an effect with 90 % power.
 
-    Args:
-        effect: The mean difference, in standard deviations of the difference.
-        alpha: The level of the one-sided test.
-        test: The test; by default one without a registered spread.
-
-    Returns:
-        The number of seeds, or None where it is over 1000 or the effect is not above 0.
+    The effect is counted in standard deviations of the difference. None where it is not above 0 or
+    needs over 1000 seeds. The test is by default one without a registered spread.
     """
     test = test or _Test.of(None)
     if effect <= 0 or test.power(effect, MOST_SEEDS, alpha) < POWER_WANTED:
@@ -777,26 +750,14 @@ def seeds_for(effect: float, alpha: float, test: _Test | None = None) -> int | N
 
 
 def unknown_after(alpha: float, n: int, spread: RegisteredSd) -> float:
-    """Half of the interval that ``n`` seeds leave, in the metric's unit.
-
-    Args:
-        alpha: The level of the one-sided test.
-        n: How many seeds the claim is judged with.
-        spread: The registered spread of the differences.
-    """
+    """Half of the interval that ``n`` seeds leave, in the metric's unit."""
     if n < fewest_seeds(spread):
         return math.inf
     return _Test.of(spread).bound(n, alpha) * spread.sd / math.sqrt(n)
 
 
 def smallest_effect(alpha: float, n: int, spread: RegisteredSd) -> float:
-    """The smallest mean difference that ``n`` seeds show with 90 % power, in the metric's unit.
-
-    Args:
-        alpha: The level of the one-sided test.
-        n: How many seeds the claim is judged with.
-        spread: The registered spread of the differences.
-    """
+    """The smallest mean difference that ``n`` seeds show with 90 % power, in the metric's unit."""
     from scipy import special  # statsmodels takes seconds to load, and this is told at collection
 
     if n < fewest_seeds(spread):

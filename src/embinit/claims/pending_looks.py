@@ -35,14 +35,10 @@ OWN_COUNTS = 4
 class PendingLook:
     """The look that an open claim would take next.
 
-    Attributes:
-        case: The claim.
-        runs: The runs of that look.
-        costs: Those of them that are not stored: how many seconds of one core each takes.
-        chance: The chance that the look decides the claim.
-        expected: The runs of the look by which the claim is expected to be decided: the first that
-            decides it nine times in ten, were its means and spreads true, or else its last.
-        is_owed: Whether it is taken in any case: a first look, or a control's.
+    ``costs`` has the runs that are not stored, with the seconds that each takes on one core.
+    ``chance`` is that of deciding the claim. ``expected`` has the runs until it is expected to be
+    decided: by the first look that decides nine times in ten, were means and spreads true, or else
+    by its last. ``is_owed``: it is taken in any case, as a first look or a control's.
     """
 
     case: Case
@@ -74,12 +70,7 @@ class PendingLook:
 def pending_look(case: Case, session: Session) -> PendingLook | None:
     """The look that a claim would take next, given the runs that are stored.
 
-    Args:
-        case: The claim.
-        session: The session with the store.
-
-    Returns:
-        The look; None where the claim is decided, can't be run, or has had its last look.
+    None where the claim is decided, can't be run, or has had its last look.
     """
     first = case.first_runs()
     if case.obstacle or any(map(session.problem, first)):
@@ -133,9 +124,8 @@ def _chance(still_open: Sequence[Decision], taken: Look, alpha: float) -> float:
 def by_decisions_per_second(looks: Sequence[PendingLook]) -> list[PendingLook]:
     """The looks in order, those first that decide most claims a second.
 
-    Args:
-        looks: The next looks of all open claims, as the stored runs leave them. Once one of them
-            is taken the others are worth something else.
+    The order holds for what is stored now. Once a look is taken the others are worth something
+    else.
     """
     by_a_run: dict[RunSpec, list[PendingLook]] = defaultdict(list)
     for each in looks:

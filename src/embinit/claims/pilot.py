@@ -57,12 +57,7 @@ def without_code(run: RunSpec) -> str:
 
 
 def spread_runs(comparison: Comparison, seeds: int) -> list[RunSpec]:
-    """The runs that a comparison's spread is measured on.
-
-    Args:
-        comparison: The comparison.
-        seeds: How many seeds are taken, from ``FIRST_SEED`` on.
-    """
+    """The runs that a comparison's spread is measured on."""
     return [
         run
         for side in (comparison.left, comparison.right)
@@ -74,13 +69,7 @@ def spread_runs(comparison: Comparison, seeds: int) -> list[RunSpec]:
 def measure_spread(comparison: Comparison, seeds: int, lookup: Lookup) -> RegisteredSd | None:
     """Measures the spread of a comparison's difference over seeds that no claim uses.
 
-    Args:
-        comparison: The comparison.
-        seeds: How many seeds are taken.
-        lookup: Finds the runs' results.
-
-    Returns:
-        The spread; None where no seed changes the difference, or a run has no such measure.
+    None where no seed changes the difference, or a run has no such measure.
     """
     if not (comparison.left.random or comparison.right.random):
         return None
@@ -147,10 +136,6 @@ def own_noise_runs(comparison: Comparison) -> list[RunSpec]:
 def within_own_noise(comparison: Comparison, lookup: Lookup) -> Comparison:
     """The comparison with the margin that was given, or that its right side's noise gives.
 
-    Args:
-        comparison: The comparison.
-        lookup: Finds the runs' results.
-
     Raises:
         InputError: A run that the noise is measured on left no number.
     """
@@ -195,12 +180,7 @@ def measure_noise_floor(
 ) -> dict[str, Any]:
     """Measures an experiment's noise floor, and the margin that comes from it.
 
-    Args:
-        experiment: The experiment.
-        metric: What of the baseline's runs is measured.
-        seeds: How many seeds are taken.
-        lookup: Finds the runs' results.
-        margin: Gives the margin of a standard deviation.
+    ``margin`` gives the margin of a standard deviation.
 
     Raises:
         InputError: A run gave no number, or all gave the same.

@@ -20,11 +20,8 @@ from embinit.specs import RunSpec
 class DetectableEffect:
     """The effects that the looks at one comparison can detect.
 
-    Attributes:
-        comparison: The comparison.
-        seeds: How many seeds each look has.
-        effects: The smallest effect that each look shows with 90 % power, in the metric's unit;
-            None where no spread is registered.
+    ``effects`` has the smallest that each look shows with 90 % power, in the metric's unit; None
+    where no spread is registered.
     """
 
     comparison: Comparison
@@ -50,13 +47,7 @@ class DetectableEffect:
 def detectable_effect(
     comparison: Comparison, looks: Sequence[Look], alpha: float
 ) -> DetectableEffect:
-    """The effects that the looks at a comparison can detect.
-
-    Args:
-        comparison: The comparison, with its registered spread.
-        looks: The schedule of looks at its claim.
-        alpha: The claim's share of its family's alpha.
-    """
+    """The effects that the looks at a comparison can detect."""
     spread = comparison.spread
     effects = None
     if spread is not None:
@@ -68,9 +59,6 @@ def detectable_effects(case: Case) -> list[DetectableEffect]:
     """The effects that the looks at a claim can detect, comparison by comparison.
 
     Comparisons that no seed can change are left out, and so are those of a claim with an obstacle.
-
-    Args:
-        case: The claim.
     """
     if case.obstacle:
         return []
@@ -86,9 +74,6 @@ def expected_runs(case: Case) -> list[RunSpec]:
     """The runs that a claim takes until it is decided, were each difference as large as its margin.
 
     A control, and a claim of which nothing is foreseen, are taken to end with their first look.
-
-    Args:
-        case: The claim.
     """
     every = detectable_effects(case)
     known = [each for each in every if each.effects is not None and each.comparison.left.margin]

@@ -49,10 +49,8 @@ class SeedsExperiment(Experiment):
     def __call__(self, *given: Any, **arguments: Any) -> Quantity:
         """An arm: what the function returns, one number a seed.
 
-        Args:
-            given: One function. It takes ``seed`` and the arguments, and returns a number. One
-                that ``training`` decorates may return several; its first measure is compared.
-            arguments: The arm's, as plain values.
+        It is given one function, which takes ``seed`` and the arguments (plain values) and returns
+        a number. One that ``training`` decorates may return several; its first measure is compared.
 
         Raises:
             InputError: The function can't be called so, or other processes would not find it.
@@ -101,10 +99,7 @@ def on_seeds(tier: str) -> Sequence[Experiment]:
 def stated_by(test: Callable[..., Any], home: str, name: str) -> SeedsClaim:
     """The claim of a test with the fixture.
 
-    Args:
-        test: The test.
-        home: Its file, in dots.
-        name: Its name, with those of its classes.
+    ``home`` is its file, in dots; ``name`` includes the names of its classes.
     """
     *classes, own = name.split(".")
     words = own.removeprefix("test_").replace("_", " ").strip()
@@ -120,10 +115,7 @@ def stated_by(test: Callable[..., Any], home: str, name: str) -> SeedsClaim:
 def control_of(tests: Sequence[Callable[..., None]], home: str) -> Callable[..., None]:
     """The control of a file: the arm on the right of its first comparison, against itself.
 
-    Args:
-        tests: The file's tests, which take the experiment alone. One that can't be read is passed
-            over.
-        home: Its file, in dots.
+    The tests take the experiment alone. One that can't be read is passed over.
     """
 
     def test_control_a_a(seeds: Experiment) -> None:

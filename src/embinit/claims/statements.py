@@ -21,10 +21,7 @@ Test = TypeVar("Test", bound=Callable[..., Any])
 class Statement:
     """A decorator that marks a test with what it states; claims and audits are its subclasses.
 
-    Attributes:
-        id: The statement's id, which reads ``paper/part/name``.
-        says: The statement as a sentence.
-        where: Where the paper says it, such as ``Table 1``.
+    The id reads ``paper/part/name``; ``where`` is the place in the paper, such as ``Table 1``.
     """
 
     id: str
@@ -74,9 +71,7 @@ def _statement_that_runs() -> tuple[str, int]:  # pragma: no mutate block - fram
 def line_of(test: Callable[..., Any], path: Path) -> int:
     """The line of a file of claims at which a test is stated: that of its decorator or its call.
 
-    Args:
-        test: The test.
-        path: The file. A test that another file states has its own line there.
+    A test that another file states has its own line.
     """
     stated: tuple[str, int] = test.__dict__.get(_STATED, ("", 0))
     file, line = stated

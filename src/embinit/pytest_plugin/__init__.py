@@ -210,11 +210,7 @@ def pytest_make_collect_report(
 
 
 class WaitedFor:
-    """Tells how far the session is to the process that started it and waits.
-
-    Args:
-        path: The file that it reads.
-    """
+    """Tells how far the session is to the process that started it and waits."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

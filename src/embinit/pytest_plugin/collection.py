@@ -329,12 +329,7 @@ def _check_lock(item: pytest.Function) -> None:
 
 
 def _nothing_fits(keyword: str, known: Mapping[str, str]) -> str:
-    """A line on a ``-k`` that selects none of the claims.
-
-    Args:
-        keyword: What ``-k`` says.
-        known: The claims' ids by the names of their tests.
-    """
+    """A line on a ``-k`` that selects none of the claims."""
     named = [f"{name} ({known[name]})" for name in sorted(known)]
     more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
     near = nearest(keyword, [*known, *known.values()])

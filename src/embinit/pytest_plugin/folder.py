@@ -27,12 +27,9 @@ from embinit.pytest_plugin.unloadable import Unloadable, decorated
 class Folder:
     """The claims of a folder.
 
-    Attributes:
-        counts: How many claims each family has, controls left out.
-        homes: Where each id stands: files and lines.
-        unread: How many claims can't be read, so that nobody knows their families, or have the id
-            of another one.
-        watched: The families that have a control.
+    ``counts`` leaves controls out. ``homes`` says where each id is stated: files and lines.
+    ``unread`` counts the claims that can't be read, or whose id is another's. ``watched`` has the
+    families with a control.
     """
 
     counts: dict[str, int]
@@ -44,9 +41,8 @@ class Folder:
     def of(cls, items: Iterable[pytest.Item], count: Callable[[Claim], int]) -> Folder:
         """The folders of the claims among the collected tests.
 
-        Args:
-            items: All tests that were collected, before any is deselected.
-            count: Gives the number of a claim's experiments.
+        The items are all that were collected, before any is deselected; ``count`` gives the number
+        of a claim's experiments.
         """
         items = list(items)
         functions = [*_whole(items)]
@@ -131,10 +127,7 @@ def _beside(
 ) -> Iterable[pytest.Function]:
     """The tests of files that lie beside those of claims and were not collected.
 
-    Args:
-        claims: The claims that were collected.
-        broken: The files that can't be loaded, with how many claims each has; those that are met
-            here are added.
+    Files that can't be loaded are added to ``broken``, with how many claims each has.
     """
     modules = {item.path: item.getparent(pytest.Module) for item in claims}
     for folder in dict.fromkeys(path.parent for path in modules):

@@ -43,11 +43,8 @@ def pytest_embinit_collected(
 ) -> None:
     """Checks the options against all claims, before anything trains.
 
-    Args:
-        config: The session's configuration.
-        cases: The claims in their experiments.
-        wanted: The runs of this session; none where it only collects.
-        problem: Tells why a run can't be made here; None where it can be.
+    ``wanted`` has the runs of this session, none where it only collects. ``problem`` gives the
+    reason why a run can't be made here.
 
     Raises:
         pytest.UsageError: An option asks for what no claim can have.

@@ -35,16 +35,9 @@ UNREADABLE: pytest.StashKey[str] = pytest.StashKey()
 class ItemResult:
     """The result of a claim's or an audit's test, which travels with the test's reports.
 
-    Attributes:
-        home: The module, which registers inits and the like.
-        named: What names the test in the verdicts document: ``nodeid``, and ``id`` if it has one.
-        verdict: The claim's entry in the verdicts document; None without a verdict.
-        audit: The audit's entry there; None for a claim.
-        failure: Why runs of the claim failed; "" where none did.
-        unwritten: Whether a result could not be written.
-        registered: Whether the claim was registered.
-        lock: The file of the lock that its entries are for; "" without entries.
-        sections: The entries for the lock: by section, then key.
+    ``home`` is the module, which registers inits and the like. ``named`` has ``nodeid``, and ``id``
+    if there is one. ``verdict`` and ``audit`` are entries of the verdicts document. ``lock`` is the
+    file that ``sections`` are for: entries by section, then key.
     """
 
     home: Home
@@ -74,11 +67,7 @@ ITEM_RESULT: pytest.StashKey[ItemResult] = pytest.StashKey()
 
 @dataclass(frozen=True)
 class Unreadable:
-    """Stands in for the experiments of a claim that could not name them.
-
-    Attributes:
-        error: Why it could not.
-    """
+    """Stands in for the experiments of a claim that could not name them."""
 
     error: Exception
 
@@ -154,10 +143,7 @@ def bound(item: pytest.Function) -> Callable[..., None]:
 def read_item(item: pytest.Function, family: Family, most_seeds: int | None = None) -> Case:
     """Reads the claim in its experiment; any error that it raises is the claim's.
 
-    Args:
-        item: The claim's test.
-        family: Its family, with its size.
-        most_seeds: The seeds of its last look, in place of the experiment's.
+    ``most_seeds`` replaces the experiment's seeds of the last look.
     """
     name, given = experiments_name(item.function, item.cls), parameter(item)
     if isinstance(given, Unreadable):

@@ -40,8 +40,7 @@ class Judging:
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
         """Judges a claim or makes an audit; every other test is left to pytest.
 
-        Returns:
-            True for a claim and an audit, which stops pytest from calling the test; else None.
+        True stops pytest from calling the test.
         """
         audit = Audit.of(pyfuncitem.function)
         if audit is not None:

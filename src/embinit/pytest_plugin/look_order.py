@@ -38,11 +38,7 @@ class LookOrder:
         self._ended: set[str] = set()
 
     def in_order(self, runs: Sequence[RunSpec]) -> list[RunSpec]:
-        """The runs of first looks, those of the most promising first.
-
-        Args:
-            runs: All that can be made here, stored or not.
-        """
+        """The runs of first looks, those of the most promising first."""
         session = self._training.session
         lacking = {run for run in runs if session.key(run) not in session.store}
         looks = [
@@ -73,12 +69,8 @@ class LookOrder:
     def _reach(self, case: Case, runs: list[RunSpec], must: bool) -> bool:
         """Trains the looks that are worth more than one; False where a budget ends before it.
 
-        What another claim's look has trained costs nothing, and is in no order of looks.
-
-        Args:
-            case: The claim.
-            runs: The runs of its look.
-            must: Whether its look is taken whatever the budget.
+        What another claim's look has trained costs nothing, and is in no order of looks. ``must``:
+        its look is taken whatever the budget.
         """
         session, on_gpu = self._training.session, self._options.option("device") != "cpu"
         while not all(session.key(run) in session.store for run in runs):

@@ -17,11 +17,7 @@ MOST_UNITS = 8
 
 
 def session_lines(cases: Sequence[Case]) -> list[str]:
-    """A few lines on all claims: how often they are looked at, and what that can see.
-
-    Args:
-        cases: The claims that were read, controls among them.
-    """
+    """A few lines on all claims: how often they are looked at, and what that can see."""
     if not cases:
         return []
     schedules = Counter(case.seeds_of_looks() for case in cases)
@@ -55,12 +51,7 @@ def session_lines(cases: Sequence[Case]) -> list[str]:
 
 
 def doubts(cases: Sequence[Case], watched: Container[str]) -> list[str]:
-    """The probable mistakes that break no claim, a line each.
-
-    Args:
-        cases: The claims that were read, controls among them.
-        watched: The families that have a control.
-    """
+    """The probable mistakes that break no claim, a line each."""
     claims = [case for case in cases if case.claim.expects is None]
     unwatched = dict.fromkeys(
         case.claim.family.name for case in claims if case.claim.family.name not in watched
@@ -104,11 +95,7 @@ def _is_share_of_percent(comparison: Comparison) -> bool:
 
 
 def underpowered_lines(cases: Iterable[Case]) -> list[str]:
-    """A line for each training function that does something which is in no run's key.
-
-    Args:
-        cases: The claims that were read.
-    """
+    """A line for each training function that does something which is in no run's key."""
     functions = dict.fromkeys(
         case.experiment.function
         for case in cases
@@ -118,11 +105,7 @@ def underpowered_lines(cases: Iterable[Case]) -> list[str]:
 
 
 def listing(cases: Iterable[Case]) -> list[str]:
-    """Each claim's id with its experiments, and what it states.
-
-    Args:
-        cases: The claims that were read.
-    """
+    """Each claim's id with its experiments, and what it states."""
     experiments: dict[tuple[str, str], list[str]] = defaultdict(list)
     for case in cases:
         control = " (control)" if case.claim.expects is not None else ""
@@ -135,11 +118,7 @@ def listing(cases: Iterable[Case]) -> list[str]:
 
 
 def claim_lines(cases: Iterable[Case]) -> list[str]:
-    """A line for each claim: its looks, and the smallest differences that they see.
-
-    Args:
-        cases: The claims that were read.
-    """
+    """A line for each claim: its looks, and the smallest differences that they see."""
     return [f"{case.id}: {_claim(case)}" for case in cases]
 
 

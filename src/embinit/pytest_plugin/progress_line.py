@@ -41,10 +41,7 @@ BELOW = "\x1bD\x1b[A\x1b7\r\n{}\x1b8"
 def shown(config: pytest.Config, folder: Path, ends: float | None = None) -> Iterator[None]:
     """A context that shows the session's progress; nothing of it stays on a terminal's screen.
 
-    Args:
-        config: pytest's configuration.
-        folder: Where sessions keep their plans and marks.
-        ends: When a budget ends, by ``time.monotonic``; None where there is no budget.
+    ``ends`` is when a budget ends, by ``time.monotonic``.
     """
     with _line(config) if _live(config) else contextlib.nullcontext() as line:
         show, every = (line.show, 0.0) if line else (_reporter(config), _seconds())
@@ -114,9 +111,7 @@ def _line(config: pytest.Config) -> Iterator[Line]:
 class Line:
     """The line below pytest's output; it appears when there is something to show.
 
-    Args:
-        writer: pytest's terminal writer.
-        terminal: The terminal, opened for this line alone.
+    The terminal is opened for this line alone.
     """
 
     def __init__(self, writer: Any, terminal: TextIO) -> None:

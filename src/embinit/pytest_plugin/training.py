@@ -23,9 +23,7 @@ from embinit.specs import RunSpec
 class Training:
     """The training of a session's runs.
 
-    Attributes:
-        cluster: The address of the Ray cluster that trains; None without one.
-        progress: How far the session came, once it is closed; None before, and in a worker.
+    ``progress`` is how far the session came, once it is closed; None before, and in a worker.
     """
 
     def __init__(self, options: SessionOptions, state: SessionState) -> None:

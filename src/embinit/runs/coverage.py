@@ -9,11 +9,7 @@ from dataclasses import dataclass
 class Coverage:
     """A source's coverage of a vocabulary.
 
-    Attributes:
-        types: The number of different words.
-        types_found: Those of them that have a vector.
-        tokens: The number of running words in the training text.
-        tokens_found: Those of them that have a vector.
+    ``types`` are different words, ``tokens`` the running words of the training text.
     """
 
     types: int

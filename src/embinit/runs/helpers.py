@@ -42,18 +42,7 @@ ENDS_WITHIN = 10.0
 
 @dataclass(frozen=True)
 class Job:
-    """A helper's job: what it takes from its session.
-
-    Attributes:
-        root: The store's directory.
-        data_dir: The directory with real data, if there is one.
-        device: The device to train on.
-        definitions: What the process defines first.
-        wanted: The runs of the plan.
-        session: The session's name.
-        modules: The modules of its claims.
-        parent: The session's process.
-    """
+    """A helper's job: what it takes from its session."""
 
     root: Path
     data_dir: Path | None
@@ -66,11 +55,7 @@ class Job:
 
 
 class Helper:
-    """A process that trains a session's plan beside it.
-
-    Attributes:
-        process: The process.
-    """
+    """A process that trains a session's plan beside it."""
 
     def __init__(self, job: Job) -> None:
         """Starts the process.
@@ -127,9 +112,7 @@ class Helper:
 def main(given: BinaryIO, told: int) -> None:
     """Trains the plan of a job beside its session.
 
-    Args:
-        given: The job.
-        told: A file's descriptor, for the reason where that fails.
+    ``told`` is a file's descriptor, for the reason where that fails.
     """
     from embinit.runs.session import Session, failure_reason
     from embinit.runs.store import Store

@@ -34,12 +34,9 @@ SECOND = 2e9
 class RunContext:
     """The place in which a cohort is made.
 
-    Attributes:
-        data_dir: The directory with real data, if there is one.
-        device: The device to train on (``cpu``, ``cuda:0``).
-        progress: Is told the share of the work that is done, 0 to 1.
-        sharers: How many processes share the device's memory.
-        twice: Whether a function's run is made a second time, to see that its seed decides it.
+    ``device`` is ``cpu`` or such as ``cuda:0``. ``progress`` is called with the share of the work
+    that is done, 0 to 1. ``sharers`` counts the processes that share the device's memory.
+    ``twice``: a function's run is made a second time, to see that its seed decides it.
     """
 
     data_dir: Path | None
@@ -51,12 +48,7 @@ class RunContext:
 
 @dataclass(frozen=True)
 class Description:
-    """A run's setting in words, for the report's table of tasks.
-
-    Attributes:
-        model: The model in words.
-        training: The training in words.
-    """
+    """A run's setting in words, for the report's table of tasks."""
 
     model: str
     training: str
@@ -66,8 +58,7 @@ class Description:
 class Cohort(Generic[R]):
     """Runs that are trained together as one stacked model.
 
-    Attributes:
-        runs: The runs, whose ``cohort_key`` is the same.
+    All have one ``cohort_key``.
     """
 
     runs: tuple[RunSpec[R], ...]
@@ -161,9 +152,7 @@ class Kind(Generic[R]):
     def label(self, run: RunSpec[R], sources: Mapping[str, str]) -> str:
         """The arm's name as a paper writes it.
 
-        Args:
-            run: The run.
-            sources: What the paper calls sources of vectors, by their names in specs.
+        ``sources`` has what the paper calls sources of vectors, by their names in specs.
         """
         return run.recipe.arm
 
@@ -174,9 +163,7 @@ class Kind(Generic[R]):
     def say(self, setting: str, value: object) -> str | None:
         """A setting of a recipe in words; "" where it is not told, None for the plain words.
 
-        Args:
-            setting: The field's path, such as ``table.init``.
-            value: Its value.
+        ``setting`` is the field's path, such as ``table.init``.
         """
         return None
 

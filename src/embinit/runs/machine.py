@@ -41,9 +41,7 @@ def sharers(device: str) -> int:
 def training_devices(device: str) -> list[str]:
     """The device of each training slot: one slot per core on a CPU, some per GPU.
 
-    Args:
-        device: ``cpu``, ``cuda`` for every GPU that this process sees, or one GPU such as
-            ``cuda:1``.
+    ``cuda`` is every GPU that this process sees, ``cuda:1`` a single one.
     """
     devices = [device]
     if device == "cuda":
@@ -56,8 +54,7 @@ def training_devices(device: str) -> list[str]:
 def limit_threads(load: bool) -> None:
     """Lets torch use one thread, since each core has a process of its own.
 
-    Args:
-        load: Whether torch is loaded for it; else it is left alone where nobody has loaded it.
+    Without ``load``, torch is left alone where nobody has loaded it.
     """
     torch = importlib.import_module("torch") if load else sys.modules.get("torch")
     if torch is not None:
@@ -73,9 +70,6 @@ def require_room(size: int = SCIPY_ROOM) -> None:
 
     Its OpenBLAS asks for memory again and again as it is loaded, in a loop of its own that no
     exception and no Ctrl-C ends. Once it is loaded, nothing is refused.
-
-    Args:
-        size: How much is needed, in bytes.
 
     Raises:
         InputError: There is less.
@@ -112,9 +106,7 @@ def keep_freed_memory() -> None:
 def end_with(parent: int, group: bool = False) -> None:
     """Ends this process once its parent is gone, since nobody would read its results.
 
-    Args:
-        parent: The parent's process id.
-        group: Whether all that it started ends too. It must lead a group of its own.
+    With ``group`` all that it started ends too; it must lead a group of its own.
     """
 
     def watch() -> None:

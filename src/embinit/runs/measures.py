@@ -178,11 +178,7 @@ def _of_curve(
 ) -> Measure:
     """A measure that is read off another one's curve.
 
-    Args:
-        measure: The measure that has the curve.
-        name: What is added to the curve's name.
-        words: The measure in words, with ``{}`` for the curve.
-        read: Reads it off the curve's points.
+    ``words`` is the measure in words, with ``{}`` for the curve.
     """
     if measure.curve is None:
         raise InputError(f"no curve shows {measure.name} while a run trains; name another measure")

@@ -21,9 +21,7 @@ Texts = tuple[str, ...]
 class Noise(NamedTuple):
     """The result of a paired test of two models.
 
-    Attributes:
-        p: The two-sided p.
-        spreads: Half of each model's 95 % interval, in the metric's unit.
+    ``p`` is two-sided; ``spreads`` has half of each model's 95 % interval, in the metric's unit.
     """
 
     p: float
@@ -34,9 +32,7 @@ class Noise(NamedTuple):
 class PairedTest:
     """A paired test over examples.
 
-    Attributes:
-        name: The test's name, for people.
-        compare: The test, a function of two models' outputs and the references, all of one length.
+    ``compare`` takes two models' outputs and the references, all of one length.
     """
 
     name: str
@@ -46,8 +42,7 @@ class PairedTest:
 def bootstrap(metric: str) -> PairedTest:
     """SacreBLEU's paired bootstrap (Koehn, 2004).
 
-    Args:
-        metric: The name of one of sacreBLEU's metrics, ``BLEU`` or ``CHRF``.
+    The metric is one of sacreBLEU's, ``BLEU`` or ``CHRF``.
     """
     name = f"sacreBLEU's paired bootstrap, {RESAMPLES:,} resamples"
     return PairedTest(name, partial(_bootstrap, metric))

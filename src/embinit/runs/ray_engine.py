@@ -59,12 +59,7 @@ OBJECT_BYTES = 100 * 2**20
 def connect(address: str | None, device: str = "cpu") -> str:
     """Joins a cluster, or starts one on this machine.
 
-    Args:
-        address: The cluster's address; None starts one.
-        device: ``cpu`` or a GPU, which a node of the cluster must have.
-
-    Returns:
-        The address at which others can join the cluster.
+    Without an address it starts one. Returns the address at which others can join.
 
     Raises:
         InputError: Ray is not installed, nothing answers, or no node has the device.
@@ -138,18 +133,8 @@ def work(
 ) -> list[RunResult] | InputError:
     """The Ray task: trains a cohort on a node.
 
-    Args:
-        cohort: The runs to train.
-        keys: The keys under which the session will store them.
-        data_dir: The data directory, by the same path on every node; None if none was named.
-        device: Where to train.
-        definitions: What the process defines first.
-        modules: The modules of the claims, at the same paths on every node.
-        twice: Whether a function's run is made a second time (see ``kinds.RunContext``).
-        sharing: How many tasks share a GPU.
-
-    Returns:
-        The results of the runs, or an InputError. It is not raised, so that Ray does not wrap it.
+    Data, modules and definitions have the same paths on every node. An InputError is returned, not
+    raised, so that Ray does not wrap it.
     """
     try:
         load_modules(modules)
@@ -187,9 +172,7 @@ class RaySession(Session):
     def __init__(self, *where: Any, gpu_share: float = 1.0) -> None:
         """Opens a session.
 
-        Args:
-            *where: The arguments of ``Session``.
-            gpu_share: The share of a GPU that a cohort takes.
+        ``gpu_share`` is the share of a GPU that a cohort takes.
         """
         super().__init__(*where)
         self.gpu_share = gpu_share

@@ -80,11 +80,7 @@ class RunResult:
 class RunName(NamedTuple):
     """A run's name for people.
 
-    Attributes:
-        task: What it is trained on, or the name of the function that trains.
-        code: What tells apart runs of an edited function: its code's digest; "" for other kinds.
-        arm: The arm.
-        seed: The seed.
+    ``code`` tells runs of an edited function apart: its code's digest; "" for other kinds.
     """
 
     task: str
@@ -106,8 +102,7 @@ class RunName(NamedTuple):
 def versions(more: Iterable[str] = ()) -> dict[str, str]:
     """The versions of Python and of every installed package that can change a result.
 
-    Args:
-        more: Distributions that are told too.
+    ``more`` names further distributions.
     """
     known = {"python": platform.python_version()}
     for name in (*RECORDED_PACKAGES, *more):
@@ -137,10 +132,7 @@ def device_name(device: str) -> str:
 def provenance(device: str, seconds: float, more: Iterable[str] = ()) -> dict[str, Any]:
     """The provenance of a result: versions, device, duration, and time of its end.
 
-    Args:
-        device: The device that the run was made on.
-        seconds: The run's share of its cohort's time.
-        more: Distributions whose versions are told too.
+    ``seconds`` is the run's share of its cohort's time.
     """
     return {
         "versions": versions(more),
@@ -157,9 +149,7 @@ _LAST_SECOND = 253_402_300_799.0
 def moment(seconds: float, timespec: str = "auto") -> str:
     """A time in ISO 8601, in UTC. One that no date can have is the nearest that one can.
 
-    Args:
-        seconds: The time, in seconds since the epoch.
-        timespec: How precise it is: ``seconds``, or ``auto`` for all digits.
+    ``seconds`` count from the epoch. ``timespec`` is ``seconds``, or ``auto`` for all digits.
     """
     possible = min(max(seconds, 0.0), _LAST_SECOND)
     return datetime.datetime.fromtimestamp(possible, datetime.UTC).isoformat(timespec=timespec)

@@ -45,20 +45,10 @@ WAIT_SECONDS = 0.2
 class Session:
     """One worker's view of the plan, the store and the machine.
 
-    Args:
-        store: Where results are kept.
-        data_dir: The directory with real data, if there is one.
-        device: The device to train on (``cpu``, ``cuda``, ``cuda:0``).
-        definitions: What it defined first, and every process that helps it does too.
-        may_train: Whether runs that the store lacks may be trained.
-
-    Attributes:
-        name: The session's name, which its workers and helpers share.
-        modules: The modules of its claims, which whoever helps it has to load.
-        wanted: The runs of the plan.
-        trained: How many runs this worker has trained.
-        helpers: The processes that help it to train now.
-        troubles: Why helpers ended before their work was done.
+    ``device`` is ``cpu``, ``cuda`` or such as ``cuda:0``. ``definitions`` is what it defined first,
+    and every process that helps it does too; ``modules`` are those of its claims, which helpers
+    load. ``name`` is shared with its workers and helpers. ``wanted`` has the runs of the plan.
+    ``troubles`` says why helpers ended before their work was done.
     """
 
     def __init__(
@@ -92,8 +82,7 @@ class Session:
     def set_plan(self, runs: Iterable[RunSpec]) -> None:
         """Makes the plan: groups the runs that the store lacks into cohorts.
 
-        Args:
-            runs: All runs that this session may need; they replace those of an earlier plan.
+        The runs are all that this session may need; they replace those of an earlier plan.
         """
         self.wanted = list(dict.fromkeys(runs))
         self._planned = set(self.wanted)
@@ -168,8 +157,7 @@ class Session:
     def failures(self, runs: Iterable[RunSpec]) -> list[str]:
         """Why runs could not be made in this session, a line for each reason, with arms and seeds.
 
-        Args:
-            runs: The runs; those that were made, or were not tried, have no reason.
+        Runs that were made, or were not tried, have no reason.
         """
         failed: dict[str, dict[str, list[int]]] = {}
         for run in dict.fromkeys(runs):
@@ -214,8 +202,7 @@ class Session:
     def extend_plan(self, runs: Iterable[RunSpec]) -> list[RunSpec]:
         """Lets runs join the plan, before those that wait, such as those of a later look.
 
-        Returns:
-            Those that are new to it.
+        Returns those that are new to it.
         """
         more = [run for run in dict.fromkeys(runs) if run not in self._planned]
         if more:
@@ -451,10 +438,6 @@ def failure_reason(error: Exception) -> str:
 def key_of(run: RunSpec, data_dir: Path | None) -> str:
     """The run's key in the store, given the data that it reads and the code that makes it here.
 
-    Args:
-        run: The run.
-        data_dir: The directory with real data, if there is one.
-
     Raises:
         InputError: A file that the run reads is missing, or a package that its kind needs.
     """
@@ -475,17 +458,9 @@ def results_of(
 ) -> list[RunResult]:
     """Makes a cohort's runs in this process.
 
-    Args:
-        cohort: The runs, of any kind.
-        data_dir: The directory with real data, if there is one.
-        device: The device to train on (``cpu``, ``cuda:0``).
-        progress: Is told the share of the work that is done, 0 to 1.
-        twice: Whether a function's run is made a second time (see ``kinds.RunContext``).
-        sharing: How many processes share the device's memory; as many as a session without a
-            cluster starts by default.
-
-    Returns:
-        The results, in the cohort's order.
+    Results are in the cohort's order. ``progress`` is called with the share of the work that is
+    done, 0 to 1. ``twice``: see ``kinds.RunContext``. ``sharing`` counts the processes that share
+    the device's memory.
     """
     context = RunContext(data_dir, device, progress, sharing or sharers(device), twice)
     return kind_of(cohort.runs[0]).make(cohort, context)

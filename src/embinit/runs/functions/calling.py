@@ -54,8 +54,7 @@ class _Left(BaseException):
 class Told:
     """The progress and the curves that a function reports while it trains.
 
-    Args:
-        progress: Is told the share that is done.
+    ``progress`` is called with the share that is done.
     """
 
     def __init__(self, progress: Callable[[float], None]) -> None:
@@ -150,11 +149,7 @@ def _apart(
 
 
 def untrue_seeds(results: Iterable[RunResult]) -> list[str]:
-    """Warnings of functions that give two numbers for one seed, or one number for all seeds.
-
-    Args:
-        results: The results that are read.
-    """
+    """Warnings of functions that give two numbers for one seed, or one number for all seeds."""
     told: dict[str, None] = {}
     seeds: dict[str, dict[RunSpec, dict[int, str]]] = {}
     for result in results:

@@ -33,15 +33,9 @@ GIVEN = ("seed", "tell", "device")
 class Training:
     """A training function.
 
-    Attributes:
-        name: Its name in keys and reports.
-        function: The function. It takes ``seed`` and the arguments of an arm, and returns a number
-            for each measure.
-        measures: Its measures by name, the first of them first.
-        files: Files whose content decides the numbers, absolute.
-        process: Whether each run has a process of its own.
-        timeout: The seconds after which a run is ended; None for no limit.
-        any_version: Distributions whose versions are left out of its runs' keys.
+    Its function takes ``seed`` and the arguments of an arm, and returns a number for each measure.
+    ``files`` are absolute paths, whose content decides the numbers. ``timeout`` is in seconds. The
+    versions of the distributions in ``any_version`` are left out of its runs' keys.
     """
 
     name: str
@@ -139,11 +133,9 @@ class Training:
     def arguments(self, arm: str, given: object) -> dict[str, Any]:
         """The arguments of an arm.
 
-        Args:
-            arm: The arm's name.
-            given: A mapping of arguments; any other value is the argument ``arm``, and so is the
-                name itself for None or an ellipsis. A function that takes ``arm`` gets the name
-                where a mapping lacks it.
+        What is given is a mapping of arguments. Any other value is the argument ``arm``, and so is
+        the arm's name for None or an ellipsis. A function that takes ``arm`` gets the name where a
+        mapping lacks it.
 
         Raises:
             InputError: The function does not take them, or they are no plain values.
@@ -315,9 +307,6 @@ def other_versions(results: Iterable[RunResult]) -> list[str]:
     """Warnings of runs that were made with other versions than those here.
 
     They are read all the same where ``training(versions=…)`` leaves a version out of their keys.
-
-    Args:
-        results: The results that are read.
     """
     counts: Counter[tuple[str, str]] = Counter()
     for result in results:
