@@ -17,18 +17,14 @@ from typing_extensions import TypeVar
 
 
 def later(default: Any) -> Any:
-    """A field that was added to its class after runs were stored.
-
-    At its default it is left out of the digest, so older records keep their key.
-    """
+    """A field that was added after runs were stored; left out of the digest at its default."""
     return field(default=default, metadata={"later": True})
 
 
 class Recipe:
-    """A recipe of a run's numbers; each kind of run has a recipe class of its own.
+    """A recipe of a run's numbers, a frozen dataclass; each kind of run has a class of its own.
 
-    A recipe is a frozen dataclass. ``kind`` is its kind's name in ``runs.kinds.KINDS``. ``task``
-    and ``arm`` are names for people.
+    ``kind`` is its kind's name in ``runs.kinds.KINDS``. ``task`` and ``arm`` are names for people.
     """
 
     if TYPE_CHECKING:  # fields or properties: a dataclass would take a property here for a default
@@ -61,10 +57,7 @@ class Recipe:
         return self
 
     def without_code(self) -> Self:
-        """The recipe without the digest of a user's code, which may change after registration.
-
-        The versions of what that code names may change too.
-        """
+        """The recipe without the digest of a user's code and versions, which may change."""
         return self
 
     def without_world(self) -> Self:
@@ -72,10 +65,7 @@ class Recipe:
         return self
 
     def layout(self) -> Mapping[str, Any]:
-        """The fields by which a record and a key tell the recipe.
-
-        Records and keys outlive this code: they keep the layout of the first release.
-        """
+        """The fields of a record and a key, which outlive this code: the first release's layout."""
         return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}  # type: ignore[arg-type]
 
 
@@ -199,10 +189,7 @@ def _whole(value: Any) -> Any:
 
 
 def canonical(spec: object) -> str:
-    """Canonical JSON of a spec, or of specs in a mapping.
-
-    Later fields at their default are left out, however deep they lie.
-    """
+    """Canonical JSON of a spec, or of specs in a mapping, without later fields at their default."""
     return json.dumps(_plain(spec), sort_keys=True, separators=(",", ":"))
 
 

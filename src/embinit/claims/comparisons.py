@@ -1,8 +1,7 @@
 """Comparisons over arms: what a claim asserts, and how it is decided.
 
 An arm's measure over the seeds is a ``Quantity``; ``<``, ``>``, ``<=``, ``>=`` and ``alike`` make a
-``Comparison`` of two. While a claim is read, a ``Reader`` notes the comparisons that it meets; when
-their runs are stored, each is decided.
+``Comparison`` of two. A ``Reader`` notes those that a claim makes; stored runs decide them.
 """
 
 from __future__ import annotations
@@ -94,11 +93,7 @@ class Quantity:
     shift: float = 0.0
 
     def __sub__(self, other: Quantity) -> Quantity:
-        """The difference of two quantities of the same measure, seed by seed.
-
-        Raises:
-            InputError: The two have different measures, or the other is a number.
-        """
+        """The difference of two quantities of one measure, seed by seed; else InputError."""
         if not isinstance(other, Quantity):
             raise InputError(
                 f"{self.label} - {other} can't be tested; compare a difference with a number, as "
@@ -114,21 +109,13 @@ class Quantity:
         )
 
     def __eq__(self, other: object) -> bool:
-        """Refuses: no two trainings are equal to the last digit.
-
-        Raises:
-            InputError: Always, but for a quantity and itself.
-        """
+        """Refuses with an InputError: no two trainings are equal to the last digit."""
         if self is other:
             return True
         raise InputError(f"{self.label} == … can't be tested; write .alike(…), within the margin")
 
     def __ne__(self, other: object) -> bool:
-        """Refuses: a claim says which way it differs.
-
-        Raises:
-            InputError: Always, but for a quantity and itself.
-        """
+        """Refuses with an InputError: a claim says which way it differs."""
         if self is other:
             return False
         raise InputError(f"{self.label} != … can't be tested; say which way: < or >")
@@ -210,13 +197,10 @@ class Quantity:
         return replace(self, margin=margin)
 
     def measured_by(self, measure: str | Measure, keep_margin: bool = False) -> Quantity:
-        """The same arms by another measure, in that measure's unit.
+        """The same arms by another measure, in that measure's unit; InputError for an unknown one.
 
         The margin becomes 0, unless ``keep_margin`` keeps it with its unit, for a measure on the
         metric's scale.
-
-        Raises:
-            InputError: No measure of that name is registered.
         """
         if isinstance(measure, str) and self.terms:
             known = self.terms[0].experiment.measure(measure)
@@ -242,11 +226,7 @@ class Quantity:
         return self.measured_by("best_epoch")
 
     def at_epoch(self, epoch: int) -> Quantity:
-        """The metric on the validation split after ``epoch`` epochs; unit and margin stay.
-
-        Raises:
-            InputError: The epoch is below 1, or the metric has no curve.
-        """
+        """The validation metric after ``epoch`` epochs, counted from 1; unit and margin stay."""
         return self.measured_by(measures.at_epoch(self.measure, epoch), keep_margin=True)
 
     @property
@@ -255,29 +235,15 @@ class Quantity:
         return self.measured_by(measures.over_epochs(self.measure), keep_margin=True)
 
     def over_last(self, epochs: int) -> Quantity:
-        """The metric's curve, averaged over its last epochs; unit and margin stay.
-
-        Raises:
-            InputError: There is no such epoch, or the metric has no curve.
-        """
+        """The metric's curve, averaged over its last epochs; unit and margin stay."""
         return self.measured_by(measures.over_last(self.measure, epochs), keep_margin=True)
 
     def distance_from(self, reference: Sequence[float]) -> Quantity:
-        """How far the metric's curve is from a reference, at most; unit and margin stay.
-
-        The reference has one number for each point of the curve.
-
-        Raises:
-            InputError: The reference is no curve, or the metric has none.
-        """
+        """The largest distance of the metric's curve from a reference of as many points."""
         return self.measured_by(measures.distance_from(self.measure, reference), keep_margin=True)
 
     def epochs_to(self, value: float) -> Quantity:
-        """The first epoch at which the metric's curve reaches a value, without a margin.
-
-        Raises:
-            InputError: The metric has no curve, or doesn't say which way is better.
-        """
+        """The first epoch at which the metric's curve reaches a value, without a margin."""
         return self.measured_by(measures.epochs_to(self.measure, value))
 
     def with_seeds(self, seeds: int) -> Quantity:
@@ -291,10 +257,7 @@ class Quantity:
 
     @property
     def random(self) -> bool:
-        """Whether the value depends on the seed.
-
-        Training outcomes do; statistics of a given table do not, unless each seed has its own.
-        """
+        """Whether the value depends on the seed."""
         return self.trained or any(term.run(0).draws_world for term in self.terms)
 
     @property
@@ -356,21 +319,14 @@ class Lacking(NamedTuple):
 
 
 class Dose(NamedTuple):
-    """A table's width over another's, and the loss of score that comes with it.
-
-    ``width`` is the arm's sigma over the base's; ``lost`` is counted in margins of the task.
-    """
+    """A table's width over another's, and the score lost with it in margins of the task."""
 
     width: float
     lost: float
 
 
 def dose_and_response(arm: Quantity, base: Quantity, seed: int, lookup: Lookup) -> Dose | None:
-    """One seed's relative width of a table, and the score that goes with it.
-
-    The score lost is counted in the task's margins, so that BLEU and accuracy can be ranked
-    together. None where a run lacks a number or the base's table has no width.
-    """
+    """One seed's dose; None where a run lacks a number or the base's table has no width."""
     width, base_width = arm.sigma.value(seed, lookup), base.sigma.value(seed, lookup)
     score, base_score = arm.value(seed, lookup), base.value(seed, lookup)
     if width is None or not base_width or score is None or base_score is None:
@@ -393,19 +349,11 @@ class RankCorrelation(Quantity):
         return True
 
     def __sub__(self, other: Quantity) -> Quantity:
-        """Refuses: a correlation has no weighted terms to subtract from.
-
-        Raises:
-            InputError: Always.
-        """
+        """Refuses: a correlation has no weighted terms to subtract from."""
         raise InputError("a rank correlation is compared with a number, not taken from another")
 
     def measured_by(self, measure: str | Measure, keep_margin: bool = False) -> Quantity:
-        """Refuses: the measures of a correlation are those of its pairs.
-
-        Raises:
-            InputError: Always.
-        """
+        """Refuses: the measures of a correlation are those of its pairs."""
         raise InputError("a rank correlation has no other measure; correlate other quantities")
 
     def with_seeds(self, seeds: int) -> Quantity:
@@ -438,15 +386,11 @@ class RankCorrelation(Quantity):
 
 
 def trend(arms: Sequence[tuple[float, Quantity]], over: str) -> Quantity:
-    """The slope of a measure by doublings of a width: least squares over log2 of x.
+    """The slope of a measure by doublings of a width: least squares over log2 of x, one a seed.
 
-    There is one slope a seed. A slope is a weighted sum of the arms' measures, so a trend is
-    compared with 0, or with another trend, as any quantity is. From the least x to the largest its
-    margin is that of the first arm, so it is that over the doublings between them.
-
-    Raises:
-        InputError: There are fewer than three x, an x is not above 0, an x repeats, or the arms
-            have different measures.
+    A slope is a weighted sum of the arms' measures, so it is compared with 0 or another trend as
+    any quantity is. ``arms`` are at least 3 pairs of x and an arm's measure (else InputError);
+    ``over`` is x in words. From the least x to the largest the margin is that of the first arm.
     """
     points = [x for x, _ in arms]
     listed = ", ".join(f"{x:g}" for x in points)
@@ -473,14 +417,11 @@ def trend(arms: Sequence[tuple[float, Quantity]], over: str) -> Quantity:
 
 
 def rank_correlation(pairs: Sequence[tuple[Quantity, Quantity]]) -> Quantity:
-    """Spearman's rho between lost score and table width, one a seed.
+    """Spearman's rho between lost score and table width, one a seed, over at least 3 pairs.
 
-    The two that are ranked are an arm's sigma over its base's sigma, and how far the arm's score
-    falls below the base's. The latter is counted in the task's margins, so that BLEU and accuracy
-    can be ranked together.
-
-    Raises:
-        InputError: There are fewer than three pairs.
+    Each pair is an arm and its base. Ranked are the arm's sigma over the base's, and how far its
+    score falls below the base's in margins of the task, so that BLEU and accuracy can be ranked
+    together.
     """
     if len(pairs) < 3:
         raise InputError(f"a rank correlation takes at least 3 pairs of arms, not {len(pairs)}")
@@ -508,11 +449,7 @@ class Comparison:
     spread: RegisteredSd | None = None
 
     def __post_init__(self) -> None:
-        """Checks that both sides have the same measure.
-
-        Raises:
-            InputError: They have different ones.
-        """
+        """Checks that both sides have the same measure."""
         self.left._require_same_measure(self.right)
         if (reader := _reader.get(None)) is not None:
             reader.made.append((self, _line_outside()))
@@ -522,10 +459,8 @@ class Comparison:
         """Hands the comparison to the reader, so that a claim can ``assert`` it.
 
         A reader that only notes comparisons answers True. One that decides answers whether the
-        comparison is SUPPORTED.
-
-        Raises:
-            InputError: No claim is being read, or it isn't asserted as it stands.
+        comparison is SUPPORTED. Outside of a claim, or not asserted as it stands, it is an
+        InputError.
         """
         reader = _reader.get(_OutsideClaim())
         reader.check(sys._getframe(1))
@@ -570,10 +505,8 @@ class Comparison:
         """Decides the comparison from stored runs.
 
         It is SUPPORTED at ``alpha``. It is REFUTED, or has NO EFFECT, at alpha / ``of``, where the
-        claim has ``of`` comparisons, since any of them can make the claim fall.
-
-        Raises:
-            InputError: There are fewer than two seeds, or a value is not finite.
+        claim has ``of`` comparisons, since any of them can make the claim fall. Fewer than two
+        seeds, or a value that isn't finite, is an InputError.
         """
         left, right = self.left.values(lookup), self.right.values(lookup)
         lacking = [each for side in (self.left, self.right) if (each := side.lacking(lookup))]
@@ -661,11 +594,7 @@ class Decision:
 
 
 def verdict_of(decisions: Sequence[Decision]) -> Verdict:
-    """The verdict on a claim from those on its comparisons.
-
-    A claim holds if all of its comparisons do, and falls if one of them does. It can't hold where
-    one of them has NO EFFECT.
-    """
+    """The claim's verdict: it falls with one comparison, and can't hold with one of NO EFFECT."""
     verdicts = {decision.verdict for decision in decisions}
     for worst in (Verdict.NOT_RUN, Verdict.REFUTED, Verdict.NO_EFFECT, Verdict.UNDECIDED):
         if worst in verdicts:
@@ -685,11 +614,7 @@ class Reader:
     problem: InputError | None = None
 
     def check(self, frame: FrameType) -> None:
-        """Refuses a comparison that is no part of a plain conjunction.
-
-        Raises:
-            InputError: It is negated, one of several that may hold, or a condition.
-        """
+        """Refuses a comparison that is no part of a plain conjunction."""
         try:
             require_conjunction(frame)
         except InputError as error:
@@ -697,11 +622,7 @@ class Reader:
             raise
 
     def raise_problem(self) -> None:
-        """Raises what was wrong, even where the claim has caught it; or what it never asserts.
-
-        Raises:
-            InputError: A comparison is no part of a plain conjunction.
-        """
+        """Raises what was wrong, even where the claim has caught it; or what it never asserts."""
         if self.problem is not None:
             raise self.problem
         met = set(map(id, self.met))

@@ -1,9 +1,8 @@
 """Conjunctions of comparisons, which are all that a claim may assert.
 
-A claim holds if all of its comparisons do. ``not``, ``or``, ``if`` and the like say something else,
-which no verdict stands for: while a claim is read, every comparison answers True, so the other
-branch would never be read. Where a comparison is taken for true or false, the source around it is
-looked at; what isn't ``assert``, ``and``, a chain or ``all`` is refused with its line.
+While a claim is read, every comparison answers True, so ``not``, ``or`` or ``if`` would hide a
+branch. Where a comparison is taken for true or false, the source around it is parsed; what isn't
+``assert``, ``and``, a chain or ``all`` is refused with its line.
 """
 
 from __future__ import annotations
@@ -25,9 +24,6 @@ def require_conjunction(frame: FrameType) -> None:
     """Refuses a comparison that is taken for true or false outside of a plain conjunction.
 
     Nothing is refused where the frame that asks for its truth has no source.
-
-    Raises:
-        InputError: It is negated, one of several that may hold, or decides what comes next.
     """
     if str(frame.f_globals.get("__name__")).startswith("_pytest."):
         return  # pytest explains an assertion that is false already

@@ -1,11 +1,6 @@
-"""Controls in a line each: claims that show whether the tests can say no, and yes.
+"""Controls in a line each, such as ``test_a_a = a_a(MINE, on=tokens)``.
 
-::
-
-    test_a_a = a_a(MINE, on=tokens)
-    test_falsehood = falsehood(MINE, on=tokens)
-
-None of them rests on a claim of the family: a control whose right verdict follows from a finding
+They show whether the tests can say no, and yes. None of them rests on a claim of the family: it
 would call the family wrong where the finding is.
 """
 

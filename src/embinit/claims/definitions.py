@@ -1,14 +1,8 @@
 """Claims: directional statements with a citation, stated as comparisons over arms.
 
-A claim is a test function that takes an ``experiment`` and asserts how its arms compare::
-
-    @claim(id="…", says="…", where="Table 1", family=FINDING_1, experiments=table1("glove"))
-    def test_raw_glove_fares_worse_than_xavier(experiment):
-        assert experiment["pretrained"] < experiment["xavier"]
-
-It is read twice. At collection it runs with nothing trained, only to learn which comparisons it
-makes and so which runs it wants; when those are in the store it runs again, and the comparisons
-decide. A claim never trains, and states its comparisons positively: no ``not``, no ``or``.
+A claim is a test function that takes its experiment and asserts how arms compare. It is read twice.
+At collection it runs with nothing trained, to learn which comparisons it makes and so which runs it
+wants; when those are in the store it runs again, and the comparisons decide.
 """
 
 from __future__ import annotations
@@ -80,21 +74,13 @@ class Family:
     sees: Callable[[Experiment], Experiment] = field(default=lambda each: each, compare=False)
 
     def __post_init__(self) -> None:
-        """Takes the origin's name for the origin.
-
-        Raises:
-            InputError: There is no such origin.
-        """
+        """Takes the origin's name for the origin; InputError for an unknown one."""
         if self.origin is not None:
             require("origin", self.origin, [each.value for each in Origin])
             object.__setattr__(self, "origin", Origin(self.origin))
 
     def share(self, tier: str) -> float:
-        """This family's alpha for one claim on ``tier``.
-
-        Raises:
-            InputError: The family has no size for that tier.
-        """
+        """This family's alpha for one claim on ``tier``; InputError where it has no size there."""
         size = self.size_on(tier)
         if size is None:
             raise InputError(
@@ -105,11 +91,7 @@ class Family:
         return self.alpha / size
 
     def size_on(self, tier: str) -> int | None:
-        """The number of its claims on ``tier``; None where they are to be counted.
-
-        Raises:
-            InputError: The family has sizes, and none for that tier.
-        """
+        """The number of its claims on ``tier``; None where they are to be counted."""
         if self.size is None or isinstance(self.size, int):
             return self.size
         if tier not in self.size:
@@ -146,10 +128,7 @@ def _experiments(on: Any) -> Callable[[str], Sequence[Experiment]]:
 
 
 def family_rank(family: str) -> tuple[int, str]:
-    """A sort key for families.
-
-    A paper's findings stand first, then its tables and figures, then what goes beyond them.
-    """
+    """A sort key for families: findings first, then tables, figures, and what goes beyond them."""
     kinds = ("finding", "table", "figure")
     name = family.rpartition("/")[2]
     rank = next((index for index, kind in enumerate(kinds) if name.startswith(kind)), len(kinds))
@@ -189,12 +168,7 @@ class Claim(Statement):
         return Origin(self.family.origin or Origin.OURS)
 
     def __post_init__(self) -> None:
-        """Checks what was given, and takes ``on`` for ``experiments``.
-
-        Raises:
-            InputError: The id has another form, the family is none, there are no experiments, or
-                the statement stands somewhere and nobody says whose it is.
-        """
+        """Checks what was given (else InputError), and takes ``on`` for ``experiments``."""
         super().__post_init__()
         if not isinstance(self.family, Family):
             raise InputError(
@@ -252,8 +226,7 @@ def claim(
 ) -> Statement:
     """A decorator that makes a test a ``Claim``, whose attributes its arguments are.
 
-    What can't be used, such as an id of another form, is the claim's own failure when it is read.
-    Other claims of its module are tested.
+    What can't be used, such as an id of another form, fails this claim alone when it is read.
     """
     try:
         if says is None:
@@ -275,11 +248,7 @@ def claim(
 
 
 def claim_of(test: object) -> Claim:
-    """The claim that a function was decorated with.
-
-    Raises:
-        InputError: It has none, or one that can't be used.
-    """
+    """The claim that a function was decorated with; InputError without a usable one."""
     stated = Statement.of(test)
     if isinstance(stated, Misstated):
         raise stated.error
@@ -292,11 +261,7 @@ def claim_of(test: object) -> Claim:
 
 
 def argument_of(test: Callable[..., Any]) -> str:
-    """The name of a claim's argument, which is its experiment with the arms.
-
-    Raises:
-        InputError: The claim takes anything else.
-    """
+    """The name of a claim's one argument, its experiment; InputError where it takes other ones."""
     names = list(inspect.signature(test).parameters)
     if len(names) != 1:
         taken = f"takes {', '.join(names)}" if names else "takes nothing"

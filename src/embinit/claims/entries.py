@@ -148,11 +148,7 @@ def properties(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def audit_entry(audit: Audit, nodeid: str, checks: Sequence[Check]) -> dict[str, Any]:
-    """The entry of an audit with its checks.
-
-    Raises:
-        InputError: There is no check.
-    """
+    """The entry of an audit with its checks."""
     return {
         "id": audit.id,
         "nodeid": nodeid,

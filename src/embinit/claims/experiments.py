@@ -58,11 +58,7 @@ class Experiment:
     learns: float | None = None
 
     def __getitem__(self, arm: str) -> Quantity:
-        """An arm: its metric, one value a seed.
-
-        Raises:
-            InputError: There is no such arm.
-        """
+        """An arm: its metric, one value a seed; InputError where there is no such arm."""
         return Quantity(
             terms=(Term(1, self, arm, self.metric),),
             label=f"{self.label(arm)} {self.changes}".rstrip(),
@@ -75,11 +71,7 @@ class Experiment:
     def finds_planted(self, small: bool = False) -> Comparison:
         """States that a planted loss is found: the baseline is above itself, lowered by it.
 
-        The lowered half has other seeds. A setting in which this can't be shown is too coarse to
-        tell.
-
-        Raises:
-            InputError: The experiment plants no such effect.
+        The lowered half has other seeds. Where this can't be shown, the setting is too coarse.
         """
         planted = self.planted_small if small else self.planted
         if planted is None:
@@ -103,19 +95,11 @@ class Experiment:
         return self.run(self.baseline, 0).recipe.task
 
     def run(self, arm: str, seed: int) -> RunSpec:
-        """The spec of one replicate of an arm.
-
-        Raises:
-            InputError: There is no such arm.
-        """
+        """The spec of one replicate of an arm; InputError where there is no such arm."""
         raise NotImplementedError
 
     def measure(self, name: str) -> Measure:
-        """The measure of a name that its runs leave.
-
-        Raises:
-            InputError: No measure of that name is registered.
-        """
+        """The measure of a name that its runs leave; InputError for an unknown one."""
         return measures.measure(name)
 
     def label(self, arm: str) -> str:
@@ -123,5 +107,5 @@ class Experiment:
         return arm
 
     def changed(self, says: str = "", **changes: Any) -> Self:
-        """The same experiment in another setting."""
+        """The same experiment with other fields; ``says`` is the change in arms' labels."""
         return replace(self, **{"changes": f"{self.changes} {says}".strip(), **changes})

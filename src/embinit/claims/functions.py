@@ -30,11 +30,7 @@ NOISE_FLOOR = "noise-floor"
 class FunctionExperiment(Experiment):
     """An experiment whose runs are calls of a training function.
 
-    Attributes:
-        function: The training function.
-        arms: The arguments of each arm.
-        wants_noise_floor: Whether the margin comes from the noise floor. It is NaN until that is
-            measured.
+    Its margin is NaN until the noise floor is measured, where it comes from that.
     """
 
     function: Training
@@ -47,39 +43,21 @@ class FunctionExperiment(Experiment):
         return self.function.name
 
     def __getitem__(self, arm: str) -> Quantity:
-        """An arm's metric, one value a seed.
-
-        Raises:
-            InputError: There is no such arm, or two functions have the same name.
-        """
+        """An arm's metric, one value a seed."""
         self.function.require_own_name()
         self._arguments(arm)
         return super().__getitem__(arm)
 
     def run(self, arm: str, seed: int) -> RunSpec:
-        """The spec of one replicate of an arm.
-
-        Raises:
-            InputError: There is no such arm.
-        """
+        """The spec of one replicate of an arm."""
         return RunSpec(self.function.spec(self._arguments(arm)), seed)
 
     def measure(self, name: str) -> Measure:
-        """One of the function's measures.
-
-        Raises:
-            InputError: It has no such measure.
-        """
+        """One of the function's measures."""
         return self.function.measure(name)
 
     def with_arguments(self, says: str = "", **arguments: Any) -> FunctionExperiment:
-        """The same arms with other arguments.
-
-        ``says`` is the change in words; by default the arguments.
-
-        Raises:
-            InputError: The function does not take them.
-        """
+        """The same arms with other arguments; ``says`` is the change in words."""
         words = says or "with " + ", ".join(f"{name}={value}" for name, value in arguments.items())
         arms = {
             arm: self.function.arguments(arm, {**given, **arguments})

@@ -1,11 +1,9 @@
 """Looks: with how many seeds a claim is judged, and how its share of alpha is split over them.
 
-A look is an interim analysis of a group-sequential design. A claim that the first look leaves
-UNDECIDED is looked at again with twice the seeds, up to the most that its experiment takes. The
-schedule is fixed before anything is trained. Alpha is spent by Lan and DeMets's function of
-Pocock's type (Biometrika 1983, 70:659), which leaves about the same level to each look. The levels
-use that looks at the same seeds agree: they add up to more than the claim's share, and yet the
-chance that any look errs is that share.
+A look is an interim analysis of a group-sequential design, with twice the seeds of the one before.
+The schedule is fixed before anything is trained. Alpha is spent by Lan and DeMets's function of
+Pocock's type (Biometrika 1983, 70:659), which leaves about the same level to each look; the levels
+add up to more than the claim's share, and yet the chance that any look errs is that share.
 """
 
 from __future__ import annotations
@@ -35,24 +33,15 @@ class Look:
 
 
 def schedule(first: int, most: int | None = None, alpha: float = 0.05) -> tuple[Look, ...]:
-    """The looks at a claim, in order.
-
-    ``alpha`` is the claim's share of its family's.
-
-    Raises:
-        InputError: ``most`` is less than ``first``.
-    """
+    """The looks at a claim, in order; ``alpha`` is the claim's share of its family's."""
     counts = seeds_of_looks(first, most)
     return tuple(map(Look, counts, _shares(counts, alpha)))
 
 
 def seeds_of_looks(first: int, most: int | None = None) -> tuple[int, ...]:
-    """The seeds of each look at a claim, in order: twice as many each time, up to the most.
+    """The seeds of each look, in order: twice as many each time, up to ``most``.
 
-    Without ``most`` the first look is the only one.
-
-    Raises:
-        InputError: ``most`` is less than ``first``.
+    Without ``most`` the first look is the only one. ``most`` below ``first`` is an InputError.
     """
     if most is not None and most < first:
         raise InputError(f"at most {most} seeds, but the first look takes {first}; allow as many")

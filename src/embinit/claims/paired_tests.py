@@ -1,34 +1,24 @@
 """From differences over seeds to a decision: thin wrappers of scipy and statsmodels.
 
 The verdict is a t of the differences over seeds, which keeps its level at three to ten seeds where
-a percentile or BCa bootstrap does not. Few seeds say little about a difference's own spread. So the
-spread is pooled from the claim's seeds and from those that were registered beforehand, which no
-claim's mean rests on, and is never taken to be smaller than that (``RegisteredSd``). A registered
-spread that the claim's own seeds contradict by an F-test is not pooled: the larger of the two
-spreads then decides, with the degrees of freedom of the claim's own. Three kinds of statement are
-tested, each one-sided at the claim's own share of alpha:
+a bootstrap does not. Their spread is pooled with the registered one (``RegisteredSd``) and never
+taken to be smaller; where an F-test contradicts the registered spread, the larger of the two
+decides alone. Each statement is tested one-sided at the claim's share of alpha:
 
 - ``<`` and ``>``: the mean difference lies beyond 0;
 - ``<=`` and ``>=``: it does not lie beyond the margin on the wrong side (non-inferiority);
 - ``~``: it lies within the margin on both sides (two one-sided tests).
 
 A statement is REFUTED when its opposite is shown. ``<`` and ``>`` have NO EFFECT when neither is
-shown but the difference is smaller than the margin on both sides. What is left is UNDECIDED. A
-claim of several comparisons needs all of them but falls with one, so each refutes at its part of
-the level alone. A decision that hangs on one seed is none: from three seeds on it has to stand, at
-the same level, without any one of them, since a t errs where an arm now and then fails to train.
+shown but the difference is smaller than the margin on both sides. What is left is UNDECIDED, and so
+is a decision that changes without one of three or more seeds. Skewed scores move the bound outwards
+by a Cornish-Fisher expansion (Johnson 1978, J. Am. Stat. Assoc. 73:536). Where fewer than ten
+registered seeds vouch for the spread, differences are taken to be skewed to either side, and six
+seeds are the fewest that decide.
 
-A t errs as well where scores are skewed, on the side of the mean that the long tail lies on. There
-its bound is moved outwards by what a Cornish-Fisher expansion says that the skewness of the claim's
-own differences costs (Johnson 1978, J. Am. Stat. Assoc. 73:536). Where fewer than ten registered
-seeds vouch for the spread, differences are taken to be skewed to either side, and six seeds are the
-fewest that decide.
-
-Numbers that no seed pairs, as those that somebody else trained, are decided by Welch's t (1947,
-Biometrika 34:28) by the same rules, or by Student's where the noise of one arm is registered.
-
-What no seed can change (statistics of tables) is compared as numbers. Where training gives every
-seed the same difference (best epochs often), a t says nothing and the sign test decides.
+Unpaired numbers are decided by Welch's t (1947, Biometrika 34:28) by the same rules, or by
+Student's where the noise of one arm is registered. Statistics of tables are compared as numbers.
+Where every seed shows the same difference (best epochs often), the sign test decides.
 """
 
 from __future__ import annotations
@@ -239,20 +229,18 @@ def compare(
     Args:
         left: One value a seed.
         right: The other side's values, seed by seed where they are paired.
-        relation: How the first is stated to stand to the second.
+        relation: The stated relation of left to right.
         alpha: The level at which the statement is SUPPORTED.
-        margin: In the metric's unit, at least 0. It widens ``<=``, ``>=`` and ``~``; ``<`` and
+        margin: At least 0, in the metric's unit. It widens ``<=``, ``>=`` and ``~``; ``<`` and
             ``>`` test against 0 and have NO EFFECT where the difference is smaller.
         random: Whether the values depend on the seed, even if all differences are equal.
-        alpha_against: The level at which the statement is REFUTED or has NO EFFECT; None means
-            ``alpha``.
+        alpha_against: The level at which it is REFUTED or has NO EFFECT; by default ``alpha``.
         spread: The registered spread of these differences; None leaves them to their own.
-        pairing: What pairs the values; by default the seed. Without pairs the spread is that of the
-            difference of two runs: the noise of one times the root of 2.
+        pairing: What pairs the values. Without pairs the spread is that of the difference of two
+            runs: the noise of one times the root of 2.
 
     Raises:
-        InputError: There are fewer than two pairs, the lengths of pairs differ, there is nothing to
-            tell the noise by, or a value is not finite.
+        InputError: Too few values, pairs of different lengths, or a value that is not finite.
     """
     sample = (
         Paired.of(left, right)
@@ -430,11 +418,7 @@ class Paired(NamedTuple):
 
     @classmethod
     def of(cls, left: Sequence[float], right: Sequence[float]) -> Paired:
-        """The differences of two sides.
-
-        Raises:
-            InputError: There are fewer than two pairs, the lengths differ, or one isn't finite.
-        """
+        """The differences of two sides; InputError for fewer than two, or infinite values."""
         return cls(_differences(left, right))
 
     @property
@@ -497,11 +481,7 @@ class TwoSamples(NamedTuple):
 
     @classmethod
     def of(cls, left: Sequence[float], right: Sequence[float], noise: bool = False) -> TwoSamples:
-        """The samples of two sides.
-
-        Raises:
-            InputError: A side has no value, or a value isn't finite.
-        """
+        """The samples of two sides; InputError for none, or values that aren't finite."""
         sides = (np.asarray(left, dtype=float), np.asarray(right, dtype=float))
         if not all(np.isfinite(side).all() for side in sides):
             raise InputError("a measure is not finite, so the seeds can't be compared")
@@ -545,10 +525,7 @@ class TwoSamples(NamedTuple):
         """The difference of the means; its ``n`` is the harmonic mean of both sides' counts.
 
         The registered spread is that of the difference of two runs; it is pooled unless
-        contradicted.
-
-        Raises:
-            InputError: Nothing tells the noise: there is one value a side, and no spread.
+        contradicted. One value a side and no spread is an InputError.
         """
         counts = [len(side) for side in self.sides]
         n = 2 / sum(1 / count for count in counts)
@@ -708,10 +685,7 @@ def _tied(
     margin: float,
     against: float,
 ) -> Outcome:
-    """Every seed happens to show the same difference, which has ``signs`` for p.
-
-    Of n pairs n equal signs have p = 1 / 2^n.
-    """
+    """Every seed happens to show the same difference; the sign test's p is ``signs``, 1 / 2^n."""
     exact = _exact(mean, n, relation, alpha, margin)
     p = signs if exact.verdict is Verdict.SUPPORTED else 1.0
     p_against = signs if exact.verdict is Verdict.REFUTED else 1.0

@@ -1,9 +1,8 @@
 """Which look to take next: the one that decides most claims for the time that its runs take.
 
-A look costs what its runs cost that are not stored yet. Arms are shared, so those runs may be all
-that the next looks of other claims lack too, and then they count for all of these claims. Nothing
-is known of a claim before its first look, so that such looks are taken by what they cost. A paper's
-own statements come before others and before controls, unless they cost much more.
+Arms are shared, so a look counts for all claims whose next looks lack the same runs. Nothing is
+known of a claim before its first look. A paper's own statements come before others and before
+controls, unless they cost much more.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ OWN_COUNTS = 4
 class PendingLook:
     """The look that an open claim would take next.
 
-    ``costs`` has the runs that are not stored, with the seconds that each takes on one core.
-    ``chance`` is that of deciding the claim. ``expected`` has the runs until it is expected to be
-    decided: by the first look that decides nine times in ten, were means and spreads true, or else
-    by its last. ``is_owed``: it is taken in any case, as a first look or a control's.
+    ``costs`` has the runs that are not stored, with seconds of one core each. ``chance`` is that of
+    deciding the claim. ``expected`` has the runs of the first look that decides nine times in ten,
+    were means and spreads true, or else of its last. ``is_owed``: it is taken in any case, as a
+    first look or a control's.
     """
 
     case: Case
@@ -142,11 +141,7 @@ def by_decisions_per_second(looks: Sequence[PendingLook]) -> list[PendingLook]:
 def _costs(
     new: Iterable[RunSpec], others: Iterable[RunSpec], session: Session
 ) -> dict[RunSpec, float]:
-    """How many seconds each new run takes: as many as the stored ones of its arm took.
-
-    A run's cost ranks runs of its own kind alone, since kinds differ in what a unit of it takes. So
-    it is asked only where no stored run of the arm tells its seconds.
-    """
+    """The seconds of each new run: as many as the stored ones of its arm took, else by its cost."""
     took: dict[RunSpec, list[float]] = {}
     for run in others:
         if (result := session.result(run)) is not None and result.seconds:

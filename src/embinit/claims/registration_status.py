@@ -63,10 +63,9 @@ def registered(case: Case, looks: Sequence[Look], seen: bool) -> Mapping[str, An
 
 
 def frozen(case: Case, looks: Sequence[Look]) -> dict[str, Any]:
-    """The statement of a claim that must stand beforehand.
+    """The statement of a claim that must be fixed beforehand.
 
-    The code of a training function is no part of it: what is registered is what is stated, and runs
-    of another code are other runs.
+    The code of a training function is no part of it: runs of another code are other runs.
     """
     claim, tier = case.claim, case.experiment.tier
     entry: dict[str, Any] = {

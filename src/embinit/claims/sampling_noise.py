@@ -1,9 +1,8 @@
 """The other kind of noise: what the choice of test examples alone does to a score.
 
-Verdicts rest on seeds. A test set is a sample too, and two models that differ on it may not differ
-on another; this is shown beside and decides nothing. A measure says which test is its own
-(sacreBLEU's paired bootstrap after Koehn 2004, McNemar's exact test), two-sided and on the same
-examples; a seed has a p of its own, since its two runs share everything but the table.
+Verdicts rest on seeds; this is shown with them and decides nothing. A measure names its own test,
+two-sided and on the same examples; a seed has a p of its own, since its two runs share everything
+but the table.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
 """The fixture ``seeds``: it gives a test arms of any function, and makes the test a claim.
 
-::
-
-    def test_untied_helps(seeds):
-        assert seeds(train, tied=False) < seeds(train, tied=True)
-
-What a claim says in full is derived: its id and its sentence from the test, its family from the
-file, its margin from the noise of the arm on the right, on seeds that no claim uses. An arm against
-itself on other seeds is the file's control.
+From ``assert seeds(train, tied=False) < seeds(train, tied=True)`` the rest is derived: id and
+sentence from the test, family from the file, margin from the noise of the arm on the right on seeds
+that no claim uses. An arm against itself on other seeds is the file's control.
 """
 
 from __future__ import annotations
@@ -47,13 +42,11 @@ class SeedsExperiment(Experiment):
         return True
 
     def __call__(self, *given: Any, **arguments: Any) -> Quantity:
-        """An arm: what the function returns, one number a seed.
+        """An arm: what one function returns, one number a seed.
 
-        It is given one function, which takes ``seed`` and the arguments (plain values) and returns
-        a number. One that ``training`` decorates may return several; its first measure is compared.
-
-        Raises:
-            InputError: The function can't be called so, or other processes would not find it.
+        The function takes ``seed`` and the arguments, which are plain values, and returns a number.
+        One that ``training`` decorates may return several; its first measure is compared. A
+        function that other processes would not find is an InputError.
         """
         if len(given) != 1:
             raise InputError(

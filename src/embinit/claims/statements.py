@@ -29,11 +29,7 @@ class Statement:
     where: str = ""
 
     def __post_init__(self) -> None:
-        """Checks the id.
-
-        Raises:
-            InputError: The id does not read ``paper/part/name``.
-        """
+        """Checks the id."""
         if self.id.count("/") < 2 or not all(self.id.split("/")):
             raise InputError(
                 f"the id {self.id!r} must read paper/part/name, as in mine/finding-1/it"
@@ -58,10 +54,7 @@ class Statement:
 
 
 def _statement_that_runs() -> tuple[str, int]:  # pragma: no mutate block - frames
-    """The file and the line of the module's or the class's own code that runs, functions left out.
-
-    A function may make many tests; the line that calls it is the place of each.
-    """
+    """The file and line of the module's or class's own code that runs, functions left out."""
     frame = sys._getframe(1)
     while frame.f_code.co_flags & inspect.CO_OPTIMIZED and frame.f_back is not None:
         frame = frame.f_back

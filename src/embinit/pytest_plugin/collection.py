@@ -132,7 +132,7 @@ class Collection:
             self._unmatched = _nothing_fits(keyword, known)
 
     def _or_unusable(self, items: list[pytest.Item], step: Callable[[], None]) -> None:
-        """Does a step; a worker tells its controller of a usage error there, and runs no test.
+        """Does a step; a worker sends a usage error to its controller, and runs no test.
 
         pytest-xdist would take the error for a crash of the worker.
         """
@@ -145,11 +145,7 @@ class Collection:
             items.clear()
 
     def _select(self, items: list[pytest.Item]) -> None:
-        """Keeps the claims and audits whose ids --embinit-claim asks for, and no other test.
-
-        Raises:
-            pytest.UsageError: There is none.
-        """
+        """Keeps what --embinit-claim asks for; a usage error where nothing fits."""
         globs: list[str] = self._options.option("claim")
         if not globs:
             return
@@ -181,12 +177,8 @@ class Collection:
     def _read_all(self, items: list[pytest.Item], folder: Folder) -> None:
         """Reads every selected claim once, and plans the runs of all of them.
 
-        A claim without an experiment on this tier is deselected, since there is nothing to run. A
-        claim that can't be read fails when its turn comes; the others are run.
-
-        Raises:
-            pytest.UsageError: The schedule of looks is impossible for a claim, or there is too
-                little memory.
+        A claim without an experiment on this tier is deselected. One that can't be read fails when
+        its turn comes.
         """
         try:
             require_room(SESSION_ROOM)
@@ -317,11 +309,7 @@ class Collection:
 
 
 def _check_lock(item: pytest.Function) -> None:
-    """Refuses a lock that can't be read, before anything trains.
-
-    Raises:
-        pytest.UsageError: It is damaged, or of a newer embinit.
-    """
+    """Refuses a lock that can't be read, before anything trains."""
     try:
         _ = lock_beside(item.path).document
     except InputError as error:

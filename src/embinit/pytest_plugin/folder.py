@@ -1,7 +1,7 @@
 """The claims of a whole folder, whichever of them are run.
 
-A claim's share of alpha is its family's over the number of its claims, so that number can't hang on
-``-k`` or on which files are named. So files beside those of the collected claims are read too.
+A claim's share of alpha must not depend on ``-k`` or on which files are named, so files next to
+those of the collected claims are read too.
 """
 
 from __future__ import annotations
@@ -39,10 +39,9 @@ class Folder:
 
     @classmethod
     def of(cls, items: Iterable[pytest.Item], count: Callable[[Claim], int]) -> Folder:
-        """The folders of the claims among the collected tests.
+        """The folders of all tests that were collected, before any is deselected.
 
-        The items are all that were collected, before any is deselected; ``count`` gives the number
-        of a claim's experiments.
+        ``count`` gives the number of a claim's experiments.
         """
         items = list(items)
         functions = [*_whole(items)]
@@ -76,11 +75,7 @@ class Folder:
         return cls(dict(counts), dict(homes), unread, frozenset(watched))
 
     def family(self, claim: Claim, tier: str) -> Family:
-        """The claim's family with its size.
-
-        Raises:
-            InputError: Another claim has the same id, or the family has more claims than its size.
-        """
+        """The claim's family with its size; InputError for an id or a size that can't be."""
         homes = self.homes.get(claim.id, ())
         if len(homes) > 1:
             raise InputError(

@@ -83,10 +83,7 @@ def ids_of(item: pytest.Item) -> list[str]:
 
 
 def parameter(item: pytest.Function) -> object:
-    """The experiment among a test's parameters; None where there is none.
-
-    One of the fixture ``seeds`` is called after the test's other parameters.
-    """
+    """The experiment among a test's parameters, named after the others for ``seeds``; or None."""
     params = getattr(getattr(item, "callspec", None), "params", {})
     known = next((e for e in params.values() if isinstance(e, Experiment | Unreadable)), None)
     if isinstance(known, SeedsExperiment):
@@ -96,11 +93,7 @@ def parameter(item: pytest.Function) -> object:
 
 
 def experiments_name(function: Any, cls: type | None) -> str:
-    """The name of the argument that takes a claim's experiment.
-
-    Raises:
-        InputError: The claim takes anything else.
-    """
+    """The name of the argument that takes a claim's experiment; InputError without one."""
     names = list(inspect.signature(function).parameters)
     if SeedsClaim.of(function) is not None:
         return SEEDS
@@ -112,8 +105,7 @@ def experiments_name(function: Any, cls: type | None) -> str:
 def bound(item: pytest.Function) -> Callable[..., None]:
     """A claim's test as it takes its experiment alone, with its other parameters as they are.
 
-    Raises:
-        InputError: It takes fixtures beside ``seeds``, which aren't there when it is read.
+    Fixtures other than ``seeds`` aren't there when it is read, and are an InputError.
     """
     test: Callable[..., None] = item.obj
     if inspect.iscoroutinefunction(test):
@@ -226,8 +218,8 @@ def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:
 def argument(item: pytest.Function) -> str:
     """The test's node id as pytest's command line takes it.
 
-    That is its node's id, except for a test of an installed package (``--pyargs``) outside of the
-    root directory: its file's path is cut short there, so its module stands in the file's place.
+    For a test of an installed package (``--pyargs``) pytest cuts its file's path short, so its
+    module is named in the file's place.
     """
     outside = not item.path.is_relative_to(item.config.rootpath)
     if not (outside and item.config.option.pyargs):

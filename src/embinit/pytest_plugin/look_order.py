@@ -26,8 +26,7 @@ class LookOrder:
     """The order of a session's looks: the one that decides most claims a second is the next.
 
     First looks, and all looks of controls, are owed: they are taken whatever the budget, since a
-    verdict without controls counts for nothing. While the budget has no time for more than what is
-    owed, that comes first. Every worker finds the same order in the store.
+    verdict without controls counts for nothing. Every worker finds the same order in the store.
     """
 
     def __init__(self, options: SessionOptions, state: SessionState, training: Training) -> None:

@@ -1,12 +1,8 @@
-"""A session's progress on the terminal, or in a log.
+"""A session's progress: one line below pytest's output, or plain lines in a pipe or a log.
 
-On a terminal, progress is one line below pytest's own output. Into a pipe or a log a plain line is
-written now and then, and seldom where ``CI`` is set.
-
-pytest writes a test's letter on an open line. rich's own ``Live`` would overwrite that line, since
-it takes whole lines and moves the cursor. So rich only draws the progress line. The line is placed
-below the cursor, which stays where pytest left it. Whatever pytest writes next first erases all
-that follows the cursor. Nothing here has to know where on the screen the cursor is.
+rich's ``Live`` would overwrite the line on which pytest writes a test's letter. So rich only draws
+the progress line; it is placed below the cursor, which stays where pytest left it, and is erased
+before pytest writes on.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Registering: a session that judges nothing, and writes down what must stand beforehand.
+"""Registering: a session that judges nothing, and writes down what must be fixed beforehand.
 
-``--embinit-register`` measures noise floors and spreads, and writes them to the folder's
-``claims.lock`` with what the claims state. Workers measure, and tell what they measured with the
-reports of their tests. The process that collects the reports writes it, once, at the session's end.
+``--embinit-register`` measures noise floors and spreads. Workers send what they measured with the
+reports of their tests; the process that collects these writes ``claims.lock`` once, at the end.
 """
 
 from __future__ import annotations
@@ -75,19 +74,12 @@ class Registering:
         return list(dict.fromkeys(runs))
 
     def _kept(self, case: Case, comparison: Comparison) -> RegisteredSd | None:
-        """The registered spread that stays as it is; None where it is measured.
-
-        Other claims may rest on it, so it is measured anew on more seeds alone.
-        """
+        """The registered spread that stays: it is measured anew on more seeds alone; or None."""
         known = _lock(case).spread(comparison)
         return known if known is not None and known.seeds >= (self._seeds or 0) else None
 
     def _noise_floors(self, case: Case) -> list[tuple[Measure, NoiseFloor]]:
-        """The noise floors of a claim's experiment that the lock lacks, by what is measured.
-
-        A margin rests on that of a function's experiment if it says so, and else on that of the
-        experiment of its name whose floor the paper names.
-        """
+        """The noise floors of a claim's experiment that the lock lacks, by what is measured."""
         experiment, lock = case.experiment, _lock(case)
         floors: list[NoiseFloor] = []
         if isinstance(experiment, FunctionExperiment):

@@ -33,10 +33,7 @@ class Unloadable(pytest.Item):
 
     @classmethod
     def of(cls, report: pytest.CollectReport, module: pytest.Module) -> Unloadable | None:
-        """The failing test in place of a module that could not be collected.
-
-        None where the file has no claims, or can't be read as text.
-        """
+        """The failing test in place of a module of claims that can't be collected; else None."""
         call: pytest.CallInfo[object] | None = getattr(report, "call", None)
         error = None if call is None or call.excinfo is None else call.excinfo.value
         try:

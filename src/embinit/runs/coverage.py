@@ -7,10 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Coverage:
-    """A source's coverage of a vocabulary.
-
-    ``types`` are different words, ``tokens`` the running words of the training text.
-    """
+    """A source's coverage of a vocabulary, by different words and by running words."""
 
     types: int
     types_found: int

@@ -1,8 +1,7 @@
 """Helpers of a session: processes that train its plan on the machine's other cores or GPUs.
 
-A helper gets its job in a file. ``multiprocessing`` would send it through a pipe, and wait without
-end for a process that died before it had read all of a long plan; and it would run the script that
-called pytest once more.
+A helper gets its job in a file: ``multiprocessing`` would wait without end for a process that died
+before it had read all of a long plan, and would run the script that called pytest once more.
 """
 
 from __future__ import annotations
@@ -58,11 +57,7 @@ class Helper:
     """A process that trains a session's plan beside it."""
 
     def __init__(self, job: Job) -> None:
-        """Starts the process.
-
-        Raises:
-            OSError: It can't be started.
-        """
+        """Starts the process; OSError where it can't."""
         # ``end`` closes both. What functions print would stand between the session's own lines.
         self._told: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115
         self._output: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115
@@ -110,10 +105,7 @@ class Helper:
 
 
 def main(given: BinaryIO, told: int) -> None:
-    """Trains the plan of a job beside its session.
-
-    ``told`` is a file's descriptor, for the reason where that fails.
-    """
+    """Trains the plan of a job; a failure's reason goes to the file descriptor ``told``."""
     from embinit.runs.session import Session, failure_reason
     from embinit.runs.store import Store
 

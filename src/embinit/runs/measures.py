@@ -1,10 +1,6 @@
 """Measures: the numbers that runs leave. Each is one object.
 
-A measure says how it is read off a result, in which unit it is, which way is better, whether the
-seed changes it, and how noisy its test set makes it.
-
-A package adds a measure with ``MEASURES.register`` or an entry point in the group
-``embinit.measures``, as the lab does.
+A package adds one with ``MEASURES.register`` or an entry point in the group ``embinit.measures``.
 """
 
 from __future__ import annotations
@@ -83,20 +79,12 @@ MEASURES: Registry[Measure] = Registry("measure", "embinit.measures")
 
 
 def measure(given: str | Measure) -> Measure:
-    """The measure itself, or the registered one of that name.
-
-    Raises:
-        InputError: No measure of that name is registered.
-    """
+    """The measure itself, or the registered one of that name; else InputError."""
     return given if isinstance(given, Measure) else MEASURES[given]
 
 
 def at_epoch(curve: Measure, epoch: int) -> Measure:
-    """The value of a measure's curve after ``epoch`` epochs, counted from 1.
-
-    Raises:
-        InputError: The epoch is below 1, or the measure has no curve.
-    """
+    """The value of a measure's curve after ``epoch`` epochs, counted from 1."""
     if epoch < 1:
         raise InputError(f"there is no epoch {epoch}; they count from 1")
 
@@ -107,20 +95,12 @@ def at_epoch(curve: Measure, epoch: int) -> Measure:
 
 
 def over_epochs(curve: Measure) -> Measure:
-    """The mean of a measure's curve over all epochs, which is the area under it over its length.
-
-    Raises:
-        InputError: The measure has no curve.
-    """
+    """The mean of a measure's curve over all epochs: the area under it over its length."""
     return _of_curve(curve, "mean", "mean {} over the epochs", curves.area)
 
 
 def over_last(curve: Measure, epochs: int) -> Measure:
-    """The mean of a measure's curve over its last epochs.
-
-    Raises:
-        InputError: There is no such epoch, or the measure has no curve.
-    """
+    """The mean of a measure's curve over its last epochs."""
     if epochs < 1:
         raise InputError(f"there are no last {epochs} epochs; give 1 or more")
     return _of_curve(
@@ -135,9 +115,6 @@ def distance_from(curve: Measure, reference: Sequence[float]) -> Measure:
     """The largest distance of a measure's curve from a reference, such as one that was stored.
 
     A run whose curve has another length has no such number.
-
-    Raises:
-        InputError: The reference has no points, or one that isn't finite; or there is no curve.
     """
     points = [float(point) for point in reference]
     if not points or not all(map(math.isfinite, points)):
@@ -155,9 +132,6 @@ def epochs_to(curve: Measure, value: float) -> Measure:
 
     It falls towards the value where lower is better, and else rises. A run that never reaches it
     has no such number.
-
-    Raises:
-        InputError: The measure has no curve, or doesn't say which way is better.
     """
     if curve.better is None:
         raise InputError(
@@ -176,10 +150,7 @@ def epochs_to(curve: Measure, value: float) -> Measure:
 def _of_curve(
     measure: Measure, name: str, words: str, read: Callable[[Sequence[float]], float | None]
 ) -> Measure:
-    """A measure that is read off another one's curve.
-
-    ``words`` is the measure in words, with ``{}`` for the curve.
-    """
+    """A measure that is read off another one's curve (``{}`` in ``words``); else InputError."""
     if measure.curve is None:
         raise InputError(f"no curve shows {measure.name} while a run trains; name another measure")
     curve = measure.curve

@@ -1,12 +1,9 @@
 """Many machines: the same plan, its cohorts trained as tasks of a Ray cluster.
 
-It is chosen by ``--embinit-engine ray``. The session plans, holds the locks and stores, as it does
-when it trains by itself; only the training happens on other machines. A task carries the specs of
-its cohort and the keys under which the session will store the results. Its node reads the data by
-the same paths, checks by the keys that the data is the same, and needs no store. Ray runs a task
-again if it was lost with its node or its process. A task that fails otherwise is recorded as its
-runs' failure. A cluster that lost its head is given up: what is stored stays, and the runs that
-are left are recorded as failed.
+The session plans, holds the locks and stores, as it does when it trains by itself. A task carries
+the specs of its cohort and their keys, by which its node checks that it reads the same data by the
+same paths. Ray runs a task again if it was lost with its node. A cluster that lost its head is
+given up: the runs that are left are recorded as failed.
 """
 
 from __future__ import annotations
@@ -57,12 +54,9 @@ OBJECT_BYTES = 100 * 2**20
 
 
 def connect(address: str | None, device: str = "cpu") -> str:
-    """Joins a cluster, or starts one on this machine.
+    """Joins a cluster, or starts one on this machine without an address; returns its address.
 
-    Without an address it starts one. Returns the address at which others can join.
-
-    Raises:
-        InputError: Ray is not installed, nothing answers, or no node has the device.
+    Without Ray, an answer or a node with the device it is an InputError.
     """
     ray = _ray()
     settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
@@ -170,10 +164,7 @@ class RaySession(Session):
     """
 
     def __init__(self, *where: Any, gpu_share: float = 1.0) -> None:
-        """Opens a session.
-
-        ``gpu_share`` is the share of a GPU that a cohort takes.
-        """
+        """Opens a session; a cohort takes ``gpu_share`` of a GPU."""
         super().__init__(*where)
         self.gpu_share = gpu_share
         self._turn = threading.Lock()

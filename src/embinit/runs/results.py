@@ -1,7 +1,4 @@
-"""The result of a run: its measures, its curves, its tables, and how they came about.
-
-A result is stored as a record: plain data that names its kind of run (see ``records``).
-"""
+"""The result of a run: its measures, its curves, its tables, and how they came about."""
 
 from __future__ import annotations
 
@@ -78,10 +75,7 @@ class RunResult:
 
 
 class RunName(NamedTuple):
-    """A run's name for people.
-
-    ``code`` tells runs of an edited function apart: its code's digest; "" for other kinds.
-    """
+    """A run's name for people; ``code`` is the digest of an edited function, else ""."""
 
     task: str
     code: str
@@ -90,20 +84,13 @@ class RunName(NamedTuple):
 
     @classmethod
     def of(cls, spec: RunSpec) -> RunName:
-        """The name of the run that has this spec.
-
-        Raises:
-            TypeError, ValueError, AttributeError: Its recipe is malformed and has no name.
-        """
+        """The name of the run that has this spec."""
         recipe = spec.recipe
         return cls(recipe.task, recipe.revision, recipe.arm, spec.seed)
 
 
 def versions(more: Iterable[str] = ()) -> dict[str, str]:
-    """The versions of Python and of every installed package that can change a result.
-
-    ``more`` names further distributions.
-    """
+    """The versions of Python, of packages that can change a result, and of ``more``."""
     known = {"python": platform.python_version()}
     for name in (*RECORDED_PACKAGES, *more):
         if version := _installed_version(name):
@@ -130,10 +117,7 @@ def device_name(device: str) -> str:
 
 
 def provenance(device: str, seconds: float, more: Iterable[str] = ()) -> dict[str, Any]:
-    """The provenance of a result: versions, device, duration, and time of its end.
-
-    ``seconds`` is the run's share of its cohort's time.
-    """
+    """Versions, device, time of the end, and seconds (the run's share of its cohort's)."""
     return {
         "versions": versions(more),
         "device": device_name(device),
@@ -147,9 +131,6 @@ _LAST_SECOND = 253_402_300_799.0
 
 
 def moment(seconds: float, timespec: str = "auto") -> str:
-    """A time in ISO 8601, in UTC. One that no date can have is the nearest that one can.
-
-    ``seconds`` count from the epoch. ``timespec`` is ``seconds``, or ``auto`` for all digits.
-    """
+    """A time since the epoch in ISO 8601, in UTC, as near as a date can be."""
     possible = min(max(seconds, 0.0), _LAST_SECOND)
     return datetime.datetime.fromtimestamp(possible, datetime.UTC).isoformat(timespec=timespec)
