@@ -10,7 +10,7 @@ from embinit.claims.adjusted import adjusted
 from embinit.claims.audit import Audit, Check, finding_of
 from embinit.claims.comparisons import Comparison, Decision
 from embinit.claims.judging import Judgement
-from embinit.claims.power import detectable_effect
+from embinit.claims.power import smallest_effects
 from embinit.claims.registration_status import registration_status
 from embinit.claims.sampling_noise import paired_runs
 from embinit.specs import RunSpec
@@ -81,7 +81,7 @@ def _comparison(
     assert outcome is not None
     case = judgement.case
     fair = adjusted(decision, judgement.looks, case.alpha, len(judgement.decisions))
-    sight = detectable_effect(comparison, judgement.looks, case.alpha)
+    effects = smallest_effects(comparison, judgement.looks, case.alpha)
     return {
         "relation": str(comparison.relation),
         "arms": {"left": comparison.left.label, "right": comparison.right.label},
@@ -109,9 +109,7 @@ def _comparison(
         "contradicted": outcome.contradicted,
         "sd": outcome.sd,
         "spread": None if outcome.spread is None else asdict(outcome.spread),
-        "smallest_effect": None
-        if sight.effects is None
-        else {"first": sight.effects[0], "last": sight.effects[-1]},
+        "smallest_effect": effects and {"first": effects[0], "last": effects[-1]},
         "exact": outcome.exact,
         "verdict": str(outcome.verdict),
         TESTED: [[key(run) for run in pair] for pair in paired_runs(comparison)],
