@@ -57,10 +57,7 @@ class Named(dict[str, T]):
 
 
 class Registry(Generic[T]):
-    """Objects by name, with one clear error for a name that nobody registered.
-
-    ``group`` is the entry-point group under which other packages name their objects.
-    """
+    """Objects by name, which other packages name under the entry-point group ``group``."""
 
     def __init__(self, noun: str, group: str) -> None:
         self._noun = noun

@@ -45,10 +45,7 @@ Lookup = Callable[[RunSpec], RunResult | None]
 
 @dataclass(frozen=True)
 class Term:
-    """One arm's measure with a weight: a summand of a quantity.
-
-    ``offset`` is added to a replicate's number to get its seed.
-    """
+    """One arm's measure with a weight; ``offset`` turns a replicate's number into its seed."""
 
     weight: float
     experiment: Experiment
@@ -62,10 +59,7 @@ class Term:
 
 
 def _refuses(what: str, mend: str) -> Callable[..., NoReturn]:
-    """An operator that no claim may use, since nothing would test what comes of it.
-
-    ``what`` is how it is written, with ``{}`` for the operand; ``mend`` says what to write instead.
-    """
+    """An operator, written as ``what``, that no claim may use: nothing would test its result."""
 
     def refuse(self: object, *others: object) -> NoReturn:
         raise InputError(f"{what.format(self)} can't be tested; {mend}")
@@ -309,10 +303,7 @@ class Quantity:
 
 
 class Lacking(NamedTuple):
-    """The values that a quantity lacks.
-
-    ``failed`` says whether a run of them was made and left no number.
-    """
+    """The values that a quantity lacks; ``failed``: a run of them was made and left none."""
 
     reason: str
     failed: bool
@@ -438,10 +429,7 @@ def rank_correlation(pairs: Sequence[tuple[Quantity, Quantity]]) -> Quantity:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A statement on two quantities, which the runs decide.
-
-    ``spread`` is the registered spread of their difference, which the decision pools.
-    """
+    """A statement on two quantities; ``spread`` is registered, and pooled in its decision."""
 
     left: Quantity
     relation: Relation
@@ -529,11 +517,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Decision:
-    """A comparison decided, or the reason why it could not be.
-
-    ``left`` and ``right`` have one value a seed. ``failed`` says that a run was made and left no
-    number, as one that diverged.
-    """
+    """A comparison decided, or why it could not be (``failed``: a run left no number)."""
 
     comparison: Comparison
     outcome: Outcome | None
@@ -604,10 +588,7 @@ def verdict_of(decisions: Sequence[Decision]) -> Verdict:
 
 @dataclass
 class Reader:
-    """Meets a claim's comparisons one by one; the base class only notes them.
-
-    ``made`` has every comparison with the line that made it; ``met`` those that were asserted.
-    """
+    """Notes a claim's comparisons: those made, with their lines, and those asserted (``met``)."""
 
     met: list[Comparison] = field(default_factory=list)
     made: list[tuple[Comparison, int]] = field(default_factory=list)

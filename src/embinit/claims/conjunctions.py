@@ -21,10 +21,7 @@ REFUSED = "a claim asserts comparisons joined by 'and' alone: state it without "
 
 
 def require_conjunction(frame: FrameType) -> None:
-    """Refuses a comparison that is taken for true or false outside of a plain conjunction.
-
-    Nothing is refused where the frame that asks for its truth has no source.
-    """
+    """Refuses a comparison taken for true or false outside of a plain conjunction."""
     if str(frame.f_globals.get("__name__")).startswith("_pytest."):
         return  # pytest explains an assertion that is false already
     file, position = frame.f_code.co_filename, _position(frame)

@@ -50,9 +50,8 @@ OF_THE_PAPER = (Origin.PAPER, Origin.ABSTRACT)
 class Family:
     """Claims of one origin that share one alpha.
 
-    A claim's share is alpha / size, however many claims of the family are run. So a claim that is
-    run alone gets the verdict that it gets in the whole suite. The plugin compares the size with
-    the claims of the whole folder.
+    A claim's share is alpha / size, however many claims of the family are run, so a claim that is
+    run alone gets the verdict that it gets in the whole suite.
 
     Attributes:
         name: The family's name, after its paper's (``paper/finding-1``).
@@ -60,10 +59,8 @@ class Family:
             lets the plugin count the claims of the whole folder, whichever of them are run.
         says: What its claims state together, for people.
         alpha: The level that its claims share.
-        origin: Whose statements its claims are. It may be left out where no claim of the family
-            says where its statement stands, since such claims are their author's own.
-        sees: Gives an experiment as its claims see it: with the margin and the planted effects of
-            what this family is about.
+        origin: Whose statements its claims are; needed where one says where its statement stands.
+        sees: Sets the margin and the planted effects of an experiment for this family's claims.
     """
 
     name: str
@@ -139,17 +136,11 @@ def family_rank(family: str) -> tuple[int, str]:
 class Claim(Statement):
     """A directional statement, and the experiments in which it is tested.
 
-    Attributes:
-        family: The claims that it shares one alpha with.
-        experiments: Gives the experiments of a tier.
-        on: The same in short: what ``experiment`` made, or several of them.
-        expects: For controls alone, the verdict that shows the machinery right: REFUTED for a
-            planted falsehood, SUPPORTED for a planted effect, NO EFFECT for an arm against itself,
-            and NOT RUN for arms whose unequal budget must be caught.
-        equal: The phase at which all arms must have equally many parameters; if they do not, the
-            claim is NOT RUN.
-        weaker_than: The id of the claim that states more, such as ``>`` for this one's ``>=``.
-        excludes: The id of a claim that can't be SUPPORTED together with this one.
+    ``experiments`` gives those of a tier; ``on`` is the same in short: what ``experiment`` made, or
+    several. ``expects`` is for controls alone, the verdict that shows the machinery right.
+    ``equal`` is the phase at which all arms must have equally many parameters, or the claim is NOT
+    RUN. ``weaker_than`` is the id of the claim that states more, such as ``>`` for this one's
+    ``>=``; ``excludes`` that of one which can't be SUPPORTED together with this one.
     """
 
     family: Family = field(default=None, kw_only=True)  # type: ignore[assignment]
@@ -272,11 +263,7 @@ def argument_of(test: Callable[..., Any]) -> str:
 
 
 def comparisons_of(test: Callable[..., None], experiment: Experiment) -> list[Comparison]:
-    """Every comparison that a claim makes; nothing is trained for it.
-
-    Raises:
-        InputError: The claim makes none, or one that can't be made, such as of an unknown arm.
-    """
+    """Every comparison that a claim makes, without training; InputError for none."""
     with read_by(Reader()) as reader:
         try:
             test(**{argument_of(test): experiment})

@@ -19,27 +19,13 @@ from embinit.specs import RunSpec
 class Experiment:
     """A task and a setting, in which arms are compared over ``seeds`` replicates.
 
-    A kind of experiment says what an arm's run is (``run``): a call of a function, or a model that
-    is trained from a table.
-
-    Attributes:
-        name: What it is called in the ids of claims.
-        tier: The tier that it belongs to.
-        role: What the task stands for in the paper (``translation``, ``sentiment`` …).
-        metric: What arms are compared by.
-        seeds: How many replicates an arm has.
-        margin: The registered margin in the metric's unit, from the noise of the arm ``baseline``.
-        baseline: The arm whose noise decides the margin.
-        source: The name of the source of its vectors, where it has one.
-        source_label: The source's name as the paper writes it.
-        changes: How the setting differs from the registered one, in words; part of arms' labels.
-        most_seeds: How many replicates an arm has at the most, at the last look; None means that
-            the first look, at ``seeds``, is the only one.
-        planted: The effect that the setting must be able to find, in the metric's unit: as large as
-            the paper's largest on the task. None where it is not known.
-        planted_small: An effect as small as the smallest that the paper claims there, likewise.
-        learns: What the baseline learns above guessing, in the metric's unit, as it was registered;
-            None where nobody measured it. Effects are told as shares of it.
+    Its ``role`` is what the task represents in the paper (``translation``, ``sentiment`` …). The
+    ``margin`` is in the metric's unit, from the noise of the arm ``baseline``. ``source`` is the
+    name of the source of its vectors, and ``source_label`` as the paper writes it; ``changes`` says
+    how the setting differs from the registered one, for arms' labels. Without ``most_seeds`` the
+    first look is the only one. In the metric's unit too, and None where unknown: ``planted`` and
+    ``planted_small``, effects as large as the paper's largest and smallest that the setting must be
+    able to find, and ``learns``, what the baseline learns above guessing.
     """
 
     name: str

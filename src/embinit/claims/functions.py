@@ -86,7 +86,7 @@ def experiment(
     most_seeds: int | None = MOST_SEEDS,
     sizes: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Experiments:
-    """An experiment on a training function.
+    """An experiment on a training function, on any tier; InputError for what can't be used.
 
     Args:
         name: What it is called in the ids of claims.
@@ -95,20 +95,11 @@ def experiment(
             ``arm``, which is the name where None or an ellipsis is given. Names alone will do.
         metric: The measure that arms are compared by; by default the function's first.
         margin: The smallest difference that matters, in the metric's unit; ``"noise-floor"`` for
-            twice the standard deviation of the baseline over seeds, which ``embinit register``
-            measures.
-        baseline: The arm that others are held against; by default the first.
+            twice the sd of the baseline over seeds, which ``embinit register`` measures.
+        baseline: The arm that others are compared with; by default the first.
         seeds: How many seeds the first look takes.
         most_seeds: How many the last look takes, for what is still UNDECIDED.
-        sizes: Arguments of every arm by tier, such as ``{"ci": {"epochs": 1}, "real": {}}``. A
-            tier's name may be any; one that is not named has the arms as they are.
-
-    Returns:
-        The experiment on each tier.
-
-    Raises:
-        InputError: An arm's arguments, the metric, the margin, the baseline or the sizes can't be
-            used.
+        sizes: Arguments of every arm by tier, such as ``{"ci": {"epochs": 1}, "real": {}}``.
     """
     if not isinstance(training, Training):
         raise InputError(f"{training!r} is no training function; decorate it with @training(…)")

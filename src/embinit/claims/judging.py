@@ -211,10 +211,7 @@ def _too_coarse(case: Case, comparison: Comparison) -> str | None:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim as it came out in one experiment.
-
-    ``failures`` says why runs that it needs could not be made, or left no number.
-    """
+    """A claim as it came out; ``failures`` says why runs could not be made, or left no number."""
 
     case: Case
     looks: tuple[Look, ...]

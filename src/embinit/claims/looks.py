@@ -23,10 +23,7 @@ from embinit.specs import RunSpec
 
 @dataclass(frozen=True)
 class Look:
-    """One look at a claim.
-
-    ``share`` is the level of the look, as a part of the claim's alpha, above 0 to 1.
-    """
+    """One look at a claim; its level is ``share`` times the claim's alpha."""
 
     seeds: int
     share: float

@@ -127,10 +127,7 @@ class Pairing(StrEnum):
 
 @dataclass(frozen=True)
 class RegisteredSd:
-    """The registered standard deviation of a paired difference over seeds.
-
-    ``sd`` has n - 1 in the denominator; no claim uses its seeds.
-    """
+    """The registered sd (n - 1) of a paired difference over seeds that no claim uses."""
 
     sd: float
     seeds: int
@@ -141,10 +138,7 @@ class RegisteredSd:
         return self.seeds - 1
 
     def contradicted_by(self, variance: float, degrees: int) -> bool:
-        """Whether a claim's own differences vary more than this allows.
-
-        Without degrees of freedom nothing is contradicted.
-        """
+        """Whether a claim's own differences vary more than this allows, by an F-test."""
         from scipy import special
 
         if not degrees:
@@ -166,32 +160,18 @@ def _vouched_for(spread: RegisteredSd | None) -> bool:
 class Outcome:
     """A comparison's numbers.
 
-    Attributes:
-        verdict: The verdict on the comparison.
-        n: How many pairs of values there are, or values on the side that has fewer.
-        difference: The mean of left - right.
-        interval: The two-sided interval of the difference at ``level``, wider to the side that
-            the differences are skewed to.
-        level: 1 - 2 alpha, so that the one-sided decision can be read off the interval.
-        margin: The margin that was allowed, in the metric's unit.
-        p: The one-sided p of the statement.
-        p_against: The one-sided p of its opposite.
-        p_no_effect: For ``<`` and ``>``, the p of a difference within the margin on both sides (two
-            one-sided tests); None for the others, and where there is no margin.
-        power: The chance that ``n`` seeds support the statement if the truth lies one margin
-            inside it; None where there is no margin or no spread.
-        seeds_needed: How many seeds would decide with 90 % power if the observed mean and spread
-            were true; None where that is over 1000, or where the comparison is decided.
-        exact: Whether no randomness was involved.
-        sd: The standard deviation of the differences that decided, pooled where a spread is
-            registered; 0 where no t was made.
-        spread: The registered spread of the differences, if any.
-        contradicted: Whether the claim's own seeds contradict it, so that it was not pooled.
-        hangs_on: The index of the pair without which the decision would not stand, so that it was
-            left UNDECIDED; None where there is none. Without pairs it counts left's values, then
-            right's.
-        waits_for: How many seeds decide at the earliest, where there are fewer and so it was left
-            UNDECIDED; None where there are enough.
+    ``n`` counts pairs, or values on the side that has fewer. ``difference`` is the mean of left -
+    right; its two-sided ``interval`` at ``level`` = 1 - 2 alpha is wider to the side that the
+    differences are skewed to. ``p`` and ``p_against`` are the one-sided p of the statement and of
+    its opposite; ``p_no_effect``, for ``<`` and ``>`` with a margin, that of a difference within it
+    (two one-sided tests). ``power`` is the chance that ``n`` seeds support the statement if the
+    truth lies one margin inside it; ``seeds_needed`` would decide with 90 % power if mean and
+    spread were true (None over 1000).
+
+    ``sd`` is that of the differences, pooled where a spread is registered and not ``contradicted``;
+    0 where no t was made. ``hangs_on`` is the index of the value (left's, then right's without
+    pairs) without which the decision would change, and ``waits_for`` the seeds that decide at the
+    earliest: either leaves it UNDECIDED. ``exact``: no randomness was involved.
     """
 
     verdict: Verdict

@@ -108,19 +108,10 @@ def _nothing(*_: object) -> tuple[()]:
 class Paper:
     """A paper: all that embinit asks of one.
 
-    Attributes:
-        key: The first part of its claims' ids.
-        citation: Authors, year, title, and where it is.
-        short: Authors and year.
-        tiers: The sizes at which its claims are tested, by name.
-        experiments: All experiments of one of its tiers.
-        families: The families of its claims.
-        findings: What it finds, at most seven; none for one that is told by family.
-        printed: What it prints for a comparison.
-        tables: Its tables on a tier, with what was measured here beside them.
-        methods: How its models are made on a tier, paragraph by paragraph.
-        figures: Figures of its own on a tier.
-        noise: The noise floors that its margins on a tier rest on.
+    ``key`` is the first part of its claims' ids. There are at most seven ``findings``. Given a
+    tier, ``experiments`` has all of them, ``tables`` its tables with what was measured here,
+    ``methods`` how its models are made, ``figures`` its own, and ``noise`` the floors that its
+    margins rest on. ``printed`` has its numbers for a comparison.
     """
 
     key: str

@@ -39,10 +39,7 @@ class Folder:
 
     @classmethod
     def of(cls, items: Iterable[pytest.Item], count: Callable[[Claim], int]) -> Folder:
-        """The folders of all tests that were collected, before any is deselected.
-
-        ``count`` gives the number of a claim's experiments.
-        """
+        """The folders of all tests collected; ``count`` gives how many experiments a claim has."""
         items = list(items)
         functions = [*_whole(items)]
         claims = [item for item in functions if Claim.of(item.function) is not None]
@@ -120,10 +117,7 @@ def _below(node: pytest.Item | pytest.Collector) -> Iterator[pytest.Item]:
 def _beside(
     claims: Iterable[pytest.Function], broken: dict[Path, int]
 ) -> Iterable[pytest.Function]:
-    """The tests of files that lie beside those of claims and were not collected.
-
-    Files that can't be loaded are added to ``broken``, with how many claims each has.
-    """
+    """The tests of files next to those of claims; unloadable ones are added to ``broken``."""
     modules = {item.path: item.getparent(pytest.Module) for item in claims}
     for folder in dict.fromkeys(path.parent for path in modules):
         known = next(module for path, module in modules.items() if path.parent == folder)

@@ -133,10 +133,7 @@ def bound(item: pytest.Function) -> Callable[..., None]:
 
 
 def read_item(item: pytest.Function, family: Family, most_seeds: int | None = None) -> Case:
-    """Reads the claim in its experiment; any error that it raises is the claim's.
-
-    ``most_seeds`` replaces the experiment's seeds of the last look.
-    """
+    """Reads the claim in its experiment, with ``most_seeds`` in place of the experiment's."""
     name, given = experiments_name(item.function, item.cls), parameter(item)
     if isinstance(given, Unreadable):
         raise given.error

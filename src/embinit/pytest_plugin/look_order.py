@@ -100,10 +100,7 @@ class LookOrder:
         return math.fsum(owed.values()) / self._training.session.slots
 
     def _order(self) -> list[PendingLook]:
-        """The next looks of what the stored runs leave open, the most promising first.
-
-        It holds until the first of them is taken.
-        """
+        """The next looks of what is open, the most promising first, until the first is taken."""
         following = []
         for case in self._state.cases:
             if case.id in self._ended:

@@ -35,10 +35,7 @@ BELOW = "\x1bD\x1b[A\x1b7\r\n{}\x1b8"
 
 @contextlib.contextmanager
 def shown(config: pytest.Config, folder: Path, ends: float | None = None) -> Iterator[None]:
-    """A context that shows the session's progress; nothing of it stays on a terminal's screen.
-
-    ``ends`` is when a budget ends, by ``time.monotonic``.
-    """
+    """A context that shows the session's progress; nothing of it stays on a terminal's screen."""
     with _line(config) if _live(config) else contextlib.nullcontext() as line:
         show, every = (line.show, 0.0) if line else (_reporter(config), _seconds())
         with watched(folder, show, every, ends):
@@ -74,10 +71,7 @@ def _reporter(config: pytest.Config) -> Callable[[ProgressSnapshot], None]:
 
 
 def _live(config: pytest.Config) -> bool:
-    """Whether the session has a terminal that can show a line, and has it for itself.
-
-    With ``-s`` or a debugger, others write to the terminal too, and the line would be torn.
-    """
+    """Whether the terminal can show a line, and no ``-s`` or debugger would tear it."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     return (
         reporter is not None
@@ -105,10 +99,7 @@ def _line(config: pytest.Config) -> Iterator[Line]:
 
 
 class Line:
-    """The line below pytest's output; it appears when there is something to show.
-
-    The terminal is opened for this line alone.
-    """
+    """The line below pytest's output, on a terminal that is opened for it alone."""
 
     def __init__(self, writer: Any, terminal: TextIO) -> None:
         self._writer, self._terminal = writer, terminal

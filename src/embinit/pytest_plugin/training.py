@@ -21,10 +21,7 @@ from embinit.specs import RunSpec
 
 
 class Training:
-    """The training of a session's runs.
-
-    ``progress`` is how far the session came, once it is closed; None before, and in a worker.
-    """
+    """The training of a session's runs; ``progress`` is how far it came, once it is closed."""
 
     def __init__(self, options: SessionOptions, state: SessionState) -> None:
         """Joins the cluster, if one trains; pytest.UsageError where it can't be joined."""

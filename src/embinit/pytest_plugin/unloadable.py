@@ -19,10 +19,7 @@ _DECORATED = re.compile(r"^[ \t]*@(?:\w+\.)?claim\b", re.MULTILINE)
 
 
 class Unloadable(pytest.Item):
-    """Fails in the place of a module's claims.
-
-    ``line`` says what is wrong: file, line and mend. ``claims`` counts the module's, by its text.
-    """
+    """Fails in the place of a module's claims, with a ``line`` that says what is wrong."""
 
     def __init__(self, *, line: str, text: str, claims: int, **given: object) -> None:
         super().__init__(**given)  # type: ignore[arg-type]

@@ -32,18 +32,12 @@ Read = Callable[[RunResult], float | None]
 class Measure:
     """A number that a run leaves. Measures of one name are the same measure.
 
-    Attributes:
-        name: What it is called in results and in ``verdicts.json``.
-        unit: How its numbers are to be read (``BLEU``, ``% accuracy``); "" for a bare number.
-        says: The measure in words; by default its name.
-        better: Which way is better; None where neither is.
-        of_start: Whether it is a statistic of the tables that a run starts from. The seed changes
-            such a measure only where the tables are drawn or trained.
-        curve: The curve of the result that shows it while the run trains.
-        read: Reads it off a result; by default the entry of its name among ``measures``.
-        test: A paired test over the test set's examples; None for a measure that has none.
-        repeated: The curve of the result that holds the values whose mean the measure is, where a
-            run repeats its last step.
+    ``unit`` is such as ``BLEU`` or ``% accuracy``, and ``says`` the measure in words. ``of_start``:
+    it is a statistic of the tables that a run starts from, so the seed changes it only where these
+    are random or trained. ``curve`` is the result's curve that shows it while the run trains;
+    ``read`` reads it off a result, by default by its name. ``test`` is a paired test over the test
+    set's examples. ``repeated`` is the curve of the values whose mean it is, where a run repeats
+    its last step.
     """
 
     name: str

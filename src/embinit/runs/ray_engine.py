@@ -157,11 +157,7 @@ class _Task:
 
 
 class RaySession(Session):
-    """A session whose cohorts are trained by a Ray cluster.
-
-    A thread hands out cohorts and stores results while claims are decided. It and the session take
-    turns, by a lock.
-    """
+    """A session whose cohorts a Ray cluster trains; a thread hands them out and stores results."""
 
     def __init__(self, *where: Any, gpu_share: float = 1.0) -> None:
         """Opens a session; a cohort takes ``gpu_share`` of a GPU."""
@@ -260,10 +256,7 @@ class RaySession(Session):
         self._let_go()
 
     def _submit(self, cohorts: Iterable[Cohort]) -> None:
-        """Hands out cohorts that nobody trains, twice as many as the cluster has slots.
-
-        So no slot is idle, and a cluster that grows by demand sees demand.
-        """
+        """Hands out twice as many cohorts as there are slots: a cluster grows by demand."""
         taken = {key for task in self._tasks.values() for key in task.keys} | self._failed.keys()
         slots = self.slots
         for cohort in cohorts:

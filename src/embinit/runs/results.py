@@ -26,21 +26,12 @@ AGAIN = "again"
 class RunResult:
     """One run's outcome, as it is kept in the store.
 
-    Attributes:
-        spec: The run's spec.
-        measures: Numbers by name (see ``runs.measures``). They lack the task's metric if the run
-            failed in its first epoch.
-        curves: Numbers epoch by epoch, or layer by layer, by name.
-        tables: Statistics of the starting tables by side.
-        positions: Statistics of the position encodings that are added to the tables, by side.
-        coverage: How much of each side's vocabulary its source knows; None for a side without one.
-        examples: How many examples each split has.
-        signature: The metric's own signature, where it has one.
-        outputs: The model's output for each example that the metric is taken on, at its best epoch:
-            a translation, or a class's number.
-        references: The right output for each of these examples.
-        failure: Why the run ended early; None where it did not.
-        provenance: Versions, device, seconds, and the time when the run was finished.
+    ``measures`` are numbers by name; they lack the task's metric if the run failed in its first
+    epoch. ``curves`` go epoch by epoch, or layer by layer. By side there are statistics of the
+    starting ``tables`` and of the ``positions`` added to them, and the ``coverage`` of its
+    vocabulary by its source. ``outputs`` are the model's at its best epoch for each example that
+    the metric is taken on, and ``references`` the right ones. ``failure`` says why the run ended
+    early.
     """
 
     spec: RunSpec

@@ -273,10 +273,7 @@ class Session:
 
     @contextlib.contextmanager
     def _held(self, cohort: Cohort) -> Iterator[list[RunSpec]]:
-        """The cohort's runs that are neither stored nor in training elsewhere, locked meanwhile.
-
-        Locks are per run: workers at a later look may group the same runs into other cohorts.
-        """
+        """The cohort's runs that are neither stored nor in training elsewhere, locked singly."""
         with contextlib.ExitStack() as locks:
             held = [
                 run

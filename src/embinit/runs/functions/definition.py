@@ -174,24 +174,16 @@ def training(
     timeout: float | None = None,
     versions: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., Any]], Training]:
-    """Makes a function a kind of training, whose runs are kept and judged.
+    """Makes a function a kind of training, whose runs are kept and judged; else InputError.
 
     Args:
         measures: The names of the numbers that it returns, each with its unit or as a ``Measure``.
-        files: Files that decide the numbers, relative to the function's own. What they hold is in
-            the runs' keys.
+        files: Files whose content decides the numbers, relative to the function's own.
         name: Its name; by default the function's.
         process: Give each run a process of its own.
-        timeout: End a run after so many seconds, and record that. It takes a process of its own.
+        timeout: End a run after so many seconds, in a process of its own, and record that.
         versions: Distributions whose versions are left out of the runs' keys, as in
             ``{"scikit-learn": "any"}``.
-
-    Returns:
-        A decorator.
-
-    Raises:
-        InputError: There are no measures, a limit isn't above 0, a distribution isn't installed, or
-            what is decorated is no function or takes no seed.
     """
     known, any_version = _measures(measures), _any_version({} if versions is None else versions)
     if timeout is not None and not timeout > 0:
