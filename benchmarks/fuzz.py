@@ -2,10 +2,9 @@
 
     python benchmarks/fuzz.py --cases 10000
 
-The cases are those of ``tests/test_fuzz_readers.py`` and, for models, of the tests of embtables,
-drawn by hypothesis, more of them. What a reader read wrong, or raised other than an InputError, is
-printed with its mutations, and the status is 1. The table of counts goes to the terminal, and as
-JSON to ``--json``.
+The cases are those of ``tests/test_fuzz_readers.py``, drawn by hypothesis, more of them. What a
+reader read wrong, or raised other than an InputError, is printed with its mutations, and the status
+is 1. The table of counts goes to the terminal, and as JSON to ``--json``.
 """
 
 from __future__ import annotations
@@ -24,12 +23,10 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "packages/embtables/tests"))
 
 import malformed
-import malformed_models
 
-READERS = {**malformed.READERS, **malformed_models.READERS}
+READERS = malformed.READERS
 
 OUTCOMES = ("right", "refused", "set aside", "unlike", "WRONG", "ESCAPED")
 

@@ -406,18 +406,6 @@ def other_commands(monkeypatch):
     registry._every_point.cache_clear()
 
 
-@pytest.mark.parametrize("command", cli.OF_EMBTABLES)
-def test_a_command_of_a_package_that_is_not_installed_is_one_line(command, other_commands, capsys):
-    """What to install, whatever the arguments."""
-    other_commands()
-    assert cli.main([command, "MODEL", "--no-such-option"]) == Status.UNUSABLE
-    [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith(
-        f"embinit: {command} is a command of embtables, which isn't installed: "
-        "pip install embtables"
-    )
-
-
 def test_another_packages_command_is_loaded_where_it_is_asked_for(
     other_commands, capsys, tmp_path, monkeypatch
 ):

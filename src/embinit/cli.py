@@ -135,9 +135,6 @@ class Parser(argparse.ArgumentParser):
 COMMANDS: Registry[Callable[[Any], None]] = Registry("command", "embinit.commands")
 """Other packages' commands: for each a function that adds it to the parser's."""
 
-OF_EMBTABLES = ("inspect", "extend", "compare")
-"""Commands of the package embtables."""
-
 
 def _parser(asked: str = "") -> Parser:
     """The parser of embinit's own commands and, if none of them is asked for, of other packages'.
@@ -148,11 +145,6 @@ def _parser(asked: str = "") -> Parser:
     Raises:
         InputError: The package that has the command isn't installed, or can't be loaded.
     """
-    if asked in OF_EMBTABLES and asked not in COMMANDS:
-        raise InputError(
-            f"{asked} is a command of embtables, which isn't installed: pip install embtables, or "
-            "the folder packages/embtables of embinit's repository"
-        )
     if asked == "noise-floor":
         raise InputError("noise-floor is part of register: run embinit register")
     parser = Parser(prog="embinit", description="Claims that train models.")
