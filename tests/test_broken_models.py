@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from embinit import cli
+from embinit.commands.main import main
 from embinit.errors import InputError
 from embinit.lab.data.checkpoints import Checkpoint
 from embinit.lab.inspection import inspect
@@ -125,7 +125,7 @@ def test_a_broken_model_is_refused_in_one_line(spoil, message, tmp_path, capsys)
     directory = model_directory("llama", tmp_path)
     spoil(directory)
     capsys.readouterr()
-    assert cli.main(["inspect", str(directory), "--repair", str(tmp_path / "new")]) == 4
+    assert main(["inspect", str(directory), "--repair", str(tmp_path / "new")]) == 4
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("embinit: ")
     assert re.search(message, line), line
@@ -143,7 +143,7 @@ def test_a_pipe_in_a_models_directory_is_not_waited_for(name, tmp_path, capsys):
         (directory / "model.safetensors").unlink()
     (directory / name).unlink(missing_ok=True)
     os.mkfifo(directory / name)
-    assert cli.main(["inspect", str(directory)]) == 4
+    assert main(["inspect", str(directory)]) == 4
     assert f"{name} can't be read: it is no regular file" in capsys.readouterr().err
 
 
@@ -152,7 +152,7 @@ def test_a_device_is_not_read_without_end(option, tmp_path, capsys):
     """/dev/zero has no end."""
     arguments = [str(model_directory("llama", tmp_path)), option] if option else []
     capsys.readouterr()
-    assert cli.main(["inspect", *arguments, "/dev/zero"]) == 4
+    assert main(["inspect", *arguments, "/dev/zero"]) == 4
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
@@ -183,7 +183,7 @@ def test_an_odd_list_of_architectures_names_no_head(architectures, tmp_path):
 def test_no_control_character_of_a_file_reaches_the_terminal(tmp_path, capsys):
     """A tensor's name may clear the screen, or turn the direction of writing."""
     save_file({"\x1b[2Jtable\u202e": torch.randn(40, 8)}, tmp_path / "t.safetensors")
-    assert cli.main(["inspect", str(tmp_path / "t.safetensors")]) == 0
+    assert main(["inspect", str(tmp_path / "t.safetensors")]) == 0
     shown = capsys.readouterr().out
     assert not set(shown) & {"\x1b", "\u202e"}
     assert "001b[2Jtable" in shown
@@ -204,7 +204,7 @@ def test_bad_arguments_are_named(tmp_path, capsys):
     ):
         with pytest.raises(InputError, match=message):
             inspect(thing, **options)
-    assert cli.main(["inspect", str(directory), "--json", str(tmp_path / "no/o.json")]) == 7
+    assert main(["inspect", str(directory), "--json", str(tmp_path / "no/o.json")]) == 7
     assert "o.json can't be written" in capsys.readouterr().err
     unknown(directory)
     assert inspect(directory, tensor="strange.matrix").tables[0].name == "strange.matrix"

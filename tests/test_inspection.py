@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from embinit import cli
+from embinit.commands.main import main
 from embinit.errors import InputError
 from embinit.lab.data.checkpoints import Checkpoint
 from embinit.lab.data.stored_tensors import MemoryTensor
@@ -376,7 +376,7 @@ def test_the_status_says_whether_a_finding_is_as_grave(limit, status, tmp_path, 
     directory = change(model_directory("qwen2", tmp_path), **{TABLES["qwen2"]: put(5, 6, 0.0)})
     document = tmp_path / "o.json"
     arguments = ["inspect", str(directory), "--json", str(document)]
-    assert cli.main([*arguments, *(["--fail-on", limit] if limit else [])]) == status
+    assert main([*arguments, *(["--fail-on", limit] if limit else [])]) == status
     assert "zero-rows" in capsys.readouterr().out
     assert json.loads(document.read_text())["findings"][0]["rows"] == [{"id": 5, "token": "w3"}]
 
@@ -394,7 +394,7 @@ def test_the_mend_that_inspect_advises_mends(architecture, side, fault, tmp_path
     [found] = inspect(directory).findings
     assert "embinit inspect MODEL --repair DIR" in found.mend
     arguments = ["inspect", str(directory), "--repair", str(mended), "--fail-on", "note"]
-    assert cli.main(arguments) == 0
+    assert main(arguments) == 0
     rows = sorted(set(found.rows) - {291}) if fault is None else list(found.rows)
     plural = "row" if len(rows) == 1 else "rows"
     assert f"{len(rows)} {plural} of the {side} table made anew" in capsys.readouterr().out
@@ -407,9 +407,9 @@ def test_the_mend_that_inspect_advises_mends(architecture, side, fault, tmp_path
         head = old["lm_head.weight"][rows]
         cosine = torch.nn.functional.cosine_similarity(new[table][rows], head)
         assert torch.allclose(cosine, torch.ones(len(rows)), atol=1e-5)
-    assert cli.main([*arguments[:2], "--repair", str(mended)]) == 4
+    assert main([*arguments[:2], "--repair", str(mended)]) == 4
     assert "exists already" in capsys.readouterr().err
-    assert cli.main(["inspect", str(mended), "--repair", str(tmp_path / "again")]) == 4
+    assert main(["inspect", str(mended), "--repair", str(tmp_path / "again")]) == 4
     assert "no row to repair" in capsys.readouterr().err
 
 

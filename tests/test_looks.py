@@ -24,7 +24,7 @@ from embinit.claims.pending_looks import (
     by_decisions_per_second,
     pending_look,
 )
-from embinit.claims.power import detectable_effects, expected_runs
+from embinit.claims.power import expected_runs, expected_seeds
 from embinit.errors import InputError
 from embinit.runs.session import Session
 from embinit.runs.store import Store
@@ -275,9 +275,8 @@ def with_spread(case, sd):
 def test_a_claim_is_foreseen_to_end_where_it_sees_a_margin(sd, seeds):
     """Told by the registered spread, before anything is trained; else it has its last look."""
     case = with_spread(stated_over("pretrained", most=24, margin=3.0), sd)
-    [sight] = detectable_effects(case)
-    assert (sight.expected_seeds or 24) == seeds
     [comparison] = case.comparisons
+    assert (expected_seeds(comparison, case.looks(), case.alpha) or 24) == seeds
     assert set(expected_runs(case)) == set(comparison.with_seeds(seeds).runs())
     once = replace(case, experiment=replace(case.experiment, most_seeds=3))
     assert max(run.seed for run in expected_runs(once)) == 2
