@@ -436,10 +436,7 @@ def test_the_dose_response_is_scipys_spearman(seed):
 
 
 def test_a_rank_correlation_needs_its_pairs(arms):
-    """Two pairs are always in order; a missing run is missing; a constant ranks nothing.
-
-    The number of seeds is that of each pair too.
-    """
+    """Two pairs are always in order; a missing run is missing; a constant ranks nothing."""
     pair = (arms["pretrained"], arms["xavier"])
     with pytest.raises(InputError, match="at least 3 pairs"):
         rank_correlation([pair, pair])

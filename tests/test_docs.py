@@ -214,24 +214,6 @@ def test_every_page_is_in_the_menu():
     assert sorted(menu) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
 
 
-def test_the_site_loads_nothing_from_elsewhere():
-    """No fonts, scripts, styles or pictures of other hosts are asked for."""
-    configured = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
-    assert configured["theme"]["font"] is False
-    for script in configured["extra_javascript"]:
-        code = (ROOT / "docs" / script).read_text(encoding="utf-8")
-        assert not re.findall(r"https?:|//\w|import|fetch|XMLHttp|createElement", code)
-    # Else the plugin for pages that are opened as files asks another host for it.
-    scripts = configured["extra"]["polyfills"]
-    assert scripts == ["iframe-worker.js"]
-    assert all((ROOT / "docs" / script).is_file() for script in scripts)
-    for sheet in configured["extra_css"]:
-        style = (ROOT / "docs" / sheet).read_text(encoding="utf-8")
-        assert not re.findall(r"url\(|@import", style)
-    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-    assert not re.findall(r"!\[[^\]]*\]\(http|<img|<script|```mermaid", pages)
-
-
 def test_the_readme_is_short():
     """At most 700 words, and no figure of a session but those that ``make results`` writes."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -251,9 +233,3 @@ def test_pages_and_paragraphs_are_short():
             assert paragraph.lstrip().startswith("|") or len(paragraph.split()) <= 90, paragraph
     assert every <= 35_000
     assert len([*DOCS.glob("*.md")]) == 16
-
-
-def test_no_include_line_was_formatted():
-    """ruff formats Python in Markdown and would make an expression of it: no code is shown."""
-    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-    assert not re.findall(r"8 < ?-|8< --", pages)

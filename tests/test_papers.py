@@ -6,7 +6,6 @@ import ast
 import importlib
 import math
 import operator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -165,13 +164,6 @@ def test_what_the_paper_did_not_do_it_does_not_print(change):
     assert rows(one["xavier"].pe_share > one["pretrained"].pe_share) == []
 
 
-def test_another_paper_is_unknown():
-    """A claim that is not embinit's own has no paper here, and an odd name is no module."""
-    assert paper("mine") is None
-    assert paper("no module") is None
-    assert paper("kim2024") is KIM
-
-
 def made(one, init, seed, sigma=0.1, **measures):
     """A run of an arm as the store gives it back, with Figure 1's curve of the first two seeds."""
     return make_result(
@@ -187,17 +179,6 @@ def cell(table, row, column):
     """The cell of a table beside the paper's."""
     [found] = [one for one in table.rows if one[0] == row]
     return found[table.head.index(column)]
-
-
-def test_a_task_that_the_paper_lacks_has_a_column_of_its_own(monkeypatch):
-    """Nothing is printed for it, so ours stands alone."""
-    task, source = next(pair for pair in TIERS["micro"].settings if pair[0].role == "sentiment")
-    settings = (*TIERS["micro"].settings, (replace(task, task="micro-verb"), source))
-    monkeypatch.setitem(TIERS, "micro", replace(TIERS["micro"], settings=settings))
-    [one] = [each for each in experiments("micro", ("glove",)) if each.data.task == "micro-verb"]
-    scores = KIM.tables("micro", [made(one, "pretrained", 0, accuracy=81.0)])[0]
-    assert cell(scores, "GloVe", "micro-verb, here") == "81.0"
-    assert KIM.printed(one["pretrained"] < one["xavier"]) == []
 
 
 def test_ours_stand_beside_the_papers_in_its_own_tables():
@@ -258,10 +239,7 @@ def core():
 
 
 def test_the_core_names_no_paper():
-    """A paper is an object that registers itself; nothing else knows which there are.
-
-    ``code.SHIPPED`` names packages alone, and has to: none may say of itself that it is shipped.
-    """
+    """A paper is an object that registers itself; nothing else knows which there are."""
     assert len(core()) > 60
     shipped = ("kim2024", "chung2021", "embinit_papers", "embinit_studies")
     texts = {path.name: path.read_text("utf-8") for path in core()}

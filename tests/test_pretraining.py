@@ -62,7 +62,6 @@ from embinit.lab.table_pretraining.two_way_language_model import (
     FILTERS,
     IGNORED,
     PADDING,
-    CharacterEncoder,
     TwoWayLanguageModel,
     character_ids,
     reversed_sentences,
@@ -137,17 +136,6 @@ def test_glove_steps_follow_the_gradient_of_its_loss() -> None:
     for after, before in zip(vars(start).values(), wanted, strict=True):
         assert before.grad is not None
         torch.testing.assert_close(after, before.detach() - RATE * before.grad / 2)
-
-
-def test_glove_objective_falls(capsys: pytest.CaptureFixture[str]) -> None:
-    """More passes over the same pairs fit their log counts better."""
-    corpus = Corpus.read(unlabelled(300))
-    losses = []
-    for epochs in (1, 3, 9):
-        train_glove(corpus, dim=8, epochs=epochs)
-        losses.append(float(capsys.readouterr().err.split("loss ")[-1].split(",")[0]))
-    assert losses == sorted(losses, reverse=True)
-    assert losses[-1] < 0.75 * losses[0]
 
 
 @some
@@ -227,22 +215,11 @@ def test_skip_gram_does_not_depend_on_the_hash_seed() -> None:
         "    table = train(Corpus.read(unlabelled(60)), dim=8, epochs=1)\n"
         "    sys.stdout.buffer.write(table.values.numpy().tobytes())\n"
     )
-    elsewhere = subprocess.run(
-        [sys.executable, "-c", make],
-        env={**os.environ, "PYTHONHASHSEED": "1"},
-        capture_output=True,
-        check=True,
-    ).stdout
+    environment = {**os.environ, "PYTHONHASHSEED": "1"}
+    elsewhere = subprocess.check_output([sys.executable, "-c", make], env=environment)
     corpus = Corpus.read(unlabelled(60))
     here = [train(corpus, dim=8, epochs=1) for train in (train_word2vec, train_fasttext)]
     assert elsewhere == b"".join(table.values.numpy().tobytes() for table in here)
-
-
-def test_a_missing_gensim_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only these two tables need it."""
-    monkeypatch.setitem(sys.modules, "gensim", None)
-    with pytest.raises(InputError, match=r"pip install embinit\[vectors\]"):
-        train_word2vec(Corpus.read(["a b"]), epochs=1)
 
 
 def test_fasttext_words_share_their_grams() -> None:
@@ -270,15 +247,6 @@ def test_characters_stand_between_boundaries() -> None:
     ]
     assert ids[0, 4:].eq(PADDING).all()
     assert character_ids(["a" * 20]).shape == (2, 22)
-
-
-def test_the_encoder_reads_characters_in_their_order() -> None:
-    """Anagrams differ, and equal words in lists of any other words are equal."""
-    torch.manual_seed(0)
-    ids = character_ids(["abcde", "edcba", "abcde"])
-    rows = CharacterEncoder(int(ids.max()) + 1, 8)(ids)
-    assert torch.equal(rows[0], rows[2])
-    assert (rows[0] - rows[1]).abs().max() > 1e-4
 
 
 @some
@@ -411,20 +379,6 @@ def test_relative_buckets_equal_the_library_s(both_ways: bool) -> None:
     assert torch.equal(relative_buckets(140, 150, both_ways), theirs)
 
 
-def test_short_trainings_order_the_scales_alike() -> None:
-    """BERT starts narrow and stays so, GloVe takes the width of log counts, T5 starts at 1."""
-    corpus = Corpus.read(unlabelled(1500))
-    tables = [
-        train_masked_language_model(corpus, dim=16, steps=40, batch=32),
-        train_glove(corpus, dim=16, epochs=15),
-        train_span_corruption(corpus, dim=16, steps=20, batch=16),
-    ]
-    sigmas = [table.sigma for table in tables]
-    assert sigmas == sorted(sigmas)
-    assert 2 * sigmas[0] < sigmas[1] < sigmas[2] / 2
-    assert all(table.values.shape == (len(corpus.words), 16) for table in tables)
-
-
 @pytest.mark.parametrize(
     "train",
     [
@@ -468,20 +422,12 @@ def stepped(optimizer: str, scale: float, steps: int = 1) -> float:
 @some
 @given(st.floats(0.05, 20.0), st.sampled_from([1, 150]))
 def test_only_the_parameter_scale_ties_steps_to_the_table(scale: float, steps: int) -> None:
-    """Adafactor's steps are proportional to the table; but for the table's they still are.
-
-    At step 150 Adafactor's own limit of 1/sqrt(step) binds too.
-    """
+    """Adafactor's steps are proportional to the table; but for the table's they still are."""
     usual = stepped("adafactor", 1, steps)
     assert stepped("adafactor", scale, steps) == pytest.approx(scale * usual, rel=1e-3)
     # What a matrix as wide as 1/sqrt(D) takes, however wide the table is.
     other = stepped("adafactor-but-for-the-table", scale, steps)
     assert other == pytest.approx(usual / 2, rel=1e-2)
-
-
-def test_adams_steps_are_no_wider_for_a_wider_table() -> None:
-    """But for the pull of its decay, a thousandth of the table at this rate."""
-    assert stepped("adamw", 20) == pytest.approx(stepped("adamw", 1), rel=0.5)
 
 
 @pytest.mark.parametrize("relative", [True, False])
@@ -521,15 +467,18 @@ def recipe(family: str, seed: int = 0, **changes):
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [{}, {"start": 0.5}, {"optimizer": "adafactor-but-for-the-table"}, {"relative": None}],
-    ids=["as it is", "start", "optimizer", "positions"],
+    ("family", "changes"),
+    [
+        ("t5", {}),
+        ("t5", {"start": 0.5}),
+        ("t5", {"relative": False}),
+        ("bert", {"optimizer": "adafactor-but-for-the-table"}),
+        ("bert", {"relative": True}),
+    ],
+    ids=str,
 )
-@pytest.mark.parametrize("family", ["t5", "bert"])
 def test_a_pretraining_run_is_the_training_that_makes_the_assets(family: str, changes) -> None:
     """The spec's settings reach the trainer, and the table that comes out is measured."""
-    if "relative" in changes:
-        changes = {"relative": family == "bert"}
     run = recipe(family, seed=3, **changes)
     train = {"t5": train_span_corruption, "bert": train_masked_language_model}[family]
     batch = {"t5": 16, "bert": 32}[family]

@@ -466,10 +466,7 @@ def test_cheap(arms):
     [("60", ["cheap", "costly"]), ("1.5", ["cheap", "costly", "cheap"])],
 )
 def test_a_cheap_later_look_comes_before_a_costly_first_one(judged, pytester, minutes, kinds):
-    """Though the costly claim is the first in its file, unless a budget has no time for both.
-
-    Its 120 runs take two minutes, at a second each until one has told its own.
-    """
+    """Though the costly claim is the first in its file, unless a budget has no time for both."""
     judged(CHEAP_AND_COSTLY, "--embinit-budget", minutes)
     trained = [line.split()[0] for line in (pytester.path / "claims/log").read_text().splitlines()]
     made = [

@@ -20,8 +20,6 @@ from embinit.lab.training.cohorts import CohortTraining, train
 from embinit.lab.training.optimizers import OPTIMIZERS
 from embinit.runs.kinds import Cohort, kind_of
 from embinit.runs.results import RunResult
-from embinit.runs.session import Session
-from embinit.runs.store import Store
 from embinit.specs import RunSpec
 from embinit_papers.kim2024.experiments import experiments
 
@@ -333,14 +331,6 @@ def test_a_run_with_a_falling_rate_that_breaks_has_no_measures(monkeypatch):
         assert "accuracy" not in broken.measures
         assert len(broken.curves["train_loss"]) == epoch
         assert other.measures == healthy[1].measures
-
-
-def test_an_unknown_schedule_is_named_before_anything_trains(tmp_path):
-    spec = small("sentiment", 1).run("xavier", 0)
-    session = Session(Store(tmp_path), None, "cpu")
-    odd = spec.changed(training=replace(spec.recipe.training, schedule="cosine"))
-    assert "'cosine' is no schedule" in session.problem(odd)
-    assert session.problem(spec) is None
 
 
 def test_translation_with_a_falling_rate_and_tables_of_their_own_rate(monkeypatch):
