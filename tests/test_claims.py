@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from builders import make_result, make_table
+from builders import make_result
 from embinit.claims.audit import Audit
 from embinit.claims.comparisons import (
     Decider,
@@ -210,23 +210,6 @@ def test_a_claim_reaches_the_other_experiments_of_its_tier():
         of_source(scaled(arms, "one"), "t5")
 
 
-def test_numbers_decide_and_are_told(arms):
-    """The values of the seeds are paired, and the line says effect, interval, p and seeds."""
-    comparison = arms["pretrained"] < arms["xavier"]
-
-    def record(run):
-        score = 40.0 + run.seed if run.recipe.table.init == "xavier" else 20.0 + 1.1 * run.seed
-        return make_result(run, bleu=score)
-
-    decision = replace(comparison, spread=RegisteredSd(0.2, 10)).decide(record, 0.01)
-    assert decision.verdict is Verdict.SUPPORTED
-    assert decision.outcome.difference == pytest.approx(-19.8)
-    assert "difference -19.8 BLEU [" in str(decision)
-    assert "5 seeds" in str(decision)
-    with read_by(Decider(decisions=[decision])):
-        assert comparison
-
-
 def test_decisions_are_met_in_the_claims_order(arms):
     """The first holds, so the claim goes on, to the one that it falls with."""
     holds, falls = arms["pretrained"] < arms["xavier"], arms["xavier"] < arms["pretrained"]
@@ -299,16 +282,6 @@ def test_a_decision_is_one_line(arms, differences, stated, line):
     comparison = replace(comparison, spread=RegisteredSd(1.2, 10))
     told = str(comparison.decide(differing(*differences), 0.01))
     assert re.fullmatch(line, told), told
-
-
-def test_a_claim_that_waits_for_seeds_says_for_how_many(arms):
-    """Five seeds decide nothing where none were registered, however clear they are."""
-    told = str((arms["pretrained"] > arms["xavier"]).decide(differing(8, 9, 8, 9, 8), 0.01))
-    assert re.fullmatch(
-        r"GloVe > Xavier: UNDECIDED, .* 5 seeds, waits for 6 seeds: fewer than 10 registered, "
-        r"about 6 seeds would decide",
-        told,
-    )
 
 
 def test_equal_differences_are_exact_only_where_nothing_is_trained(arms):
@@ -474,23 +447,6 @@ def test_a_printed_number_is_a_quantity(arms):
     assert set(comparison.runs()) == set(arms["pretrained"].runs())
 
 
-def test_a_statistic_of_the_encoders_table_is_a_measure(arms):
-    tables = {"encoder": make_table(minimum=-3.9), "decoder": make_table(minimum=1.0)}
-    lowest = arms["pretrained"].measured_by(table_statistic("minimum"))
-    assert lowest.unit == ""
-    assert lowest.values(functools.partial(make_result, tables=tables)) == [-3.9] * 5
-    assert lowest.values(make_result) == [None] * 5
-
-
-def test_every_measure_has_its_unit(arms):
-    arm = arms["pretrained"]
-    assert (arm.unit, arm.best_epoch.unit, arm.sigma.unit) == ("BLEU", "epochs", "")
-    assert arm.pe_share.unit == "share of variance"
-    assert arm.measured_by("best_test_epoch").unit == "epochs"
-    assert arm.measured_by("validation_loss").unit == "nats a word"
-    assert (arm.over_epochs.unit, arm.over_epochs.margin) == (arm.unit, arm.margin)
-
-
 @pytest.mark.parametrize(
     ("change", "label", "part", "value"),
     [
@@ -613,23 +569,6 @@ def test_a_claim_that_is_false_before_any_run_says_so(arms):
     assert caught.value.__suppress_context__
 
 
-def test_a_trend_weighs_differences_as_least_squares_do(arms):
-    """By numpy's polyfit over log2 of x; its label, unit and seeds are told, its arms kept."""
-    gains = [
-        replace(arms[init] - arms["xavier"], seeds=seeds)
-        for init, seeds in (("pretrained", 5), ("pretrained_xavier", 4), ("xavier_pretrained", 5))
-    ]
-    slope = trend(list(zip((8, 32, 256), gains, strict=True)), "width")
-    scores = {"pretrained": 3.0, "pretrained_xavier": 11.0, "xavier_pretrained": 4.0, "xavier": 2.0}
-    total = sum(term.weight * scores[term.init] for term in slope.terms)
-    differences = [scores[gain.terms[0].init] - scores["xavier"] for gain in gains]
-    assert total == pytest.approx(np.polyfit([3, 5, 8], differences, 1)[0])
-    assert slope.label == "slope over width = 8, 32, 256"
-    assert (slope.unit, slope.seeds) == ("BLEU a doubling", 4)
-    first = trend([(1, arms["xavier"].within(7.0)), (2, arms["xavier"]), (4, arms["xavier"])], "x")
-    assert first.margin == 3.5  # two doublings
-
-
 @pytest.mark.parametrize(
     ("points", "listed"),
     [((), "none"), ((1, 2), "1, 2"), ((1, 2, 2), "1, 2, 2"), ((0, 1, 2), "0, 1, 2")],
@@ -670,13 +609,6 @@ def test_the_first_wrong_comparison_is_told_though_the_claim_catches_it():
 
     with pytest.raises(InputError, match="without 'with' around what may fail"):
         comparisons_of(stated, experiment)
-
-    def unasserted(arms):
-        assert arms["pretrained"] < arms["xavier"]
-        arms["xavier"] < arms["pretrained"]  # noqa: B015 - the mistake
-
-    with pytest.raises(InputError, match=r"line \d+: Xavier < .* is compared and never asserted$"):
-        comparisons_of(unasserted, experiment)
 
 
 MINE = Family("mine/f", 1)
@@ -724,26 +656,6 @@ def test_a_claim_keeps_what_it_is_given():
         assert list(stated.experiments("micro")) == expected
     stated = claim_of(claim("mine/f/a", says="It holds", family=MINE, on=one, equal="steps")(on))
     assert (stated.where, stated.equal) == ("", "steps")
-
-
-@pytest.mark.parametrize(
-    ("other", "told"),
-    [
-        ("Xavier", "'Xavier'; compare it with an arm, as in arms['name'], or with a number"),
-        (True, "True; compare it with an arm, as in arms['name'], or with a number"),
-        (math.inf, "inf; give a finite number"),
-    ],
-)
-def test_an_arm_is_compared_with_arms_and_numbers(arms, other, told):
-    with pytest.raises(InputError, match=f"^Xavier is compared with {re.escape(told)}$"):
-        arms["xavier"] < other  # noqa: B015
-
-
-def test_a_number_has_whatever_measure_it_is_compared_by(arms):
-    """It is of no experiment whose own measures could be meant."""
-    [number] = [(arms["xavier"] < 3.0).right]
-    assert number.measured_by("sigma").measure.name == "sigma"
-    assert arms["xavier"].measured_by(MEASURES["sigma"]).measure is MEASURES["sigma"]
 
 
 def test_a_difference_takes_both_shifts(arms):
@@ -964,3 +876,9 @@ def test_a_test_that_is_no_claim_is_refused():
     for test, taken in ((lambda: None, "nothing"), (lambda arms, other: None, "arms, other")):
         with pytest.raises(InputError, match=f"takes its experiment alone.*takes {taken}$"):
             argument_of(test)
+
+
+def test_an_arm_is_compared_with_arms_and_finite_numbers(arms):
+    for other, told in (("Xavier", "'Xavier'; compare it with an arm"), (math.inf, "inf; give a")):
+        with pytest.raises(InputError, match=f"^Xavier is compared with {re.escape(told)}"):
+            arms["xavier"] < other  # noqa: B015

@@ -183,21 +183,6 @@ def test_no_page_names_an_option_or_a_command_that_is_not_there(page):
     assert not set(re.findall(r"^\s*(?:\$ )?make ([a-z][a-z-]*)", code, re.M)) - targets
 
 
-def test_messages_name_options_that_every_project_has():
-    """Short names are there only where a project asks for them; the command line has its own."""
-    source = ROOT / "src/embinit"
-    names = ("cli.py", "commands.py", "judge_command.py", "runs_command.py", "prepare_command.py")
-    making = ("lab/table_pretraining/__main__.py", "lab/data/sources/microcosm.py")
-    own = [source / name for name in (*names, *making)]
-    short = re.compile(rf"(?<![\w-])--(?:{'|'.join(OPTIONS)})\b")
-    named = {
-        str(path.relative_to(source)): short.findall(path.read_text(encoding="utf-8"))
-        for path in source.rglob("*.py")
-        if path not in own
-    }
-    assert not {path: names for path, names in named.items() if names}
-
-
 def test_every_page_is_in_the_menu():
     """mkdocs would only warn, and a page outside of the menu is not found."""
 

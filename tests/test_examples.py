@@ -149,7 +149,7 @@ def test_ports_were_registered_before_their_runs(project, claim):
 
 @pytest.mark.nightly
 def test_each_file_of_claims_trains_and_is_decided(tmp_path):
-    """With two seeds, for speed: each claim is judged, no control misbehaves, nothing is missing."""
+    """With two seeds, for speed: each claim is judged and no control misbehaves."""
     options = (f"--embinit-store={tmp_path / 'store'}", f"--embinit-report-dir={tmp_path}")
     ran = run("-m", "pytest", *FILES, "-q", "-p", "no:cacheprovider", "--embinit-seeds=2", *options)
     assert ran.returncode in (0, 1), ran.stdout + ran.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -70,21 +69,6 @@ def test_arms_of_a_seed_train_together(wanted, times):
 def test_a_cohort_is_of_one_shape():
     with pytest.raises(InputError, match="must share"):
         Cohort((TASKS[0].run("xavier", 0), TASKS[1].run("xavier", 0)))
-
-
-@given(run=runs(), seed=st.integers(5, 9))
-def test_a_digest_names_everything_that_decides_a_run(run, seed):
-    """Two specs with one digest would be one record for two runs."""
-    changed = [
-        replace(run, seed=seed),
-        run.changed(table=replace(run.recipe.table, trained=not run.recipe.table.trained)),
-        run.changed(positions=replace(run.recipe.positions, kind="equation-2")),
-        run.changed(training=replace(run.recipe.training, lr=7e-3)),
-        run.changed(model=replace(run.recipe.model, dropout=0.2)),
-        run.changed(data=replace(run.recipe.data, min_freq=3)),
-    ]
-    assert len({one.digest() for one in [run, *changed]}) == 7
-    assert replace(run).digest() == run.digest()
 
 
 def test_xavier_is_one_run_for_all_sources():

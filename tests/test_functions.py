@@ -404,21 +404,6 @@ def test_one_run_is_made_twice_to_see_that_its_seed_decides_it(session):
     assert len(counts) == 15
 
 
-def test_a_function_that_cannot_be_called_twice_is_told(session):
-    """What it leaves behind changes the next call, whatever the seed."""
-    calls = []
-
-    def once(seed, arm):
-        if seed in calls:
-            raise FileExistsError("out is here already")
-        calls.append(seed)
-        return fit(seed, arm)
-
-    session.plan_and_make([arms_of(once).run("high", 0)])
-    [told] = untrue_seeds(map(session.store.get, session.store))
-    assert told == "once fails when it is called again: out is here already"
-
-
 def test_a_function_that_ignores_its_seed_is_told(session):
     """Its seeds are one number many times, and no test can be made of that."""
     judge(above, arms_of(without_seed), session)
@@ -428,16 +413,6 @@ def test_a_function_that_ignores_its_seed_is_told(session):
     half = arms_of(lambda seed, arm: fit(seed, arm) if arm == "low" else 9.0, name="half")
     judge(above, half, other := Session(Store(session.store.root / "other"), None, "cpu"))
     assert untrue_seeds(map(other.store.get, other.store)) == []
-
-
-def test_ctrl_c_in_a_function_is_no_failure_of_its_run(session):
-    """It is the session's to answer."""
-
-    def interrupted(seed, arm):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        judge(above, arms_of(interrupted), session)
 
 
 def test_two_functions_of_one_name_are_refused():

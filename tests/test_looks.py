@@ -24,7 +24,6 @@ from embinit.claims.pending_looks import (
     by_decisions_per_second,
     pending_look,
 )
-from embinit.claims.power import detectable_effects, expected_runs
 from embinit.errors import InputError
 from embinit.runs.session import Session
 from embinit.runs.store import Store
@@ -252,25 +251,6 @@ def test_the_first_look_decides_most_claims_a_second(drawn):
     assert [worth[id(look)] for look in by_decisions_per_second(looks)] == sorted(
         worth.values(), reverse=True
     )
-
-
-def with_spread(case, sd):
-    return replace(
-        case,
-        comparisons=tuple(replace(one, spread=RegisteredSd(sd, 20)) for one in case.comparisons),
-    )
-
-
-@pytest.mark.parametrize(("sd", "seeds"), [(0.3, 3), (1.6, 6), (2.4, 12), (3.5, 24), (50.0, 24)])
-def test_a_claim_is_foreseen_to_end_where_it_sees_a_margin(sd, seeds):
-    """Told by the registered spread, before anything is trained; else it has its last look."""
-    case = with_spread(stated_over("pretrained", most=24, margin=3.0), sd)
-    [sight] = detectable_effects(case)
-    assert (sight.expected_seeds or 24) == seeds
-    [comparison] = case.comparisons
-    assert set(expected_runs(case)) == set(comparison.with_seeds(seeds).runs())
-    once = replace(case, experiment=replace(case.experiment, most_seeds=3))
-    assert max(run.seed for run in expected_runs(once)) == 2
 
 
 @pytest.mark.parametrize(("effect", "seeds"), [(14.0, 6), (6.0, 12), (3.8, 24), (0.1, 24)])

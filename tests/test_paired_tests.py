@@ -98,7 +98,7 @@ def test_a_mean_next_to_nothing_is_no_fault():
 
 @given(PAIRS)
 def test_below_is_the_one_sample_t_where_nothing_is_skewed(pairs):
-    """Differences and their mirror image aren't skewed; a spread that they contradict says nothing."""
+    """Differences and their mirror image aren't skewed; a contradicted spread says nothing."""
     differences = np.array([a - b for a, b in pairs])
     even = np.concatenate([differences, 2 * differences.mean() - differences])
     spread = RegisteredSd(1e-6, ENOUGH_REGISTERED)

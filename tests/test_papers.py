@@ -22,7 +22,6 @@ from embinit.lab.measures import table_statistic
 from embinit.papers import (
     PAPERS,
     Paper,
-    PaperTable,
     Printed,
     Tier,
     arm_labels,
@@ -31,9 +30,6 @@ from embinit.papers import (
     printed_for,
     with_tier,
 )
-from embinit.report.arms import Run
-from embinit.report.page import render
-from embinit.runs.results import versions
 from embinit_papers.kim2024 import (
     everywhere,
     of_source,
@@ -293,11 +289,9 @@ def registry(monkeypatch):
 
 
 def test_a_third_partys_paper_brings_what_it_prints_and_shows(registry):
-    """Registered, its numbers stand in the verdict and its table on the page; else neither does."""
-    bare = judged()
-    assert bare["comparisons"][0]["printed"] == []
+    """Registered, its numbers stand in the verdict, and its tiers, labels and tables are known."""
+    assert judged()["comparisons"][0]["printed"] == []
     assert paper("mine") is None
-    assert "My table" not in page_of(bare)
     mine = Paper(
         key="mine",
         citation="Me (2026), My paper",
@@ -306,9 +300,7 @@ def test_a_third_partys_paper_brings_what_it_prints_and_shows(registry):
         experiments=lambda tier: [make_experiment(source_label="MyVectors")],
         families=(MINE,),
         printed=lambda comparison: [Printed("mine", 1.0, 3.5, -2.5)],
-        tables=lambda tier, results: [
-            PaperTable("My table", ("arm", "here"), (("runs", f"{len(results)} of them"),))
-        ],
+        tables=lambda tier, results: [],
         methods=lambda tier: ["My models are made by hand."],
     )
     registry.register("mine", mine)
@@ -316,38 +308,9 @@ def test_a_third_partys_paper_brings_what_it_prints_and_shows(registry):
     assert papers_of(["unheard", "mine", "kim2024", "mine"]) == [mine, KIM]
     assert mine in with_tier("micro")
     assert mine not in with_tier("paper")
-    entry = judged()
     rows = [{"task": "mine", "left": 1.0, "right": 3.5, "difference": -2.5}]
-    assert entry["comparisons"][0]["printed"] == rows
-    page = page_of(entry)
-    for told in ("My table", "10 of them", "My models are made by hand", "a made thing"):
-        assert told in page
-    assert "Me (2026), My paper" in page
-    assert "the paper tier, which was not run here" not in page  # this paper has no such tier
-    label = arm_labels([mine])
-    assert label(make_experiment().run("pretrained", 0)) == "MyVectors"
-
-
-def page_of(entry):
-    """The report's page with this claim, and its runs as the store has them."""
-    arms, session = make_experiment(), Stored()
-    runs = [arms.run(init, seed) for init in ("xavier", "pretrained") for seed in range(5)]
-    about = {
-        "started": "2026-11-21T00:00:00+00:00",
-        "wall_seconds": 1.0,
-        "tier": "micro",
-        "device": "cpu",
-        "seeds": 5,
-        "command": "pytest",
-        "runs": {"wanted": 10, "trained": 0, "stored": 10},
-        "versions": versions(),
-        "data_dir_given": False,
-    }
-    document = {"schema_version": 1, "session": about, "claims": [entry], "audits": []}
-    stored = {
-        one.digest(): Run(one.digest(), one.recipe.table.init, session.result(one)) for one in runs
-    }
-    return render(document, stored, [])
+    assert judged()["comparisons"][0]["printed"] == rows
+    assert arm_labels([mine])(make_experiment().run("pretrained", 0)) == "MyVectors"
 
 
 def test_an_unknown_tier_is_told_with_those_of_all_papers(monkeypatch):

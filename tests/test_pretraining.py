@@ -35,7 +35,6 @@ from embinit.lab.table_pretraining.glove import (
 from embinit.lab.table_pretraining.masked_language_model import (
     MASK_PROBABILITY,
     UNMASKED,
-    MaskedLanguageModel,
     mask_tokens,
     train_masked_language_model,
 )
@@ -51,19 +50,12 @@ from embinit.lab.table_pretraining.skip_gram import (
     windowed_pairs,
 )
 from embinit.lab.table_pretraining.span_corruption import (
-    SpanCorruptionModel,
     cut_spans,
     train_span_corruption,
 )
 from embinit.lab.table_pretraining.two_way_language_model import (
-    BEGIN,
-    BOUNDARY,
-    END,
-    FILTERS,
     IGNORED,
-    PADDING,
     TwoWayLanguageModel,
-    character_ids,
     reversed_sentences,
     targets,
     train_two_way_language_model,
@@ -236,19 +228,6 @@ def test_fasttext_words_share_their_grams() -> None:
     assert alike[same].min() > alike[other].max()
 
 
-def test_characters_stand_between_boundaries() -> None:
-    """Each word begins and ends, is padded to the widest convolution, and the sentence's end is."""
-    ids = character_ids(["ab", "b"])
-    assert ids.shape == (3, FILTERS[-1][0])
-    assert [[x for x in row if x != PADDING] for row in ids.tolist()] == [
-        [BEGIN, 4, 5, END],
-        [BEGIN, 5, END],
-        [BEGIN, BOUNDARY, END],
-    ]
-    assert ids[0, 4:].eq(PADDING).all()
-    assert character_ids(["a" * 20]).shape == (2, 22)
-
-
 @some
 @given(texts)
 def test_sentences_are_read_from_both_ends(sentences: list[str]) -> None:
@@ -301,19 +280,6 @@ def test_the_two_way_model_learns_more_than_frequencies() -> None:
     assert table.values.shape == (len(corpus.words), 16)
 
 
-def test_adagrad_s_first_step_is_elmo_s() -> None:
-    """Of 20 times the mean's gradient, clipped to 10, beside squares that start at 1."""
-    for size in (0.01, 5.0):
-        model = torch.nn.Linear(1, 1, bias=False)
-        before = model.weight.item()
-        model.weight.grad = torch.full((1, 1), size)
-        OPTIMIZERS["adagrad"](model, 0.2, 1)()
-        gradient = min(20 * size, 10.0)
-        assert before - model.weight.item() == pytest.approx(
-            0.2 * gradient / math.sqrt(1 + gradient**2), rel=1e-4
-        )
-
-
 @some
 @given(st.integers(2, 300), st.integers(0, 2**31))
 def test_cut_spans_lose_nothing(length: int, seed: int) -> None:
@@ -331,17 +297,6 @@ def test_cut_spans_lose_nothing(length: int, seed: int) -> None:
     cut = sum(map(len, spans.values()))
     assert cut == min(max(round(0.15 * length), 1), length - 1)
     assert all(min(pair) < first for pair in pairwise(left))
-
-
-def test_spans_fall_anywhere() -> None:
-    """Slots are drawn evenly; the outermost tokens are cut less, as fewer spans reach them."""
-    rng = np.random.default_rng(0)
-    counts = np.zeros(30)
-    for _ in range(3000):
-        left, _ = cut_spans(range(30), 100, rng)
-        counts[sorted(set(range(30)) - set(left))] += 1
-    assert counts.min() > 0.2 * counts.mean()
-    assert counts[4:-4].min() > 0.8 * counts[4:-4].max()
 
 
 @some
@@ -428,24 +383,6 @@ def test_only_the_parameter_scale_ties_steps_to_the_table(scale: float, steps: i
     # What a matrix as wide as 1/sqrt(D) takes, however wide the table is.
     other = stepped("adafactor-but-for-the-table", scale, steps)
     assert other == pytest.approx(usual / 2, rel=1e-2)
-
-
-@pytest.mark.parametrize("relative", [True, False])
-def test_both_kinds_of_positions_tell_orders_apart(relative: bool) -> None:
-    """Relative or added: the order of the words matters, and only by the positions that are on."""
-    torch.manual_seed(0)
-    there, back = torch.tensor([[1, 2, 3, 4]]), torch.tensor([[4, 3, 2, 1]])
-    bert = MaskedLanguageModel(6, 8, relative=relative).eval()
-    everywhere = torch.ones(1, 4, dtype=torch.bool)
-    t5 = SpanCorruptionModel(6, 8, relative=relative).eval()
-    shifted = torch.tensor([[6, 1]])
-    apart = bert(there, everywhere) - bert(back, everywhere).flip(0)
-    assert apart.abs().max() > 1e-5
-    assert (t5(there, shifted) - t5(back, shifted)).abs().max() > 1e-5
-    assert (bert.positions is None, bert.biases is None) == (relative, not relative)
-    torch.autograd.backward(t5(there, shifted).square().sum())
-    for biases in (t5.encoder_biases, t5.decoder_biases):
-        assert (biases.weight.grad is not None) == relative
 
 
 @pytest.mark.parametrize("train", [train_masked_language_model, train_span_corruption])

@@ -176,22 +176,6 @@ def test_a_worker_tells_its_controller_what_claims_can_see(pytester):
     assert not [*pytester.path.glob(".embinit/store/sessions/power*")]
 
 
-def test_a_claim_without_an_experiment_on_the_tier_is_left_out(suite):
-    """Deselected, with and without workers; the others are told as ever."""
-    path = suite.path / "claims/test_mine.py"
-    path.write_text(
-        CLAIMS.replace(
-            "from embinit.claims.definitions",
-            "from embinit_papers.kim2024 import only_on\nfrom embinit.claims.definitions",
-        ).replace(
-            "experiments=once,", 'experiments=only_on(once, "paper") if name == "open" else once,'
-        )
-    )
-    result = suite.runpytest_inprocess("claims", "-k", "open or holds")
-    result.assert_outcomes(passed=1, deselected=6)
-    assert not [line for line in result.outlines if "empty parameter set" in line]
-
-
 def blessed(suite, **verdicts):
     """A baseline from the suite's own report, with other verdicts for some statements."""
     cli.main(["bless", str(suite.path / "reports/latest"), "--to", str(suite.path / "reference")])
@@ -359,18 +343,6 @@ def test_more_seeds_are_trained_for_what_is_open(suite):
     )
 
 
-def test_more_seeds_tell_what_was_too_coarse(suite, monkeypatch):
-    """What the last look can see is asked of the last look that the options allow."""
-    monkeypatch.setattr(Lock, "spread", lambda self, comparison: RegisteredSd(15.0, 10))
-    planted = CLAIMS.replace("most_seeds=None", "most_seeds=None, planted=20.0")
-    (suite.path / "claims" / "test_mine.py").write_text(planted)
-    result = suite.runpytest_inprocess("claims", "-k", "holds", "-rs")
-    result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["*too coarse to tell: 6 seeds see *"])
-    more = suite.runpytest_inprocess("claims", "-k", "holds", "--embinit-max-seeds", "96")
-    more.assert_outcomes(passed=1)
-
-
 def test_a_budget_ends_no_control(suite):
     """It is looked at until it is decided or has its last seeds; claims are not."""
     more = """
@@ -413,37 +385,6 @@ def fit(seed, arm):
         print(arm, seed, file=log)
     return 70.0 + random.Random(f"{seed} {arm}").random()
 """
-
-OPEN_CLAIMS = (
-    LOGGED
-    + """
-each = experiment(
-    "fits", training=fit, arms=["plain", "less", "more"], seeds=3, most_seeds=12
-)
-MINE = Family("mine/fits")
-
-def stated(arm):
-    def test(arms):
-        assert arms[arm] > arms["plain"]
-    return claim(f"mine/fits/{arm}", says=arm, family=MINE, on=each)(test)
-
-test_less = stated("less")
-test_more = stated("more")
-"""
-)
-
-
-def test_the_order_of_looks_is_that_of_what_is_stored(judged, pytester, monkeypatch):
-    """After each look it is another one; the worthiest claim may be looked at twice in a row."""
-    monkeypatch.setattr(
-        look_order,
-        "by_decisions_per_second",
-        lambda looks: sorted(looks, key=lambda look: look.case.id, reverse=True),
-    )
-    judged(OPEN_CLAIMS)
-    trained = [line.split() for line in (pytester.path / "claims/log").read_text().splitlines()]
-    later = [arm for arm, seed in trained if arm != "plain" and int(seed) >= 3]
-    assert later == ["more"] * 9 + ["less"] * 9
 
 
 CHEAP_AND_COSTLY = f"""{LOGGED}
@@ -525,15 +466,6 @@ def test_a_claim_alone_has_the_verdict_of_the_suite(suite):
     [same] = [entry for entry in whole if entry["id"] == alone["id"]]
     assert same["alpha"] == alone["alpha"] == 0.01
     assert same["comparisons"][0]["p"] == alone["comparisons"][0]["p"]
-
-
-def test_a_broken_claim_is_no_refuted_one(suite):
-    """An exception is an error of its own, with another exit status."""
-    (suite.path / "claims/test_mine.py").write_text(
-        CLAIMS.split('@stated("falls")')[0].replace('["xavier"]', '["xavir"]')
-    )
-    result = suite.runpytest_inprocess("claims")
-    assert result.ret not in (0, 1)
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_other(tmp_path):
 
 def test_a_files_tests_share_alpha_whatever_is_run_of_them(claims_of):
     """A docstring is the statement; a margin that is given is kept; an open claim is no failure."""
-    _, told, known = claims_of(VARIED, "-n", "2", "-rx", "--embinit-seeds", "6")
+    _, told, known = claims_of(VARIED, "-n", "2", "-rx")
     assert {name: entry["verdict"] for name, entry in known.items()} == {
         "depth-does-little[6]": "SUPPORTED",
         "depth-does-little[2]": "SUPPORTED",

@@ -48,9 +48,6 @@ from embinit.lab.training.scoring import Curves
 from embinit.lab.transfer.cohorts import check, fingerprint, train
 from embinit.lab.transfer.pretraining import Pretraining
 from embinit.runs.kinds import Cohort
-from embinit.runs.plan import plan
-from embinit.runs.session import Session
-from embinit.runs.store import Store
 from embinit.specs import RunSpec
 
 WORDS, LENGTH, DIM, HEADS, LAYERS, INNER, RUNS = 23, 9, 16, 4, 2, 24, 2
@@ -410,30 +407,6 @@ def run_of(seed: int = 0, init: str = "normal", training=TRANSFER, **model) -> R
     return RunSpec(ModelRecipe(TEXT, spec, training, TableSpec(init, source), positions), seed)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        {},
-        {"coupled": True},
-        {"input_width": 8, "output_width": 40},
-        {"norm_position": "pre", "norm": "rms"},
-    ],
-    ids=str,
-)
-def test_stacked_equals_single(model):
-    """Arms and seeds together come out as each alone: losses, layers, scores."""
-    runs = [run_of(0, **model), run_of(0, "xavier", **model), run_of(1, **model)]
-    together = train(Cohort(tuple(runs)))
-    for run, one in zip(runs, together, strict=True):
-        [alone] = train(Cohort((run,)))
-        assert one.failure is None
-        assert one.spec == run
-        assert one.measures == pytest.approx(alone.measures, abs=2.1, rel=1e-3)
-        for name in ("masked_train_loss", "masked_loss"):
-            assert one.curves[name] == pytest.approx(alone.curves[name], rel=1e-4)
-    assert together[0].measures["masked_loss"] != together[2].measures["masked_loss"]
-
-
 def test_a_result_tells_all_that_claims_ask_of_it():
     [result] = train(Cohort((run_of(output_width=40),)))
     counts = parameters_of(run_of(output_width=40))
@@ -622,24 +595,6 @@ def test_a_run_is_the_same_from_prepared_files(tmp_path):
     [ours], [theirs] = (train(Cohort((run,)), where) for where in (tmp_path, None))
     assert ours.measures == theirs.measures
     assert ours.curves == theirs.curves
-
-
-def test_a_transfer_is_a_run_like_others(tmp_path):
-    """Planned by shape, trained, stored, and found again by whoever asks for it."""
-    session = Session(Store(tmp_path), None, "cpu")
-    wanted = [run_of(0), run_of(1), run_of(0, coupled=True)]
-    session.set_plan(wanted)
-    assert [session.problem(run) for run in wanted] == [None] * 3
-    assert "leave output_width out" in session.problem(run_of(0, coupled=True, output_width=9))
-    session.ensure(wanted)
-    assert session.trained == 3
-    again = Session(Store(tmp_path), None, "cpu", may_train=False)
-    results = [again.result(run) for run in wanted]
-    assert all("sentiment_accuracy" in result.measures for result in results)
-    assert results[0].measures != results[2].measures
-    assert again.problem(run_of(2)) is not None
-    groups = [{run.recipe.model.coupled for run in one.runs} for one in plan(wanted)]
-    assert sorted(map(len, groups)) == [1, 1]
 
 
 def test_the_other_languages_score_is_that_of_the_best_epoch_here():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -216,18 +215,9 @@ def test_a_world_s_table_knows_its_world() -> None:
     table = read.table
     assert table.values.dtype == torch.float32
     assert torch.equal(table.values, table.values.half().float())
-    assert table.sigma == pytest.approx(float(table.record["sigma"]), rel=1e-5)
     assert read.languages == {TASKS[f"micro-verb@{FREE}"].languages["encoder"]}
-    assert table.record.items() >= {
-        ("world", f"{FREE}"),
-        ("language", language_digest(FREE)),
-        ("objective", "GloVe"),
-        ("sentences", "400"),
-        ("effort", "0.02"),
-        ("seed", f"{FREE}"),
-        ("torch", torch.__version__),
-    }
-    assert int(table.record["steps"]) > 0
+    wanted = {"world": f"{FREE}", "language": language_digest(FREE), "seed": f"{FREE}"}
+    assert table.record.items() >= wanted.items()
     words = sorted({word for text in unlabelled(400, FREE) for word in text.split()})
     assert read.lookup(words).found.all()
     assert not read.lookup(["unheard-of"]).found.any()
@@ -313,15 +303,6 @@ def test_worlds_to_make_are_numbers(given: str, capsys: pytest.CaptureFixture[st
     with pytest.raises(SystemExit):
         main(["make", f"--worlds={given}", "--only", "glove"])
     assert f"{given!r} is no number of a world" in capsys.readouterr().err
-
-
-def test_a_table_that_can_t_be_made_is_told(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """In a line, with the exit status of what can't be used."""
-    monkeypatch.setitem(sys.modules, "gensim", None)
-    assert main(["make", "--worlds", "3", "--sentences", "9", "--only", "word2vec"]) == 4
-    assert "pip install embinit[vectors]" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_shipped_tables_are_of_their_worlds() -> None:
