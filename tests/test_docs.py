@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from embinit import cli
+from embinit.commands.main import _parser
 from embinit.options import OPTIONS
 
 ROOT = Path(__file__).parents[1]
@@ -151,7 +151,7 @@ OF_OTHER_TOOLS = {
 
 def commands():
     """The parsers of the command line by name."""
-    [several] = [each for each in cli._parser()._actions if isinstance(each.choices, dict)]
+    [several] = [each for each in _parser("")._actions if isinstance(each.choices, dict)]
     return several.choices
 
 

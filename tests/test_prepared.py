@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from builders import set_apart
-from embinit import cli
+from embinit.commands.main import main
 from embinit.errors import InputError
 from embinit.lab.data import preparation
 from embinit.lab.data.cache import INDEX, CachedSource, Writer, open_directory, vectors_key
@@ -182,13 +182,13 @@ def test_the_command_says_what_is_ready_and_what_is_left_out(tmp_path, capsys, m
     with monkeypatch.context() as patch:
         paper = SimpleNamespace(experiments=lambda tier: [small("sentiment"), small()])
         patch.setattr("embinit.papers.with_tier", lambda tier: [paper])
-        assert cli.main(["prepare", "--tier", "micro", "--to", str(tmp_path / "micro")]) == 0
+        assert main(["prepare", "--tier", "micro", "--to", str(tmp_path / "micro")]) == 0
     told = capsys.readouterr().out
     assert "[2/2] micro-translation with micro-glove: ready" in told
     assert f"train with --embinit-data-dir {tmp_path / 'micro'}" in told
     (tmp_path / "nothing").mkdir()
     empty = ("--data-dir", str(tmp_path / "nothing"), "--to", str(tmp_path / "some"))
-    assert cli.main(["prepare", "--tier", "sample", *empty]) == 4
+    assert main(["prepare", "--tier", "sample", *empty]) == 4
     heard = capsys.readouterr()
     assert "sst2-sentences with glove: left out, " in heard.out
     assert "nothing of tier sample could be prepared" in heard.err

@@ -10,10 +10,10 @@ import jsonschema
 import pytest
 
 from builders import set_apart
-from embinit import cli
 from embinit.claims.lock import Lock
 from embinit.claims.looks import Look, schedule
 from embinit.claims.paired_tests import RegisteredSd, smallest_effect
+from embinit.commands.main import main
 from embinit.lab.data.sources import SOURCES
 from embinit.pytest_plugin import look_order
 from embinit.report import load_schema
@@ -178,7 +178,7 @@ def test_a_worker_tells_its_controller_what_claims_can_see(pytester):
 
 def blessed(suite, **verdicts):
     """A baseline from the suite's own report, with other verdicts for some statements."""
-    cli.main(["bless", str(suite.path / "reports/latest"), "--to", str(suite.path / "reference")])
+    main(["bless", str(suite.path / "reports/latest"), "--to", str(suite.path / "reference")])
     path = suite.path / "reference/verdicts.json"
     document = json.loads(path.read_text())
     for entry in document["claims"]:
@@ -226,15 +226,15 @@ def test_only_a_sound_report_is_blessed(suite, capsys):
         ("planted", "no claim but controls in"),
     ):
         suite.runpytest_inprocess("claims", "-k", selected)
-        assert cli.main(arguments) == 4
+        assert main(arguments) == 4
         assert said in capsys.readouterr().err
     assert not (suite.path / "to").exists()
     suite.runpytest_inprocess("claims", "-k", "holds or falls")
-    assert cli.main(arguments) == 0
+    assert main(arguments) == 0
     suite.runpytest_inprocess("claims", "-k", "holds")
-    assert cli.main(arguments) == 4
+    assert main(arguments) == 4
     assert "1 claims of" in capsys.readouterr().err
-    assert cli.main([*arguments, "--anyway"]) == 0
+    assert main([*arguments, "--anyway"]) == 0
 
 
 def test_a_paper_that_the_report_lacks_may_be_kept(suite, capsys):
@@ -242,7 +242,7 @@ def test_a_paper_that_the_report_lacks_may_be_kept(suite, capsys):
     to = suite.path / "to/verdicts.json"
     arguments = ["bless", str(suite.path / "reports/latest"), "--to", str(to.parent)]
     suite.runpytest_inprocess("claims", "-k", "holds or falls")
-    assert cli.main(arguments) == 0
+    assert main(arguments) == 0
     first = json.loads(to.read_text())
     theirs = [
         claim | {"paper": "theirs", "id": claim["id"].replace("mine", "theirs")}
@@ -252,7 +252,7 @@ def test_a_paper_that_the_report_lacks_may_be_kept(suite, capsys):
     to.write_text(json.dumps(first | {"claims": theirs, "blessed": then}))
     suite.runpytest_inprocess("claims", "-k", "holds")
     for _ in range(2):  # the second keeps them from the first, and since when
-        assert cli.main([*arguments, "--keep"]) == 0
+        assert main([*arguments, "--keep"]) == 0
         both = json.loads(to.read_text())
         jsonschema.validate(both, load_schema())
         [ours] = [claim for claim in both["claims"] if claim["paper"] != "theirs"]
@@ -261,9 +261,9 @@ def test_a_paper_that_the_report_lacks_may_be_kept(suite, capsys):
         assert both["blessed"]["kept"] == [{"papers": ["theirs"], **then}]
     since = {name: both["blessed"][name] for name in ("when", "revision")}
     suite.runpytest_inprocess("claims", "-k", "falls")
-    assert cli.main([*arguments, "--keep"]) == 4  # of its own paper a claim would be lost
+    assert main([*arguments, "--keep"]) == 4  # of its own paper a claim would be lost
     assert "not in" in capsys.readouterr().err
-    assert cli.main([*arguments, "--keep-claims"]) == 0
+    assert main([*arguments, "--keep-claims"]) == 0
     parts = json.loads(to.read_text())
     jsonschema.validate(parts, load_schema())
     [one, other] = [claim for claim in parts["claims"] if claim["paper"] != "theirs"]
@@ -279,7 +279,7 @@ def test_what_is_no_verdicts_file_is_refused(tmp_path, capsys, text, said):
     """By name, with what to do."""
     path = tmp_path / "v.json"
     path.write_text(text)
-    assert cli.main(["check", str(path)]) == 4
+    assert main(["check", str(path)]) == 4
     assert said in capsys.readouterr().err
 
 
@@ -544,7 +544,7 @@ def test_check_fails_on_a_control_and_on_a_lost_finding(suite, capsys):
     """A refuted claim alone is a result; one that held in the baseline is a loss."""
     suite.runpytest_inprocess("claims", "-k", "not misbehaving")
     latest = suite.path / "reports/latest/verdicts.json"
-    assert cli.main(["check", str(latest)]) == 0
+    assert main(["check", str(latest)]) == 0
     document = json.loads(latest.read_text())
     baseline = suite.path / "baseline.json"
     arguments = ["check", str(latest), "--baseline", str(baseline)]
@@ -555,7 +555,7 @@ def test_check_fails_on_a_control_and_on_a_lost_finding(suite, capsys):
         for entry in before["claims"]:
             entry |= changes if entry["statement"] == statement else {}
         baseline.write_text(json.dumps(before))
-        return cli.main(arguments), "".join(capsys.readouterr())
+        return main(arguments), "".join(capsys.readouterr())
 
     for statement, now in (("falls", "REFUTED"), ("small", "NO EFFECT"), ("missing", "NOT RUN")):
         status, told = checked(statement, verdict="SUPPORTED")
@@ -569,15 +569,15 @@ def test_check_fails_on_a_control_and_on_a_lost_finding(suite, capsys):
     assert (status, "has another difference" in told) == (0, True)
     status, told = checked(tier="sample")
     assert (status, "tier micro can't be compared with tier sample" in told) == (4, True)
-    assert cli.main(["check", "nowhere.json"]) == 4
+    assert main(["check", "nowhere.json"]) == 4
     for entry in document["claims"]:
         if entry["statement"] == "planted":
             entry |= {"verdict": "NOT RUN", "as_expected": None, "reason": "no data"}
     latest.write_text(json.dumps(document))
-    assert cli.main(["check", str(latest)]) == 1
+    assert main(["check", str(latest)]) == 1
     assert "planted[glove-micro-translation] was not run: no data" in capsys.readouterr().out
     suite.runpytest_inprocess("claims")
-    assert cli.main(["check", str(latest)]) == 1
+    assert main(["check", str(latest)]) == 1
 
 
 BUDGETS = """
@@ -635,7 +635,7 @@ def test_unequal_budgets_are_caught_before_anything_is_wanted(suite, monkeypatch
     }
     assert [found[name]["verdict"] for name in ("caught", "unfair")] == ["NOT RUN"] * 2
     assert "unequal budgets" in found["unfair"]["reason"]
-    assert cli.main(["check", str(suite.path / "reports/latest/verdicts.json")]) == 1
+    assert main(["check", str(suite.path / "reports/latest/verdicts.json")]) == 1
 
 
 def test_a_control_that_lacks_its_data_is_no_proof_of_the_budget_check(suite, monkeypatch):

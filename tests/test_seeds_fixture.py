@@ -241,7 +241,7 @@ def test_a_strangers_own_seeds_are_theirs(pytester):
 
 
 def test_it_is_registered_like_any_claim(claims_of, pytester):
-    status, told, _ = claims_of(FIVE_LINES, "--embinit-register", "10")
+    status, told, _ = claims_of(FIVE_LINES, "-o", "embinit_register=10")
     assert status == 0, told
     assert "test_model/seeds/untied-helps[seeds]" in (pytester.path / "claims.lock").read_text()
     status, _, known = claims_of(FIVE_LINES)

@@ -408,7 +408,7 @@ def test_the_worlds_are_registered() -> None:
         ("x", "'x' is no number of a world"),
         ("990-1000", "1000 to 1009 are the worlds of registering, on which no claim is tested"),
         ("9000-9000", "a paired test needs at least 2 worlds"),
-        ("9000", "--embinit-worlds 9000: no claim here draws a world"),
+        ("9000", "embinit_worlds 9000: no claim here draws a world"),
     ],
 )
 def test_worlds_that_no_claim_can_have_are_refused(
@@ -422,20 +422,20 @@ def test_worlds_that_no_claim_can_have_are_refused(
         "def test_it(experiment):\n"
         "    assert experiment['pretrained'] > experiment['pretrained_shuffled']\n"
     )
-    done = pytester.runpytest_inprocess(f"--embinit-worlds={given}", "--collect-only")
+    done = pytester.runpytest_inprocess("-o", f"embinit_worlds={given}", "--collect-only")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
-    assert "--embinit-worlds" in done.stderr.str()
+    assert "embinit_worlds" in done.stderr.str()
     assert said in done.stderr.str()
 
 
 def test_the_option_chooses_the_worlds(pytester: pytest.Pytester) -> None:
     """Of claims that draw one for each seed, and of no others; few worlds are few seeds."""
-    config = pytester.parseconfig("--embinit-worlds", "9100-9104")
+    config = pytester.parseconfig("-o", "embinit_worlds=9100-9104")
     changed = pytest_embinit_experiment(config, replace(on_worlds(), most_seeds=12), None)
     assert isinstance(changed, ModelExperiment)
     assert (changed.worlds, changed.seeds, changed.most_seeds) == (range(9100, 9105), 3, 5)
     assert pytest_embinit_experiment(config, make_experiment(), None) == make_experiment()
-    config = pytester.parseconfig("--embinit-worlds", "9100")
+    config = pytester.parseconfig("-o", "embinit_worlds=9100")
     changed = pytest_embinit_experiment(config, on_worlds(), None)
     assert isinstance(changed, ModelExperiment)
     assert changed.worlds == range(9100, 9120)

@@ -117,23 +117,6 @@ def underpowered_lines(cases: Iterable[Case]) -> list[str]:
     return [f"embinit: {told}" for function in functions if (told := function.unseen)]
 
 
-def listing(cases: Iterable[Case]) -> list[str]:
-    """Each claim's id with its experiments, and what it states.
-
-    Args:
-        cases: The claims that were read.
-    """
-    experiments: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for case in cases:
-        control = " (control)" if case.claim.expects is not None else ""
-        experiments[case.claim.id, f"{case.claim.says}{control}"].append(case.experiment.name)
-    return [
-        line
-        for (claim, says), names in experiments.items()
-        for line in (claim, f"  {says}", f"  on {', '.join(names)}")
-    ]
-
-
 def claim_lines(cases: Iterable[Case]) -> list[str]:
     """A line for each claim: its looks, and the smallest differences that they see.
 

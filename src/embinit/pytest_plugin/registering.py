@@ -1,6 +1,6 @@
 """Registering: a session that judges nothing, and writes down what must stand beforehand.
 
-``--embinit-register`` measures noise floors and spreads, and writes them to the folder's
+``embinit register`` measures noise floors and spreads, and writes them to the folder's
 ``claims.lock`` with what the claims state. Workers measure, and tell what they measured with the
 reports of their tests. The process that collects the reports writes it, once, at the session's end.
 """
