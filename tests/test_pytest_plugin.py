@@ -141,11 +141,7 @@ def test_what_claims_can_see_is_told_before_anything_trains(suite, monkeypatch):
         for look in schedule(6, 20, 0.01)
     ]
     first, second, last = (f"{effect:.3g}" for effect in effects)
-    head = [
-        "embinit: 5 claims and 2 controls, seeds: 6, then 12, then 20",
-        "the smallest differences that would be seen nine times in ten:",
-        f"  {first} BLEU at the first look, {last} at the last (5 comparisons)",
-    ]
+    head = ["embinit: 5 claims and 2 controls, seeds: 6, then 12, then 20"]
     result = suite.runpytest_inprocess(*argued, "--collect-only", "-v")
     result.stdout.fnmatch_lines(head)
     result.stdout.fnmatch_lines(
@@ -172,7 +168,6 @@ def test_a_worker_tells_its_controller_what_claims_can_see(pytester):
     result = pytester.runpytest_inprocess("claims", "-n", "2", "--embinit-no-train")
     told = [line for line in result.outlines if "claims and" in line]
     assert told == ["embinit: 5 claims and 2 controls, seeds: 6"]
-    result.stdout.fnmatch_lines(["5 of 5 comparisons have no registered spread*"])
     assert not [*pytester.path.glob(".embinit/store/sessions/power*")]
 
 

@@ -1,7 +1,6 @@
 """Claims about training, tested by training: does a published finding hold, here and now?
 
-The names below are embinit's public interface, loaded when they are first used; so are the modules
-that the documentation describes.
+The names below are embinit's public interface, loaded when they are first used.
 """
 
 from __future__ import annotations

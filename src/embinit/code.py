@@ -1,16 +1,10 @@
 """The code that makes a run, as a digest, which is part of the run's name in the store.
 
-A digest covers a function or a class and all that it names and that is the user's: other functions
-and classes, constants, closures, defaults, other modules of the same project. Comments, docstrings
-and layout are left out. Installed packages count by name and version (see ``distributions``).
-
-A module that is imported within a function's body is read as text, and so are those that it imports
-in turn. Importing it here would run it, and load what collection does without. It counts as a
-whole: which of its lines a call needs can't be told without running it.
-
-An object counts by its class and by what pickling would keep of it, be its class the user's or a
-library's. What a library's module has under a name counts by that name. Nothing is followed without
-end: what is too deep, too much, or can't be pickled counts by its class, and is told.
+A digest covers a function or a class and all that it names and that is the user's, without
+comments, docstrings and layout. Installed packages count by name and version. A module that is
+imported within a function's body is read as text, as a whole, and so are those that it imports:
+importing it here would run it. An object counts by its class and by what pickling would keep of it.
+What is too deep, too much, or can't be pickled counts by its class, and is reported.
 """
 
 from __future__ import annotations
@@ -56,11 +50,9 @@ def is_own_file(file: str) -> bool:
 class Code:
     """The code of functions, classes and objects, and of all of the user's that they name.
 
-    Attributes:
-        texts: Its parts, in an order that the code decides.
-        libraries: The installed packages that it names, by the names under which it imports them.
-        unseen: What it does that decides numbers and is in no digest, a key of ``UNSEEN`` each.
-        opaque: The classes of the objects that it names and that can't be followed.
+    ``libraries`` has the installed packages that it names, by the names under which it imports
+    them. ``unseen`` is what decides numbers and is in no digest, a key of ``UNSEEN`` each.
+    ``opaque`` has the classes of the objects that can't be followed.
     """
 
     texts: tuple[str, ...]
@@ -70,12 +62,7 @@ class Code:
 
     @classmethod
     def of(cls, *roots: object) -> Code:
-        """The code of what a run is made by.
-
-        Args:
-            *roots: Functions, classes and objects. They are read as they are now, so a module must
-                be loaded as a whole before.
-        """
+        """The code of what a run is made by, as it is now: its modules must be loaded whole."""
         walk = _Walk(frozenset(filter(None, map(_package, roots))))
         for root in roots:
             walk.add(root)
@@ -390,11 +377,7 @@ class _Walk:
 
 
 def _reduced(value: Any) -> Any:
-    """What pickling would keep of an object: how it is made, from what, and its state; or a name.
-
-    Raises:
-        Exception: It can't be pickled, or what it keeps decides nothing, or is too large.
-    """
+    """What pickling would keep of an object, or a name; raises where it can't or is too large."""
     kind = type(value)
     if isinstance(value, pickle.PickleBuffer):
         data = value.raw()
@@ -503,9 +486,7 @@ def _found(name: str, path: Any) -> ModuleSpec | None:
 def _imported(node: ast.AST, package: str) -> Iterator[str]:
     """The names of the modules that a statement or a call imports, as far as they're written there.
 
-    Args:
-        node: Any node.
-        package: The package that relative names start from.
+    Relative names start from ``package``.
     """
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)

@@ -1,9 +1,8 @@
 """The other kind of noise: what the choice of test examples alone does to a score.
 
-Verdicts rest on seeds. A test set is a sample too, and two models that differ on it may not differ
-on another; this is shown beside and decides nothing. A measure says which test is its own
-(sacreBLEU's paired bootstrap after Koehn 2004, McNemar's exact test), two-sided and on the same
-examples; a seed has a p of its own, since its two runs share everything but the table.
+Verdicts rest on seeds; this is shown with them and decides nothing. A measure names its own test,
+two-sided and on the same examples; a seed has a p of its own, since its two runs share everything
+but the table.
 """
 
 from __future__ import annotations
@@ -24,12 +23,8 @@ MOST_SEEDS = 3
 class SamplingNoise:
     """The result of a test of two arms on the test set's examples.
 
-    Attributes:
-        test: The test's name.
-        examples: How many examples the test set has.
-        p: The test's p, one a seed, of the first ``MOST_SEEDS``.
-        spread: Half the 95 % interval of one score, in the metric's unit, averaged over both arms
-            and those seeds.
+    ``p`` has one p for each of the first ``MOST_SEEDS`` seeds. ``spread`` is half the 95 % interval
+    of one score, in the metric's unit, averaged over both arms and those seeds.
     """
 
     test: str
@@ -55,12 +50,8 @@ def paired_runs(comparison: Comparison) -> list[tuple[RunSpec, RunSpec]]:
 def sampling_noise(test: PairedTest, pairs: Sequence[Sequence[RunResult]]) -> SamplingNoise | None:
     """The test set's noise in a comparison of one arm with another.
 
-    Args:
-        test: The test of the measure that they are compared by.
-        pairs: The two arms' results, seed by seed; at least one.
-
-    Returns:
-        The noise, or None where runs were stored without their outputs.
+    ``pairs`` has both arms' results, seed by seed. None where runs were stored without their
+    outputs.
     """
     p: list[float] = []
     spreads: list[float] = []

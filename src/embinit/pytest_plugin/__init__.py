@@ -1,12 +1,9 @@
 """The pytest plugin: the options, and a hook that waits for the first claim.
 
-pytest loads this module in every session of every project in the environment. So it imports nothing
-but pytest and the options. ``session.ClaimSession``, which does the work, is loaded when a claim is
-collected, when one of embinit's options is given, or when the project asks for them in its
-configuration.
-
-Every option is called ``--embinit-…``. A project that wants the short names lists them in its
-pytest configuration: ``embinit_short_options = ["tier", "seeds"]``, or ``["all"]``.
+pytest loads this module in every session of every project, so it imports nothing but pytest and the
+options; ``session.ClaimSession`` is loaded when a claim is collected or an option is given. Every
+option is called ``--embinit-…``. A project that wants the short names lists them in its
+configuration: ``embinit_short_options = ["tier", "seeds"]``, or ``["all"]``.
 """
 
 from __future__ import annotations
@@ -84,11 +81,7 @@ def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Non
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Loads the session at once where the project or the command line asks for it.
-
-    Raises:
-        pytest.UsageError: One of the options can't be used.
-    """
+    """Loads the session at once where the project or the command line asks for it."""
     config.stash[STARTED], config.stash[BEGAN] = time.time(), time.monotonic()
     if _distributes(config):
         config.pluginmanager.register(Controller(config))
@@ -146,11 +139,7 @@ def _is_asked_for(config: pytest.Config) -> bool:
 
 
 def claim_session(config: pytest.Config) -> ClaimSession:
-    """The plugin that holds the session's claims, loaded when it is first asked for.
-
-    Raises:
-        pytest.UsageError: One of the options can't be used.
-    """
+    """The plugin that holds the session's claims, loaded when it is first asked for."""
     loaded: ClaimSession | None = config.pluginmanager.get_plugin(NAME)
     if loaded is None:
         from embinit.pytest_plugin.session import ClaimSession
@@ -229,11 +218,7 @@ class Controller:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, Any, Any]:
-        """Ends the session as one process would end it that can't use its options.
-
-        Raises:
-            pytest.UsageError: A worker could not.
-        """
+        """Raises the usage error that a worker met, as one process would."""
         result = yield
         if self._unusable is not None:
             raise pytest.UsageError(self._unusable)

@@ -129,7 +129,7 @@ class Collection:
             self._unmatched = _nothing_fits(keyword, known)
 
     def _or_unusable(self, items: list[pytest.Item], step: Callable[[], None]) -> None:
-        """Does a step; a worker tells its controller of a usage error there, and runs no test.
+        """Does a step; a worker sends a usage error to its controller, and runs no test.
 
         pytest-xdist would take the error for a crash of the worker.
         """
@@ -151,12 +151,8 @@ class Collection:
     def _read_all(self, items: list[pytest.Item], folder: Folder) -> None:
         """Reads every selected claim once, and plans the runs of all of them.
 
-        A claim without an experiment on this tier is deselected, since there is nothing to run. A
-        claim that can't be read fails when its turn comes; the others are run.
-
-        Raises:
-            pytest.UsageError: The schedule of looks is impossible for a claim, or there is too
-                little memory.
+        A claim without an experiment on this tier is deselected. One that can't be read fails when
+        its turn comes.
         """
         try:
             require_room(SESSION_ROOM)
@@ -236,7 +232,7 @@ class Collection:
         # Told before anything trains, since the test that fails comes in its turn.
         broken = [f"embinit: its claims are not run: {line}" for line in self._unloadable]
         broken += [self._unmatched] if self._unmatched else []
-        broken += map(printable, power_summary.underpowered_lines(self._state.cases))
+        broken += map(printable, power_summary.untracked_inputs(self._state.cases))
         if verbosity < 0 or self._state.registering.is_asked_for:
             return broken
         lines = [*broken, *power_summary.session_lines(self._state.cases)]
@@ -285,11 +281,7 @@ class Collection:
 
 
 def _check_lock(item: pytest.Function) -> None:
-    """Refuses a lock that can't be read, before anything trains.
-
-    Raises:
-        pytest.UsageError: It is damaged, or of a newer embinit.
-    """
+    """Refuses a lock that can't be read, before anything trains."""
     try:
         _ = lock_beside(item.path).document
     except InputError as error:
@@ -297,12 +289,7 @@ def _check_lock(item: pytest.Function) -> None:
 
 
 def _nothing_fits(keyword: str, known: Mapping[str, str]) -> str:
-    """A line on a ``-k`` that selects none of the claims.
-
-    Args:
-        keyword: What ``-k`` says.
-        known: The claims' ids by the names of their tests.
-    """
+    """A line on a ``-k`` that selects none of the claims."""
     named = [f"{name} ({known[name]})" for name in sorted(known)]
     more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
     near = nearest(keyword, [*known, *known.values()])

@@ -38,11 +38,7 @@ class Judging:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
-        """Judges a claim or makes an audit; every other test is left to pytest.
-
-        Returns:
-            True for a claim and an audit, which stops pytest from calling the test; else None.
-        """
+        """Judges a claim or makes an audit (True); every other test is left to pytest."""
         audit = Audit.of(pyfuncitem.function)
         if audit is not None:
             settle_audit(pyfuncitem, audit)

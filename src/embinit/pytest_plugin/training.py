@@ -21,19 +21,10 @@ from embinit.specs import RunSpec
 
 
 class Training:
-    """The training of a session's runs.
-
-    Attributes:
-        cluster: The address of the Ray cluster that trains; None without one.
-        progress: How far the session came, once it is closed; None before, and in a worker.
-    """
+    """The training of a session's runs; ``progress`` is how far it came, once it is closed."""
 
     def __init__(self, options: SessionOptions, state: SessionState) -> None:
-        """Joins the cluster, if one trains.
-
-        Raises:
-            pytest.UsageError: It can't be joined.
-        """
+        """Joins the cluster, if one trains; pytest.UsageError where it can't be joined."""
         self._options, self._state = options, state
         self.cluster: str | None = None
         self.progress: progress.ProgressSnapshot | None = None
@@ -72,11 +63,7 @@ class Training:
         node.workerinput[GIVEN] = {**paths, CLUSTER: self.cluster}
 
     def _store(self) -> Store:
-        """The store; a session that trains nothing only reads it, from read-only media too.
-
-        Raises:
-            InputError: It can't be written, or read.
-        """
+        """The store; a session that trains nothing only reads it, from read-only media too."""
         path = self._options.path("store")
         return Store(
             path, write=not (self._options.option("no-train") and (path / "runs").is_dir())
@@ -84,11 +71,7 @@ class Training:
 
     @property
     def session(self) -> Session:
-        """This process's view of the plan and the store, opened when it is first needed.
-
-        Raises:
-            pytest.UsageError: The store can't be used.
-        """
+        """This process's view of the plan and the store, opened when it is first needed."""
         if self._session is None:
             try:
                 store = self._store()

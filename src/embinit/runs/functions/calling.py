@@ -1,7 +1,6 @@
 """Calling a training function: here or in a process of its own, and what its answer is worth.
 
-Whatever goes wrong is the run's own failure: an exception, ``sys.exit``, ``pytest.skip``, a time
-limit, an answer that is no number for each measure. A measure that isn't finite, or too large to be
+Whatever goes wrong is the run's own failure. A measure that isn't finite, or too large to be
 compared, is left out of the result, which says so.
 """
 
@@ -52,11 +51,7 @@ class _Left(BaseException):
 
 
 class Told:
-    """The progress and the curves that a function reports while it trains.
-
-    Args:
-        progress: Is told the share that is done.
-    """
+    """Called by a function with its progress and curves while it trains."""
 
     def __init__(self, progress: Callable[[float], None]) -> None:
         self.curves: dict[str, list[float]] = {}
@@ -74,11 +69,7 @@ class Told:
 
 
 def make(run: RunSpec[FunctionRecipe], context: RunContext) -> RunResult:
-    """Makes a run by its function.
-
-    Raises:
-        RunFailed: The function gave no numbers.
-    """
+    """Makes a run by its function; RunFailed where it gave no numbers."""
     recipe = run.recipe
     known, started = training_named(recipe.function), time.perf_counter()
     call = _in_process if known.process else _here
@@ -150,11 +141,7 @@ def _apart(
 
 
 def untrue_seeds(results: Iterable[RunResult]) -> list[str]:
-    """Warnings of functions that give two numbers for one seed, or one number for all seeds.
-
-    Args:
-        results: The results that are read.
-    """
+    """Warnings of functions that give two numbers for one seed, or one number for all seeds."""
     told: dict[str, None] = {}
     seeds: dict[str, dict[RunSpec, dict[int, str]]] = {}
     for result in results:
@@ -384,11 +371,7 @@ def answer_job(job: Path) -> None:
 
 
 def _checked(known: Training, answer: Any) -> dict[str, float]:
-    """The answer as a number for each measure.
-
-    Raises:
-        RunFailed: It is anything else.
-    """
+    """The answer as a number for each measure; RunFailed where it is anything else."""
     wanted = ", ".join(known.measures)
     if known.is_plain and _number(answer) is None:
         raise RunFailed(
