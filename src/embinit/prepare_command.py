@@ -25,7 +25,7 @@ def add_data_dir(command: argparse.ArgumentParser) -> None:
 def add_prepare(commands: Any) -> None:
     """Adds the command to the parser's."""
     prepare = commands.add_parser("prepare", help="tokenise text and look up vectors for training")
-    prepare.add_argument("--tier", default="sample", help="micro, sample or paper")
+    prepare.add_argument("--tier", default="sample", help="micro, sample, full or paper")
     add_data_dir(prepare)
     prepare.add_argument(
         "--source",
