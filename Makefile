@@ -20,7 +20,7 @@ BUDGET ?=
 # as those at the papers, so they have a command of their own.
 CLAIMS ?= claims/
 
-# micro, sample or paper. sample and paper read real text from EMBINIT_DATA. Each has its own reference.
+# micro, sample, full or paper. All but micro read real text from EMBINIT_DATA. Each has its own reference.
 TIER ?= micro
 REFERENCE = $(if $(filter studies%,$(CLAIMS)),studies,reports)/reference/$(TIER)
 BASELINE = $(patsubst %,--baseline %,$(wildcard $(REFERENCE)/verdicts.json))
