@@ -18,6 +18,9 @@ from embinit.specs import RunSpec
 TESTED = "tested"
 """A comparison's pairs of runs whose outputs are tested; the finished document lacks it."""
 
+PROPERTIES = ("verdict", "difference", "unit", "p", "p_no_effect", "alpha", "hangs_on")
+"""A comparison's fields that are JUnit properties under their own names."""
+
 Printed = Callable[[str, Comparison], Sequence[Any]]
 """Gives what the paper of a key prints for a comparison."""
 
@@ -125,22 +128,11 @@ def properties(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
     for number, comparison in enumerate(entry["comparisons"], start=1):
         low, high = comparison["interval"]
         arms = comparison["arms"]
+        statement = f"{arms['left']} {comparison['relation']} {arms['right']}"
+        told = {"statement": statement, "low": low, "high": high, "seeds": comparison["n"]}
+        told |= {name: comparison[name] for name in PROPERTIES}
         pairs += [
-            (f"{number}.{name}", str(value))
-            for name, value in (
-                ("statement", f"{arms['left']} {comparison['relation']} {arms['right']}"),
-                ("verdict", comparison["verdict"]),
-                ("difference", comparison["difference"]),
-                ("low", low),
-                ("high", high),
-                ("unit", comparison["unit"]),
-                ("p", comparison["p"]),
-                ("p_no_effect", comparison["p_no_effect"]),
-                ("alpha", comparison["alpha"]),
-                ("seeds", comparison["n"]),
-                ("hangs_on", comparison["hangs_on"]),
-            )
-            if value is not None
+            (f"{number}.{name}", str(each)) for name, each in told.items() if each is not None
         ]
     return pairs
 

@@ -24,7 +24,7 @@ Where every seed shows the same difference (best epochs often), the sign test de
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -75,45 +75,29 @@ class Relation(StrEnum):
     @property
     def symbol(self) -> str:
         """The relation as people write it."""
-        return _FACTS[self].symbol
+        return {"<=": "≤", ">=": "≥", "~": "≈"}.get(self.value, self.value)
 
     @property
     def uses_margin(self) -> bool:
         """Whether a margin decides it; ``<`` and ``>`` are tested against 0."""
-        return _FACTS[self].uses_margin
+        return self not in (Relation.BELOW, Relation.ABOVE)
 
     @property
     def says(self) -> str:
         """The statement on the mean difference, left minus right, for people."""
-        return _FACTS[self].says
+        return {
+            "<": "is below 0",
+            ">": "is above 0",
+            "<=": "is not above 0 by more than the margin",
+            ">=": "is not below 0 by more than the margin",
+            "~": "is within the margin on both sides",
+        }[self.value]
 
     def bounds(self, margin: float) -> tuple[float, float]:
         """The range of mean differences in which the statement holds; an open end is infinite."""
-        return _FACTS[self].bounds(margin)
-
-
-class _Facts(NamedTuple):
-    """All that sets one relation apart from the others."""
-
-    symbol: str
-    uses_margin: bool
-    says: str
-    bounds: Callable[[float], tuple[float, float]]
-
-
-_FACTS = {
-    Relation.BELOW: _Facts("<", False, "is below 0", lambda margin: (-math.inf, 0.0)),
-    Relation.ABOVE: _Facts(">", False, "is above 0", lambda margin: (0.0, math.inf)),
-    Relation.NOT_ABOVE: _Facts(
-        "≤", True, "is not above 0 by more than the margin", lambda margin: (-math.inf, margin)
-    ),
-    Relation.NOT_BELOW: _Facts(
-        "≥", True, "is not below 0 by more than the margin", lambda margin: (-margin, math.inf)
-    ),
-    Relation.ALIKE: _Facts(
-        "≈", True, "is within the margin on both sides", lambda margin: (-margin, margin)
-    ),
-}
+        edge = margin if self.uses_margin else 0.0
+        low = -math.inf if self in (Relation.BELOW, Relation.NOT_ABOVE) else 0.0 - edge
+        return low, math.inf if self in (Relation.ABOVE, Relation.NOT_BELOW) else edge
 
 
 class Pairing(StrEnum):
@@ -182,10 +166,10 @@ class Outcome:
     margin: float
     p: float
     p_against: float
-    p_no_effect: float | None
-    power: float | None
-    seeds_needed: int | None
-    exact: bool
+    p_no_effect: float | None = None
+    power: float | None = None
+    seeds_needed: int | None = None
+    exact: bool = False
     sd: float = 0.0
     spread: RegisteredSd | None = None
     contradicted: bool = False
@@ -262,7 +246,6 @@ def compare(
         seeds_needed=estimate.seeds_needed(relation, alpha, margin)
         if verdict is Verdict.UNDECIDED
         else None,
-        exact=False,
         sd=estimate.sd,
         spread=spread,
         contradicted=contradicted,
@@ -399,7 +382,17 @@ class Paired(NamedTuple):
     @classmethod
     def of(cls, left: Sequence[float], right: Sequence[float]) -> Paired:
         """The differences of two sides; InputError for fewer than two, or infinite values."""
-        return cls(_differences(left, right))
+        if len(left) != len(right):
+            raise InputError(f"{len(left)} values can't be paired with {len(right)}")
+        if len(left) < 2:
+            raise InputError(
+                f"a paired test needs at least 2 seeds, not {len(left)}; ask for more with "
+                "--embinit-seeds"
+            )
+        differences = np.asarray(left, dtype=float) - np.asarray(right, dtype=float)
+        if not np.isfinite(differences).all():
+            raise InputError("a measure is not finite, so the seeds can't be compared")
+        return cls(differences)
 
     @property
     def n(self) -> int:
@@ -609,20 +602,6 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     return float(stats.spearmanr(first, second).statistic)
 
 
-def _differences(left: Sequence[float], right: Sequence[float]) -> np.ndarray:
-    if len(left) != len(right):
-        raise InputError(f"{len(left)} values can't be paired with {len(right)}")
-    if len(left) < 2:
-        raise InputError(
-            f"a paired test needs at least 2 seeds, not {len(left)}; ask for more with "
-            "--embinit-seeds"
-        )
-    differences = np.asarray(left, dtype=float) - np.asarray(right, dtype=float)
-    if not np.isfinite(differences).all():
-        raise InputError("a measure is not finite, so the seeds can't be compared")
-    return np.asarray(differences)
-
-
 Side = tuple[float, str]
 
 
@@ -640,20 +619,8 @@ def _exact(mean: float, n: int, relation: Relation, alpha: float, margin: float)
     if not relation.uses_margin and mean == 0:
         verdict = Verdict.NO_EFFECT
     p = {Verdict.SUPPORTED: 0.0, Verdict.REFUTED: 1.0, Verdict.NO_EFFECT: 0.5}[verdict]
-    return Outcome(
-        verdict,
-        n,
-        mean,
-        (mean, mean),
-        1 - 2 * alpha,
-        margin,
-        p,
-        1 - p,
-        p_no_effect=None,
-        power=None,
-        seeds_needed=None,
-        exact=True,
-    )
+    level = 1 - 2 * alpha
+    return Outcome(verdict, n, mean, (mean, mean), level, margin, p, 1 - p, exact=True)
 
 
 def _tied(
