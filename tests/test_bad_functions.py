@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from embinit import InputError, Store, cli
+from embinit import InputError, Store
+from embinit.commands.main import main
 from embinit.report.markdown import as_markdown
 from embinit.runs.store import FORMAT
 from test_lock import embinit, project  # noqa: F401
@@ -85,7 +86,7 @@ def test_a_function_that_meddles_leaves_all_claims_judged(embinit, project, does
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert verdicts(project) == {"bad": "SUPPORTED", "good": "SUPPORTED"}
     assert (project / "reports/latest/index.html").exists()
-    assert cli.main(["runs"]) == 0
+    assert main(["runs"]) == 0
 
 
 LEAVES = "os._exit(0)"

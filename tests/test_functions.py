@@ -727,12 +727,12 @@ def test_a_record_that_cant_be_read_now_is_its_claims_failure(session, monkeypat
     before = path.read_bytes()
     later = Session(session.store, None, "cpu")
 
-    def refuse(name, *_):
+    def refuse(name):
         if name == path:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return before
 
-    monkeypatch.setattr("embinit.runs.store.read_bytes", refuse)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
     later.plan_and_make(runs[:1])
     assert later.trained == 0
     [told] = later.failures(runs)

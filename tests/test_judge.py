@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import embinit
-from embinit import cli
 from embinit.claims.paired_tests import Verdict
+from embinit.commands.main import main
 from embinit.errors import Status
 from embinit.runs.measures import lower_is_better
 from embinit.scores import folders, tables
@@ -31,7 +31,7 @@ NIGHTLY = pytest.mark.nightly
 
 def told(capsys, *arguments):
     """The status, and what was printed on either stream."""
-    status = cli.main(["judge", *map(str, arguments)])
+    status = main(["judge", *map(str, arguments)])
     out, error = capsys.readouterr()
     return status, out + error
 
@@ -566,7 +566,7 @@ def test_what_trainer_wrote_is_read(tmp_path, capsys):
 
 def test_judging_needs_no_torch(tmp_path):
     code = (
-        "import sys; from embinit import cli; status = cli.main(sys.argv[1:]); "
+        "import sys; from embinit.commands.main import main; status = main(sys.argv[1:]); "
         "assert not {'torch', 'embinit.lab', 'embinit_papers'} & set(sys.modules); "
         "sys.exit(status)"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import subprocess
@@ -15,7 +14,6 @@ from pathlib import Path
 import pytest
 
 import embinit
-from embinit.commands import _target
 
 ROOT = Path(__file__).parents[1]
 HOME = ROOT / "claims/embinit_papers"
@@ -55,15 +53,6 @@ def test_the_wheel_has_embinit_and_the_papers_alone(wheel):
     """No study and no test of embinit's own is installed with it."""
     there = {path.name for path in wheel.iterdir() if path.suffix != ".dist-info"}
     assert there == {"embinit", "embinit_papers"}
-
-
-def test_a_papers_key_leads_to_its_folder():
-    """One place, in a wheel and in a checkout alike: where the paper's module is."""
-    for paper in PAPERS:
-        assert _target(paper, "run") == ["--pyargs", f"embinit_papers.{paper}"]
-        assert (
-            Path(importlib.import_module(f"embinit_papers.{paper}").__file__).parent == HOME / paper
-        )
 
 
 def test_the_metadata_say_version_and_licence(wheel):

@@ -20,7 +20,7 @@ import pytest
 from embinit import Session, Store, judge
 from embinit.claims.entries import claim_entry
 from embinit.errors import InputError
-from embinit.options import OPTIONS
+from embinit.options import OPTIONS, SETTINGS
 from embinit.papers import printed_for
 from embinit.report import load_schema
 from embinit.report.arms import Run
@@ -221,7 +221,7 @@ def test_a_project_without_claims_hardly_notices(
     added = {name: ours[name] - without[name] for name in ours}
     assert {f"--embinit-{name}" for name in OPTIONS} == added["options"]
     assert {f"embinit_{name.replace('-', '_')}" for name in OPTIONS} == added["dests"]
-    assert added["inis"] == {"embinit_short_options", "embinit_strict"}
+    assert added["inis"] == {"embinit_short_options", "embinit_strict", *SETTINGS}
     assert workers or "tmp_path" in ours["fixtures"]
     assert added["fixtures"] == added["markers"] == set()
     assert added["modules"] == {"embinit", "embinit.options", "embinit.pytest_plugin"}

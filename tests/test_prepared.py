@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from builders import set_apart
-from embinit import cli
+from embinit.commands.main import main
 from embinit.errors import InputError
 from embinit.lab.data import preparation
 from embinit.lab.data.cache import INDEX, CachedSource, Writer, open_directory, vectors_key
@@ -197,11 +197,11 @@ def test_a_full_disk_keeps_what_was_prepared(ready, monkeypatch):
 def test_the_command_says_what_is_ready_and_what_is_left_out(tmp_path, capsys, monkeypatch):
     """One line a task and source; nothing ready at all is an error."""
     with pytest.raises(SystemExit):
-        cli.main(["prepare"])
+        main(["prepare"])
     with monkeypatch.context() as patch:
         paper = SimpleNamespace(experiments=lambda tier: [small("sentiment"), small()])
         patch.setattr("embinit.papers.with_tier", lambda tier: [paper])
-        assert cli.main(["prepare", "--tier", "micro", "--to", str(tmp_path / "micro")]) == 0
+        assert main(["prepare", "--tier", "micro", "--to", str(tmp_path / "micro")]) == 0
     told = capsys.readouterr().out
     assert "[1/2] micro-sentiment" in told
     assert "[2/2] micro-translation with micro-glove: ready" in told
@@ -209,7 +209,7 @@ def test_the_command_says_what_is_ready_and_what_is_left_out(tmp_path, capsys, m
     empty = str(tmp_path / "nothing")
     (tmp_path / "nothing").mkdir()
     command = ["prepare", "--tier", "sample", "--data-dir", empty, "--to", str(tmp_path / "some")]
-    assert cli.main(command) == 4
+    assert main(command) == 4
     heard = capsys.readouterr()
     assert "sst2-sentences with glove: left out, " in heard.out
     assert "nothing of tier sample could be prepared" in heard.err

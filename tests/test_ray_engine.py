@@ -59,7 +59,7 @@ def test_a(experiment):
     assert experiment["pretrained"] < experiment["xavier"]
 """
 LOOKS = ("--embinit-seeds", "2", "--embinit-max-seeds", "4")
-RAY = ("--embinit-engine", "ray", "--embinit-ray-address")
+RAY = "--embinit-engine=ray:"
 RUNS = 4 * (1 + 1 + 1)
 
 WATCH = """
@@ -177,7 +177,7 @@ def test_a_cluster_comes_to_the_verdicts_of_one_machine(cluster, local, tmp_path
     """The later look's runs too; the session itself trains nothing."""
     there = suite(tmp_path)
     (there / "conftest.py").write_text(WATCH)
-    far = run(there, *LOOKS, *RAY, cluster.address)
+    far = run(there, *LOOKS, RAY + cluster.address)
     assert decided(far) == local
     assert far["session"]["runs"] == {"wanted": RUNS, "trained": RUNS, "stored": 0}
     assert far["session"]["device"] == "cpu (Ray cluster)"
@@ -217,7 +217,7 @@ def test_what_is_lost_with_its_process_or_its_node_is_trained_again(cluster, loc
     (there / "conftest.py").write_text(WATCH)
     seen: list[int] = []
     third = cluster.add_node(**cluster.node_settings)
-    arguments = (*LOOKS, "-n", "2", *RAY, cluster.address)
+    arguments = (*LOOKS, "-n", "2", RAY + cluster.address)
     with (
         (tmp_path / "log").open("w") as log,
         subprocess.Popen(command(*arguments), cwd=there, stdout=log, stderr=log) as session,
@@ -248,7 +248,7 @@ def test_a_cluster_that_loses_its_head_is_given_up(tmp_path, workers):
         made.add_node(**node)
         address = made.address
         seeds = ("--embinit-seeds", "8")  # more cohorts than are handed out at once
-        arguments = (*seeds, *workers, *RAY, address)
+        arguments = (*seeds, *workers, RAY + address)
         with (
             (tmp_path / "log").open("w") as log,
             subprocess.Popen(command(*arguments), cwd=there, stdout=log, stderr=log) as session,
@@ -385,22 +385,22 @@ def test_a_gpu_trains_as_many_cohorts_as_its_shares(tmp_path, share, places):
     ("arguments", "told"),
     [
         (
-            ("--embinit-ray-address", "127.0.0.1:1"),
-            "--embinit-ray-address 127.0.0.1:1: no Ray cluster can be joi*",
+            ("--embinit-engine", "ray:127.0.0.1:1"),
+            "--embinit-engine ray:127.0.0.1:1: no Ray cluster can be joi*",
         ),
         (
-            ("--embinit-ray-address", "nonsense"),
-            "--embinit-ray-address nonsense: no Ray cluster can be join*",
+            ("--embinit-engine", "ray:nonsense"),
+            "--embinit-engine ray:nonsense: no Ray cluster can be join*",
         ),
         (
-            ("--embinit-gpu-share", "2"),
-            "--embinit-gpu-share 2.0: a share of one GPU is above 0 and up to 1",
+            ("-o", "embinit_gpu_share=2"),
+            "embinit_gpu_share 2.0: it is above 0 and up to 1",
         ),
     ],
 )
 def test_what_cannot_be_joined_is_one_error(pytester, arguments, told):
     """Before anything is collected, and with the mend."""
-    done = pytester.runpytest("--embinit-engine", "ray", *arguments)
+    done = pytester.runpytest(*arguments, "--embinit-tier=micro")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines([f"ERROR: {told}"])
 

@@ -355,7 +355,7 @@ def test_a_strangers_own_seeds_are_theirs(tmp_path):
 
 def test_it_is_registered_like_any_claim(tmp_path):
     (tmp_path / "test_model.py").write_text(FIVE_LINES)
-    ran = run(tmp_path, "--embinit-register", "10")
+    ran = run(tmp_path, "-o", "embinit_register=10")
     assert ran.returncode == 0, ran.stdout
     assert "test_model/seeds/untied-helps[seeds]" in (tmp_path / "claims.lock").read_text()
     assert run(tmp_path).returncode == 0

@@ -499,9 +499,9 @@ def test_worlds_that_no_claim_can_have_are_refused(
     pytester.makepyfile(
         "from embinit import claim\n@claim('m/f/a', says='a')\ndef test_it(arms):\n    pass\n"
     )
-    done = pytester.runpytest_inprocess(f"--embinit-worlds={given}")
+    done = pytester.runpytest_inprocess("-o", f"embinit_worlds={given}")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
-    assert "--embinit-worlds" in done.stderr.str()
+    assert "embinit_worlds" in done.stderr.str()
     assert said in done.stderr.str()
 
 
@@ -514,19 +514,19 @@ def test_worlds_that_no_claim_draws_are_refused(pytester: pytest.Pytester) -> No
         "def test_it(experiment):\n"
         "    assert experiment['pretrained'] > experiment['pretrained_shuffled']\n"
     )
-    done = pytester.runpytest_inprocess("--embinit-worlds=9000", "--collect-only")
+    done = pytester.runpytest_inprocess("-o", "embinit_worlds=9000", "--collect-only")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
-    assert "--embinit-worlds 9000: no claim here draws a world" in done.stderr.str()
+    assert "embinit_worlds 9000: no claim here draws a world" in done.stderr.str()
 
 
 def test_the_option_chooses_the_worlds(pytester: pytest.Pytester) -> None:
     """Of claims that draw one for each seed, and of no others; few worlds are few seeds."""
-    config = pytester.parseconfig("--embinit-worlds", "9100-9104")
+    config = pytester.parseconfig("-o", "embinit_worlds=9100-9104")
     changed = pytest_embinit_experiment(config, replace(on_worlds(), most_seeds=12), None)
     assert isinstance(changed, ModelExperiment)
     assert (changed.worlds, changed.seeds, changed.most_seeds) == (range(9100, 9105), 3, 5)
     assert pytest_embinit_experiment(config, make_experiment(), None) == make_experiment()
-    config = pytester.parseconfig("--embinit-worlds", "9100")
+    config = pytester.parseconfig("-o", "embinit_worlds=9100")
     changed = pytest_embinit_experiment(config, on_worlds(), None)
     assert isinstance(changed, ModelExperiment)
     assert changed.worlds == range(9100, 9120)

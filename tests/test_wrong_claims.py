@@ -281,7 +281,7 @@ def test_a_module_that_raises_is_one_failed_test(judged, pytester, mistake, said
     assert verdicts["mine/f/good"]["alpha"] == pytest.approx(0.05 / 9)
 
 
-@pytest.mark.parametrize("selected", [("-n", "2"), ("-k", "good"), ("--embinit-claim", "*/good")])
+@pytest.mark.parametrize("selected", [("-n", "2"), ("-k", "good")])
 def test_a_module_that_raises_is_told_by_workers_and_whatever_is_selected(
     judged, pytester, selected
 ):
@@ -292,7 +292,7 @@ def test_a_module_that_raises_is_told_by_workers_and_whatever_is_selected(
 
 
 def test_a_module_that_raises_alone_is_broken_and_listing_it_is_an_error(pytester, monkeypatch):
-    """So ``embinit list`` does not pass over its claims."""
+    """So a listing does not pass over its claims."""
     set_apart(monkeypatch, TRAININGS, empty=True)
     pytester.mkdir("claims").joinpath("test_mine.py").write_text(f"{CLAIMS}\n1 / 0\n")
     done = pytester.runpytest_inprocess("claims")
@@ -560,7 +560,7 @@ def test_a_keyword_that_selects_no_claim_is_told_what_there_is(pytester, monkeyp
     meant = keyword.replace("godo", "good")
     done.stdout.fnmatch_lines(
         [f"embinit: -k '{keyword}' selects no claim: did you mean '{meant}'? it takes names of "
-         "tests, and --embinit-claim ids: test_good (mine/f/good)"]
+         "tests: test_good (mine/f/good)"]
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from embinit.claims.functions import FunctionExperiment
 from embinit.claims.paired_tests import RegisteredSd
 from embinit.claims.pilot import noise_floor_key, spread_key
 from embinit.errors import InputError, OutputError
-from embinit.files.reading import read_bytes, read_json, reading
+from embinit.files.reading import read_json, reading
 from embinit.files.schema import check_document
 from embinit.files.writing import write_atomically
 from embinit.runs.measures import Measure
@@ -94,7 +94,7 @@ class Lock:
     def digest(self) -> str:
         """A digest of the whole file; InputError where it can't be read."""
         with reading(self.path, MEND):
-            return hashlib.sha256(read_bytes(self.path)).hexdigest()[:16]
+            return hashlib.sha256(self.path.read_bytes()).hexdigest()[:16]
 
     @property
     def name(self) -> str:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from embinit.options import CONCLUDED, INTERRUPTED, OPTIONS, TOLD
+from embinit.options import CONCLUDED, OPTIONS, SETTINGS
 
 if TYPE_CHECKING:
     from embinit.pytest_plugin.session import ClaimSession
@@ -53,6 +53,8 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         default=[],
     )
     parser.addini(STRICT, "a claim that is UNDECIDED or NOT RUN fails", type="bool", default=False)
+    for name, text in SETTINGS.items():
+        parser.addini(name, text, type="string", default="")
     config = pluginmanager.get_plugin("pytestconfig")
     wanted = config.getini(SHORT_OPTIONS) if config is not None else []
     group = parser.getgroup("embinit", "embinit: claims that train models")
@@ -91,17 +93,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
     """Ends a session of claims with a status of its own where an exception would end it.
 
-    Python would end with 1, as though a claim was refuted. A process that waits for this one learns
-    that it came to its end: code of a claim may end the process with any status.
+    Python would end with 1, as though a claim was refuted. For a process that waits for this one a
+    file says that it came to its end: code of a claim may end the process with any status.
     """
-    told = os.environ.pop(TOLD, None)  # no process that is started from here is waited for so
-    waited_for = WaitedFor(Path(told)) if told else None
-    if waited_for is not None:
-        config.pluginmanager.register(waited_for)
+    concluded = os.environ.pop(CONCLUDED, None)  # no process that is started from here makes it
     try:
         result = yield
-        if waited_for is not None:
-            waited_for.tell(CONCLUDED)
+        if concluded is not None:
+            Path(concluded).touch()
         if config.pluginmanager.has_plugin(NAME):
             sys.stdout.flush()
         return result
@@ -136,7 +135,7 @@ def _is_asked_for(config: pytest.Config) -> bool:
         config.getoption(f"embinit_{name.replace('-', '_')}") != settings["default"]
         for name, settings in OPTIONS.items()
     )
-    return given or bool(config.getini(SHORT_OPTIONS))
+    return given or any(map(config.getini, (SHORT_OPTIONS, *SETTINGS)))
 
 
 def claim_session(config: pytest.Config) -> ClaimSession:
@@ -196,22 +195,6 @@ def pytest_make_collect_report(
     if "embinit.claims.statements" in sys.modules and report.passed:
         collector.config.stash.setdefault(COLLECTED, {})[collector.nodeid] = tuple(report.result)
     return report
-
-
-class WaitedFor:
-    """Tells how far the session is to the process that started it and waits."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def tell(self, what: str) -> None:
-        """Writes ``what``; where nothing can be written, nobody waits any more."""
-        with contextlib.suppress(OSError):
-            self._path.write_text(what, encoding="utf-8")
-
-    def pytest_keyboard_interrupt(self) -> None:
-        """Tells that the interrupt has arrived, so that it is not sent again."""
-        self.tell(INTERRUPTED)
 
 
 class Controller:

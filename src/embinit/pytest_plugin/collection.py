@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,6 @@ from embinit.claims.judging import Case
 from embinit.claims.lock import lock_beside
 from embinit.claims.statements import Statement
 from embinit.errors import InputError, printable
-from embinit.files.reading import read_bytes
 from embinit.files.writing import write_atomically
 from embinit.papers import is_tier, paper, unknown_tier
 from embinit.pytest_plugin import UNUSABLE, power_summary
@@ -118,7 +116,6 @@ class Collection:
             if not is_tier(self._options.tier):  # experiments may name tiers of their own
                 raise pytest.UsageError(str(unknown_tier(self._options.tier)))
             folders.append(Folder.of(items, self._count))
-            self._select(items)
 
         self._or_unusable(items, select)
         yield
@@ -143,29 +140,6 @@ class Collection:
                 raise
             getattr(self._options.config, "workeroutput")[UNUSABLE] = str(error)  # noqa: B009
             items.clear()
-
-    def _select(self, items: list[pytest.Item]) -> None:
-        """Keeps what --embinit-claim asks for; a usage error where nothing fits."""
-        globs: list[str] = self._options.option("claim")
-        if not globs:
-            return
-        ids = {item: ids_of(item) for item in items}
-        kept = [
-            item
-            for item in items
-            if isinstance(item, Unloadable)
-            or any(fnmatch.fnmatchcase(each, glob) for each in ids[item] for glob in globs)
-        ]
-        if not kept:
-            known = sorted({each for every in ids.values() for each in every})
-            near = "".join(nearest(glob, known) for glob in globs)
-            raise pytest.UsageError(
-                f"--embinit-claim: no claim fits {', '.join(globs)}: {near}embinit list tells them"
-            )
-        self._options.config.hook.pytest_deselected(
-            items=[item for item in items if item not in kept]
-        )
-        items[:] = kept
 
     def _count(self, claim: Claim) -> int:
         """How many experiments a claim has on the tier; one where that can't be told."""
@@ -254,8 +228,6 @@ class Collection:
 
     def _lines(self) -> list[str]:
         """What the claims can see, in lines; none where pytest is to be quiet."""
-        if self._options.option("list"):
-            return power_summary.listing(self._state.cases)
         verbosity = self._options.config.get_verbosity()
         # Told before anything trains, since the test that fails comes in its turn.
         broken = [f"embinit: its claims are not run: {line}" for line in self._unloadable]
@@ -286,7 +258,7 @@ class Collection:
         """Writes the first worker's lines to the terminal, once."""
         reporter = self._options.config.pluginmanager.get_plugin("terminalreporter")
         with contextlib.suppress(OSError):
-            lines = read_bytes(self._summary_file).decode(errors="replace").splitlines()
+            lines = self._summary_file.read_bytes().decode(errors="replace").splitlines()
             self._summary_file.unlink()
             if reporter is not None and lines:
                 reporter.ensure_newline()
@@ -322,6 +294,6 @@ def _nothing_fits(keyword: str, known: Mapping[str, str]) -> str:
     more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
     near = nearest(keyword, [*known, *known.values()])
     return printable(
-        f"embinit: -k {keyword!r} selects no claim: {near}it takes names of tests, and "
-        f"--embinit-claim ids: {', '.join(named[:MOST_NAMED])}{more}"
+        f"embinit: -k {keyword!r} selects no claim: {near}it takes names of tests: "
+        f"{', '.join(named[:MOST_NAMED])}{more}"
     )

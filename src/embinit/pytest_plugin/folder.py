@@ -18,7 +18,6 @@ from embinit.claims.definitions import Claim, Family, Misstated
 from embinit.claims.seeds import SeedsClaim
 from embinit.claims.statements import Statement, line_of
 from embinit.errors import InputError
-from embinit.files.reading import read_bytes
 from embinit.pytest_plugin import COLLECTED
 from embinit.pytest_plugin.unloadable import Unloadable, decorated
 
@@ -132,7 +131,7 @@ def _beside(
 
 def _may_have_claims(path: Path) -> bool:
     try:
-        return "claim" in read_bytes(path).decode()
+        return "claim" in path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         return False
 

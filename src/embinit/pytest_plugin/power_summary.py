@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 
 from embinit.claims.comparisons import Comparison
@@ -80,19 +80,6 @@ def untracked_inputs(cases: Iterable[Case]) -> list[str]:
         if isinstance(case.experiment, FunctionExperiment)
     )
     return [f"embinit: {told}" for function in functions if (told := function.unseen)]
-
-
-def listing(cases: Iterable[Case]) -> list[str]:
-    """Each claim's id with its experiments, and what it states."""
-    experiments: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for case in cases:
-        control = " (control)" if case.claim.expects is not None else ""
-        experiments[case.claim.id, f"{case.claim.says}{control}"].append(case.experiment.name)
-    return [
-        line
-        for (claim, says), names in experiments.items()
-        for line in (claim, f"  {says}", f"  on {', '.join(names)}")
-    ]
 
 
 def claim_lines(cases: Iterable[Case]) -> list[str]:

@@ -1,6 +1,6 @@
 """Registering: a session that judges nothing, and writes down what must be fixed beforehand.
 
-``--embinit-register`` measures noise floors and spreads. Workers send what they measured with the
+``embinit register`` measures noise floors and spreads. Workers send what they measured with the
 reports of their tests; the process that collects these writes ``claims.lock`` once, at the end.
 """
 

@@ -30,7 +30,7 @@ class ClaimSession:
             config.pluginmanager.add_hookspecs(hooks)
         config.pluginmanager.load_setuptools_entrypoints(hooks.GROUP)
         options = SessionOptions(config)
-        registering = Registering(options.option("register"))
+        registering = Registering(options.registered_seeds)
         state = SessionState(options.tier, registering)
         training = Training(options, state)
         looks = LookOrder(options, state, training)

@@ -11,7 +11,7 @@ import pytest
 
 from embinit.errors import InputError
 from embinit.pytest_plugin import progress_line
-from embinit.pytest_plugin.session_options import GIVEN, SessionOptions
+from embinit.pytest_plugin.session_options import CLUSTER, GIVEN, SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.runs import progress
 from embinit.runs.machine import end_with
@@ -45,15 +45,9 @@ class Training:
         """Joins the Ray cluster before anything else; a worker joins its controller's."""
         from embinit.runs import ray_engine
 
-        share = self._options.option("gpu-share")
-        if not 0 < share <= 1:
-            raise InputError(
-                f"--embinit-gpu-share {share}: a share of one GPU is above 0 and up to 1"
-            )
         if self._options.config.option.collectonly or self._options.option("no-train"):
             return
-        address = self._options.given.get("ray-address", self._options.option("ray-address"))
-        self.cluster = ray_engine.connect(address, self._options.option("device"))
+        self.cluster = ray_engine.connect(self._options.cluster, self._options.option("device"))
 
     def pytest_unconfigure(self) -> None:
         """Leaves the Ray cluster."""
@@ -66,7 +60,7 @@ class Training:
     def pytest_configure_node(self, node: Any) -> None:
         """Gives a worker the same paths, and the cluster that trains."""
         paths = {name: str(self._options.path(name)) for name in ("store", "report-dir")}
-        node.workerinput[GIVEN] = {**paths, "ray-address": self.cluster}
+        node.workerinput[GIVEN] = {**paths, CLUSTER: self.cluster}
 
     def _store(self) -> Store:
         """The store; a session that trains nothing only reads it, from read-only media too."""
@@ -94,7 +88,7 @@ class Training:
             if self._options.on_ray:
                 from embinit.runs.ray_engine import RaySession
 
-                self._session = RaySession(*where, gpu_share=self._options.option("gpu-share"))
+                self._session = RaySession(*where, gpu_share=self._options.gpu_share)
             else:
                 self._session = Session(*where)
             self._session.name = self._options.name

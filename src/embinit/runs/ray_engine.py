@@ -109,9 +109,9 @@ def _unreachable(address: str | None, error: Exception) -> str:
     if address is None:
         return f"--embinit-engine ray: Ray can't be started on this machine ({reason})"
     return (
-        f"--embinit-ray-address {address}: no Ray cluster can be joined there ({reason}); name the "
+        f"--embinit-engine ray:{address}: no Ray cluster can be joined there ({reason}); name the "
         "host:port that `ray start --head` told, and start Ray on this machine as one of its "
-        "nodes; without --embinit-ray-address this machine alone is used"
+        "nodes; with --embinit-engine ray this machine alone is used"
     )
 
 

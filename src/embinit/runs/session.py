@@ -31,7 +31,7 @@ from embinit.runs.machine import (
 from embinit.runs.modules import Home
 from embinit.runs.plan import plan
 from embinit.runs.results import RunName, RunResult
-from embinit.runs.store import Store, UnreadableRecordError, run_key
+from embinit.runs.store import Store, run_key
 from embinit.specs import RunSpec
 
 Definition = Callable[[], None]
@@ -169,7 +169,7 @@ class Session:
         if key not in self._results:
             try:
                 stored = self.store.get(key, run)
-            except UnreadableRecordError as error:
+            except InputError as error:
                 self._failures[key] = str(error)
                 return None
             if stored is None:
@@ -255,7 +255,7 @@ class Session:
                         return True
         return False
 
-    def _order(self, missing: Sequence[RunSpec]) -> list[Cohort]:
+    def _order(self, missing: Sequence[RunSpec]) -> Iterator[Cohort]:
         """The cohorts that are left to train, those that hold a missing run first."""
         if not self.may_train:
             raise InputError(
@@ -268,8 +268,16 @@ class Session:
             # A record was damaged after planning: its run joins the plan again.
             lost = [run for run in missing if run not in known]
             self._cohorts += plan(lost, self.largest_cohort)
-        self._cohorts = [cohort for cohort in self._cohorts if self._left(cohort)]
-        return sorted(self._cohorts, key=lambda cohort: urgent.isdisjoint(cohort.runs))
+        order = sorted(self._cohorts, key=lambda cohort: urgent.isdisjoint(cohort.runs))
+        return self._unfinished(order)
+
+    def _unfinished(self, cohorts: Sequence[Cohort]) -> Iterator[Cohort]:
+        """Those that have a run left; the others leave the plan as they are met."""
+        for cohort in cohorts:
+            if self._left(cohort):
+                yield cohort
+            else:
+                self._cohorts.remove(cohort)
 
     @contextlib.contextmanager
     def _held(self, cohort: Cohort) -> Iterator[list[RunSpec]]:
@@ -305,7 +313,8 @@ class Session:
 
         def progress(share: float) -> None:
             with contextlib.suppress(OSError):
-                write_atomically(mark, json.dumps({"share": share, "runs": keys}))
+                content = json.dumps({"share": share, "runs": keys})
+                write_atomically(mark, content, durable=False)
 
         progress(0.0)
         try:

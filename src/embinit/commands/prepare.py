@@ -1,4 +1,4 @@
-"""The command ``embinit prepare``: text as ids and vectors by word, for another machine."""
+"""``embinit prepare``: text as ids and vectors by word, for another machine."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import Any
 from embinit.errors import InputError, printable
 
 
-def add_data_dir(command: argparse.ArgumentParser) -> None:
-    """Adds the option for the directory with real data."""
-    command.add_argument(
+def add_prepare(commands: Any) -> None:
+    """Adds the command to the parser's."""
+    prepare = commands.add_parser("prepare", help="tokenise text and look up vectors for training")
+    prepare.add_argument("--tier", default="sample", help="micro, sample or paper")
+    prepare.add_argument(
         "--data-dir",
         "--embinit-data-dir",  # what messages name
         dest="data_dir",
@@ -20,13 +22,6 @@ def add_data_dir(command: argparse.ArgumentParser) -> None:
         default=os.environ.get("EMBINIT_DATA") or None,
         help="directory with real data (default: EMBINIT_DATA)",
     )
-
-
-def add_prepare(commands: Any) -> None:
-    """Adds the command to the parser's."""
-    prepare = commands.add_parser("prepare", help="tokenise text and look up vectors for training")
-    prepare.add_argument("--tier", default="sample", help="micro, sample or paper")
-    add_data_dir(prepare)
     prepare.add_argument(
         "--source",
         "--embinit-source",

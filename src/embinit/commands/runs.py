@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embinit.errors import InputError, printable
+from embinit.errors import InputError, Status, counted, printable
 from embinit.files.reading import finite
 
 if TYPE_CHECKING:
@@ -25,10 +25,12 @@ SHOWN = 12
 
 def add_runs(commands: Any) -> None:
     """Adds the command to the parser's."""
-    runs = commands.add_parser("runs", help="what a store has: lists, shows or prunes it")
+    runs = commands.add_parser("runs", help="what a store has: list, show, verify or prune it")
     runs.add_argument("key", nargs="?", help="show the runs whose keys begin so, failed ones too")
     runs.add_argument("--store", type=Path, default=Path(".embinit/store"))
-    runs.add_argument(
+    what = runs.add_mutually_exclusive_group()
+    what.add_argument("--verify", action="store_true", help="is every record whole?")
+    what.add_argument(
         "--prune",
         type=finite,
         metavar="DAYS",
@@ -46,6 +48,8 @@ def _runs(parsed: argparse.Namespace) -> int:
     store = Store(parsed.store, write=False)
     if parsed.prune is not None:
         return _prune(Store(parsed.store), parsed.prune)
+    if parsed.verify:
+        return _verify(store)
     if parsed.key:
         return _show(store, parsed.key)
     entries = _entries(store)
@@ -67,17 +71,7 @@ CURRENT, OLDER = "current code", "older code"
 
 @dataclass(frozen=True)
 class _Entry:
-    """A line of the list.
-
-    Attributes:
-        key: The run's key.
-        name: The run's name; None where nothing tells it.
-        when: When it was finished, or failed, in ISO 8601.
-        outcome: What came out, in words.
-        stored: Whether it has a record, whole or not.
-        result: Its result, where it has one.
-        details: The traceback of a run that failed.
-    """
+    """A line of the list: a run that is stored, or that failed."""
 
     key: str
     name: RunName | None
@@ -164,6 +158,14 @@ def _show(store: Store, begins: str) -> int:
         else:
             print("\n".join(filter(None, (entry.line(), printable(entry.details.rstrip())))))
     return 0
+
+
+def _verify(store: Store) -> int:
+    faults = [f"{path} {reason}" for path, reason in store.verify()]
+    for fault in faults:
+        print(printable(fault))
+    print(f"{counted(len([*store]), 'record')}, {counted(len(faults), 'fault')}")
+    return Status.NOT_IN_ORDER if faults else Status.IN_ORDER
 
 
 def _prune(store: Store, days: float) -> int:
