@@ -28,10 +28,9 @@ Printed = Callable[[str, Comparison], Sequence[Any]]
 def claim_entry(
     judgement: Judgement, nodeid: str, key: Callable[[RunSpec], str], printed: Printed
 ) -> dict[str, Any]:
-    """The entry of a claim that was judged in an experiment, without what decides nothing.
+    """The entry of a claim that was judged; ``report.document`` completes it.
 
-    ``report.document`` completes it by Holm-adjusted p and by the test set's noise. ``key`` gives a
-    run's key in the store, ``printed`` what a paper prints for a comparison.
+    ``key`` gives a run's key in the store, ``printed`` what a paper prints for a comparison.
     """
     case = judgement.case
     claim, experiment, registration = case.claim, case.experiment, {}

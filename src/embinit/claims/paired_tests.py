@@ -274,10 +274,9 @@ class _Ps(NamedTuple):
 class _Test(NamedTuple):
     """The t-test that a registered spread makes possible, whatever the number of seeds.
 
-    ``registered`` counts the registered degrees of freedom that are pooled; ``skewness`` is assumed
-    to either side; ``fewest`` seeds decide at the earliest. Degrees are counted in ``samples``: 1
-    for pairs, else 2. ``own`` has the seeds there are now and their degrees, where these are not
-    those of as many seeds on either side.
+    Registered degrees of freedom are pooled; the ``fewest`` seeds decide at the earliest. Own
+    degrees are counted in ``samples`` (1 for pairs, else 2), but for the seeds and degrees in
+    ``own``.
     """
 
     registered: int
@@ -420,10 +419,7 @@ class Paired(NamedTuple):
         return 0.5**self.n
 
     def estimate(self, spread: RegisteredSd | None, contradicted: bool) -> _Estimate:
-        """The mean difference with its spread.
-
-        A registered spread is pooled unless these differences contradict it.
-        """
+        """The mean difference; a registered spread is pooled unless they contradict it."""
         n, test = self.n, _Test.of(spread, contradicted)
         mean = float(np.mean(self.differences))
         squares = float(np.sum((self.differences - mean) ** 2))
@@ -442,11 +438,7 @@ class Paired(NamedTuple):
 
 
 class TwoSamples(NamedTuple):
-    """Values of two arms that nothing pairs.
-
-    ``noise``: the registered spread comes from the right arm's values, which then add nothing to
-    it.
-    """
+    """Values of two unpaired arms; with ``noise`` the spread is registered from the right one's."""
 
     left: np.ndarray
     right: np.ndarray
@@ -548,10 +540,7 @@ def _inside(mean: float, sides: Sequence[Side]) -> list[float]:
 
 
 def chance_to_decide(outcome: Outcome, relation: Relation, n: int, alpha: float) -> float:
-    """The chance that ``n`` seeds decide an open comparison, were its mean and spread true.
-
-    ``alpha`` is the level of that look.
-    """
+    """The chance that ``n`` seeds decide an open comparison, were mean and spread true."""
     if outcome.sd <= 0:
         return float(outcome.seeds_needed is not None and outcome.seeds_needed <= n)
     effect = _depth(outcome.difference, relation, outcome.margin) / outcome.sd
@@ -561,10 +550,7 @@ def chance_to_decide(outcome: Outcome, relation: Relation, n: int, alpha: float)
 def chance_to_support(
     outcome: Outcome, relation: Relation, n: float, alpha: float, samples: int = 1
 ) -> float:
-    """The chance that ``n`` seeds support an open comparison, were its mean and spread true.
-
-    ``samples`` is 1 for pairs, 2 for values that nothing pairs.
-    """
+    """The chance to support it likewise; ``samples`` is 1 for pairs, 2 without."""
     supporting, _ = _sides(relation, outcome.margin)
     depth = min(_inside(outcome.difference, supporting))
     if outcome.sd <= 0:

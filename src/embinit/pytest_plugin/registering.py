@@ -43,8 +43,8 @@ LOCK_WORDS = {"noise_floors": "noise floor", "differences": "spread", "claims": 
 class Registering:
     """The registering part of a session.
 
-    ``seeds`` is on how many noise floors and spreads are measured, 0 for none; None in a session
-    that judges. ``locks`` is what is to be written, by file, section and key.
+    It measures on so many ``seeds``, 0 for none; None in a session that judges. ``locks`` is what
+    is to be written, by file, section and key.
     """
 
     def __init__(self, seeds: int | None) -> None:
