@@ -103,7 +103,6 @@ def _comparison(
         "p": outcome.p,
         "p_against": outcome.p_against,
         "p_no_effect": outcome.p_no_effect,
-        "holm_p": None,
         "power": outcome.power,
         "seeds_needed": outcome.seeds_needed,
         "hangs_on": decision.hangs_on,

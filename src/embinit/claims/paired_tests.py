@@ -673,15 +673,3 @@ def smallest_effect(alpha: float, n: int, spread: RegisteredSd) -> float:
     bound = test.bound(n, alpha)
     noncentrality = float(special.nctdtrinc(test.degrees(n), 1 - POWER_WANTED, bound))
     return noncentrality / math.sqrt(n) * spread.sd
-
-
-def holm(ps: Sequence[float]) -> list[float]:
-    """Holm-adjusted p of each of a family's comparisons, in their order.
-
-    They are shown beside the verdicts and decide nothing.
-    """
-    from statsmodels.stats.multitest import multipletests
-
-    if not ps:
-        return []
-    return [float(p) for p in multipletests(list(ps), method="holm")[1]]
