@@ -66,10 +66,7 @@ def test_the_metadata_say_version_and_licence(wheel):
 
 
 def test_the_shipped_claims_run_in_an_empty_folder(wheel, tmp_path):
-    """``pytest --pyargs`` finds all of them by name; the audit trains nothing and takes a second.
-
-    A paper without claims would be an error of collection, and no audit at all status 5.
-    """
+    """``pytest --pyargs`` finds all of them by name; the audit trains nothing."""
     papers = [f"embinit_papers.{paper}" for paper in PAPERS]
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--pyargs", *papers, "-k", "test_audit"],
