@@ -126,9 +126,9 @@ def steps(claims: int) -> dict[str, tuple[str, ...]]:
         "collect the suite": (*test, "--collect-only"),
         "plan, judge and report the suite": test,
         "judge it again without training": (*test, "--embinit-no-train"),
-        "one claim of it": (*test, "--embinit-claim", f"mine/f/{claims - 1}"),
+        "one claim of it": (*test, "-k", f"test_{claims - 1}"),
         "list every run": (python, "-m", "embinit", "runs"),
-        "verify every record": (python, "-m", "embinit", "verify"),
+        "verify every record": (python, "-m", "embinit", "runs", "--verify"),
     }
 
 

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import make_experiment, make_result
-from embinit.cli import main
+from embinit.commands.main import main
 from embinit.errors import InputError, OutputError
 from embinit.files import writing as files
 from embinit.runs.results import RunName, RunResult
@@ -310,12 +310,12 @@ def test_verify_reads_every_record_and_changes_nothing(store, capsys):
     """Whole records pass; each other file is named with its fault."""
     for key in ("ab34", "cd56"):
         store.put(key, scored(bleu=1.0))
-    assert main(["verify", str(store.root)]) == 0
+    assert main(["runs", "--verify", "--store", str(store.root)]) == 0
     store.path("ab34").write_bytes(store.path("ab12").read_bytes())
     store.path("cd56").with_suffix(".damaged").write_text("")
     (store.root / "runs/ab/.ab12.json.x1").write_text("")
     before = sorted(store.root.rglob("*"))
-    assert main(["verify", str(store.root)]) == 1
+    assert main(["runs", "--verify", "--store", str(store.root)]) == 1
     told = capsys.readouterr().out
     for fault in ("it is the record of run ab12", "set aside by an earlier", "may have been inter"):
         assert fault in told

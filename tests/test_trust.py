@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from embinit import cli, registry
+from embinit import registry
+from embinit.commands.main import main
 from embinit.errors import InputError, Status
 from embinit.registry import Registry
 from embinit.report import render, write_report
@@ -28,10 +29,10 @@ def test_commands_that_judge_nothing_import_no_claims(tmp_path, monkeypatch, cap
             (folder / name).write_text("open('ran', 'w').close()\nraise SystemExit\n")
     write_report(WHOLE, {}, tmp_path / "reports/latest")
     Store(tmp_path / ".embinit/store")
-    assert cli.main(["check", "reports/latest/verdicts.json"]) == Status.IN_ORDER
-    assert cli.main(["bless"]) == Status.IN_ORDER
-    assert cli.main(["verify"]) == Status.IN_ORDER
-    assert cli.main(["runs"]) == Status.IN_ORDER
+    assert main(["check", "reports/latest/verdicts.json"]) == Status.IN_ORDER
+    assert main(["bless"]) == Status.IN_ORDER
+    assert main(["runs", "--verify"]) == Status.IN_ORDER
+    assert main(["runs"]) == Status.IN_ORDER
     assert not list(tmp_path.rglob("ran"))
 
 
