@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embinit.claims.audit import printed
 from embinit.errors import InputError
+from embinit.lab.data.tasks import TASKS as DATA_SETS
+from embinit.lab.models.transformer import ModelShape
 from embinit.papers import PAPERS, arm_labels
 from embinit.runs.kinds import Cohort
 from embinit.runs.plan import FEW_ARMS, plan
@@ -110,6 +113,26 @@ def test_the_papers_settings_are_table_5s():
         assert one.seeds == paper["seeds"][task]
         assert len(one.data.tokenizers) == len(row["vocabulary"])
         assert one.data.task == (f"{task}-de-en" if translates else task)
+
+
+@pytest.mark.parametrize("one", experiments("paper"), ids=lambda one: one.name)
+def test_the_models_are_as_large_as_table_5_prints(one):
+    """At one of the vocabularies that round to the printed ones. No other feed-forward width is."""
+    family, task = one.name.split("-")[:2]
+    row = numbers()["table_5"][family][task]
+    rounded = [printed(text) for text in row["vocabulary"]]
+    stated = printed(row["parameters"])
+    least, most = (
+        ModelShape(
+            one.model,
+            encoder_vocabulary=words[0],
+            decoder_vocabulary=words[1] if words[1:] else 0,
+            outputs=words[1] if words[1:] else DATA_SETS[task].classes,
+        ).parameters
+        for words in ([int(each.a) for each in rounded], [int(each.b) for each in rounded])
+    )
+    assert stated.a <= most
+    assert least <= stated.b
 
 
 def test_kinds_of_runs_have_limits_of_their_own():

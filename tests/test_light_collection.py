@@ -48,7 +48,14 @@ def imported(tmp_path: Path, *command: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "options",
-    [("-q",), (), ("-q", "-n", "2"), ("-q", "--tier", "sample"), ("-q", "--tier", "paper")],
+    [
+        ("-q",),
+        (),
+        ("-q", "-n", "2"),
+        ("-q", "--tier", "sample"),
+        ("-q", "--tier", "full"),
+        ("-q", "--tier", "paper"),
+    ],
     ids=" ".join,
 )
 def test_every_claim_is_collected_without_torch(tmp_path, options):

@@ -106,6 +106,11 @@ def with_norm_after_sum(experiment: ModelExperiment) -> ModelExperiment:
     return experiment.with_model("with LayerNorm after the sum", norm_after_sum=True)
 
 
+def with_narrow_missing(experiment: ModelExperiment) -> ModelExperiment:
+    """GloVe's experiment with rows at Xavier's sigma for the words without a vector."""
+    return experiment.changed("with narrow missing words", source="glove-narrow")
+
+
 def twice_as_deep(experiment: ModelExperiment) -> ModelExperiment:
     """The same experiment with twice the tier's layers.
 

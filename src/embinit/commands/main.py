@@ -70,9 +70,12 @@ def _run(given: list[str]) -> int:
         parser.print_help()
         return Status.UNUSABLE
     parsed, rest = parser.parse_known_args(given)
-    passes_on = parsed.command == "register" or (parsed.command == "report" and parsed.store)
-    if [*rest, *behind] and not passes_on:
-        parser.error(f"unrecognized arguments: {' '.join([*rest, *behind])}")
+    registers = parsed.command == "register"
+    unknown = [] if registers else rest
+    if not (registers or (parsed.command == "report" and parsed.store)):
+        unknown = [*rest, *behind]
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     parsed.pytest, parsed.behind = rest, behind
     command: Callable[[argparse.Namespace], int] = parsed.run
     return command(parsed)

@@ -13,7 +13,7 @@ from embinit.errors import InputError, printable
 def add_prepare(commands: Any) -> None:
     """Adds the command to the parser's."""
     prepare = commands.add_parser("prepare", help="tokenise text and look up vectors for training")
-    prepare.add_argument("--tier", default="sample", help="micro, sample or paper")
+    prepare.add_argument("--tier", default="sample", help="micro, sample, full or paper")
     prepare.add_argument(
         "--data-dir",
         "--embinit-data-dir",  # what messages name

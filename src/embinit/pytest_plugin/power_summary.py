@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 
 from embinit.claims.comparisons import Comparison
