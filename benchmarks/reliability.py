@@ -199,15 +199,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def essence(claim: Verdicts) -> Any:
-    """What of a claim's entry must not hang on how it came about.
-
-    Holm's p is over the claims that have a verdict, and an interrupted session has fewer of them.
-    """
-    kept = [
-        {name: value for name, value in comparison.items() if name != "holm_p"}
-        for comparison in claim["comparisons"]
-    ]
-    return [claim["verdict"], kept]
+    """What of a claim's entry must not depend on how it came about."""
+    return [claim["verdict"], claim["comparisons"]]
 
 
 def verdicts(report: Path) -> Verdicts:

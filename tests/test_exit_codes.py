@@ -422,23 +422,6 @@ def test_a_report_that_cannot_be_written_is_told_and_is_no_refutation(pytester):
     assert (latest / "verdicts.json").read_text() == "old"
 
 
-def test_a_log_that_cannot_be_written_is_no_refutation(pytester):
-    """pytest itself ends with 1."""
-    pytester.mkdir("claims").joinpath("test_mine.py").write_text(CLAIMS)
-    with (pytester.path / "log.txt").open("w") as log:
-        log.write("." * 1990)
-        log.flush()
-        done = subprocess.run(
-            command("--embinit-store=kept"),
-            stdout=log,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=small_files,
-            timeout=240,
-        )
-    assert done.returncode not in (Status.IN_ORDER, Status.NOT_IN_ORDER), done.stderr
-
-
 def test_a_store_is_judged_from_where_nothing_can_be_written(session, pytester):
     """A session that trains nothing leaves the store as it is."""
     session()

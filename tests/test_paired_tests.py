@@ -25,7 +25,6 @@ from embinit.claims.paired_tests import (
     chance_to_decide,
     chance_to_support,
     compare,
-    holm,
     rank_correlation,
     seeds_for,
     smallest_effect,
@@ -611,12 +610,6 @@ def test_the_smallest_effect_has_the_wanted_power(n, seeds, alpha):
 
     power, _ = integrate.quad(shown, 0, 10, limit=200)
     assert power == pytest.approx(0.9, abs=0.005)
-
-
-def test_holm_by_hand():
-    """The smallest p times the number of tests, and never less than the one before."""
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([]) == []
 
 
 SIDES = st.lists(SCORES, min_size=2, max_size=9).filter(lambda side: np.std(side) > 1e-2)

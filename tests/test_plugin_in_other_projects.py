@@ -26,7 +26,6 @@ from embinit.report import load_schema
 from embinit.report.arms import Run
 from embinit.report.document import add_sampling_noise
 from embinit.report.numbers import rerun
-from embinit.report.verdicts import add_holm
 from embinit_papers.kim2024.experiments import experiments
 
 CLAIMS = """
@@ -168,7 +167,6 @@ def judged(store: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
         node = f"claims/test_mine.py::{test.__name__}[{experiment.name}]"
         entries.append(claim_entry(judgement, node, session.key, printed_for))
     assert session.trained == RUNS
-    add_holm(entries)
     keys = [key for entry in entries for each in entry["comparisons"] for key in each["runs"]]
     runs = {key: Run(key, "", result) for key, result in session.store.results(keys)}
     add_sampling_noise({"claims": entries, "session": {}}, runs)

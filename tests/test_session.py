@@ -439,7 +439,7 @@ def test_stores_of_two_machines_make_one_report(suite, capfd):
     done.stdout.fnmatch_lines(["*one lacks runs; without --embinit-no-train they are trained*"])
     capfd.readouterr()
     reported = ["report", "--store", "one"]
-    assert main([*reported, "--store", "two", "--", "--embinit-max-seeds", "6"]) == 1
+    assert main([*reported, "--store", "two", "--", "--embinit-max-seeds", "6", "-rs"]) == 1
     told = capfd.readouterr().out
     assert f"{RUNS} runs from 2 stores" in told
     assert "NOT IN ORDER: no claim is decided: 4 UNDECIDED" in told

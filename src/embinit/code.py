@@ -301,10 +301,7 @@ class _Walk:
                 self._add_module(name)
 
     def _add_module(self, name: str) -> None:
-        """A module by the name that it is imported by, its text if it is the user's.
-
-        One that isn't there is left out: the run will say so.
-        """
+        """A module by its name, with its text if it is the user's; a missing one is left out."""
         for part in _parts(name):
             spec = _spec(part)
             if spec is None or not spec.has_location:
@@ -458,10 +455,7 @@ def _bare(tree: ast.AST) -> ast.AST:
 
 
 def _spec(name: str) -> ModuleSpec | None:
-    """A module's spec, for which nothing is imported; None where it isn't found.
-
-    ``importlib.util.find_spec`` would import the packages that a module lies in.
-    """
+    """A module's spec or None; ``importlib.util.find_spec`` would import its packages."""
     path, spec = None, None
     for part in _parts(name):
         spec = getattr(sys.modules.get(part), "__spec__", None) or _found(part, path)
@@ -484,10 +478,7 @@ def _found(name: str, path: Any) -> ModuleSpec | None:
 
 
 def _imported(node: ast.AST, package: str) -> Iterator[str]:
-    """The names of the modules that a statement or a call imports, as far as they're written there.
-
-    Relative names start from ``package``.
-    """
+    """The modules that a statement or call imports, relative names from ``package``."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
@@ -517,10 +508,7 @@ def _unseen(node: ast.AST) -> Iterator[str]:
 
 
 def _told_module(call: ast.Call) -> str:
-    """The module that ``import_module`` is called for; "" where it isn't written there as a whole.
-
-    A name that begins with a dot is not: it is relative to another argument.
-    """
+    """The module that ``import_module`` is called for; "" where no whole name is written."""
     name = _text(call.args[:1])
     return "" if name.startswith(".") else name
 

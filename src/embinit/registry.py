@@ -84,10 +84,7 @@ class Registry(Generic[T]):
         self._keep(name, entry, _caller())
 
     def code(self, name: str, of: Callable[[T], object] = lambda entry: entry) -> str:
-        """A digest of an entry's code, with the versions of the distributions that it names.
-
-        It is "" for what embinit itself registers. ``of`` gives what of the entry decides a run.
-        """
+        """A digest of the code (what ``of`` gives) and distributions of an entry of others."""
         entry, name = self[name], self._base(name)
         if name not in self._codes:
             shipped = is_shipped(self._homes[name])
@@ -99,12 +96,7 @@ class Registry(Generic[T]):
         self._codes.pop(name, None)
 
     def __getitem__(self, name: str) -> T:
-        """The object of a name.
-
-        Raises:
-            InputError: Nobody, or several packages, registered the name; it can't be loaded, or
-                has no such world. The message has the nearest name, or the packages.
-        """
+        """The object of a name; InputError where nobody, or several packages, registered it."""
         if name not in self._entries:
             self._load_entry_point(name)
         elif is_shipped(self._homes.get(name, "")) and name not in self._replaced:

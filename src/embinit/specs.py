@@ -76,9 +76,8 @@ R = TypeVar("R", bound=Recipe, default=Recipe, covariant=True)
 class FunctionRecipe(Recipe):
     """The call of a user's function (see ``runs.functions``).
 
-    ``code`` is the digest of its code and of all that it names, ``arguments`` canonical JSON
-    without the seed, and ``versions`` those of the distributions that its code names. What
-    ``files`` hold is in the run's key.
+    ``code`` is a digest with all that it names, ``arguments`` canonical JSON without the seed, and
+    ``versions`` those of distributions that it names. What ``files`` hold is in the run's key.
     """
 
     function: str

@@ -41,10 +41,9 @@ def falsehood(
     arm: str | None = None,
     name: str = "control-falsehood",
 ) -> Control:
-    """A control: a loss that is claimed as a gain, which must be REFUTED.
+    """A control: a loss claimed as a gain, which must be REFUTED.
 
-    ``by`` is how much is lost, in the metric's unit: by default two margins. The rest is as in
-    ``a_a``.
+    ``by`` is how much is lost, in the metric's unit: by default two margins.
     """
 
     def test(arms: Experiment) -> None:
@@ -63,10 +62,7 @@ def falsehood(
 
 
 def planted(family: Family, *, on: On, small: bool = False, name: str = "") -> Control:
-    """A control: a loss that the experiment plants, which must be found.
-
-    ``small`` plants the small effect in place of the large one. The rest is as in ``a_a``.
-    """
+    """A control: a (``small``) loss that the experiment plants, which must be found."""
 
     def test(arms: Experiment) -> None:
         assert arms.finds_planted(small)

@@ -18,6 +18,9 @@ from embinit.specs import RunSpec
 TESTED = "tested"
 """A comparison's pairs of runs whose outputs are tested; the finished document lacks it."""
 
+PROPERTIES = ("verdict", "difference", "unit", "p", "p_no_effect", "alpha", "hangs_on")
+"""A comparison's fields that are JUnit properties under their own names."""
+
 Printed = Callable[[str, Comparison], Sequence[Any]]
 """Gives what the paper of a key prints for a comparison."""
 
@@ -25,10 +28,9 @@ Printed = Callable[[str, Comparison], Sequence[Any]]
 def claim_entry(
     judgement: Judgement, nodeid: str, key: Callable[[RunSpec], str], printed: Printed
 ) -> dict[str, Any]:
-    """The entry of a claim that was judged in an experiment, without what decides nothing.
+    """The entry of a claim that was judged; ``report.document`` completes it.
 
-    ``report.document`` completes it by Holm-adjusted p and by the test set's noise. ``key`` gives a
-    run's key in the store, ``printed`` what a paper prints for a comparison.
+    ``key`` gives a run's key in the store, ``printed`` what a paper prints for a comparison.
     """
     case = judgement.case
     claim, experiment, registration = case.claim, case.experiment, {}
@@ -101,7 +103,6 @@ def _comparison(
         "p": outcome.p,
         "p_against": outcome.p_against,
         "p_no_effect": outcome.p_no_effect,
-        "holm_p": None,
         "power": outcome.power,
         "seeds_needed": outcome.seeds_needed,
         "hangs_on": decision.hangs_on,
@@ -125,22 +126,11 @@ def properties(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
     for number, comparison in enumerate(entry["comparisons"], start=1):
         low, high = comparison["interval"]
         arms = comparison["arms"]
+        statement = f"{arms['left']} {comparison['relation']} {arms['right']}"
+        told = {"statement": statement, "low": low, "high": high, "seeds": comparison["n"]}
+        told |= {name: comparison[name] for name in PROPERTIES}
         pairs += [
-            (f"{number}.{name}", str(value))
-            for name, value in (
-                ("statement", f"{arms['left']} {comparison['relation']} {arms['right']}"),
-                ("verdict", comparison["verdict"]),
-                ("difference", comparison["difference"]),
-                ("low", low),
-                ("high", high),
-                ("unit", comparison["unit"]),
-                ("p", comparison["p"]),
-                ("p_no_effect", comparison["p_no_effect"]),
-                ("alpha", comparison["alpha"]),
-                ("seeds", comparison["n"]),
-                ("hangs_on", comparison["hangs_on"]),
-            )
-            if value is not None
+            (f"{number}.{name}", str(each)) for name, each in told.items() if each is not None
         ]
     return pairs
 

@@ -55,10 +55,7 @@ class Experiment:
         )
 
     def finds_planted(self, small: bool = False) -> Comparison:
-        """States that a planted loss is found: the baseline is above itself, lowered by it.
-
-        The lowered half has other seeds. Where this can't be shown, the setting is too coarse.
-        """
+        """States that a (``small``) planted loss is found on other seeds."""
         planted = self.planted_small if small else self.planted
         if planted is None:
             raise InputError(f"{self.name} plants no effect; give the experiment one")

@@ -39,11 +39,7 @@ TOO_COARSE = "too coarse to tell"
 
 @dataclass(frozen=True)
 class Case:
-    """A claim read in one experiment: what it compares there, before any run.
-
-    ``unequal`` says how its arms' budgets differ though they must not, ``unmeasured`` which noise
-    floor its margin still lacks.
-    """
+    """A claim read in one experiment: what it compares there, and why it can't be tested."""
 
     claim: Claim
     experiment: Experiment
@@ -119,11 +115,7 @@ def read(
     family: Family | None = None,
     lock: Lock | None = None,
 ) -> Case:
-    """Reads a claim, training nothing; InputError where it can't be tested.
-
-    ``family`` replaces its own, with the size that was counted. By default the lock is the one next
-    to the claim's file.
-    """
+    """Reads a claim, training nothing; else InputError. By default its lock is its file's."""
     claim = claim_of(test)
     if family is not None:
         claim = replace(claim, family=family, on=None)
@@ -235,11 +227,7 @@ class Judgement:
 
     @property
     def is_too_weak(self) -> bool:
-        """Whether a control's seeds are too few to show no effect, or to find a planted one.
-
-        Any other open control came out other than expected: what it compares is known to differ by
-        far.
-        """
+        """Whether a control's seeds are too few to show no effect, or to find a planted one."""
         if self.verdict is not Verdict.UNDECIDED:
             return False
         if self.case.claim.expects is Verdict.SUPPORTED:

@@ -37,49 +37,30 @@ MEND = "restore it, or remove it and write it anew with embinit register"
 ROOT_MARKS = ("pyproject.toml", "pytest.ini", "setup.cfg", "tox.ini", ".git")
 """A folder that has one of these is a project's root."""
 
-_SPREAD = {
-    "type": "object",
-    "required": ["sd", "seeds"],
-    "properties": {
-        "sd": {"type": "number", "minimum": 0},
-        "seeds": {"type": "integer", "minimum": 2},
-    },
+_NUMBER, _SEEDS = {"type": "number", "minimum": 0}, {"type": "integer", "minimum": 2}
+_TEXT = {"type": "string"}
+
+
+def _object(optional: Mapping[str, Any] | None = None, **required: Any) -> dict[str, Any]:
+    fields = {**required, **(optional or {})}
+    return {"type": "object", "required": [*required], "properties": fields}
+
+
+_ENTRIES = {
+    "noise_floors": _object(sd=_NUMBER, unit=_TEXT, seeds=_SEEDS, margin=_NUMBER),
+    "differences": _object(sd=_NUMBER, seeds=_SEEDS),
+    "claims": _object(
+        {"afterwards": _TEXT, "states": {"type": "array", "items": _object(says=_TEXT)}},
+        registered=_TEXT,
+    ),
 }
-_FLOOR = {
-    "type": "object",
-    "required": ["sd", "unit", "seeds", "margin"],
-    "properties": {
-        **{name: {"type": "number", "minimum": 0} for name in ("sd", "margin")},
-        "unit": {"type": "string"},
-        "seeds": {"type": "integer", "minimum": 2},
+SCHEMA: Mapping[str, Any] = _object(
+    schema_version={"const": SCHEMA_VERSION},
+    **{
+        section: {"type": "object", "additionalProperties": entry}
+        for section, entry in _ENTRIES.items()
     },
-}
-_CLAIM = {
-    "type": "object",
-    "required": ["registered"],
-    "properties": {
-        "registered": {"type": "string"},
-        "afterwards": {"type": "string"},
-        "states": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["says"],
-                "properties": {"says": {"type": "string"}},
-            },
-        },
-    },
-}
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "required": ["schema_version", *SECTIONS],
-    "properties": {
-        "schema_version": {"const": SCHEMA_VERSION},
-        "noise_floors": {"type": "object", "additionalProperties": _FLOOR},
-        "differences": {"type": "object", "additionalProperties": _SPREAD},
-        "claims": {"type": "object", "additionalProperties": _CLAIM},
-    },
-}
+)
 """The JSON Schema of a lock."""
 
 

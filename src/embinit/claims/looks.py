@@ -36,10 +36,7 @@ def schedule(first: int, most: int | None = None, alpha: float = 0.05) -> tuple[
 
 
 def seeds_of_looks(first: int, most: int | None = None) -> tuple[int, ...]:
-    """The seeds of each look, in order: twice as many each time, up to ``most``.
-
-    Without ``most`` the first look is the only one. ``most`` below ``first`` is an InputError.
-    """
+    """The seeds of each look: twice as many each time, up to ``most`` (else a single look)."""
     if most is not None and most < first:
         raise InputError(f"at most {most} seeds, but the first look takes {first}; allow as many")
     counts = [first]

@@ -24,7 +24,7 @@ Where every seed shows the same difference (best epochs often), the sign test de
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -75,45 +75,29 @@ class Relation(StrEnum):
     @property
     def symbol(self) -> str:
         """The relation as people write it."""
-        return _FACTS[self].symbol
+        return {"<=": "≤", ">=": "≥", "~": "≈"}.get(self.value, self.value)
 
     @property
     def uses_margin(self) -> bool:
         """Whether a margin decides it; ``<`` and ``>`` are tested against 0."""
-        return _FACTS[self].uses_margin
+        return self not in (Relation.BELOW, Relation.ABOVE)
 
     @property
     def says(self) -> str:
         """The statement on the mean difference, left minus right, for people."""
-        return _FACTS[self].says
+        return {
+            "<": "is below 0",
+            ">": "is above 0",
+            "<=": "is not above 0 by more than the margin",
+            ">=": "is not below 0 by more than the margin",
+            "~": "is within the margin on both sides",
+        }[self.value]
 
     def bounds(self, margin: float) -> tuple[float, float]:
         """The range of mean differences in which the statement holds; an open end is infinite."""
-        return _FACTS[self].bounds(margin)
-
-
-class _Facts(NamedTuple):
-    """All that sets one relation apart from the others."""
-
-    symbol: str
-    uses_margin: bool
-    says: str
-    bounds: Callable[[float], tuple[float, float]]
-
-
-_FACTS = {
-    Relation.BELOW: _Facts("<", False, "is below 0", lambda margin: (-math.inf, 0.0)),
-    Relation.ABOVE: _Facts(">", False, "is above 0", lambda margin: (0.0, math.inf)),
-    Relation.NOT_ABOVE: _Facts(
-        "≤", True, "is not above 0 by more than the margin", lambda margin: (-math.inf, margin)
-    ),
-    Relation.NOT_BELOW: _Facts(
-        "≥", True, "is not below 0 by more than the margin", lambda margin: (-margin, math.inf)
-    ),
-    Relation.ALIKE: _Facts(
-        "≈", True, "is within the margin on both sides", lambda margin: (-margin, margin)
-    ),
-}
+        edge = margin if self.uses_margin else 0.0
+        low = -math.inf if self in (Relation.BELOW, Relation.NOT_ABOVE) else 0.0 - edge
+        return low, math.inf if self in (Relation.ABOVE, Relation.NOT_BELOW) else edge
 
 
 class Pairing(StrEnum):
@@ -182,10 +166,10 @@ class Outcome:
     margin: float
     p: float
     p_against: float
-    p_no_effect: float | None
-    power: float | None
-    seeds_needed: int | None
-    exact: bool
+    p_no_effect: float | None = None
+    power: float | None = None
+    seeds_needed: int | None = None
+    exact: bool = False
     sd: float = 0.0
     spread: RegisteredSd | None = None
     contradicted: bool = False
@@ -262,7 +246,6 @@ def compare(
         seeds_needed=estimate.seeds_needed(relation, alpha, margin)
         if verdict is Verdict.UNDECIDED
         else None,
-        exact=False,
         sd=estimate.sd,
         spread=spread,
         contradicted=contradicted,
@@ -291,10 +274,9 @@ class _Ps(NamedTuple):
 class _Test(NamedTuple):
     """The t-test that a registered spread makes possible, whatever the number of seeds.
 
-    ``registered`` counts the registered degrees of freedom that are pooled; ``skewness`` is assumed
-    to either side; ``fewest`` seeds decide at the earliest. Degrees are counted in ``samples``: 1
-    for pairs, else 2. ``own`` has the seeds there are now and their degrees, where these are not
-    those of as many seeds on either side.
+    Registered degrees of freedom are pooled; the ``fewest`` seeds decide at the earliest. Own
+    degrees are counted in ``samples`` (1 for pairs, else 2), but for the seeds and degrees in
+    ``own``.
     """
 
     registered: int
@@ -399,7 +381,17 @@ class Paired(NamedTuple):
     @classmethod
     def of(cls, left: Sequence[float], right: Sequence[float]) -> Paired:
         """The differences of two sides; InputError for fewer than two, or infinite values."""
-        return cls(_differences(left, right))
+        if len(left) != len(right):
+            raise InputError(f"{len(left)} values can't be paired with {len(right)}")
+        if len(left) < 2:
+            raise InputError(
+                f"a paired test needs at least 2 seeds, not {len(left)}; ask for more with "
+                "--embinit-seeds"
+            )
+        differences = np.asarray(left, dtype=float) - np.asarray(right, dtype=float)
+        if not np.isfinite(differences).all():
+            raise InputError("a measure is not finite, so the seeds can't be compared")
+        return cls(differences)
 
     @property
     def n(self) -> int:
@@ -427,10 +419,7 @@ class Paired(NamedTuple):
         return 0.5**self.n
 
     def estimate(self, spread: RegisteredSd | None, contradicted: bool) -> _Estimate:
-        """The mean difference with its spread.
-
-        A registered spread is pooled unless these differences contradict it.
-        """
+        """The mean difference; a registered spread is pooled unless they contradict it."""
         n, test = self.n, _Test.of(spread, contradicted)
         mean = float(np.mean(self.differences))
         squares = float(np.sum((self.differences - mean) ** 2))
@@ -449,11 +438,7 @@ class Paired(NamedTuple):
 
 
 class TwoSamples(NamedTuple):
-    """Values of two arms that nothing pairs.
-
-    ``noise``: the registered spread comes from the right arm's values, which then add nothing to
-    it.
-    """
+    """Values of two unpaired arms; with ``noise`` the spread is registered from the right one's."""
 
     left: np.ndarray
     right: np.ndarray
@@ -555,10 +540,7 @@ def _inside(mean: float, sides: Sequence[Side]) -> list[float]:
 
 
 def chance_to_decide(outcome: Outcome, relation: Relation, n: int, alpha: float) -> float:
-    """The chance that ``n`` seeds decide an open comparison, were its mean and spread true.
-
-    ``alpha`` is the level of that look.
-    """
+    """The chance that ``n`` seeds decide an open comparison, were mean and spread true."""
     if outcome.sd <= 0:
         return float(outcome.seeds_needed is not None and outcome.seeds_needed <= n)
     effect = _depth(outcome.difference, relation, outcome.margin) / outcome.sd
@@ -568,10 +550,7 @@ def chance_to_decide(outcome: Outcome, relation: Relation, n: int, alpha: float)
 def chance_to_support(
     outcome: Outcome, relation: Relation, n: float, alpha: float, samples: int = 1
 ) -> float:
-    """The chance that ``n`` seeds support an open comparison, were its mean and spread true.
-
-    ``samples`` is 1 for pairs, 2 for values that nothing pairs.
-    """
+    """The chance to support it likewise; ``samples`` is 1 for pairs, 2 without."""
     supporting, _ = _sides(relation, outcome.margin)
     depth = min(_inside(outcome.difference, supporting))
     if outcome.sd <= 0:
@@ -609,20 +588,6 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     return float(stats.spearmanr(first, second).statistic)
 
 
-def _differences(left: Sequence[float], right: Sequence[float]) -> np.ndarray:
-    if len(left) != len(right):
-        raise InputError(f"{len(left)} values can't be paired with {len(right)}")
-    if len(left) < 2:
-        raise InputError(
-            f"a paired test needs at least 2 seeds, not {len(left)}; ask for more with "
-            "--embinit-seeds"
-        )
-    differences = np.asarray(left, dtype=float) - np.asarray(right, dtype=float)
-    if not np.isfinite(differences).all():
-        raise InputError("a measure is not finite, so the seeds can't be compared")
-    return np.asarray(differences)
-
-
 Side = tuple[float, str]
 
 
@@ -640,20 +605,8 @@ def _exact(mean: float, n: int, relation: Relation, alpha: float, margin: float)
     if not relation.uses_margin and mean == 0:
         verdict = Verdict.NO_EFFECT
     p = {Verdict.SUPPORTED: 0.0, Verdict.REFUTED: 1.0, Verdict.NO_EFFECT: 0.5}[verdict]
-    return Outcome(
-        verdict,
-        n,
-        mean,
-        (mean, mean),
-        1 - 2 * alpha,
-        margin,
-        p,
-        1 - p,
-        p_no_effect=None,
-        power=None,
-        seeds_needed=None,
-        exact=True,
-    )
+    level = 1 - 2 * alpha
+    return Outcome(verdict, n, mean, (mean, mean), level, margin, p, 1 - p, exact=True)
 
 
 def _tied(
@@ -720,15 +673,3 @@ def smallest_effect(alpha: float, n: int, spread: RegisteredSd) -> float:
     bound = test.bound(n, alpha)
     noncentrality = float(special.nctdtrinc(test.degrees(n), 1 - POWER_WANTED, bound))
     return noncentrality / math.sqrt(n) * spread.sd
-
-
-def holm(ps: Sequence[float]) -> list[float]:
-    """Holm-adjusted p of each of a family's comparisons, in their order.
-
-    They are shown beside the verdicts and decide nothing.
-    """
-    from statsmodels.stats.multitest import multipletests
-
-    if not ps:
-        return []
-    return [float(p) for p in multipletests(list(ps), method="holm")[1]]

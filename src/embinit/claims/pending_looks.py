@@ -67,10 +67,7 @@ class PendingLook:
 
 
 def pending_look(case: Case, session: Session) -> PendingLook | None:
-    """The look that a claim would take next, given the runs that are stored.
-
-    None where the claim is decided, can't be run, or has had its last look.
-    """
+    """The look that a claim would take next; None where it is decided, can't be run, or had all."""
     first = case.first_runs()
     if case.obstacle or any(map(session.problem, first)):
         return None
@@ -121,11 +118,7 @@ def _chance(still_open: Sequence[Decision], taken: Look, alpha: float) -> float:
 
 
 def by_decisions_per_second(looks: Sequence[PendingLook]) -> list[PendingLook]:
-    """The looks in order, those first that decide most claims a second.
-
-    The order holds for what is stored now. Once a look is taken the others are worth something
-    else.
-    """
+    """The looks in order, those first that decide most claims a second, by what is stored now."""
     by_a_run: dict[RunSpec, list[PendingLook]] = defaultdict(list)
     for each in looks:
         by_a_run[next(iter(each.costs))].append(each)

@@ -62,10 +62,7 @@ def spread_runs(comparison: Comparison, seeds: int) -> list[RunSpec]:
 
 
 def measure_spread(comparison: Comparison, seeds: int, lookup: Lookup) -> RegisteredSd | None:
-    """Measures the spread of a comparison's difference over seeds that no claim uses.
-
-    None where no seed changes the difference, or a run has no such measure.
-    """
+    """Measures a difference's spread on seeds that no claim uses; None where none varies."""
     if not (comparison.left.random or comparison.right.random):
         return None
     differences = []
@@ -126,10 +123,7 @@ def own_noise_runs(comparison: Comparison) -> list[RunSpec]:
 
 
 def within_own_noise(comparison: Comparison, lookup: Lookup) -> Comparison:
-    """The comparison with the margin that was given, or that its right side's noise gives.
-
-    A run of the noise seeds that left no number is an InputError.
-    """
+    """The comparison with the margin that was given, or else measured (or InputError)."""
     if not (margin := _margin_given(comparison)):
         side = held_against(comparison)
         found = {seed: side.value(seed, lookup) for seed in NOISE_SEEDS}
@@ -169,10 +163,7 @@ def measure_noise_floor(
     lookup: Lookup,
     margin: Callable[[float], float] = margin_of,
 ) -> dict[str, Any]:
-    """Measures an experiment's noise floor, and the margin that comes from it.
-
-    ``margin`` gives the margin of a standard deviation. Missing or equal numbers are an InputError.
-    """
+    """Measures an experiment's noise floor, and by ``margin`` of its sd the margin."""
     found = [lookup(run) for run in noise_floor_runs(experiment, seeds)]
     results = [result for result in found if result is not None]
     values = [
@@ -209,10 +200,7 @@ def code_of(experiment: Experiment) -> str | None:
 def _deviation_of_one(
     values: Sequence[float], metric: Measure, results: Sequence[RunResult]
 ) -> float:
-    """The sd over seeds; where a score is a mean of repeats, that of one of them.
-
-    That is the root of the variance between seeds and the one within them.
-    """
+    """The sd over seeds, to which repeats within a seed add the variance of one of them."""
     variance = np.var(values, ddof=1)
     repeats = [result.curves.get(metric.repeated or "", ()) for result in results]
     if min(map(len, repeats)) > 1:

@@ -14,10 +14,7 @@ from embinit.specs import RunSpec
 def smallest_effects(
     comparison: Comparison, looks: Sequence[Look], alpha: float
 ) -> tuple[float, ...] | None:
-    """The smallest effect that each look shows with 90 % power, in the metric's unit.
-
-    None where no spread is registered. ``alpha`` is the claim's share of its family's.
-    """
+    """The effect that each look shows with 90 % power, in the metric's unit, if registered."""
     if (spread := comparison.spread) is None:
         return None
     return tuple(smallest_effect(alpha * each.share, each.seeds, spread) for each in looks)

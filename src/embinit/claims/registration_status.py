@@ -20,10 +20,9 @@ BEFOREHAND, AFTERWARDS, CHANGED, ABSENT = "beforehand", "afterwards", "changed",
 class RegistrationStatus:
     """A claim's status against its lock.
 
-    ``beforehand``: it is as it was registered before its runs. ``afterwards``: it was registered,
-    or registered anew, when runs of it were stored. ``changed``: it differs from its line.
-    ``absent``: it has no line. ``differs`` says how it changed, or why it counts as afterwards;
-    ``when`` is a time in ISO 8601.
+    ``beforehand``: as it was registered before its runs; ``afterwards``: registered, or anew, when
+    runs of it were stored; ``changed``: other than its line; ``absent``: without one. ``differs``
+    says how it changed, or why it counts as afterwards.
     """
 
     state: str
@@ -48,8 +47,7 @@ def registration_status(case: Case, looks: Sequence[Look]) -> RegistrationStatus
 def registered(case: Case, looks: Sequence[Look], seen: bool) -> Mapping[str, Any]:
     """A claim's line as it is to be written; one that still fits stays as it is.
 
-    Where its runs are there, it says so, and why it was registered so late before. The claim's
-    spreads may have been measured anew. ``seen`` says whether runs of it are stored.
+    Where its runs are stored (``seen``), it says so, and why it was registered so late before.
     """
     entry, now = case.line, frozen(case, looks)
     told = () if entry is None else (difference(entry, now), *_moved(case))

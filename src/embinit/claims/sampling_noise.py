@@ -21,10 +21,10 @@ MOST_SEEDS = 3
 
 @dataclass(frozen=True)
 class SamplingNoise:
-    """The result of a test of two arms on the test set's examples.
+    """A test of two arms on the test set's examples, one p for each of the first seeds.
 
-    ``p`` has one p for each of the first ``MOST_SEEDS`` seeds. ``spread`` is half the 95 % interval
-    of one score, in the metric's unit, averaged over both arms and those seeds.
+    The spread is half the 95 % interval of one score, in the metric's unit, averaged over both
+    arms.
     """
 
     test: str
@@ -34,11 +34,7 @@ class SamplingNoise:
 
 
 def paired_runs(comparison: Comparison) -> list[tuple[RunSpec, RunSpec]]:
-    """The runs whose outputs tell the test set's noise, seed by seed.
-
-    There are none where no test can tell it: the measure has no test, or a side is a difference of
-    arms or a number.
-    """
+    """The runs whose outputs show the test set's noise, seed by seed; none without a test."""
     sides = (comparison.left, comparison.right)
     if comparison.left.measure.test is None or any(len(side.terms) != 1 for side in sides):
         return []
@@ -48,11 +44,7 @@ def paired_runs(comparison: Comparison) -> list[tuple[RunSpec, RunSpec]]:
 
 
 def sampling_noise(test: PairedTest, pairs: Sequence[Sequence[RunResult]]) -> SamplingNoise | None:
-    """The test set's noise in a comparison of one arm with another.
-
-    ``pairs`` has both arms' results, seed by seed. None where runs were stored without their
-    outputs.
-    """
+    """The test set's noise in a comparison of two arms; None for runs without outputs."""
     p: list[float] = []
     spreads: list[float] = []
     examples = 0

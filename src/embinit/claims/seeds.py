@@ -90,10 +90,7 @@ def on_seeds(tier: str) -> Sequence[Experiment]:
 
 
 def stated_by(test: Callable[..., Any], home: str, name: str) -> SeedsClaim:
-    """The claim of a test with the fixture.
-
-    ``home`` is its file, in dots; ``name`` includes the names of its classes.
-    """
+    """The claim of a test with the fixture; ``home`` is its file, in dots."""
     *classes, own = name.split(".")
     words = own.removeprefix("test_").replace("_", " ").strip()
     says = (inspect.getdoc(test) or words[:1].upper() + words[1:]).splitlines()[0]
@@ -106,10 +103,7 @@ def stated_by(test: Callable[..., Any], home: str, name: str) -> SeedsClaim:
 
 
 def control_of(tests: Sequence[Callable[..., None]], home: str) -> Callable[..., None]:
-    """The control of a file: the arm on the right of its first comparison, against itself.
-
-    The tests take the experiment alone. One that can't be read is passed over.
-    """
+    """The control of a file: the arm on the right of the first readable test, against itself."""
 
     def test_control_a_a(seeds: Experiment) -> None:
         known = [arm for test in tests if (arm := _held_against(test, seeds)) is not None]

@@ -19,10 +19,7 @@ Test = TypeVar("Test", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Statement:
-    """A decorator that marks a test with what it states; claims and audits are its subclasses.
-
-    The id reads ``paper/part/name``; ``where`` is the place in the paper, such as ``Table 1``.
-    """
+    """A decorator that marks a test with what it states; ``id`` reads ``paper/part/name``."""
 
     id: str
     says: str
@@ -62,10 +59,7 @@ def _statement_that_runs() -> tuple[str, int]:  # pragma: no mutate block - fram
 
 
 def line_of(test: Callable[..., Any], path: Path) -> int:
-    """The line of a file of claims at which a test is stated: that of its decorator or its call.
-
-    A test that another file states has its own line.
-    """
+    """The line at which a test is stated: its decorator's or call's, if the file has that."""
     stated: tuple[str, int] = test.__dict__.get(_STATED, ("", 0))
     file, line = stated
     return line if Path(file) == path else inspect.unwrap(test).__code__.co_firstlineno

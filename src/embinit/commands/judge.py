@@ -1,4 +1,4 @@
-"""The command ``embinit judge``: a verdict on numbers that exist, without training or claims."""
+"""``embinit judge``: a verdict on numbers that exist, without training or claims."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_judge(commands: Any) -> None:
     judge.add_argument("--metric", help="the table's column, or the runs' metric, that is judged")
     judge.add_argument("--seed", metavar="COLUMN", help="a table's column that pairs runs")
     judge.add_argument("--unpaired", action="store_true", help="seeds pair nothing")
-    judge.add_argument("--baseline", metavar="ARM", help="what the others are held against")
+    judge.add_argument("--baseline", metavar="ARM", help="what the others are compared with")
     way = judge.add_mutually_exclusive_group()
     way.add_argument("--lower", action="store_true", default=None, help="lower is better")
     way.add_argument("--higher", dest="lower", action="store_false", help="higher is better")
@@ -93,7 +93,7 @@ def _implied(parsed: argparse.Namespace, arms: Arms, baseline: str) -> list[str]
 
     notes = []
     if not (parsed.baseline or baseline == NOISE or baseline.lower() in USUAL):
-        notes.append(f"held against {baseline}, which stands first; --baseline names another")
+        notes.append(f"compared with {baseline}, the first arm; --baseline names another")
     if parsed.lower is None and parsed.reach is None and not lower_is_better(arms.metric):
         notes.append("higher is taken to be better; --lower says otherwise")
     return notes

@@ -70,12 +70,10 @@ def _run(given: list[str]) -> int:
         parser.print_help()
         return Status.UNUSABLE
     parsed, rest = parser.parse_known_args(given)
-    registers = parsed.command == "register"
-    unknown = [] if registers else rest
-    if not (registers or (parsed.command == "report" and parsed.store)):
-        unknown = [*rest, *behind]
-    if unknown:
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if parsed.command != "register":
+        runs_pytest = parsed.command == "report" and parsed.store
+        if unknown := rest if runs_pytest else [*rest, *behind]:
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     parsed.pytest, parsed.behind = rest, behind
     command: Callable[[argparse.Namespace], int] = parsed.run
     return command(parsed)

@@ -12,7 +12,6 @@ from embinit.commands.pytest_process import run_pytest
 from embinit.errors import InputError, OutputError, Status, counted, printable
 
 LATEST = Path("reports/latest")
-DEFAULT = [LATEST / "verdicts.json"]
 
 
 def add_report(commands: Any) -> None:
@@ -21,13 +20,13 @@ def add_report(commands: Any) -> None:
         "report",
         allow_abbrev=False,
         help="verdicts as a page or as Markdown; or judge what several stores hold together",
-        epilog="With --store, what follows -- goes to pytest, such as -- --embinit-tier sample.",
+        epilog="With --store all behind -- goes to pytest, such as -- --embinit-tier sample.",
     )
     report.add_argument(
         "verdicts",
         type=Path,
         nargs="*",
-        default=DEFAULT,
+        default=[LATEST / "verdicts.json"],
         help="a verdicts.json, and those of other tiers",
     )
     form = report.add_mutually_exclusive_group()
@@ -77,11 +76,6 @@ def _judge_stores(parsed: argparse.Namespace) -> int:
     from embinit.report.baseline import faults, read
     from embinit.runs.store import Store
 
-    if parsed.verdicts != DEFAULT:
-        given = " ".join(map(str, parsed.verdicts))
-        raise InputError(
-            f"{given} is no store; name stores by --store, and put -- before what pytest takes"
-        )
     for path in parsed.store:
         if not (path / "runs").is_dir():
             raise InputError(

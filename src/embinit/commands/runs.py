@@ -52,18 +52,20 @@ def _runs(parsed: argparse.Namespace) -> int:
         return _verify(store)
     if parsed.key:
         return _show(store, parsed.key)
+    return _list(store)
+
+
+def _list(store: Store) -> int:
     entries = _entries(store)
     current = _current_code(entries)
     entries.sort(key=lambda entry: entry.order(current))
-    old = 0
-    for entry in entries:
-        age = entry.age(current)
-        old += entry.stored and age == OLDER
+    ages = [entry.age(current) for entry in entries]
+    for entry, age in zip(entries, ages, strict=True):
         print(entry.line(age))
-    stored = sum(entry.stored for entry in entries)
-    told = f", {old} of {OLDER}" if old else ""
-    print(printable(f"{stored} runs in {store.root}{told}"))
-    return 0
+    stored = [age for entry, age in zip(entries, ages, strict=True) if entry.stored]
+    old = f", {stored.count(OLDER)} of {OLDER}" if OLDER in stored else ""
+    print(printable(f"{len(stored)} runs in {store.root}{old}"))
+    return Status.IN_ORDER
 
 
 CURRENT, OLDER = "current code", "older code"
@@ -71,7 +73,7 @@ CURRENT, OLDER = "current code", "older code"
 
 @dataclass(frozen=True)
 class _Entry:
-    """A line of the list: a run that is stored, or that failed."""
+    """A line of the list: a run that is stored, whole or not, or that failed."""
 
     key: str
     name: RunName | None
@@ -122,14 +124,10 @@ def _entries(store: Store, begins: str = "") -> list[_Entry]:
     from embinit.runs.store import RecordError
 
     entries = []
-    for key in store:
-        if not key.startswith(begins):
-            continue
+    for key in filter(lambda key: key.startswith(begins), store):
         try:
             result = store.read(key)
-        except FileNotFoundError:
-            entries.append(_Entry(key, None, "", "lies where nothing looks for it", True))
-        except RecordError as error:
+        except (FileNotFoundError, RecordError) as error:
             entries.append(_Entry(key, None, "", str(error), True))
         else:
             name, when = RunName.of(result.spec), result.finished
@@ -157,7 +155,7 @@ def _show(store: Store, begins: str) -> int:
             print(json.dumps(entry.result.as_record(), indent=1))
         else:
             print("\n".join(filter(None, (entry.line(), printable(entry.details.rstrip())))))
-    return 0
+    return Status.IN_ORDER
 
 
 def _verify(store: Store) -> int:
@@ -172,4 +170,4 @@ def _prune(store: Store, days: float) -> int:
     removed, others = store.prune(time.time() - days * DAY_SECONDS)
     left = len([*store])
     print(f"{removed} runs removed, {others} failures and damaged records; {left} left")
-    return 0
+    return Status.IN_ORDER

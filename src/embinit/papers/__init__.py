@@ -54,11 +54,7 @@ class Printed:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """One of a paper's tables with ours beside it.
-
-    ``curves`` is for a figure: each arm's label and its curves here, one a seed, of ``measure`` by
-    ``epoch`` or ``layer``.
-    """
+    """One of a paper's tables with ours, or the curves of each arm's label, one a seed."""
 
     title: str
     head: tuple[str, ...]
@@ -70,11 +66,7 @@ class PaperTable:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure that a paper draws itself, of what was measured here.
-
-    ``html`` is put on the page as it is, so all text in it must be escaped (``report.templates``
-    does so).
-    """
+    """A figure of what was measured here, as HTML in which all text must be escaped."""
 
     title: str
     html: str
@@ -83,11 +75,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class NoiseFloor:
-    """The basis of a paper's margin: the noise floor of one of its experiments.
+    """The noise floor of an experiment, whose baseline is trained on extra seeds.
 
-    Registering a claim on an experiment of that name trains its baseline on extra seeds.
-    ``further`` measures are taken of the same runs; ``margin`` gives the margin of a standard
-    deviation.
+    ``further`` measures are taken of the same runs; ``margin`` gives the margin of an sd.
     """
 
     experiment: Experiment
@@ -210,11 +200,7 @@ def table_of_arms(
 ) -> PaperTable:
     """A table of what arms measured; those that measured none of it have no row.
 
-    ``arms`` has for each label its specs at seed 0, one a column (None where a column lacks it),
-    and ``what`` the measure of each column. ``head`` names first the column of labels.
-
-    Raises:
-        InputError: No measure of that name is registered.
+    ``arms`` has for each label its specs at seed 0, one a column, ``what`` each column's measure.
     """
     rows = []
     for label, runs in arms.items():

@@ -151,8 +151,7 @@ class Collection:
     def _read_all(self, items: list[pytest.Item], folder: Folder) -> None:
         """Reads every selected claim once, and plans the runs of all of them.
 
-        A claim without an experiment on this tier is deselected. One that can't be read fails when
-        its turn comes.
+        A claim without an experiment here is deselected. An unreadable one fails in its turn.
         """
         try:
             require_room(SESSION_ROOM)

@@ -26,9 +26,8 @@ from embinit.pytest_plugin.unloadable import Unloadable, decorated
 class Folder:
     """The claims of a folder.
 
-    ``counts`` leaves controls out. ``homes`` says where each id is stated: files and lines.
-    ``unread`` counts the claims that can't be read, or whose id is another's. ``watched`` has the
-    families with a control.
+    ``counts`` leaves controls out. ``homes`` has the files and lines of each id. ``unread`` can't
+    be read, or have another's id. ``watched`` families have a control.
     """
 
     counts: dict[str, int]

@@ -35,9 +35,8 @@ UNREADABLE: pytest.StashKey[str] = pytest.StashKey()
 class ItemResult:
     """The result of a claim's or an audit's test, which travels with the test's reports.
 
-    ``home`` is the module, which registers inits and the like. ``named`` has ``nodeid``, and ``id``
-    if there is one. ``verdict`` and ``audit`` are entries of the verdicts document. ``lock`` is the
-    file that ``sections`` are for: entries by section, then key.
+    ``home`` is the module, ``named`` its ``nodeid`` and ``id``; ``verdict`` and ``audit`` are
+    entries of the document. ``sections`` are a lock's entries, by section and key.
     """
 
     home: Home

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Generator
 
 import pytest
@@ -55,10 +54,7 @@ class Judging:
         judgement = self._judge(pyfuncitem)
         self._looks.update()
         entry = claim_entry(
-            judgement,
-            argument(pyfuncitem),
-            self._training.session.key,
-            printed_for,
+            judgement, argument(pyfuncitem), self._training.session.key, printed_for
         )
         result = pyfuncitem.stash[ITEM_RESULT]
         result.verdict, result.failure = entry, "; ".join(judgement.failures)
@@ -75,13 +71,6 @@ class Judging:
         if ITEM_RESULT in item.stash:
             item.stash[ITEM_RESULT].attach(report)
         return report
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
-        """Lets no warning, which may be anybody's text, move the terminal."""
-        told = printable(text := str(warning_message.message))
-        if told != text:
-            warning_message.message = told
 
     def _judge(self, item: pytest.Function) -> Judgement:
         """Judges a claim. What goes wrong there is the claim's, and never the session's."""

@@ -1,8 +1,7 @@
 """Registering: a session that judges nothing, and writes down what must be fixed beforehand.
 
-``embinit register`` measures noise floors and spreads, and writes them to the folder's
-``claims.lock`` with what the claims state. Workers measure, and tell what they measured with the
-reports of their tests. The process that collects the reports writes it, once, at the session's end.
+``embinit register`` measures noise floors and spreads. Workers send what they measured with the
+reports of their tests; the process that collects these writes ``claims.lock`` once, at the end.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ LOCK_WORDS = {"noise_floors": "noise floor", "differences": "spread", "claims": 
 class Registering:
     """The registering part of a session.
 
-    ``seeds`` is on how many noise floors and spreads are measured, 0 for none; None in a session
-    that judges. ``locks`` is what is to be written, by file, section and key.
+    It measures on so many ``seeds``, 0 for none; None in a session that judges. ``locks`` is what
+    is to be written, by file, section and key.
     """
 
     def __init__(self, seeds: int | None) -> None:

@@ -191,12 +191,15 @@ class SessionOptions:
                     "begin"
                 )
         if seeds is not None and most is not None:
-            _check_looks(seeds, most)
+            try:
+                seeds_of_looks(seeds, most)
+            except InputError as error:
+                raise InputError(f"--embinit-max-seeds: {error}") from None
         if (registered := self.registered_seeds) is not None and (
             registered < 0 or registered == 1
         ):
             raise InputError(
-                f"register --seeds {registered}: a spread needs at least 2 seeds, and 10 are "
+                f"{REGISTER} {registered}: a spread needs at least 2 seeds, and 10 are "
                 "usual; 0 measures nothing"
             )
         if self.option("engine") != "local" and not self.on_ray:
@@ -217,35 +220,15 @@ class SessionOptions:
                 f"--embinit-data-dir {self.data_dir} is not a directory; name one that exists"
             )
         self.definitions()
-        _check_name("store", self.path("store"))
+        self.path("store")  # refuses the home of a user whom the machine doesn't know
         if not self.is_worker:
             _check_folder(self.path("report-dir"))
         if not self.on_ray and self.option("device") != "cpu":
             _check_device(self.option("device"))
 
 
-def _check_looks(seeds: int, most: int) -> None:
-    try:
-        seeds_of_looks(seeds, most)
-    except InputError as error:
-        raise InputError(f"--embinit-max-seeds: {error}") from None
-
-
-def _check_name(option: str, folder: Path) -> None:
-    """Refuses a folder that the file system can't look up, as by a name that is too long."""
-    try:
-        os.stat(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return  # it is made, or refused when it is
-    except OSError as error:
-        raise InputError(
-            f"--embinit-{option} {folder}: {error.strerror or error}; name another folder"
-        ) from None
-
-
 def _check_folder(folder: Path) -> None:
     """Refuses a folder for the report that can't be written, before anything trains."""
-    _check_name("report-dir", folder)
     known = next(each for each in (folder, *folder.parents) if each.exists())
     if not known.is_dir() or not os.access(known, os.W_OK):
         what = "can't be written" if known.is_dir() else "is no folder"

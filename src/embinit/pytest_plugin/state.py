@@ -15,9 +15,8 @@ from embinit.runs.modules import Home
 class SessionState:
     """The state of a session: collected claims and their results.
 
-    ``errors`` has the entries of claims that broke, and so have no verdict. ``unfinished`` says why
-    the session ended before each claim had its verdict. ``reported``: there is something to
-    conclude. ``unwritten``: a result or the report could not be written.
+    ``errors`` are claims without a verdict. ``unfinished`` says why the session ended before each
+    had one. ``unwritten``: a result or the report could not be written.
     """
 
     tier: str

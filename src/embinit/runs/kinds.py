@@ -150,9 +150,6 @@ def versions_behind(run: RunSpec) -> tuple[str, ...]:
 
 
 def own_code(run: RunSpec) -> str:
-    """A digest of the code that makes a run and is not embinit's own; "" where all of it is.
-
-    It covers the kind of run and what its recipe names, so a run has another key once they change.
-    """
+    """A digest of the code that makes a run and is not embinit's own; "" where all of it is."""
     codes = [KINDS.code(run.kind, lambda kind: (type(kind), kind.recipe)), *kind_of(run).codes(run)]
     return "/".join(filter(None, codes))

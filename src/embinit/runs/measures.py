@@ -106,10 +106,7 @@ def over_last(curve: Measure, epochs: int) -> Measure:
 
 
 def distance_from(curve: Measure, reference: Sequence[float]) -> Measure:
-    """The largest distance of a measure's curve from a reference, such as one that was stored.
-
-    A run whose curve has another length has no such number.
-    """
+    """The largest distance of a curve from a reference of its length, such as a stored one."""
     points = [float(point) for point in reference]
     if not points or not all(map(math.isfinite, points)):
         raise InputError("a reference curve has finite numbers, one a point, and at least one")
@@ -122,10 +119,9 @@ def distance_from(curve: Measure, reference: Sequence[float]) -> Measure:
 
 
 def epochs_to(curve: Measure, value: float) -> Measure:
-    """The first epoch, counted from 1, at which a measure's curve reaches a value.
+    """The first epoch, from 1, at which a curve reaches a value the way that is better.
 
-    It falls towards the value where lower is better, and else rises. A run that never reaches it
-    has no such number.
+    A run that never reaches it has no such number.
     """
     if curve.better is None:
         raise InputError(

@@ -125,10 +125,9 @@ def work(
     twice: bool = False,
     sharing: int | None = None,
 ) -> list[RunResult] | InputError:
-    """The Ray task: trains a cohort on a node.
+    """The Ray task: trains a cohort on a node, by the same paths as here.
 
-    Data, modules and definitions have the same paths on every node. An InputError is returned, not
-    raised, so that Ray does not wrap it.
+    An InputError is returned, not raised, so that Ray does not wrap it.
     """
     try:
         load_modules(modules)

@@ -108,10 +108,9 @@ class Session:
         return kind_of(run).stacked(run, self.device)
 
     def problem(self, run: RunSpec) -> str | None:
-        """Why the run can't be made here, such as missing data; None where it can be, or is stored.
+        """Why the run can't be made here, such as missing data; None where it can, or is stored.
 
-        Text and vectors are read, so that a problem shows before anything trains. A run that failed
-        in this session has that as its problem.
+        Text and vectors are read, so that a problem shows before anything trains.
         """
         try:
             if (failure := self.failure(run)) is not None:
@@ -136,10 +135,7 @@ class Session:
         return self._checked[check_key]
 
     def failure(self, run: RunSpec) -> str | None:
-        """Why the run could not be made in this session; None where it was not tried, or was made.
-
-        A record that can't be read now is such a failure: it may be whole, so it is not made again.
-        """
+        """Why the run, or its record, failed here; None where it was not tried, or was made."""
         return self._failures.get(self.key(run))
 
     def failures(self, runs: Iterable[RunSpec]) -> list[str]:
@@ -256,11 +252,7 @@ class Session:
         return False
 
     def _order(self, missing: Sequence[RunSpec]) -> Iterator[Cohort]:
-        """The cohorts that are left to train, those that hold a missing run first.
-
-        Raises:
-            InputError: This session may not train.
-        """
+        """The cohorts that are left to train, those that hold a missing run first."""
         if not self.may_train:
             raise InputError(
                 f"the store {self.store.root} lost runs meanwhile, or had damaged ones; without "

@@ -31,13 +31,6 @@ class Finding:
     """A fault of a table, or something worth knowing of it.
 
     Attributes:
-        name: The finding's name, the same in every inspection.
-        severity: How grave it is.
-        side: The table that it is about.
-        what: What is so, with its numbers.
-        means: What that means.
-        follows: What follows from it in training or use.
-        mend: What to do.
         rows: The rows that it is about, by id; empty where it is about the whole table.
         figures: Its numbers by name.
         kept: Those of its rows that a repair leaves as they are: the first of each group of copies.
@@ -74,9 +67,6 @@ class Evidence:
 
     Attributes:
         side: Which table it is.
-        subject: The subject that it is a table of.
-        table: Its measures.
-        each: Its rows' measures.
         head_equal: Whether the stored head equals the table; None where none is stored.
         lr: The optimizer's learning rate; None if it was not given.
         used: How often a text has each id; None without a text.

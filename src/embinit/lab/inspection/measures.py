@@ -74,13 +74,8 @@ class TableMeasures:
     """The measures of a table without its padding and its rows that are not finite.
 
     Attributes:
-        rows: N, all rows counted.
-        dim: D, the width.
-        dtype: The type of the stored values.
         measured_rows: The rows that were measured.
-        mean: The mean over all values.
         sigma: The sigma (divided by n) over all values.
-        largest: The largest magnitude of a value.
         norm_quantiles: Percentiles of the rows' norms, by their percent.
         mean_norm: The norm of the mean row.
         mean_cosine: The mean cosine of two different rows.

@@ -41,7 +41,6 @@ class Repair:
     """A repair.
 
     Attributes:
-        to: The new directory.
         rows: The rows of each table that were made anew.
         left_out: Other files of weights, which hold the old table and were not copied.
     """

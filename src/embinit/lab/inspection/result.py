@@ -28,9 +28,6 @@ class InspectedTable:
     """An inspected table.
 
     Attributes:
-        side: ``input`` or ``output``.
-        name: The tensor's name, or the file's.
-        measures: Its measures.
         xavier_sigma: Xavier's sigma for its shape.
         rms_after_lookup: A row's root mean square after the architecture's multiplier; None
             for an output table and for vectors.
@@ -49,13 +46,9 @@ class Inspection:
 
     Attributes:
         name: What was inspected.
-        kind: ``model``, ``tensor`` or ``vectors``.
         architecture: The model's type; ``""`` where there is none.
         tied: Whether input and output table are one; None where there is no output.
-        tables: The input table, and the output table where one of its own is stored.
         facts: Further figures in words, by name.
-        findings: What was found, the gravest first.
-        tokens: The tokens of the rows that findings name.
     """
 
     name: str

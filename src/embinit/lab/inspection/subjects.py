@@ -28,17 +28,14 @@ class Subject:
     """The subject of an inspection.
 
     Attributes:
-        name: What it is called: its path or its kind.
         kind: ``model``, ``tensor`` or ``vectors``.
         table: The input table.
         head: The output table where one is stored; None if it is tied or there is none.
         layout: The tables' names and what the architecture makes of them.
-        words: The words of a file of vectors.
         tokens: The tokenizer's tokens; None where it is not known.
         pad: The padding row; None where there is none.
         positions: The learned positions that are added, (L, D); None where there are none.
         gain: The gain of the norm before the head, (D,); None where none was found.
-        tokenizer: Where the tokenizer is that counts a text's tokens; None where there is none.
     """
 
     name: str

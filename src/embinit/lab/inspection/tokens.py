@@ -27,8 +27,6 @@ class TokenList:
     """A list of a tokenizer's tokens.
 
     Attributes:
-        tokens: The token of each id.
-        special: The ids of special tokens, such as padding.
         added: The ids of tokens that were added to the trained ones, special ones included.
         pad: The id of the padding token; None where there is none.
     """

@@ -12,6 +12,7 @@ import importlib.util
 import json
 import math
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -261,20 +262,9 @@ def _in_process(
     known: Training, recipe: FunctionRecipe, seed: int, context: RunContext
 ) -> tuple[Any, Mapping[str, list[float]]]:
     with tempfile.TemporaryDirectory(prefix="embinit-run-", ignore_cleanup_errors=True) as folder:
-        job = Path(folder) / "job.json"
-        told = {
-            "function": recipe.function,
-            "code": recipe.code,
-            "arguments": recipe.arguments,
-            "files": recipe.files,
-            "versions": recipe.versions,
-            "seed": seed,
-            "device": context.device,
-            "module": known.home,
-            "path": sys.path,
-            "parent": os.getpid(),
-        }
-        job.write_text(json.dumps(told), encoding="utf-8")
+        job = Path(folder) / "job"
+        passed = (known.home, sys.path, os.getpid(), recipe, seed, context.device)
+        job.write_bytes(pickle.dumps(passed))
         output = Path(folder) / "output"
         with output.open("wb") as stream:
             child = subprocess.Popen(
@@ -339,9 +329,9 @@ def answer_job(job: Path) -> None:
     from embinit.runs.modules import load_module
     from embinit.runs.session import failure_reason
 
-    told = json.loads(job.read_text(encoding="utf-8"))
-    end_with(told["parent"], group=True)
-    sys.path[:] = told["path"]
+    home, path, parent, recipe, seed, device = pickle.loads(job.read_bytes())
+    end_with(parent, group=True)
+    sys.path[:] = path
     share = job.with_name("share")
 
     def progress(done: float) -> None:
@@ -349,18 +339,10 @@ def answer_job(job: Path) -> None:
 
     document: dict[str, Any]
     try:
-        load_module(*told["module"])
-        recipe = FunctionRecipe(
-            told["function"],
-            told["code"],
-            told["arguments"],
-            tuple(told["files"]),
-            tuple(told["versions"]),
-        )
+        load_module(*home)
         fingerprint(recipe)
-        context = RunContext(None, told["device"], progress)
         known = training_named(recipe.function)
-        answer, curves = _here(known, recipe, told["seed"], context)
+        answer, curves = _here(known, recipe, seed, RunContext(None, device, progress))
         answer = _checked(known, answer)
         document = {"answer": answer, "curves": curves}
     except Exception as error:

@@ -31,11 +31,10 @@ GIVEN = ("seed", "tell", "device")
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """A training function.
+    """A training function, which takes ``seed`` and an arm's arguments.
 
-    Its function takes ``seed`` and the arguments of an arm, and returns a number for each measure.
-    ``files`` are absolute paths, whose content decides the numbers. ``timeout`` is in seconds. The
-    versions of the distributions in ``any_version`` are left out of its runs' keys.
+    ``files`` are absolute, and their content decides the numbers. ``timeout`` is in seconds. The
+    versions of distributions in ``any_version`` are left out of its runs' keys.
     """
 
     name: str
