@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from embtables.extension.methods import METHODS
 
 from builders import make_result
 from embinit.claims.lock import NAME, Lock
@@ -14,7 +15,6 @@ from embinit.runs.plan import plan
 from embinit_studies import extending
 from embinit_studies.extending.paper import PAPER
 from embinit_studies.extending.paper_tables import methods, paper_tables
-from embtables.extension.methods import METHODS
 
 TIERS = sorted(extending.SETTINGS)
 

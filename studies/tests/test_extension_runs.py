@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from embtables.extension.methods import METHODS
 from language_models import BASE, MODELS, numbers, plain, text
 
 from builders import make_result, set_apart
@@ -27,7 +28,6 @@ from embinit_studies.extending.extension_runs.vectors import cooccurrences, word
 from embinit_studies.language_model import LanguageModelKind
 from embinit_studies.language_model.model import CausalTransformer
 from embinit_studies.language_model.training import LanguageModelTraining
-from embtables.extension.methods import METHODS
 
 
 def extended(method: str, seed: int = 5000, model: str = "today", **recipe: Any) -> RunSpec:

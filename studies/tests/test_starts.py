@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
+from embtables.best import Scores, compare_with_best
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,7 +32,6 @@ from embinit_studies.starts import (
 )
 from embinit_studies.starts.paper import PAPER
 from embinit_studies.starts.paper_tables import methods, paper_tables
-from embtables.best import Scores, compare_with_best
 
 EVERY = experiments("micro")
 

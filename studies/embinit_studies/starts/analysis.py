@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from embtables.best import Scores, compare_with_best
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -56,7 +57,6 @@ from embinit_studies.starts import (
     experiments,
 )
 from embinit_studies.starts.sums import read_off, relations_kept
-from embtables.best import Scores, compare_with_best
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "starts.json"

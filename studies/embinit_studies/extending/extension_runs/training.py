@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Literal
 
 import torch
+from embtables.extension.mathematics import procrustes
+from embtables.extension.methods import METHODS, AlignedVectors, MethodInput
 from jaxtyping import Float, Int32
 from torch import Tensor
 
@@ -47,8 +49,6 @@ from embinit_studies.language_model.model import (
 )
 from embinit_studies.language_model.runs import require_text, train_parts
 from embinit_studies.language_model.training import LanguageModelTraining
-from embtables.extension.mathematics import procrustes
-from embtables.extension.methods import METHODS, AlignedVectors, MethodInput
 
 ZERO = "zero"
 """The method that leaves new rows zero."""
