@@ -374,7 +374,7 @@ def page_of(entry):
 
 def test_an_unknown_tier_is_told_with_those_of_all_papers(monkeypatch):
     monkeypatch.setattr(papers, "OWN_TIERS", {})
-    with pytest.raises(InputError, match=r"unknown tier 'nano': known are micro, sample, paper$"):
+    with pytest.raises(InputError, match=r"unknown tier 'nano': known are micro, paper, sample$"):
         with_tier("nano")
 
 

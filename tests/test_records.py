@@ -27,7 +27,8 @@ from embinit.runs.records import result_of
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 from embinit_papers import chung2021
-from embinit_papers.kim2024.experiments import pretrainings, probes
+from embinit_papers.kim2024.experiments import probes
+from embinit_studies.table_pretraining import pretrainings
 
 RUNS = {
     run.kind: run

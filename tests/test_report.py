@@ -54,10 +54,11 @@ from embinit.runs.measures import MEASURES, at_epoch, over_epochs
 from embinit.runs.results import RunResult
 from embinit.specs import FunctionRecipe, RunSpec
 from embinit_papers import chung2021
-from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
+from embinit_papers.kim2024.experiments import experiments, probes
 from embinit_papers.kim2024.figures import figures, histograms, scatter, slides
 from embinit_papers.kim2024.mechanism import doses, mechanisms, relations
 from embinit_papers.kim2024.paper_tables import Runs
+from embinit_studies.table_pretraining import pretrainings
 
 HOSTILE = (
     """</style></script><script>alert(1)</script><img src=x onerror="a">&amp;'"{{7*7}}{% x %}"""
