@@ -21,6 +21,7 @@ from builders import (
 )
 from embinit.errors import InputError
 from embinit.lab.data.sources import Coverage
+from embinit.lab.kinds import RETIRED
 from embinit.lab.specs import ModelRecipe
 from embinit.runs.kinds import KINDS
 from embinit.runs.records import result_of
@@ -138,3 +139,17 @@ def test_a_record_of_one_kind_is_none_of_another(kind):
     for other in sorted(set(RUNS) - {kind}):
         with pytest.raises(InputError):
             result_of(record_of(kind) | {"kind": other})
+
+
+def test_a_field_that_left_is_read_at_its_default_alone():
+    """A record of an earlier version has it; where it said something else, the run is another."""
+    record = record_of("transfer")
+    places = {"norm": "model", "gated": "model", "bias": "model", "learned_multiplier": "positions"}
+    for name, part in places.items():
+        record["spec"][part][name] = RETIRED[name]
+    for task in record["spec"]["training"]["tasks"]:
+        task["training"]["optimizer"] = RETIRED["optimizer"]
+    assert result_of(record).spec == RUNS["transfer"]
+    record["spec"]["model"]["norm"] = "rms"
+    with pytest.raises(InputError, match="no run record"):
+        result_of(record)

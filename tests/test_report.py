@@ -29,7 +29,7 @@ from embinit.lab.data.sources import Coverage
 from embinit.lab.evaluation import EvaluationKind
 from embinit.lab.kinds import SETTINGS
 from embinit.lab.models.attention import ATTENTION
-from embinit.lab.models.layers import ACTIVATIONS, NORM_POSITIONS, NORMS
+from embinit.lab.models.layers import ACTIVATIONS, NORM_POSITIONS
 from embinit.lab.specs import ModelSpec, Procedure
 from embinit.lab.tables.diagnostics import TableStatistics
 from embinit.papers import PAPERS, Figure, Paper, Tier
@@ -390,7 +390,6 @@ def test_every_model_option_has_words() -> None:
     """An option with named values says each of them as the field does, not as the field's name."""
     named = {
         "activation": ACTIVATIONS,
-        "norm": NORMS,
         "norm_position": NORM_POSITIONS,
         "attention": ATTENTION,
     }

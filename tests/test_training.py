@@ -17,7 +17,6 @@ from embinit.lab.specs import Cut
 from embinit.lab.tables.inits import INITS
 from embinit.lab.training import cohorts as training
 from embinit.lab.training.cohorts import CohortTraining, train
-from embinit.lab.training.optimizers import OPTIMIZERS
 from embinit.runs.kinds import Cohort, kind_of
 from embinit.runs.results import RunResult
 from embinit.runs.session import Session
@@ -261,18 +260,14 @@ def test_a_sigma_is_what_the_table_starts_with():
         {"attention": "rotary"},
         {"attention": "untied"},
         {"norm_after_sum": True},
-        {"norm_position": "pre", "norm": "rms"},
-        {"learned_multiplier": True},
+        {"norm_position": "pre"},
     ],
     ids=str,
 )
 def test_other_models_learn_and_stack(changes):
     """Each setting reaches the model, and a run is the same alone."""
     plain = small("sentiment")
-    if "learned_multiplier" in changes:
-        one = plain.changed(positions=replace(plain.positions, **changes))
-    else:
-        one = plain.with_model(**changes)
+    one = plain.with_model(**changes)
     runs = tuple(one.run(init, 0) for init in ("xavier", "pretrained"))
     together = train(Cohort(runs))
     [alone_] = train(Cohort(runs[1:]))
@@ -282,10 +277,7 @@ def test_other_models_learn_and_stack(changes):
     assert together[1].curves["train_loss"] != without.curves["train_loss"]
 
 
-@pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
-def test_a_falling_rate_ends_at_next_to_nothing_and_only_the_last_epoch_counts(
-    monkeypatch, optimizer
-):
+def test_a_falling_rate_ends_at_next_to_nothing_and_only_the_last_epoch_counts(monkeypatch):
     """Each step's rate is a straight line's; the measures are those of the last epoch."""
     rates = []
     honest = CohortTraining.step
@@ -297,7 +289,7 @@ def test_a_falling_rate_ends_at_next_to_nothing_and_only_the_last_epoch_counts(
 
     monkeypatch.setattr(CohortTraining, "step", step)
     spec = small("sentiment", 3).run("xavier", 0)
-    recipe = replace(spec.recipe.training, schedule="linear", optimizer=optimizer)
+    recipe = replace(spec.recipe.training, schedule="linear")
     [result] = train(Cohort((spec.changed(training=recipe),)))
     steps = len(rates)
     assert rates == pytest.approx(

@@ -206,9 +206,6 @@ def test_parameters_are_counted_as_theirs_are(input_width, output):
         output_width=st.none() | st.integers(1, 12),
         coupled=st.just(False),
         norm_position=st.sampled_from(["post", "pre"]),
-        norm=st.sampled_from(["layer", "rms"]),
-        gated=st.booleans(),
-        bias=st.booleans(),
     ),
     coupled=st.booleans(),
     words=st.integers(1, 20),
@@ -421,7 +418,7 @@ def run_of(seed: int = 0, init: str = "normal", training=TRANSFER, **model) -> R
         {},
         {"coupled": True},
         {"input_width": 8, "output_width": 40},
-        {"norm_position": "pre", "norm": "rms"},
+        {"norm_position": "pre"},
     ],
     ids=str,
 )
