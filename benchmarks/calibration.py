@@ -26,8 +26,7 @@ All is done in numpy for speed; a sample of it is held against ``paired_tests.co
     python benchmarks/calibration.py --page
 
 The second simulates nothing. From ``benchmarks/results/calibration.json`` it writes
-``docs/calibration.md``, ``benchmarks/CALIBRATION.md`` with all candidates, and what the report
-shows of the rule in use.
+``docs/calibration.md``, and what the report shows of the rule in use.
 """
 
 from __future__ import annotations
@@ -62,7 +61,6 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results/calibration.json"
 SHOWN = ROOT / "src/embinit/report/calibration.json"
 PAGE = ROOT / "docs/calibration.md"
-CANDIDATES = ROOT / "benchmarks/CALIBRATION.md"
 ALPHA = 0.05
 SIZE = 20
 SHARE = ALPHA / SIZE
@@ -461,7 +459,7 @@ REFUTED, then that of a false NO EFFECT.
   it, by ten standard deviations, many a registered spread and many a claim never meets it. What
   wasn't seen can't be reckoned with. With ten registered seeds the rate is {tenth} where it happens
   on one seed of ten, and {fifth} on one of five; where three claims of twenty have such an arm it
-  is {some}. `benchmarks/CALIBRATION.md` has what reckoning with the unseen would cost.
+  is {some}.
 - **Without registered seeds** the rate is {unregistered} where every claim has an arm that gets it
   on one seed of five, by ten standard deviations. `embinit register` is the mend: it also finds
   smaller effects with fewer seeds.
@@ -471,18 +469,7 @@ number of seeds that it takes; the margin is two standard deviations of an arm:
 
 {power}
 
-The rules that were held against it are in `benchmarks/CALIBRATION.md`.
-"""
-CANDIDATES_TEXT = """# The rules that were held against it
-
-The larger rate of a false SUPPORTED and a false REFUTED, with looks at {several}. "Pooled, without
-any one seed" is the rule of former versions.
-
-{rules}
-
-And how often they find true effects:
-
-{powers}
+Other rules were tried on the same suites; `benchmarks/results/calibration.json` has their rates.
 """
 
 
@@ -534,45 +521,32 @@ def in_words(registered: int) -> str:
     return f"{registered} registered" if registered else "none registered"
 
 
-def pages(document: dict[str, Any]) -> dict[Path, str]:
-    """The two pages: how often the rule in use errs, and what was held against it."""
+def page(document: dict[str, Any]) -> str:
+    """The page: how often the rule in use errs."""
     rates = {
         (row["rule"], row["registered"], row["looks"], row["world"]): worst(row["rates"])
         for row in document["errors"]
     }
 
-    def wrong(rule: str, registered: int, looks: str, world: str) -> float:
-        found = rates[rule, registered, looks, world]
+    def wrong(registered: int, looks: str, world: str) -> float:
+        found = rates["in use", registered, looks, world]
         return max(found["supported"], found["refuted"])
 
     def cell(registered: int, looks: str, world: World) -> str:
         none = rates["in use", registered, looks, world.name]["no_effect"]
-        false = wrong("in use", registered, looks, world.name)
+        false = wrong(registered, looks, world.name)
         return f"{percent(false, world.most)}, {percent(none, world.most)}"
 
     def in_use(world: str, registered: int = REGISTERED[0]) -> str:
-        return percent(wrong("in use", registered, SEVERAL, world))
+        return percent(wrong(registered, SEVERAL, world))
 
-    def powers(chosen: Sequence[str], looks: Sequence[str]) -> str:
-        shown = [
-            row for row in document["power"] if row["rule"] in chosen and row["looks"] in looks
-        ]
-        effects = [name for name in shown[0] if f"{name}, seeds" in shown[0]]
-        named = "rule" if len(chosen) > 1 else "looks"
-        return table(
-            [named, "spread", *effects],
-            [
-                [
-                    row[named],
-                    in_words(row["registered"]),
-                    *(found_with_seeds(row, effect) for effect in effects),
-                ]
-                for row in shown
-            ],
-        )
-
-    rules = list(dict.fromkeys(row["rule"] for row in document["errors"]))
-    rule = TEXT.format(
+    shown = [row for row in document["power"] if row["rule"] == "in use"]
+    effects = [name for name in shown[0] if f"{name}, seeds" in shown[0]]
+    powers = [
+        [row["looks"], in_words(row["registered"]), *(found_with_seeds(row, e) for e in effects)]
+        for row in shown
+    ]
+    return TEXT.format(
         command=document["command"],
         suites=document["suites"],
         versions=", ".join(f"{name} {version}" for name, version in document["versions"].items()),
@@ -589,29 +563,8 @@ def pages(document: dict[str, Any]) -> dict[Path, str]:
         fifth=in_use("in 2 of 10, by 10 sd"),
         some=in_use("the same, in 3 of 20 claims"),
         unregistered=in_use("in 2 of 10, by 10 sd", 0),
-        power=powers(["in use"], list(SCHEDULES)),
+        power=table(["looks", "spread", *effects], powers),
     )
-    candidates = CANDIDATES_TEXT.format(
-        several=SEVERAL,
-        rules="\n\n".join(
-            table(
-                [in_words(registered), *rules],
-                [
-                    [
-                        world.name,
-                        *(
-                            percent(wrong(rule, registered, SEVERAL, world.name), world.most)
-                            for rule in rules
-                        ),
-                    ]
-                    for world in WORLDS
-                ],
-            )
-            for registered in REGISTERED
-        ),
-        powers=powers(rules, [SEVERAL]),
-    )
-    return {PAGE: rule, CANDIDATES: candidates}
 
 
 def main() -> None:
@@ -625,8 +578,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.page:
         document = json.loads(RESULTS.read_text(encoding="utf-8"))
-        for path, text in pages(document).items():
-            path.write_text(text, encoding="utf-8")
+        PAGE.write_text(page(document), encoding="utf-8")
         shown = json.dumps(extract(document), indent=1) + "\n"
         SHOWN.write_text(shown, encoding="utf-8")
         return

@@ -99,7 +99,6 @@ def comparison(draw: random.Random, keys: list[str], seeds: int) -> dict[str, An
         "p": draw.random(),
         "p_against": draw.random(),
         "p_no_effect": draw.random(),
-        "holm_p": 1.0,
         "power": draw.random(),
         "seeds_needed": 40,
         "hangs_on": draw.randrange(seeds),

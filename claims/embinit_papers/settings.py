@@ -26,10 +26,11 @@ from embinit.runs.measures import MEASURES
 WORLDS: dict[str, range] = {"micro": CLAIMING}
 """The worlds of a tier's claims, one a seed. Real text is one for all seeds."""
 
-CLAIMS_FROM = {"sample": 200}
+CLAIMS_FROM = {"sample": 200, "full": 100}
 """The seed that a tier's claims begin at.
 
-Runs of earlier seeds were looked at, under other margins, before today's claims were registered.
+Runs of earlier seeds were looked at, under other margins, before today's claims were registered;
+those of ``full`` as runs of ``paper``.
 """
 
 

@@ -90,8 +90,9 @@ class Relations:
 
 def mechanisms(tier: str, runs: Runs) -> list[Mechanism]:
     """The tables of each source whose arms were run on a tier."""
-    every = (_mechanism(source, tier, runs) for source in SOURCES)
-    return [known for known in every if known is not None]
+    known = [source for source in SOURCES if experiments(tier, (source,))]
+    every = (_mechanism(source, tier, runs) for source in known)
+    return [each for each in every if each is not None]
 
 
 def _mechanism(source: str, tier: str, runs: Runs) -> Mechanism | None:

@@ -14,6 +14,7 @@ from embinit_papers.kim2024.experiments import (
     TIERS,
     experiments,
     probes,
+    without_vectors,
 )
 from embinit_papers.kim2024.figures import figures
 from embinit_papers.kim2024.paper_tables import paper_tables
@@ -24,7 +25,7 @@ from embinit_papers.settings import margin_for
 def every_experiment(tier: str) -> list[ModelExperiment]:
     """All experiments that the paper's claims are tested in on a tier."""
     every = experiments(tier, (*SOURCES, *OTHER_SOURCES))
-    return [*every, *probes(tier)]
+    return [*every, *without_vectors(tier), *probes(tier)]
 
 
 def noise(tier: str) -> list[NoiseFloor]:

@@ -12,6 +12,7 @@ from embinit_papers.kim2024 import (
     scaled,
     table1,
     table4,
+    with_narrow_missing,
     with_sinusoidal_positions,
 )
 
@@ -21,7 +22,7 @@ from embinit_papers.kim2024 import (
     says="On SST2 raw GloVe and Xavier fare alike",
     where="Table 1; the text says worse",
     family=READINGS,
-    experiments=table1("glove", tasks=("sst2",)),
+    experiments=table1("glove", tasks=("sst2",), full=("sst2",)),
     excludes="kim2024/finding-1/wide-below-xavier",
 )
 def test_raw_glove_is_near_xavier_on_sst2(experiment):
@@ -45,13 +46,26 @@ def test_what_a_table_costs_grows_with_its_width(experiment):
     says="Training the table gains Xavier and GloVe_Xavier more with positions than without",
     where="Table 3",
     family=READINGS,
-    experiments=lambda tier: table1("glove", tasks=TRANSLATION)(tier)[:1],
+    experiments=lambda tier: table1("glove", tasks=TRANSLATION, full=("multi30k",), seeds=6)(tier)[
+        :1
+    ],
 )
 def test_training_gains_more_with_positions(experiment):
     frozen, without = experiment.frozen(), experiment.without_positions()
     bare = frozen.without_positions()
     for init in ("xavier", "pretrained_xavier"):
         assert experiment[init] - frozen[init] > without[init] - bare[init]
+
+
+@claim(
+    "kim2024/readings/missing-words-cost-glove",
+    says="Raw GloVe fares better with rows at Xavier's sigma for words it lacks than at its own",
+    where="beyond Table 1",
+    family=READINGS,
+    experiments=table1("glove", tasks=(), full=("sst2",), seeds=8),
+)
+def test_wide_rows_for_missing_words_cost_glove(experiment):
+    assert with_narrow_missing(experiment)["pretrained"] > experiment["pretrained"]
 
 
 @claim(
@@ -78,7 +92,7 @@ def test_positions_destroy_relations_of_standardised_glove_times_root(experiment
     assert read["pretrained_xavier"] < experiment["pretrained"]
 
 
-test_control_a_a = a_a(READINGS, on=table1("glove"))
+test_control_a_a = a_a(READINGS, on=table1("glove", full=("sst2",)))
 test_control_falsehood = blind_falsehood(READINGS, on=table1("glove"))
 test_control_a_large_loss_is_found = planted(READINGS, on=table1("glove"))
 test_control_a_small_loss_is_found = planted(READINGS, on=table1("glove"), small=True)

@@ -103,7 +103,7 @@ class Conclusion:
         """What is not in order; nothing is where nothing was to be judged."""
         if self._state.registering.is_asked_for:
             return []
-        return baseline.faults(self._state.document(), self._options.blessed, self._options.moved)
+        return baseline.faults(self._state.document(), self._options.blessed)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
@@ -155,14 +155,8 @@ class Conclusion:
             add_sampling_noise(document, runs if state.unfinished is None else {})
         known = options.baseline_path
         histories = [] if known is None else [known.parent / past.NAME]
-        replace_whole = options.option("replace-report")
         page = write_report(
-            document,
-            runs,
-            options.path("report-dir"),
-            histories,
-            replace_whole,
-            options.blessed,
+            document, runs, options.path("report-dir"), histories, blessed=options.blessed
         )
         failed = sum(run.result.failure is not None for run in runs.values())
         if store is not None:  # those that left no result are no claim's runs
@@ -231,10 +225,9 @@ class Conclusion:
         terminalreporter.section("against the baseline")
         changes = baseline.changes(document, blessed)
         for change in changes:
-            fault = baseline.is_fault(change, self._options.moved)
-            word = "LOST" if change.lost else "MOVED" if fault else "moved"
+            word = "LOST" if change.lost else "moved"
             for line in f"{word}: {change}".splitlines():
-                terminalreporter.write_line(clean(line), red=fault)
+                terminalreporter.write_line(clean(line), red=change.lost)
         if not changes:
             terminalreporter.write_line("every verdict as it was, every effect where it was")
 

@@ -25,8 +25,8 @@ from embinit.claims.registration_status import CHANGED
 from embinit.errors import InputError, OutputError, printable
 from embinit.files.reading import read_json, reading
 from embinit.files.schema import check_document
-from embinit.files.writing import finish_writing, held, write_together
-from embinit.report.verdicts import add_holm, is_too_weak
+from embinit.files.writing import held, write_together
+from embinit.report.verdicts import is_too_weak
 
 LOST = ("REFUTED", "NO EFFECT", "NOT RUN")
 Document = Mapping[str, Any]
@@ -65,7 +65,6 @@ def read(path: Path) -> dict[str, Any]:
         InputError: The file is missing, or is no verdicts document.
     """
     again = "run pytest claims/ again"
-    finish_writing(path.parent)
     with reading(path, f"name a verdicts.json, or {again}"):
         if not path.exists():
             raise InputError(f"{path} does not exist; run pytest claims/ first")
@@ -421,8 +420,6 @@ def _beside(
         for name, entries in kept.items()
         if entries
     }
-    if claims:  # a family's claims may be of several sessions then
-        add_holm(merged["claims"])
     in_use = {(one.get("registration") or {}).get("lock") for one in kept["claims"]}
     locks = {one["lock"]: one for one in old["session"].get("locks", ()) if one["lock"] in in_use}
     locks |= {one["lock"]: one for one in document["session"].get("locks", ())}

@@ -10,7 +10,7 @@ from embinit.claims.entries import TESTED
 from embinit.claims.sampling_noise import sampling_noise
 from embinit.papers import Paper, arm_labels, papers_of
 from embinit.report.arms import Run
-from embinit.report.verdicts import add_holm, locks_of
+from embinit.report.verdicts import locks_of
 from embinit.runs.functions import other_versions, untrue_seeds
 from embinit.runs.measures import MEASURES
 from embinit.runs.results import moment, versions
@@ -63,7 +63,6 @@ def make_document(
     """
     for entries in (claims, audits):
         entries.sort(key=lambda entry: entry["id"])
-    add_holm(claims)
     keys = {key for entry in claims for each in entry["comparisons"] for key in each["runs"]}
     label = arm_labels(papers_of(entry["paper"] for entry in claims))
     results = [] if store is None else store.results(sorted(keys))

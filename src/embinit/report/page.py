@@ -29,7 +29,7 @@ from markupsafe import Markup
 from embinit.claims.definitions import Origin, family_rank
 from embinit.claims.paired_tests import VERDICTS, Relation, Verdict
 from embinit.errors import InputError, OutputError, printable
-from embinit.files.writing import finish_writing, held, write_together
+from embinit.files.writing import held, write_together
 from embinit.papers import Figure, PaperTable, Tier, papers_of
 from embinit.papers import paper as find_paper
 from embinit.registry import nearest
@@ -304,7 +304,6 @@ def _write(
     histories: Sequence[Path],
     blessed: Mapping[str, Any] | None,
 ) -> None:
-    finish_writing(directory)
     own = directory / past.NAME
     known = {path: past.readable(path) for path in (*histories, own)}
     since = None if blessed is None else [str(each) for each in baseline.changes(document, blessed)]

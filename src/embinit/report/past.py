@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import InputError, printable
-from embinit.files.reading import parse_json, read_bytes
+from embinit.files.reading import parse_json
 from embinit.files.schema import mismatch
-from embinit.files.writing import finish_writing
 from embinit.report.charts import History, history
 from embinit.runs.store import DamagedWarning
 
@@ -108,8 +107,7 @@ def _sessions(path: Path) -> list[Session]:
         InputError: The file can't be read.
     """
     try:
-        finish_writing(path.parent)
-        content = read_bytes(path)
+        content = path.read_bytes()
     except FileNotFoundError:
         return []
     except OSError as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 from embinit.claims.definitions import Origin
 from embinit.claims.judging import TOO_COARSE
-from embinit.claims.paired_tests import Relation, Verdict, holm
+from embinit.claims.paired_tests import Relation, Verdict
 from embinit.claims.registration_status import ABSENT, AFTERWARDS, BEFOREHAND, CHANGED, named
 from embinit.report.numbers import finite, plain, points
 
@@ -241,23 +241,3 @@ WORDS_OF_STATE = {
     ABSENT: "not registered",
 }
 """What is said of a claim by how it stands to its lock."""
-
-
-def add_holm(claims: list[dict[str, Any]]) -> None:
-    """Adds Holm-adjusted p to the comparisons of each family's claims.
-
-    They are shown beside the verdicts and decide nothing. Controls and exact comparisons have none.
-
-    Args:
-        claims: The claims' entries, which are changed in place.
-    """
-    families: dict[str, list[dict[str, Any]]] = {}
-    for entry in claims:
-        if not entry["control"]:
-            tested = [comparison for comparison in entry["comparisons"] if not comparison["exact"]]
-            families.setdefault(entry["family"], []).extend(tested)
-    for tested in families.values():
-        for comparison, adjusted in zip(
-            tested, holm([comparison["p"] for comparison in tested]), strict=True
-        ):
-            comparison["holm_p"] = adjusted
