@@ -37,7 +37,6 @@ from embinit.claims.definitions import (
     claim,
     claim_of,
     comparisons_of,
-    family_rank,
 )
 from embinit.claims.judging import Case, Judgement, read
 from embinit.claims.lock import NAME, Lock
@@ -543,16 +542,6 @@ def test_a_trend_is_the_slope_of_a_regression(xs, seed):
     assert (found > 0).left.label.startswith("slope over sigma = ")
 
 
-def test_families_stand_in_the_papers_order():
-    """Findings, then tables, then figures, then what goes beyond; by name where those are alike."""
-    names = ["p/finding-1", "p/finding-2", "q/finding-0", "p/table-1", "p/figure-2", "p/beyond"]
-    expected = [(0, "p/finding-1"), (0, "p/finding-2"), (0, "q/finding-0")]
-    expected += [(1, "p/table-1"), (2, "p/figure-2"), (3, "p/beyond")]
-    assert [family_rank(name) for name in names] == expected
-    assert family_rank("figure-7") == (2, "figure-7")
-    assert family_rank("finding/x/other") == (3, "finding/x/other")
-
-
 def test_a_claim_that_is_false_before_any_run_says_so(arms):
     """With the line that says it, and nothing about the comparison itself."""
 
@@ -730,18 +719,6 @@ def test_an_open_control_is_too_weak_or_wrong(states, expects, weak):
 
 def micro(tier):
     return experiments("micro", ("glove",), ("sentiment",))
-
-
-def test_every_reason_of_a_missing_score_is_told(arms):
-    """Both sides' runs of the first seed that has none; each reason once."""
-
-    def lookup(run):
-        why = "diverged" if run.recipe.table.init == "xavier" else "was lost"
-        return replace(make_result(run), failure=why)
-
-    reason = (arms["xavier"] < arms["pretrained"]).decide(lookup, 0.01).reason
-    assert "Xavier has no BLEU from seeds 0, 1, 2, 3, 4 (diverged)" in reason
-    assert reason.endswith("; GloVe has no BLEU from seeds 0, 1, 2, 3, 4 (was lost)")
 
 
 def test_a_statement_that_stands_somewhere_is_somebodys():

@@ -243,6 +243,7 @@ def test_a_paper_that_the_report_lacks_may_be_kept(suite):
     theirs = [
         claim
         | {"paper": "theirs", "id": claim["id"].replace("mine", "theirs")}
+        | {"family": "theirs/finding"}
         | {"registration": {**stood, "when": "2026-01-01"}}
         for claim in first["claims"]
     ]
