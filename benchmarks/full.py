@@ -19,8 +19,9 @@ estimated ones) and store.tgz.00, .01 and so on, packed every 30 s. ``cat store.
 gives two stores: ``registering`` with the seeds that no claim uses, and ``claims``. First register
 what the former measured, then judge::
 
-    embinit register kim2024 --tier full --seeds 10 --store registering -k "bert-sst2 or t5-sst2"
-    pytest claims/ --tier full --store claims --no-train
+    embinit register kim2024 --tier full --seeds 10 --data-dir DATA_DIR --store registering \\
+      -k "bert-sst2 or t5-sst2"
+    pytest claims/ --tier full --data-dir DATA_DIR --store claims --no-train
 
 ``--done PACK ...`` takes packs of earlier calls along, whose runs are not trained again.
 

@@ -316,7 +316,7 @@ def test_a_third_partys_paper_brings_what_it_prints_and_shows(registry):
 def test_an_unknown_tier_is_told_with_those_of_all_papers(monkeypatch):
     monkeypatch.setattr(papers, "OWN_TIERS", {})
     with pytest.raises(
-        InputError, match=r"unknown tier 'nano': known are micro, sample, paper, full$"
+        InputError, match=r"unknown tier 'nano': known are micro, paper, sample, full$"
     ):
         with_tier("nano")
 

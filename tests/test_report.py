@@ -29,7 +29,7 @@ from embinit.lab.data.sources import Coverage
 from embinit.lab.evaluation import EvaluationKind
 from embinit.lab.kinds import SETTINGS
 from embinit.lab.models.attention import ATTENTION
-from embinit.lab.models.layers import ACTIVATIONS, NORM_POSITIONS, NORMS
+from embinit.lab.models.layers import ACTIVATIONS, NORM_POSITIONS
 from embinit.lab.specs import ModelSpec, Procedure
 from embinit.lab.tables.diagnostics import TableStatistics
 from embinit.papers import PAPERS, Figure, Paper, Tier
@@ -54,10 +54,11 @@ from embinit.runs.measures import MEASURES, at_epoch, over_epochs
 from embinit.runs.results import RunResult
 from embinit.specs import FunctionRecipe, RunSpec
 from embinit_papers import chung2021
-from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
+from embinit_papers.kim2024.experiments import experiments, probes
 from embinit_papers.kim2024.figures import figures, histograms, scatter, slides
 from embinit_papers.kim2024.mechanism import doses, mechanisms, relations
 from embinit_papers.kim2024.paper_tables import Runs
+from embinit_studies.table_pretraining import pretrainings
 
 HOSTILE = (
     """</style></script><script>alert(1)</script><img src=x onerror="a">&amp;'"{{7*7}}{% x %}"""
@@ -388,7 +389,6 @@ def test_every_model_option_has_words() -> None:
     """An option with named values says each of them as the field does, not as the field's name."""
     named = {
         "activation": ACTIVATIONS,
-        "norm": NORMS,
         "norm_position": NORM_POSITIONS,
         "attention": ATTENTION,
     }
