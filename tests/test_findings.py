@@ -111,13 +111,11 @@ def test_a_row_has_both_means_the_difference_and_its_share():
     """Absolute numbers beside the difference, and what is learned above guessing."""
     one = outcome(claim(metric="bleu", learns=22.0))
     assert one.numbers == "20.0 for 31.1 BLEU"
-    assert (
-        one.difference == "glove-translation: −10.4 [−11.8, −8.7] BLEU, adjusted for stopping early"
-    )
-    assert one.share == pytest.approx(-10.4 / 22)  # of the effect that is told
+    assert one.difference == "glove-translation: −11.09 [−11.90, −10.20] BLEU"
+    assert one.share == pytest.approx(-11.1 / 22)  # of the effect that is told
     assert outcome(claim()).share is None
     assert one.settings == "2 tasks"
-    trend = make_comparison(right_values=[0.0] * 5, unit="% accuracy", adjusted=None, margin=1.0)
+    trend = make_comparison(right_values=[0.0] * 5, unit="% accuracy", margin=1.0)
     told = outcome(claim(comparisons=[trend]))
     assert told.numbers == "20.0 % accuracy"
     assert told.difference.endswith("points accuracy")
@@ -212,9 +210,7 @@ def test_only_the_papers_own_statements_count_and_none_that_is_weaker():
 
 def test_what_holds_by_its_margin_alone_says_so():
     """A loss within the margin is counted apart, and nothing that allows one looks like a gain."""
-    lost = make_comparison(
-        relation=">=", difference=-0.7, interval=[-1.3, -0.2], adjusted=None, margin=2.0
-    )
+    lost = make_comparison(relation=">=", difference=-0.7, interval=[-1.3, -0.2], margin=2.0)
     one = outcome(claim(), claim("b", comparisons=[lost]))
     assert one.tally == "3 of 3 upheld (1 of them worse by less than the margin)"
     alone = outcome(claim(comparisons=[lost | {"difference": 0.7, "interval": [-0.2, 1.3]}]))
@@ -223,12 +219,12 @@ def test_what_holds_by_its_margin_alone_says_so():
 
 def test_a_ties_numbers_stand_for_no_others_and_are_drawn_as_a_point():
     """The middle of three would be the one that has no interval."""
-    tie = make_comparison(difference=0.0, interval=[None, None], adjusted=None, margin=2.0)
-    allows = make_comparison(relation=">=", difference=3.0, adjusted=None, margin=2.0)
+    tie = make_comparison(difference=0.0, interval=[None, None], margin=2.0)
+    allows = make_comparison(relation=">=", difference=3.0, margin=2.0)
     one = outcome(
         claim(), elsewhere(claim(comparisons=[tie])), claim(comparisons=[allows]), alone=True
     )
-    assert one.difference.startswith("glove-translation: −10.4 [")
+    assert one.difference.startswith("glove-translation: −11.09 [")
     assert [line.low == line.high for line in one.lines].count(True) == 1
     assert outcome(claim(comparisons=[tie]), alone=True).difference.endswith(" 0.00 BLEU")
 
@@ -246,7 +242,6 @@ def test_an_interval_on_both_sides_of_its_margin_makes_less_sure(relation, inter
         relation=relation,
         interval=interval,
         difference=sum(interval) / 2,
-        adjusted=None,
         margin=2.0,
     )
     reasons = outcome(claim(comparisons=[comparison])).reasons

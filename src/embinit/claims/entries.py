@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from embinit.claims.adjusted import adjusted
 from embinit.claims.audit import Audit, Check, finding_of
 from embinit.claims.comparisons import Comparison, Decision
 from embinit.claims.judging import Judgement
@@ -85,7 +84,6 @@ def _comparison(
     comparison, outcome = decision.comparison, decision.outcome
     assert outcome is not None
     case = judgement.case
-    fair = adjusted(decision, judgement.looks, case.alpha, len(judgement.decisions))
     sight = detectable_effect(comparison, judgement.looks, case.alpha)
     return {
         "relation": str(comparison.relation),
@@ -101,7 +99,6 @@ def _comparison(
         "difference": outcome.difference,
         "interval": list(outcome.interval),
         "level": outcome.level,
-        "adjusted": None if fair is None else asdict(fair) | {"interval": list(fair.interval)},
         "margin": outcome.margin,
         "p": outcome.p,
         "p_against": outcome.p_against,

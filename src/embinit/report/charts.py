@@ -290,7 +290,7 @@ def line_of(number: int, comparison: Mapping[str, Any], verdict: str, says: str)
         verdict: Its claim's verdict.
         says: It in words.
     """
-    mean, interval = _at_margins(effect_in_margins(comparison)), fair(comparison)["interval"]
+    mean, interval = _at_margins(effect_in_margins(comparison)), comparison["interval"]
     ends = zip(interval, (-math.inf, math.inf), strict=True)
     known = [end if (own := finite(each)) is None else own for each, end in ends]
     low, high = sorted(_at_margins(in_margins(comparison, each)) for each in known)
@@ -299,22 +299,13 @@ def line_of(number: int, comparison: Mapping[str, Any], verdict: str, says: str)
     return Line(verdict, round((number + 0.5) * LINE, 1), mean, low, high, says)
 
 
-def fair(comparison: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A comparison's difference and interval, adjusted where it stopped early.
-
-    Args:
-        comparison: The comparison's entry.
-    """
-    return comparison.get("adjusted") or comparison
-
-
 def effect_in_margins(comparison: Mapping[str, Any]) -> float | None:
-    """The fair difference over the margin, above 0 the way that is claimed; None without a margin.
+    """The difference over the margin, above 0 the way that is claimed; None without a margin.
 
     Args:
         comparison: The comparison's entry.
     """
-    return in_margins(comparison, finite(fair(comparison)["difference"]))
+    return in_margins(comparison, finite(comparison["difference"]))
 
 
 def in_margins(comparison: Mapping[str, Any], value: float | None = None) -> float | None:

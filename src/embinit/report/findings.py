@@ -4,8 +4,7 @@ A paper names its findings, each a group of claims. The claims of a paper that n
 by family. A claim that is weaker than the paper's statement stands beside it and isn't counted, nor
 is one of ours where there are the paper's. A row counts verdicts and never averages over unlike
 things: its numbers are those of the decided comparison whose effect, in margins, is the middle one,
-and rather of one that states a difference than of one that allows a margin. Effects are adjusted
-for stopping early.
+and rather of one that states a difference than of one that allows a margin.
 
 How sure one can be is a rule after GRADE (Guyatt et al. 2008, BMJ 336:924). Evidence is *high* to
 begin with, and goes down by a step for each of these reasons, by two for a made language and where
@@ -31,7 +30,7 @@ from embinit.claims.definitions import OF_THE_PAPER, Origin, family_rank
 from embinit.claims.paired_tests import Relation, Verdict
 from embinit.claims.registration_status import BEFOREHAND
 from embinit.report import numbers
-from embinit.report.charts import Line, drawable, effect_in_margins, fair, in_margins, line_of
+from embinit.report.charts import Line, drawable, effect_in_margins, in_margins, line_of
 from embinit.report.numbers import finite
 from embinit.report.verdicts import bound, deciding, qualified
 
@@ -383,7 +382,7 @@ def _reasons(made: bool, claims: Sequence[Entry], controls: Sequence[Entry]) -> 
 
 def _crosses(comparison: Mapping[str, Any]) -> bool:
     """Whether the interval has both what matters and what is too small to: its margin within."""
-    ends = [in_margins(comparison, end) or 0.0 for end in drawable(fair(comparison)["interval"])]
+    ends = [in_margins(comparison, end) or 0.0 for end in drawable(comparison["interval"])]
     low, high = min(ends, default=0.0), max(ends, default=0.0)
     beyond = (-1.0,) if Relation(comparison["relation"]).uses_margin else (-1.0, 1.0)
     return any(low < bound < high for bound in beyond)
@@ -438,17 +437,16 @@ def own_sd(comparison: Mapping[str, Any]) -> float | None:
 
 
 def _difference(comparison: Mapping[str, Any]) -> str:
-    known = fair(comparison)
+    known = comparison
     places = numbers.decimals([known["difference"], *known["interval"]])
     told = numbers.number(known["difference"], places)
     if not comparison["exact"] and drawable(known["interval"]):
         told += f" {numbers.interval(known['interval'], places)}"
-    told = f"{told} {numbers.points(comparison['unit'])}".strip()
-    return told if known is comparison else f"{told}, adjusted for stopping early"
+    return f"{told} {numbers.points(comparison['unit'])}".strip()
 
 
 def _share(entry: Entry, comparison: Mapping[str, Any]) -> float | None:
-    learns, difference = finite(entry.get("learns")), finite(fair(comparison)["difference"])
+    learns, difference = finite(entry.get("learns")), finite(comparison["difference"])
     if not learns or difference is None or comparison["metric"] != entry.get("metric"):
         return None
     return difference / learns

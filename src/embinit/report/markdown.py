@@ -119,8 +119,6 @@ def _row(claim: Mapping[str, Any]) -> str:
     effect = numbers.number(shown["difference"], places)
     if not shown["exact"]:
         effect += f" {numbers.interval(shown['interval'], places)}"
-    if (fair := shown.get("adjusted")) is not None:
-        effect += f", adjusted {numbers.number(fair['difference'], places)}"
     p = "exact" if shown["exact"] else numbers.p_value(deciding_p(shown))
     seeds = str(shown["n"]) + (f", {wanted(shown)}" if verdict == "UNDECIDED" else "")
     return "| " + " | ".join([*cells, *map(_plain, (f"{effect} {shown['unit']}", p, seeds))]) + " |"

@@ -145,8 +145,6 @@ def _claim_row(claim: Mapping[str, Any]) -> Row:
         several = len(comparisons) > 1
         notes += [f"the deciding one of {len(comparisons)}"] if several else []
         notes += filter(None, [bound(claim)])
-        if (fair := weakest.get("adjusted")) is not None:
-            notes.append(f"adjusted {number(fair['difference']).replace(MINUS, '-')}")
         if weakest.get("hangs_on") is not None:
             notes.append(f"hangs on seed {weakest['hangs_on']}")
         if weakest.get("waits_for") is not None:
