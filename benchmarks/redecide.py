@@ -22,6 +22,7 @@ from embinit.claims.comparisons import Decision, verdict_of
 from embinit.claims.looks import Look
 from embinit.claims.paired_tests import RegisteredSd, Relation, Verdict, compare
 from embinit.report.baseline import compact, read
+from embinit.report.summary import summarise
 from embinit.report.verdicts import add_holm
 
 FROM_OUTCOME = ("n", "difference", "level", "margin", "p", "p_against", "p_no_effect", "power")
@@ -37,7 +38,8 @@ def redecided(document: Mapping[str, Any]) -> dict[str, Any]:
     """
     claims = [_claim(entry) if entry["comparisons"] else entry for entry in document["claims"]]
     add_holm(claims)
-    return {**document, "claims": claims}
+    again = {**document, "claims": claims}
+    return {**again, "summary": summarise(again)}
 
 
 def turned(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:

@@ -10,9 +10,8 @@ README's table of findings is written too.
 from __future__ import annotations
 
 import datetime
-import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ from redecide import turned
 from embinit.errors import InputError
 from embinit.report.baseline import read
 from embinit.report.markdown import findings_as_markdown
-from embinit.report.verdicts import standings
+from embinit.report.summary import controls_in_words
 
 ROOT = Path(__file__).parents[1]
 TIERS = ("micro", "sample")
@@ -57,7 +56,7 @@ ALIKE = {
     "sst2-sentences": "micro-sentiment-plain",
     "mnli": "micro-inference",
 }
-"""The made language's task that stands for a task on real text."""
+"""The synthetic language's task that corresponds to a task on real text."""
 
 HEAD = """# Results
 
@@ -66,12 +65,13 @@ the page, and a test fails if it is not that of the committed references. The re
 claim: `make docs` makes its page (`site/report.html`), and so does
 `embinit report {reference}/*/verdicts.json`.
 
-A finding is a group of [claims]({docs}glossary.md#statistics). Its numbers are those of the
-decided comparison whose effect, in margins, is the middle one: with and without, and the
-difference with its interval.
-[How sure]({docs}verdicts.md#how-sure-one-can-be) one can be is a rule.
-[Verdicts]({docs}verdicts.md) says what each verdict means, and [Statistics]({docs}statistics.md)
-how it is reached.
+A finding is a statement of a paper; its [claims]({docs}glossary.md#statistics) test it in several
+settings. "Replicates, 3 of 4, 1 undecided" means that of 4 settings that could be run 3 support it
+and 1 is undecided. [Findings]({docs}verdicts.md#findings) has the rule. The numbers are those of
+the decided setting whose effect, in margins, is the median: both means, and their difference with
+its interval. On the synthetic language every seed generates a new language, its text and its
+pre-trained embeddings. It shows whether a mechanism works, not how large it is in English.
+[Statistics]({docs}statistics.md) says how a verdict is reached.
 """
 
 
@@ -83,9 +83,9 @@ def page(documents: Sequence[Document], home: Home = PAPERS) -> str:
         claims = document["claims"]
         shown = [name for name in COLUMNS if any(one["verdict"] == name for one in claims)]
         sections += [f"## `{document['session']['tier']}`\n", _session(document)]
-        sections += [_whose(claims, shown), _controls(claims)]
+        sections += [_whose(document["summary"]["statements"], shown), _controls(document)]
     if home is PAPERS and len(documents) == len(TIERS):
-        sections += ["## Made languages beside real text\n", _beside(*documents)]
+        sections += ["## Synthetic language and real text\n", _beside(*documents)]
     if audits := [audit for document in documents for audit in document.get("audits", ())]:
         once = {audit["id"]: audit for audit in audits}
         sections += ["## Audits of printed numbers\n", _audits(list(once.values()))]
@@ -109,9 +109,8 @@ def _session(document: Document) -> str:
     if blessed:
         rows.append(("Blessed", f"{blessed['when'][:10]}, at revision `{_revision(blessed)}`"))
     if stale := [pair for pair in turned(document).values() if pair[1] == "UNDECIDED"]:
-        told = (
-            f"{len(stale)} of {len(document['claims'])} verdicts, controls counted, would be open"
-        )
+        of = len(document["claims"])
+        told = f"{len(stale)} of {of} verdicts, controls counted, would be undecided"
         rows.append(("By today's rule", f"{told} (`benchmarks/redecide.py`)"))
     rows += [("Note", note) for note in session.get("notes", ())]
     earlier = Counter(
@@ -126,9 +125,6 @@ def _session(document: Document) -> str:
                 f"of an earlier session, blessed {when}, at `{revision}`",
             )
         )
-    for kept in blessed.get("kept", ()):
-        since = f"{kept['when'][:10]}, at revision `{_revision(kept)}`"
-        rows.append((", ".join(kept["papers"]), f"of an earlier session, blessed {since}"))
     return _table(("of the session", "told"), rows)
 
 
@@ -143,30 +139,23 @@ def _revision(blessed: Document) -> str:
     return str(blessed["revision"] or "unknown")[:12]
 
 
-def _whose(claims: Sequence[Document], shown: Sequence[str]) -> str:
+def _whose(statements: Sequence[Document], shown: Sequence[str]) -> str:
     """One row a paper and origin: its claims by verdict, and how many were registered before."""
     rows, late = [], []
-    for paper, of_paper in _grouped(claims, "paper"):
-        for each in standings(of_paper):
-            counts = [str(each.verdicts.get(name, 0)) for name in shown]
-            rows.append((f"{paper}: {each.whose}", *counts, each.registered))
-            late += [
-                f"- {paper}, {number} of {each.whose}: {why}." for why, number in each.late.items()
-            ]
-    table = _table(("Statements", *shown, "registered beforehand"), rows)
+    for each in statements:
+        name = f"{each['paper']}: {each['whose']}"
+        counts = [str(each["verdicts"][verdict]) for verdict in shown]
+        rows.append((name, *counts, f"{each['beforehand']} of {each['claims']}"))
+        late += [f"- {name}, {number}: {why}." for why, number in each["late"].items()]
+    table = _table(("Statements", *shown, "preregistered"), rows)
     return "\n".join([table, *late, ""] if late else [table])
 
 
-def _controls(claims: Sequence[Document]) -> str:
-    """One row a kind of control: how many were as expected, not so, and how many say nothing."""
-    controls = [claim for claim in claims if claim["control"]]
-    rows = []
-    for expects in COLUMNS:
-        told = [each["as_expected"] for each in controls if each["expects"] == expects]
-        if told:
-            counts = (told.count(True), told.count(False), told.count(None))
-            rows.append((f"`{expects}`", *map(str, counts)))
-    return _table(("Controls that expect", "as expected", "not so", "say nothing"), rows)
+def _controls(document: Document) -> str:
+    """How many controls were as expected, and how many comparisons they are."""
+    controls = document["summary"]["controls"]
+    told = controls_in_words(controls)
+    return f"{told[0].upper()}{told[1:]}; {controls['distinct']} distinct comparisons.\n"
 
 
 def _beside(made: Document, real: Document) -> str:
@@ -199,9 +188,9 @@ def _beside(made: Document, real: Document) -> str:
         ],
     )
     return (
-        "Means, in BLEU and points; in brackets what is open there, bold where signs differ. On "
-        f"real text MiniLM stands for BERT. Of {len(same[True])} that real text decides "
-        f"{sum(same[True])} point the same way, and of {len(same[False])} open ones "
+        "Means, in BLEU and points; in brackets what is undecided there, bold where signs differ. "
+        f"On real text MiniLM stands for BERT. Of {len(same[True])} that real text decides "
+        f"{sum(same[True])} point the same way, and of {len(same[False])} undecided ones "
         f"{sum(same[False])}.\n\n{table}"
     )
 
@@ -219,12 +208,6 @@ def _audits(audits: Sequence[Document]) -> str:
         what = "; ".join(f"{one['what']}: {one['printed']}, not {one['computed']}" for one in wrong)
         rows.append((f"`{audit['id']}`", audit["statement"], audit["verdict"], what))
     return _table(("Audit", "Statement", "Verdict", "Numbers that disagree"), rows)
-
-
-def _grouped(claims: Iterable[Document], key: str) -> Iterator[tuple[str, list[Document]]]:
-    ordered = sorted(claims, key=lambda one: (one[key], one["id"]))
-    for name, members in itertools.groupby(ordered, key=lambda one: one[key]):
-        yield name, list(members)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

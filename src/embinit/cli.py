@@ -271,11 +271,6 @@ def _add_report(commands: Any) -> None:
     form = report.add_mutually_exclusive_group()
     form.add_argument("--to", type=Path, default=Path("report.html"), help="the page's file")
     form.add_argument("--markdown", action="store_true", help="print the findings as Markdown")
-    form.add_argument(
-        "--figure",
-        metavar="NAME",
-        help="print the figure of a finding, in the page's words, or of a claim, as SVG",
-    )
     report.set_defaults(run=_report)
 
 
@@ -286,8 +281,6 @@ def _report(parsed: argparse.Namespace) -> int:
     first, *others = documents = [baseline.read(each) for each in parsed.verdicts]
     if parsed.markdown:
         print(markdown.findings_as_markdown(documents), end="")
-    elif parsed.figure is not None:
-        print(page.figure_of(documents, parsed.figure))
     else:
         text = page.render(first, {}, beside=others)
         try:

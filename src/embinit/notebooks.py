@@ -1,4 +1,4 @@
-"""Claims without pytest: judged together, and shown as rows, as figures, as a report.
+"""Claims without pytest: judged together, and shown as rows, as a report.
 
 ::
 
@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import html
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,12 +19,11 @@ from embinit.claims.entries import claim_entry
 from embinit.claims.judging import ClaimTest, judge
 from embinit.errors import InputError
 from embinit.papers import printed_for
-from embinit.registry import nearest
 from embinit.report import write_report
 from embinit.report.arms import Run
 from embinit.report.baseline import read
 from embinit.report.document import Circumstances, add_sampling_noise, make_document
-from embinit.report.page import figure, headline
+from embinit.report.summary import totals
 from embinit.report.verdict_table import verdict_lines
 from embinit.runs.results import device_name
 from embinit.runs.session import Session
@@ -95,29 +93,8 @@ class Results:
             raise InputError("a data frame takes pandas: pip install pandas") from None
         return pandas.DataFrame(self.rows())
 
-    def figure(self, claim: str, comparison: int = 1) -> str:
-        """A comparison's paired differences with their interval, as SVG.
-
-        Args:
-            claim: The claim's id, which may lack its experiment where it has only one.
-            comparison: Which of its comparisons, from 1.
-
-        Raises:
-            InputError: There is no such claim or comparison, or nothing of it was run.
-        """
-        entry = self._claim(claim)
-        if not 1 <= comparison <= len(entry["comparisons"]):
-            raise InputError(
-                f"{entry['id']} has {len(entry['comparisons'])} comparisons that were run, no "
-                f"number {comparison}" + (f": {entry['reason']}" if entry["reason"] else "")
-            )
-        drawn = figure(entry["comparisons"][comparison - 1])
-        if drawn is None:
-            raise InputError(f"{entry['id']} has nothing to draw: {entry['reason']}")
-        return drawn
-
     def write(self, directory: str | Path) -> Path:
-        """Writes the report: ``index.html``, ``verdicts.json`` and ``history.jsonl``.
+        """Writes the report: ``index.html`` and ``verdicts.json``.
 
         Returns:
             The page's path.
@@ -127,41 +104,13 @@ class Results:
         """
         return write_report(self.document, self.runs, Path(directory))
 
-    def _claim(self, name: str) -> Mapping[str, Any]:
-        ids = [claim["id"] for claim in self.document["claims"]]
-        fitting: list[Mapping[str, Any]] = [
-            claim
-            for claim in self.document["claims"]
-            if name in (claim["id"], claim["id"].partition("[")[0])
-        ]
-        if len(fitting) != 1:
-            several = ", ".join(claim["id"] for claim in fitting or self.document["claims"])
-            told = "fits" if fitting else f"fits none: {nearest(name, ids)}there are"
-            raise InputError(f"claim {name!r} {told} {several or 'none'}")
-        claim: Mapping[str, Any] = fitting[0]
-        return claim
-
     def __repr__(self) -> str:
         """What the claims came to, in a line."""
-        return f"<Results: {headline(self.document['claims'])}>"
+        return f"<Results: {'; '.join(totals(self.document['summary']))}>"
 
     def __str__(self) -> str:
         """The table of the verdicts, as a session ends with it."""
-        return "\n".join(verdict_lines(self.document["claims"], [], None, False))
-
-    def _repr_html_(self) -> str:
-        """The verdicts as a table with each claim's figures, for a notebook."""
-        lines = [f"<p>{html.escape(headline(self.document['claims']))}</p><table>"]
-        for claim in self.document["claims"]:
-            drawn = [figure(entry) or "" for entry in claim["comparisons"]]
-            cells = [
-                f"<b>{html.escape(claim['verdict'])}</b>",
-                f"{html.escape(claim['statement'])}<br><code>{html.escape(claim['id'])}</code>",
-                "".join(drawn) or html.escape(claim["reason"]),
-            ]
-            row = "".join(f'<td style="text-align: left">{cell}</td>' for cell in cells)
-            lines.append(f"<tr>{row}</tr>")
-        return "".join([*lines, "</table>"])
+        return "\n".join(verdict_lines(self.document, None, False))
 
 
 def judge_all(

@@ -45,11 +45,11 @@ class Tier:
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding of a paper: claims that the report's front tells as one row.
+    """A finding of a paper: a row of the report.
 
     Attributes:
-        says: The finding in words.
-        claims: The ids of its claims, without experiments.
+        says: The finding in words, which state what its claims test and nothing else.
+        claims: The ids of its claims, without experiments. All of them count.
     """
 
     says: str
@@ -95,22 +95,6 @@ class PaperTable:
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A figure that a paper draws itself, of what was measured here.
-
-    Attributes:
-        title: Its title.
-        html: The drawing as HTML: SVG, with a legend or a table if it needs one. The page takes it
-            as it is, so all text in it must be escaped (``report.templates`` does so).
-        caption: What it shows, in words.
-    """
-
-    title: str
-    html: str
-    caption: str
-
-
-@dataclass(frozen=True)
 class NoiseFloor:
     """The basis of a paper's margin: the noise floor of one of its experiments.
 
@@ -146,11 +130,10 @@ class Paper:
         tiers: The sizes at which its claims are tested, by name.
         experiments: All experiments of one of its tiers.
         families: The families of its claims.
-        findings: What it finds, at most seven; none for one that is told by family.
+        findings: What it finds; none for a paper of which each claim is a finding.
         printed: What it prints for a comparison.
         tables: Its tables on a tier, with what was measured here beside them.
         methods: How its models are made on a tier, paragraph by paragraph.
-        figures: Figures of its own on a tier.
         noise: The noise floors that its margins on a tier rest on.
     """
 
@@ -164,7 +147,6 @@ class Paper:
     printed: Callable[[Comparison], Sequence[Printed]] = _nothing
     tables: Callable[[str, Sequence[RunResult]], Sequence[PaperTable]] = _nothing
     methods: Callable[[str], Sequence[str]] = _nothing
-    figures: Callable[[str, Sequence[RunResult]], Sequence[Figure]] = _nothing
     noise: Callable[[str], Sequence[NoiseFloor]] = _nothing
 
     def source_labels(self) -> dict[str, str]:

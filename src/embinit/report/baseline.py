@@ -1,10 +1,10 @@
-"""Holding a suite's verdicts against a blessed one: what was lost, and what moved.
+"""Comparing a suite's verdicts with a baseline: what was lost, and what moved.
 
-A baseline is a ``verdicts.json`` that somebody looked at and blessed. A finding is lost when a
-claim that was SUPPORTED is REFUTED, NO EFFECT or NOT RUN now, or when a control that ran is not run
-now. It is not lost where the effect is the same, and was shown before to lie between zero and the
-margin: then the last digits decide whether it is SUPPORTED or has NO EFFECT. A claim has moved when
-it has another verdict otherwise, or when a mean difference lies outside the interval that it had.
+A baseline is a ``verdicts.json`` that somebody read and accepted. A finding is lost when a claim
+that was SUPPORTED is REFUTED, NO EFFECT or NOT RUN now, or when a control that ran is not run now.
+It is not lost where the effect is the same and was shown before to lie between zero and the margin:
+then the last digits decide whether it is SUPPORTED or has NO EFFECT. A claim has moved when it has
+another verdict otherwise, or when a mean difference lies outside the interval that it had.
 """
 
 from __future__ import annotations
@@ -25,25 +25,21 @@ from embinit.claims.registration_status import CHANGED
 from embinit.errors import InputError, OutputError, printable
 from embinit.files.reading import read_json, reading
 from embinit.files.schema import check_document
-from embinit.files.writing import finish_writing, held, write_together
+from embinit.files.writing import write_atomically
+from embinit.report.summary import summarise
 from embinit.report.verdicts import add_holm, is_too_weak
 
+SCHEMA_VERSION = 2
 LOST = ("REFUTED", "NO EFFECT", "NOT RUN")
 Document = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a claim since the baseline.
+    """A change of a claim since the baseline: what it is, and the numbers before and now.
 
-    Attributes:
-        id: The claim's id.
-        lost: Whether a finding was lost, which is a fault; any other change is a warning.
-        said: The change in words.
-        before: The baseline's numbers.
-        now: The latest numbers.
-        margins: By how many margins the mean difference moved; 0 where it did not. It is infinite
-            where there is no margin.
+    One that lost a finding is a fault; any other is a warning. ``margins`` is by how many margins
+    the mean difference moved: infinitely many where there is no margin.
     """
 
     id: str
@@ -62,21 +58,27 @@ def read(path: Path) -> dict[str, Any]:
     """Reads a verdicts document.
 
     Raises:
-        InputError: The file is missing, or is no verdicts document.
+        InputError: The file is missing, is no verdicts document, or has another schema version.
     """
     again = "run pytest claims/ again"
-    finish_writing(path.parent)
     with reading(path, f"name a verdicts.json, or {again}"):
         if not path.exists():
             raise InputError(f"{path} does not exist; run pytest claims/ first")
     document = read_json(path, f"name a verdicts.json, or {again}")
     version = document.get("schema_version") if isinstance(document, dict) else None
-    if type(version) is int and version > 1:
+    if not isinstance(document, dict) or type(version) is not int or version < 1:
         raise InputError(
-            f"{path} is of schema_version {version}, and this embinit reads 1; upgrade it"
+            f"{path} is no verdicts document of schema_version {SCHEMA_VERSION}; {again}"
         )
-    if not isinstance(document, dict) or type(version) is not int or version != 1:
-        raise InputError(f"{path} is no verdicts document of schema_version 1; {again}")
+    if version != SCHEMA_VERSION:
+        older = (
+            "run pytest claims/ again (stored runs are not trained again), and embinit bless where "
+            "it is a baseline"
+        )
+        raise InputError(
+            f"{path} is of schema_version {version}, and this embinit reads {SCHEMA_VERSION}; "
+            f"{'upgrade it' if version > SCHEMA_VERSION else older}"
+        )
     if not {"session", "claims"} <= document.keys():
         raise InputError(f"{path} lacks its session or its claims; {again}")
     check_document(path, document, load_schema(), "verdicts document", again)
@@ -329,8 +331,8 @@ def bless(
 ) -> None:
     """Makes a suite's report the baseline in ``to``.
 
-    The baseline is ``verdicts.json`` and ``history.jsonl``, both small enough for git. It says when
-    it was blessed and at which revision, beside the session's own record of machine and versions.
+    The baseline is one ``verdicts.json``, small enough for git, which says when it was blessed and
+    at which revision.
 
     Args:
         report: The folder that a session of claims wrote.
@@ -338,10 +340,9 @@ def bless(
         anyway: Whether to replace a baseline of another tier, or one with claims that the report
             lacks.
         keep: Whether the replaced baseline's claims and audits stay of those papers that the report
-            has nothing of; ``blessed`` then says since when they have been blessed. Nothing is
-            kept where there is no baseline yet.
-        keep_claims: Whether all claims and audits stay that the report lacks. Each then says since
-            when it has been blessed. One that was renamed stays under its old name.
+            has nothing of. Nothing is kept where there is no baseline yet.
+        keep_claims: Whether all claims and audits stay that the report lacks. One that was renamed
+            stays under its old name.
 
     Raises:
         InputError: A control misbehaved or was not run, the session is unfinished, nothing was
@@ -350,8 +351,6 @@ def bless(
             one lacks: nothing would guard those any longer.
         OutputError: The baseline can't be written; it is as it was.
     """
-    from embinit.report import past
-
     document = read(report / "verdicts.json")
     if lacking := unfinished(document):
         raise InputError(f"not blessed: {'; '.join(lacking)}; run pytest claims/ again")
@@ -359,17 +358,12 @@ def bless(
         raise InputError(f"not blessed: {'; '.join(wrong)}")
     if all(claim["control"] for claim in document["claims"]):
         raise InputError(f"not blessed: no claim but controls in {report} was run")
-    of_session = past.line_of(document)
-    blessed: dict[str, Any] = {
-        "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "revision": _revision(),
-    }
+    when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     if os.path.exists(to / "verdicts.json") and (keep or keep_claims or not anyway):
         old = read(to / "verdicts.json")
         changes(document, old)  # refuses another tier
         if keep or keep_claims:
-            document, kept = _beside(document, old, keep_claims)
-            blessed |= {"kept": kept} if kept else {}
+            document = _with_kept(document, old, keep_claims)
         have = {claim["id"] for claim in document["claims"]}
         gone = [claim["id"] for claim in old["claims"] if claim["id"] not in have]
         if gone and not anyway:
@@ -378,13 +372,12 @@ def bless(
                 "run them all, keep those of other papers by --keep, all by --keep-claims, or "
                 "bless --anyway"
             )
-    document["blessed"] = blessed
     try:
         to.mkdir(parents=True, exist_ok=True)
-        with held(to):
-            known = past.read([to / past.NAME, report / past.NAME])
-            lines = past.lines([*known, of_session])
-            write_together(to, {past.NAME: lines, "verdicts.json": compact(document)})
+        write_atomically(
+            to / "verdicts.json",
+            compact({**document, "blessed": {"when": when, "revision": _revision()}}),
+        )
     except OSError as error:
         raise OutputError(
             f"not blessed: {to} can't be written ({error.strerror or error}), and is as it was; "
@@ -392,62 +385,46 @@ def bless(
         ) from error
 
 
-def _beside(
-    document: Document, old: Document, claims: bool
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The report's document with what the old baseline alone has, and since when."""
+def _with_kept(document: Document, old: Document, claims: bool) -> dict[str, Any]:
+    """The document with what the old baseline alone has; each such claim says since when."""
     # A session's own document is not blessed: then its session says when.
     blessed = old.get("blessed") or {"when": old["session"]["started"], "revision": None}
-    since = {name: blessed[name] for name in ("when", "revision")}
-    of_paper = {
-        paper: {name: one[name] for name in since}
-        for one in blessed.get("kept", ())
-        for paper in one.get("papers", ())
-    }
     every = (*document["claims"], *document.get("audits", ()))
     ours, have = {entry["paper"] for entry in every}, {entry["id"] for entry in every}
-    kept = {
-        name: [
-            {"blessed": of_paper.get(entry["paper"], since), **entry}
-            if name == "claims" and entry["paper"] in ours
-            else entry
+
+    def kept(name: str) -> list[Document]:
+        return [
+            entry
             for entry in old.get(name, ())
             if (entry["id"] not in have if claims else entry["paper"] not in ours)
         ]
-        for name in ("claims", "audits")
-    }
+
+    left = {"claims": [{"blessed": blessed, **each} for each in kept("claims")]}
+    left |= {"audits": kept("audits")}
     merged = dict(document) | {
         name: sorted([*document.get(name, ()), *entries], key=lambda entry: str(entry["paper"]))
-        for name, entries in kept.items()
+        for name, entries in left.items()
         if entries
     }
-    if claims:  # a family's claims may be of several sessions then
-        add_holm(merged["claims"])
-    in_use = {(one.get("registration") or {}).get("lock") for one in kept["claims"]}
-    locks = {one["lock"]: one for one in old["session"].get("locks", ()) if one["lock"] in in_use}
-    locks |= {one["lock"]: one for one in document["session"].get("locks", ())}
-    if locks:
-        all_locks = [locks[name] for name in sorted(locks)]
-        merged["session"] = {**document["session"], "locks": all_locks}
-    papers = {
-        one["key"]: one for each in (old, document) for one in each["session"].get("papers", ())
-    }
-    if papers:
-        merged["session"] = {**merged["session"], "papers": list(papers.values())}
-    before = (
-        f"before: {note.removeprefix('before: ')}" for note in old["session"].get("notes", ())
-    )
-    notes = [*document["session"].get("notes", ()), *before]
-    if notes and any("blessed" in one for one in kept["claims"]):
-        merged["session"] = {**merged["session"], "notes": notes}
-    left = {entry["paper"] for entries in kept.values() for entry in entries} - ours
-    earlier = [
-        {**one, "papers": sorted(left.intersection(one.get("papers", ())))}
-        for one in blessed.get("kept", ())
-    ]
-    newest = left.difference(*(one["papers"] for one in earlier))
-    of_old = {"papers": sorted(newest), **since}
-    return merged, [one for one in (*earlier, of_old) if one["papers"]]
+    add_holm(merged["claims"])  # a family's claims may be of several sessions then
+    merged["session"] = {**document["session"], **_session_of_both(document, old, left["claims"])}
+    return merged | {"summary": summarise(merged)}
+
+
+def _session_of_both(
+    document: Document, old: Document, kept: Sequence[Document]
+) -> dict[str, list[Any]]:
+    """The locks, papers and notes of a session with those of the claims that were kept."""
+    new, before = document["session"], old["session"]
+    in_use = {(one.get("registration") or {}).get("lock") for one in kept}
+    locks = {one["lock"]: one for one in before.get("locks", ()) if one["lock"] in in_use}
+    locks |= {one["lock"]: one for one in new.get("locks", ())}
+    papers = {one["key"]: one for each in (before, new) for one in each.get("papers", ())}
+    notes = [*new.get("notes", ())]
+    if kept:
+        notes += [f"before: {note.removeprefix('before: ')}" for note in before.get("notes", ())]
+    both = {"locks": [locks[name] for name in sorted(locks)], "papers": [*papers.values()]}
+    return {name: values for name, values in (both | {"notes": notes}).items() if values}
 
 
 def compact(document: Document) -> str:
@@ -456,7 +433,11 @@ def compact(document: Document) -> str:
     A claim that did not change is the same line in the next blessing, so that a diff shows what
     moved. The keys of runs are left out, since the store that they name is not in git.
     """
-    slim = {**document, "claims": [_without_keys(claim) for claim in document["claims"]]}
+    claims = [
+        {**claim, "comparisons": [{**entry, "runs": []} for entry in claim["comparisons"]]}
+        for claim in document["claims"]
+    ]
+    slim = {**document, "claims": claims}
     members = []
     for name, value in slim.items():
         if isinstance(value, list) and value:
@@ -465,10 +446,6 @@ def compact(document: Document) -> str:
         else:
             members.append(f"{_one_line(name)}: {_one_line(value)}")
     return "{\n" + ",\n".join(members) + "\n}\n"
-
-
-def _without_keys(claim: Document) -> Document:
-    return {**claim, "comparisons": [{**entry, "runs": []} for entry in claim["comparisons"]]}
 
 
 def _one_line(value: Any) -> str:
