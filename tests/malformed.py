@@ -31,7 +31,8 @@ from embinit.lab.data import cache
 from embinit.lab.data.sources import open_source
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.specs import Cut
-from embinit.report import baseline, past
+from embinit.report import baseline
+from embinit.report.summary import totals
 from embinit.runs.store import Store
 
 WORDS = ("the", "dog", "Straße", "cat", "a", "1990s", "it's", "Haus")
@@ -263,15 +264,7 @@ def hold_against(path: Path) -> tuple[Any, ...]:
         moved = [*baseline.changes(document, whole), *baseline.changes(whole, document)]
     except InputError:
         moved = []  # another tier
-    return (baseline.wrong_controls(document), list(map(str, moved)), past.line_of(document))
-
-
-def history(path: Path) -> tuple[Any, ...]:
-    sessions = past.read([path / past.NAME])
-    past.lines(sessions)
-    for claim in json.loads(reference())["claims"]:
-        past.over_time(claim, 0, sessions)
-    return ()
+    return (baseline.wrong_controls(document), list(map(str, moved)), totals(document["summary"]))
 
 
 @functools.cache
@@ -347,13 +340,6 @@ READERS: Mapping[str, Reader] = {
     ),
     "prepared index": Reader(lambda: {cache.INDEX: json.dumps(PREPARED).encode()}, open_prepared),
     "verdicts": Reader(lambda: {"verdicts.json": reference()}, hold_against),
-    "history": Reader(
-        lambda: {
-            past.NAME: (json.dumps(past.line_of(json.loads(reference()))) + "\n").encode() * 2
-        },
-        history,
-        warns=True,
-    ),
     "run record": Reader(lambda: {"runs/ab/ab12.json": record()}, from_store, warns=True),
 }
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import copy
 import errno
 import json
-import multiprocessing
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import jsonschema
@@ -21,7 +19,8 @@ from embinit.cli import main
 from embinit.errors import InputError, OutputError, Status, printable
 from embinit.files import writing as files
 from embinit.files.schema import mismatch
-from embinit.report import baseline, load_schema, past, render, write_report
+from embinit.report import baseline, load_schema, render, write_report
+from embinit.report.summary import summarise
 
 REFERENCE = Path(__file__).parents[1] / "reports/reference/micro/verdicts.json"
 WHOLE = json.loads(REFERENCE.read_bytes())
@@ -33,6 +32,7 @@ SMALL = {
         if claim["verdict"] == "SUPPORTED" and not claim["control"]
     ][:2],
 }
+SMALL["summary"] = summarise(SMALL)
 
 values = st.one_of(
     st.sampled_from([None, True, "", "x", 0, 1, -1, 0.5, 1e308, [], {}, [[]], {"a": 1}]),
@@ -111,14 +111,14 @@ def test_a_departure_from_the_schema_has_its_place(path, value, told):
 
 def test_a_document_is_checked_where_it_is_read_alone():
     """The package takes a quarter of a second to import."""
-    code = "import sys, embinit.cli, embinit.report.past; assert 'jsonschema' not in sys.modules"
+    code = "import sys, embinit.cli, embinit.report.page; assert 'jsonschema' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @settings(max_examples=40, derandomize=True, database=None)
 @given(document=spoilt(), role=st.sampled_from(["latest", "baseline"]))
 def test_check_gives_a_status_and_no_traceback(tmp_path_factory, document, role):
-    """131 of 1,800 did, with status 1: not in order."""
+    """Whatever is spoilt in a document: one line, and the status of unusable input."""
     folder = tmp_path_factory.mktemp("check")
     (folder / "bad.json").write_text(json.dumps(document))
     (folder / "good.json").write_text(json.dumps(SMALL))
@@ -153,7 +153,7 @@ def test_nobody_elses_control_characters_are_shown(tmp_path):
     for claim in document["claims"]:
         claim["statement"] = claim["place"] = claim["family_says"] = HOSTILE
     page = write_report(document, {}, tmp_path)
-    for path in (page, tmp_path / "verdicts.json", tmp_path / past.NAME):
+    for path in (page, tmp_path / "verdicts.json"):
         text = path.read_text("utf-8")
         assert printable(text) == text
         assert not set(text) & set("\x00\x07\x1b\x85\x9b\r\u2028\u202e\u2066")
@@ -162,85 +162,8 @@ def test_nobody_elses_control_characters_are_shown(tmp_path):
     assert "\\u001b[2J" in page.read_text("utf-8")
 
 
-NAMES = ("verdicts.json", "index.html", past.NAME)
-
-
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-
-
-def killed_at(folder: Path, step: int) -> bool:
-    """Writes a report in a process that ends at its ``step``-th rename; whether it got there."""
-    child = os.fork()
-    if child == 0:
-        renames, replace = iter(range(step, 0, -1)), os.replace
-
-        def ends(source, target):
-            if next(renames) == 1:
-                os._exit(9)
-            replace(source, target)
-
-        files.os.replace = ends
-        later = {**SMALL, "session": {**SMALL["session"], "started": "2031-01-01T00:00:00+00:00"}}
-        later["claims"] = copy.deepcopy(SMALL["claims"])
-        later["claims"][0]["comparisons"][0]["difference"] = 1.0
-        try:
-            write_report(later, {}, folder)
-        finally:
-            os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
-
-
-def test_what_a_killed_writer_left_is_removed_in_time(tmp_path):
-    """Not at once: another process may be writing it."""
-    for name, age in (
-        (".verdicts.json.old", 9999),
-        (".verdicts.json.new", 9),
-        (".other.old", 9999),
-    ):
-        (tmp_path / name).write_text("")
-        os.utime(tmp_path / name, (time.time() - age,) * 2)
-    write_report(SMALL, {}, tmp_path)
-    assert sorted(contents(tmp_path)) == sorted([*NAMES, ".verdicts.json.new", ".other.old"])
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # a fork of a process with threads
-@pytest.mark.parametrize("step", [1, 2, 3, 4])
-def test_a_killed_report_is_the_old_one_or_the_new_one(tmp_path, step):
-    """Killed at any of its renames; the next reader completes what was decided."""
-    write_report(SMALL, {}, tmp_path)
-    before = contents(tmp_path)
-    assert killed_at(tmp_path, step)
-    document = baseline.read(tmp_path / "verdicts.json")
-    after = contents(tmp_path)
-    changed = {name for name in NAMES if after[name] != before[name]}
-    assert changed == (set() if step == 1 else set(NAMES))
-    assert document["session"]["started"].startswith("2031") == bool(changed)
-    assert files.JOURNAL not in after
-
-
-def test_a_journal_moves_nothing_of_its_own_choice(tmp_path):
-    """Somebody else's report may hold one."""
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other/secret").write_text("kept")
-    (tmp_path / "mine").write_text("kept")
-    for pairs in ({"mine": "../other/secret"}, {"x": "mine"}, {"../y": ".../y.1"}, ["a"], {"a": 1}):
-        (tmp_path / files.JOURNAL).write_text(json.dumps(pairs))
-        files.finish_writing(tmp_path)
-        assert sorted(contents(tmp_path)) == ["mine"]
-        assert (tmp_path / "other/secret").read_text() == "kept"
-
-
-def test_a_file_in_the_reports_place_costs_nothing(tmp_path):
-    """Neither does a full disk: see test_report.py."""
-    write_report(SMALL, {}, tmp_path)
-    before = contents(tmp_path)
-    (tmp_path / "index.html").unlink()
-    (tmp_path / "index.html").mkdir()
-    with pytest.raises(InputError, match="is as it was; make room"):
-        write_report(SMALL, {}, tmp_path)
-    del before["index.html"]
-    assert contents(tmp_path) == before
 
 
 def test_an_unfinished_session_never_replaces_a_whole_one(tmp_path, capsys):
@@ -283,7 +206,7 @@ def test_the_name_of_a_blessed_folder_is_told_in_a_line(tmp_path, capsys, name):
 
 
 def test_a_failed_blessing_leaves_the_baseline(tmp_path, monkeypatch):
-    """Verdicts and history are replaced together."""
+    """It is replaced whole or not at all."""
     write_report(SMALL, {}, tmp_path / "report")
     baseline.bless(tmp_path / "report", tmp_path / "to")
     before = contents(tmp_path / "to")
@@ -297,96 +220,11 @@ def test_a_failed_blessing_leaves_the_baseline(tmp_path, monkeypatch):
     assert contents(tmp_path / "to") == before
 
 
-def one_session(arguments: tuple[Path, int]) -> None:
-    folder, number = arguments
-    document = copy.deepcopy(SMALL)
-    document["session"]["started"] = f"2031-01-{number + 1:02}T00:00:00+00:00"
-    document["claims"][0]["comparisons"][0]["difference"] = float(number)
-    write_report(document, {}, folder)
-
-
-def test_sessions_at_once_lose_no_line(tmp_path):
-    """11 of 12 were kept: the history is read, added to and written."""
-    with multiprocessing.get_context("fork").Pool(4) as pool:
-        pool.map(one_session, [(tmp_path, number) for number in range(8)])
-    started = [session["started"][8:10] for session in past.read([tmp_path / past.NAME])]
-    assert started == [f"{number:02}" for number in range(1, 9)]
-
-
-def test_a_clock_that_goes_back_keeps_the_files_order(tmp_path):
-    """Lines stand by their time, whenever they were written."""
-    for number in (9, 10, 8):
-        one_session((tmp_path, number))
-    lines = (tmp_path / past.NAME).read_text().splitlines()
-    assert [json.loads(line)["started"][8:10] for line in lines] == ["09", "10", "11"]
-
-
 def test_a_page_is_escaped_as_a_whole():
     """Also what comes from runs and from the template."""
     document = copy.deepcopy(SMALL)
     document["session"]["command"] = HOSTILE
     assert printable(page := render(document, {})) == page
-
-
-def obstruct(path: Path, what: str) -> None:
-    """Puts something into a file's place that is none."""
-    if what == "directory":
-        path.mkdir()
-    elif what == "pipe":
-        os.mkfifo(path)
-    else:
-        path.symlink_to(path if what == "loop" else "/dev/zero")
-
-
-@pytest.mark.parametrize("what", ["directory", "pipe", "loop", "device"])
-@pytest.mark.parametrize("whose", ["own", "baseline"])
-def test_a_history_costs_no_report(tmp_path, what, whose):
-    """It did, or was waited for. What can't be read is left, and not replaced by one line."""
-    own, other = tmp_path / "own", tmp_path / "baseline"
-    for folder in (own, other):
-        folder.mkdir()
-    obstruct(tmp_path / whose / past.NAME, what)
-    before = (tmp_path / whose / past.NAME).lstat()
-    with pytest.warns(past.DamagedHistoryWarning, match=rf"{past.NAME} can't be read .*left as it"):
-        page = write_report(SMALL, {}, own, [other / past.NAME])
-    assert page.exists()
-    assert baseline.read(own / "verdicts.json")["claims"]
-    assert (tmp_path / whose / past.NAME).lstat().st_ino == before.st_ino
-
-
-def test_bad_lines_of_a_history_are_one_warning(tmp_path):
-    """20,000 of them gave 11 MB of warnings."""
-    write_report(SMALL, {}, tmp_path)
-    with (tmp_path / past.NAME).open("a") as file:
-        file.write("{\n" * 2001)
-    with pytest.warns(past.DamagedHistoryWarning) as told:
-        assert len(past.read([tmp_path / past.NAME])) == 1
-    [warning] = told
-    assert "line 2, is no session" in str(warning.message)
-    assert "and so are 2,000 more lines" in str(warning.message)
-
-
-def test_a_journal_that_is_none_is_not_waited_for(tmp_path):
-    """A pipe is removed, as what is no journal is; nothing it leads to is."""
-    os.mkfifo(tmp_path / files.JOURNAL)
-    files.finish_writing(tmp_path)
-    assert not [*tmp_path.iterdir()]
-
-
-def test_a_journal_that_cant_be_read_now_is_left(tmp_path, monkeypatch):
-    """It was removed, and half of the files stayed those of the earlier report."""
-    (tmp_path / ".a.x").write_text("new")
-    (tmp_path / files.JOURNAL).write_text('{"a": ".a.x"}')
-
-    def refuse(_):
-        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(files, "read_bytes", refuse)
-        files.finish_writing(tmp_path)
-    assert (tmp_path / files.JOURNAL).exists()
-    files.finish_writing(tmp_path)
-    assert (tmp_path / "a").read_text() == "new"
 
 
 def test_controls_alone_are_not_blessed(tmp_path):

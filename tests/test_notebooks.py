@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from xml.etree import ElementTree
 
 import jsonschema
 import pytest
@@ -12,7 +11,7 @@ import pytest
 import embinit
 from embinit import Family, InputError, Results, a_a, claim, experiment, judge_all, training
 from embinit.report import load_schema
-from test_report import HOSTILE, make_claim, make_comparison, make_document
+from test_report import make_claim, make_comparison, make_document
 
 
 @training(measures={"accuracy": "% accuracy"})
@@ -66,21 +65,6 @@ def test_a_data_frame_has_a_row_for_each_comparison() -> None:
     assert frame["comparison"].tolist()[:2] == [1, 2]
     assert frame["verdict"].tolist() == ["SUPPORTED", "SUPPORTED", "NOT RUN"]
     assert frame["difference"].isna().tolist() == [False, False, True]
-
-
-def test_a_figure_is_an_image_of_its_own() -> None:
-    """Well-formed SVG with its size and its style, whatever the claim is called."""
-    comparison = make_comparison(arms={"left": HOSTILE, "right": HOSTILE}, unit=HOSTILE)
-    results = Results(make_document([make_claim("x", statement=HOSTILE, comparisons=[comparison])]))
-    name = results.rows()[0]["id"]
-    root = ElementTree.fromstring(results.figure(name))
-    assert root.tag == "{http://www.w3.org/2000/svg}svg"
-    assert float(root.get("height", "0")) > 50
-    assert {each.tag.partition("}")[2] for each in root.iter()} <= {
-        *("svg", "style", "rect", "path", "text", "g")
-    }
-    assert HOSTILE not in results._repr_html_()
-    assert results.figure(name.partition("[")[0]) == results.figure(name)
 
 
 def test_bad_input_says_what_and_how_to_mend(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from embinit.claims.pending_looks import PendingLook
 from embinit.lab.data.sources import SOURCES
 from embinit.pytest_plugin import look_order
 from embinit.report import load_schema
-from embinit.report.past import DamagedHistoryWarning
 from embinit.runs import progress, session
 from embinit.runs.functions import TRAININGS
 from embinit.runs.results import RunResult
@@ -368,8 +367,8 @@ def test_a_paper_that_the_report_lacks_may_be_kept(suite, capsys):
     ("text", "said"),
     [
         ("{", "is no JSON"),
-        ("[]", "no verdicts document of schema_version 1"),
-        ('{"schema_version": 1}', "lacks its session or its claims"),
+        ("[]", "no verdicts document of schema_version 2"),
+        ('{"schema_version": 2}', "lacks its session or its claims"),
         (None, "can't be read"),
     ],
 )
@@ -875,27 +874,6 @@ def test_check_fails_on_a_control_and_on_a_lost_finding(suite, capsys):
     assert "tier micro can't be compared with tier sample" in capsys.readouterr().err
     suite.runpytest_inprocess("claims")
     assert cli.main(["check", str(latest)]) == 1
-
-
-def test_a_damaged_history_costs_no_report_where_warnings_are_errors(suite):
-    """It is told, and the report of what was just trained is written."""
-    suite.makeini("[pytest]\nfilterwarnings = error")
-    latest = suite.path / "reports/latest"
-    latest.mkdir(parents=True)
-    (latest / "history.jsonl").write_bytes(b"\xff\n")
-    with pytest.warns(DamagedHistoryWarning, match="is no session"):
-        result = suite.runpytest_inprocess("claims", "-k", "holds")
-    result.assert_outcomes(passed=1)
-    assert (latest / "index.html").exists()
-    assert len((latest / "history.jsonl").read_text().splitlines()) == 1
-
-
-BUDGETS = """
-from embinit.claims.definitions import Family, claim
-from embinit.claims.paired_tests import Verdict
-from embinit_papers.chung2021 import USUAL, coupled, first_experiment, reinvested
-
-MINE = Family("mine/sizes", {"micro": 1})
 
 
 def stated(name, expects=None):

@@ -44,8 +44,8 @@ def _design(
             "corrected for skewness (Johnson 1978). From three seeds on a decision must hold "
             "without any one of its seeds."
         )
-        pooled = [each for each in compared if each.get("spread") is not None]
-        contradicted = sum(bool(each.get("contradicted")) for each in pooled)
+        pooled = [each for each in compared if each["spread"] is not None]
+        contradicted = sum(bool(each["contradicted"]) for each in pooled)
         yield (
             f"In {len(pooled) - contradicted} comparisons the standard deviation of the "
             "differences was pooled with one that was measured beforehand, on seeds that no claim "
@@ -70,7 +70,7 @@ def _design(
 
 def _margins(compared: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     allow = [each for each in compared if Relation(each["relation"]).uses_margin]
-    state = [each for each in compared if each not in allow and each["margin"]]
+    state = [each for each in compared if each not in allow and finite(each["margin"])]
     if allow:
         yield (
             f"{len(allow)} of {len(compared)} comparisons ('not worse', 'alike') allow a margin, "
@@ -86,9 +86,11 @@ def _margins(compared: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def _in_sd(comparisons: Iterable[Mapping[str, Any]]) -> str:
     """The least and the largest margin over the registered standard deviation, in words."""
     ratios = sorted(
-        each["margin"] / sd
+        margin / sd
         for each in comparisons
-        if each.get("spread") is not None and (sd := finite(each["spread"]["sd"]))
+        if each["spread"] is not None
+        and (sd := finite(each["spread"]["sd"]))
+        and (margin := finite(each["margin"])) is not None
     )
     if not ratios:
         return "none of them with a registered standard deviation"
