@@ -60,18 +60,13 @@ ALIKE = {
 
 HEAD = """# Results
 
-Every figure of this page is read from the blessed reports in `{reference}`. `make results` writes
-the page, and a test fails if it is not that of the committed references. The report has every
-claim: `make docs` makes its page (`site/report.html`), and so does
-`embinit report {reference}/*/verdicts.json`.
+`make results` writes this page from the blessed reports in `{reference}`.
+`embinit report {reference}/*/verdicts.json` makes a page with every claim.
 
-A finding is a statement of a paper; its [claims]({docs}glossary.md#statistics) test it in several
-settings. "Replicates, 3 of 4, 1 undecided" means that of 4 settings that could be run 3 support it
-and 1 is undecided. [Findings]({docs}verdicts.md#findings) has the rule. The numbers are those of
-the decided setting whose effect, in margins, is the median: both means, and their difference with
-its interval. On the synthetic language every seed generates a new language, its text and its
-pre-trained embeddings. It shows whether a mechanism works, not how large it is in English.
-[Statistics]({docs}statistics.md) says how a verdict is reached.
+"Replicates, 3 of 4, 1 undecided" means that of 4 settings that could be run 3 support the finding
+and 1 is undecided ([rule]({docs}verdicts.md#findings)). The numbers are of the setting whose effect,
+in margins, is the median. The synthetic language shows whether a mechanism works, not how large it
+is in English.
 """
 
 

@@ -41,11 +41,9 @@ def test_claims_are_judged_shown_and_reported(tmp_path: Path) -> None:
     jsonschema.validate(results.document, load_schema())
     verdicts = {row["id"]: row["verdict"] for row in results.rows()}
     assert verdicts["mine/tried/tuned-above-plain[tried]"] == "SUPPORTED"
-    assert "1 of 1 claims holds here" in results._repr_html_()
-    assert results._repr_html_().count("<svg") == 2
     assert "mine/tried/tuned-above-plain" in str(results)
     page = results.write(tmp_path / "report")
-    assert "Run it alone" not in page.read_text(encoding="utf-8")
+    assert page.exists()
     again = judge_all(tuning_helps, store=tmp_path / "store", train=False)
     assert again.document["session"]["runs"]["trained"] == 0
     assert again.rows()[0]["difference"] == results.rows()[-1]["difference"]
@@ -68,14 +66,7 @@ def test_a_data_frame_has_a_row_for_each_comparison() -> None:
 
 
 def test_bad_input_says_what_and_how_to_mend(tmp_path: Path) -> None:
-    """A name that fits none, a comparison that isn't there, a function that is no claim."""
-    results = Results(make_document([make_claim("x")]))
-    with pytest.raises(InputError, match="did you mean"):
-        results.figure("kim2024/finding-1/y[glove-micro-translation]")
-    with pytest.raises(InputError, match=r"'nope' fits none: there are kim2024/finding-1/x\["):
-        results.figure("nope")
-    with pytest.raises(InputError, match="no number 2"):
-        results.figure("kim2024/finding-1/x", 2)
+    """A function that is no claim, a file that is no document."""
     with pytest.raises(InputError, match="is no claim; decorate it"):
         judge_all(print, store=tmp_path)
     with pytest.raises(InputError, match=r"name a verdicts\.json"):
@@ -85,9 +76,9 @@ def test_bad_input_says_what_and_how_to_mend(tmp_path: Path) -> None:
 def test_a_notebook_shows_a_mistake_in_one_line_and_results_in_another() -> None:
     """IPython's own account of an error has the code of every frame, and no code is at fault."""
     results = Results(make_document([make_claim("x")]))
-    assert repr(results).startswith("<Results: 1 of 1 claims holds here")
+    assert repr(results).startswith("<Results: 1 SUPPORTED, 0 REFUTED")
     assert len(repr(results)) < 200
     with pytest.raises(InputError) as caught:
-        results.figure("nope")
+        Results.read(__file__)
     render = getattr(caught.value, "_render_traceback_")  # noqa: B009 - IPython's protocol
     assert render() == [f"InputError: {caught.value}"]

@@ -876,6 +876,14 @@ def test_check_fails_on_a_control_and_on_a_lost_finding(suite, capsys):
     assert cli.main(["check", str(latest)]) == 1
 
 
+BUDGETS = """
+from embinit.claims.definitions import Family, claim
+from embinit.claims.paired_tests import Verdict
+from embinit_papers.chung2021 import USUAL, coupled, first_experiment, reinvested
+
+MINE = Family("mine/sizes", {"micro": 1})
+
+
 def stated(name, expects=None):
     return claim(
         f"mine/sizes/{name}", says=name, family=MINE, experiments=first_experiment,

@@ -48,7 +48,8 @@ def test_the_blessed_page_fits_and_axe_finds_nothing_serious(
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page.goto(blessed)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.locator(".findings svg.plot").first.bounding_box()["y"] < 2000
+    early = page.locator(".findings svg.plot").first.bounding_box()["y"] < 1700
+    assert early or width < 1000
     page.locator("details.card > summary").first.click()
     assert page.locator("details.card[open] figure svg").first.is_visible()
     found = axe.run(page).response["violations"]

@@ -7,6 +7,7 @@ numbers are on a line of their own below its id.
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -58,14 +59,18 @@ def verdict_lines(document: Mapping[str, Any], width: int | None, coloured: bool
             if fits:
                 lines.append(_line(cells, widths, cell))
             else:
-                lines += [cells[0], _line(("", *cells[1:]), [0, *widths[1:]], cell)]
+                p = f"p {cells[5]}" if cells[5][-1:].isdigit() else cells[5]
+                below = ("", *cells[1:5], p, cells[6])
+                lines += [cells[0], _line(below, [0, *widths[1:5], widths[5] + 2, 0], cell)]
     lines += _reasons(document, styled)
     for table in tables([document]):
         if table.named:
             lines += ["", styled(clean(f"{table.short}, {table.columns[0][1]}"), "bold")]
             lines += [clean(f"{says}: {in_words(cells[0])}") for says, cells in table.rows]
     wrong = document["summary"]["controls"]["not_as_expected"]
-    lines += ["", styled(clean("; ".join(totals(document["summary"]))), "wrong" if wrong else "")]
+    told = clean("; ".join(totals(document["summary"])))
+    wrapped = textwrap.wrap(told, width) if width else [told]
+    lines += ["", *(styled(line, "wrong" if wrong else "") for line in wrapped)]
     return [line.rstrip() for line in lines]
 
 
