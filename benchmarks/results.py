@@ -64,8 +64,8 @@ HEAD = """# Results
 `embinit report {reference}/*/verdicts.json` makes a page with every claim.
 
 "Replicates, 3 of 4, 1 undecided" means that of 4 settings that could be run 3 support the finding
-and 1 is undecided ([rule]({docs}verdicts.md#findings)). The numbers are of the setting whose effect,
-in margins, is the median. The synthetic language shows whether a mechanism works, not how large it
+and 1 is undecided ([rule]({docs}verdicts.md#findings)). The numbers are of the setting with the
+median effect in margins. The synthetic language shows whether a mechanism works, not how large it
 is in English.
 """
 

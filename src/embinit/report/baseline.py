@@ -110,27 +110,25 @@ def faults(
 
     Args:
         document: The session's verdicts document.
-        baseline: The blessed one, of whose findings none may be lost.
+        baseline: The baseline, of whose findings none may be lost.
         moved: By how many margins a difference may move from the baseline's; None for any move.
 
     Raises:
         InputError: The two are of different tiers.
     """
     since = [] if baseline is None else changes(document, baseline)
-    return [
-        *unfinished(document),
-        *faults_of_session(document),
-        *(str(change) for change in since if is_fault(change, moved)),
-    ]
+    lost = [str(change) for change in since if is_fault(change, moved)]
+    return [*unfinished(document), *faults_of_session(document), *lost]
 
 
 def faults_of_session(document: Document) -> list[str]:
     """The faults of a whole session, whatever its baseline has, a sentence each."""
-    return [
-        *nothing_decided(document),
-        *wrong_controls(document),
-        *not_as_registered(document),
+    changed = [
+        f"{claim['id']} is not as registered in {known['lock']}: {known['differs']}"
+        for claim in document["claims"]
+        if (known := claim.get("registration")) is not None and known["state"] == CHANGED
     ]
+    return [*nothing_decided(document), *wrong_controls(document), *changed]
 
 
 def size_in_margins(given: str) -> float:
@@ -182,24 +180,11 @@ def has_claims_of(document: Document | None, file: str) -> bool:
     return any(claim["nodeid"].partition("::")[0] == file for claim in claims)
 
 
-def not_as_registered(document: Document) -> list[str]:
-    """The claims that differ from what their lock says, a sentence each."""
-    return [
-        f"{claim['id']} is not as registered in {known['lock']}: {known['differs']}"
-        for claim in document["claims"]
-        if (known := claim.get("registration")) is not None and known["state"] == CHANGED
-    ]
-
-
 def changes(latest: Document, baseline: Document) -> list[Change]:
     """The changes of a session's claims since the baseline, lost findings first.
 
     Claims that the session did not ask for are left out. One that broke or was skipped was asked
     for, and has changed: it is an ERROR now, or SKIPPED.
-
-    Args:
-        latest: The session's verdicts document.
-        baseline: The blessed one.
 
     Raises:
         InputError: The two are of different tiers, which can't be compared.
@@ -226,11 +211,10 @@ def _absent(old: Document, latest: Document) -> list[Change]:
             same = old["id"].partition("[")[0] if "[" not in entry.get("id", "[") else old["id"]
             place, _, _ = old["nodeid"].partition("::")
             if entry.get("id") == same or entry.get("nodeid") in (old["nodeid"], place):
-                lost = old["verdict"] == "SUPPORTED" or (
-                    old["control"] and old["verdict"] != "NOT RUN"
-                )
+                ran = old["control"] and old["verdict"] != "NOT RUN"
                 said = f"was {old['verdict']} and is {word}"
                 now = f"{word} {entry.get('reason', '')}"
+                lost = ran or old["verdict"] == "SUPPORTED"
                 return [Change(old["id"], lost, said, _numbers(old), now)]
     return []
 
@@ -243,15 +227,15 @@ def _changes(old: Document, new: Document) -> list[Change]:
         for before, after in zip(old["comparisons"], new["comparisons"], strict=False)
         if before["arms"] == after["arms"] and (said := _moved(before, after))
     ]
-    if is_now != was:
-        lost = was == "SUPPORTED" and is_now in LOST
-        if is_now == "NO EFFECT" and _same_within_the_margin(old, new):
-            lost = False
-        if new["control"]:
-            lost = is_now == "NOT RUN"
-        size = max((margins for _, margins in moved), default=0.0)
-        return [Change(new["id"], lost, f"was {was} and is {is_now}", *numbers, size)]
-    return [Change(new["id"], False, said, *numbers, margins) for said, margins in moved]
+    if is_now == was:
+        return [Change(new["id"], False, said, *numbers, margins) for said, margins in moved]
+    lost = was == "SUPPORTED" and is_now in LOST
+    if is_now == "NO EFFECT" and _same_within_the_margin(old, new):
+        lost = False
+    if new["control"]:
+        lost = is_now == "NOT RUN"
+    size = max((margins for _, margins in moved), default=0.0)
+    return [Change(new["id"], lost, f"was {was} and is {is_now}", *numbers, size)]
 
 
 def _margins(before: Document, after: Document) -> float:
@@ -263,22 +247,19 @@ def _margins(before: Document, after: Document) -> float:
 def _same_within_the_margin(old: Document, new: Document) -> bool:
     """Whether an effect was shown to be there, was smaller than the margin, and still is.
 
-    Both intervals lie within the margins, and each mean within the other's interval. An effect
-    above zero and below the margin is SUPPORTED and has NO EFFECT, in the end. Which of the two is
-    shown first hangs on a machine's rounding.
+    Such an effect is SUPPORTED and has NO EFFECT, in the end; which of the two is shown first
+    depends on a machine's rounding. Both intervals lie within the margins, and each mean within the
+    other's interval.
     """
     before, after = old["comparisons"], new["comparisons"]
     return (
         bool(before)
         and len(before) == len(after)
         and all(
-            was["arms"] == now["arms"]
-            and was["margin"] == now["margin"]
+            (was["arms"], was["margin"]) == (now["arms"], now["margin"])
             and not _contains(was["interval"], 0)
-            and _within(was)
-            and _within(now)
-            and not _moved(was, now)
-            and not _moved(now, was)
+            and all(map(_within, (was, now)))
+            and not (_moved(was, now) or _moved(now, was))
             for was, now in zip(before, after, strict=True)
         )
     )
@@ -311,9 +292,9 @@ def _moved(before: Document, after: Document) -> str:
 
 def _numbers(claim: Document) -> str:
     effects = [
-        f"{_plain(comparison['difference'])} {comparison['unit']} "
-        f"[{', '.join(map(_plain, comparison['interval']))}], {comparison['n']} seeds"
-        for comparison in claim["comparisons"]
+        f"{_plain(one['difference'])} {one['unit']} "
+        f"[{', '.join(map(_plain, one['interval']))}], {one['n']} seeds"
+        for one in claim["comparisons"]
     ]
     return (
         "; ".join([claim["verdict"], *effects])
@@ -329,26 +310,20 @@ def _plain(value: float | None) -> str:
 def bless(
     report: Path, to: Path, anyway: bool = False, keep: bool = False, keep_claims: bool = False
 ) -> None:
-    """Makes a suite's report the baseline in ``to``.
-
-    The baseline is one ``verdicts.json``, small enough for git, which says when it was blessed and
-    at which revision.
+    """Makes a suite's report the baseline: one ``verdicts.json`` in ``to``, small enough for git.
 
     Args:
         report: The folder that a session of claims wrote.
         to: The baseline's folder; it is made if need be.
         anyway: Whether to replace a baseline of another tier, or one with claims that the report
-            lacks.
+            lacks, which nothing would guard any longer.
         keep: Whether the replaced baseline's claims and audits stay of those papers that the report
-            has nothing of. Nothing is kept where there is no baseline yet.
-        keep_claims: Whether all claims and audits stay that the report lacks. One that was renamed
-            stays under its old name.
+            has nothing of.
+        keep_claims: Whether all claims and audits stay that the report lacks.
 
     Raises:
         InputError: A control misbehaved or was not run, the session is unfinished, nothing was
-            decided, or ``verdicts.json`` is missing. With ``keep`` also where the replaced baseline
-            has another tier; without ``anyway`` also then, and where it has claims that the new
-            one lacks: nothing would guard those any longer.
+            decided, ``verdicts.json`` is missing, or the old baseline is not to be replaced.
         OutputError: The baseline can't be written; it is as it was.
     """
     document = read(report / "verdicts.json")
@@ -392,7 +367,7 @@ def _with_kept(document: Document, old: Document, claims: bool) -> dict[str, Any
     every = (*document["claims"], *document.get("audits", ()))
     ours, have = {entry["paper"] for entry in every}, {entry["id"] for entry in every}
 
-    def kept(name: str) -> list[Document]:
+    def kept(name: str) -> list[dict[str, Any]]:
         return [
             entry
             for entry in old.get(name, ())

@@ -86,11 +86,12 @@ def _margins(compared: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def _in_sd(comparisons: Iterable[Mapping[str, Any]]) -> str:
     """The least and the largest margin over the registered standard deviation, in words."""
     ratios = sorted(
-        margin / sd
+        ratio
         for each in comparisons
         if each["spread"] is not None
         and (sd := finite(each["spread"]["sd"]))
         and (margin := finite(each["margin"])) is not None
+        and (ratio := finite(margin / sd)) is not None
     )
     if not ratios:
         return "none of them with a registered standard deviation"

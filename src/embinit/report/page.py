@@ -53,15 +53,7 @@ FORMATS = (
 
 @dataclass(frozen=True)
 class Card:
-    """All that the page shows of one claim.
-
-    Attributes:
-        claim: The claim's entry in the verdicts document.
-        anchor: The page's fragment where the card is.
-        forests: A plot of each comparison; None where there is nothing to draw.
-        curves: The arms' learning curves, if they have any.
-        failures: The runs that ended early, each with its reason.
-    """
+    """A claim's entry, its fragment, a plot a comparison, and the runs that ended early."""
 
     claim: Mapping[str, Any]
     anchor: str
@@ -72,14 +64,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Session:
-    """One document on the page.
-
-    Attributes:
-        document: The verdicts document.
-        cards: Its claims and controls by id.
-        tiers: What its papers say of its tier.
-        methods: The methods paragraphs.
-    """
+    """One document on the page, with its claims and controls by id."""
 
     document: Mapping[str, Any]
     cards: Mapping[str, Card]
@@ -90,7 +75,7 @@ class Session:
     def name(self) -> str:
         """The kind of data and the tier."""
         tier = f"{self.document['session']['tier']} tier"
-        data = next((one["data"] for one in _findings(self.document)), "")
+        data = next((one["data"] for one in self.document["summary"]["findings"]), "")
         return f"{data} ({tier})" if data else tier
 
     @property
@@ -134,7 +119,7 @@ def render(
     """The page as HTML text.
 
     Args:
-        document: The verdicts document, which follows ``load_schema()``.
+        document: The verdicts document.
         runs: Runs by key. A run that is not among them costs the page its curves.
         beside: Documents of other tiers, to be shown on the same page.
         since: What changed since a baseline, a line each; None where there is no baseline.
@@ -238,6 +223,7 @@ def _variables(
         for number, document in enumerate(documents)
     ]
     tables = summary.tables(documents)
+    audits = {audit["id"]: audit for each in documents for audit in each.get("audits", ())}
     every = [card for one in sessions for card in one.cards.values()]
     return {
         "session": session,
@@ -246,7 +232,7 @@ def _variables(
         "tables": tables,
         "lists": summary.lists(tables),
         "synthetic": any(
-            one["data"] == summary.SYNTHETIC for each in documents for one in _findings(each)
+            summary.SYNTHETIC in name for table in tables for _, name in table.columns
         ),
         "ticks": margin_ticks(),
         "since": since,
@@ -255,24 +241,14 @@ def _variables(
         "lacking": [each for document in documents for each in baseline.unfinished(document)],
         "notes": [n for document in documents for n in document["session"].get("notes", ())],
         "sections": _sections(first, results),
-        "audits": _audits(documents),
+        # Once each, those that disagree first.
+        "audits": sorted(audits.values(), key=lambda audit: audit["verdict"] != "INCONSISTENT"),
         "tasks": task_rows(used),
         "coverage": coverage_rows(used),
         "devices": sorted({str(d) for one in results if (d := one.provenance.get("device"))}),
         "train_seconds": math.fsum(one.seconds for one in results),
         "used": len(used),
     }
-
-
-def _findings(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    findings: Sequence[Mapping[str, Any]] = document["summary"]["findings"]
-    return findings
-
-
-def _audits(documents: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Every audit once, those that disagree first."""
-    every = {audit["id"]: audit for each in documents for audit in each.get("audits", ())}
-    return sorted(every.values(), key=lambda audit: audit["verdict"] != "INCONSISTENT")
 
 
 def _tiers(document: Mapping[str, Any]) -> Iterable[Tier]:
@@ -344,13 +320,12 @@ def _environment() -> jinja2.Environment:
     )
     filters: dict[str, Callable[..., Any]] = {}
     filters |= {name: getattr(numbers, name) for name in FORMATS}
-    words = ("bound", "deciding", "deciding_p", "difference", "labelled_means", "leaning")
+    words = ("bound", "deciding", "difference", "labelled_means", "leaning")
     filters |= {name: getattr(verdicts, name) for name in words}
     filters |= {
-        "symbol": lambda relation: Relation(relation).symbol,
-        "uses_margin": lambda relation: Relation(relation).uses_margin,
-        "origin": lambda name: Origin(name).in_words,
-        "registered": lambda state: verdicts.WORDS_OF_STATE.get(state, state),
+        "symbol": _symbol,
+        "origin": _origin,
+        "registered": verdicts.WORDS_OF_STATE.__getitem__,
         "tally": summary.tally,
         "totals": summary.totals,
         "controls_in_words": summary.controls_in_words,
@@ -364,6 +339,14 @@ def _environment() -> jinja2.Environment:
         "rerun": numbers.rerun,
     }
     return environment
+
+
+def _symbol(relation: str) -> str:
+    return Relation(relation).symbol
+
+
+def _origin(name: str) -> str:
+    return Origin(name).in_words
 
 
 def _plain(value: Any) -> Any:

@@ -58,11 +58,7 @@ Entry = Mapping[str, Any]
 
 
 def summarise(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The summary of a verdicts document, as ``verdicts.schema.json`` describes it.
-
-    Args:
-        document: The document, which may have a summary already; that one is not read.
-    """
+    """The summary of a verdicts document, as ``verdicts.schema.json`` describes it."""
     claims = [entry for entry in document["claims"] if not entry["control"]]
     controls = [entry for entry in document["claims"] if entry["control"]]
     audits = Counter(audit["verdict"] for audit in document.get("audits", ()))
@@ -77,11 +73,7 @@ def summarise(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def outcome(verdicts: Mapping[str, int]) -> str:
-    """The outcome of a finding, in a word.
-
-    Args:
-        verdicts: How many of its claims have each verdict.
-    """
+    """The outcome of a finding, in a word, from how many of its claims have each verdict."""
     ran = sum(verdicts.values()) - verdicts[Verdict.NOT_RUN]
     decided, supported = ran - verdicts[Verdict.UNDECIDED], verdicts[Verdict.SUPPORTED]
     if not ran:
@@ -248,16 +240,10 @@ def _middle(claims: Iterable[Entry]) -> Entry | None:
 class Table:
     """The findings of one paper in several documents.
 
-    Attributes:
-        key: The paper's key.
-        citation: What it is.
-        short: Its authors and year.
-        named: Whether the paper names them; each claim is one where it doesn't.
-        columns: The kind of data of each document, with the number of the document.
-        rows: Each finding's title, and its entry in the summary of each column; None without one.
+    A column has the number of its document and its kind of data, a row a finding's title and its
+    entry in the summary of each column. ``named`` is false where each claim is a finding.
     """
 
-    key: str
     citation: str
     short: str
     named: bool
@@ -268,9 +254,7 @@ class Table:
 def tables(documents: Sequence[Mapping[str, Any]]) -> list[Table]:
     """The findings of all papers, merged by their titles.
 
-    Args:
-        documents: Verdicts documents, one a tier. What a paper is called is read from the first
-            that knows it.
+    What a paper is called is read from the first document that knows it.
     """
     papers: dict[str, Entry] = {}
     for document in documents:
@@ -286,7 +270,6 @@ def tables(documents: Sequence[Mapping[str, Any]]) -> list[Table]:
         paper = papers.get(key, {})
         found.append(
             Table(
-                key,
                 paper.get("citation", key),
                 paper.get("short", key),
                 any(one["named"] for findings in of_paper for one in findings),

@@ -14,14 +14,7 @@ from embinit.report.numbers import finite, plain, points
 
 
 def deciding(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The comparison that is shown for a claim: of those that decide it, the least certain.
-
-    Args:
-        entry: The claim's entry.
-
-    Returns:
-        The comparison's entry; None where the claim was not run.
-    """
+    """The comparison that is shown for a claim: of those that decide it, the least certain."""
     same = [each for each in entry["comparisons"] if each["verdict"] == entry["verdict"]]
     return max(same, key=lambda each: deciding_p(each) or 0.0, default=None)
 
@@ -94,21 +87,12 @@ def wanted(comparison: Mapping[str, Any]) -> str:
 
 
 def effect_in_margins(comparison: Mapping[str, Any]) -> float | None:
-    """The difference over the margin, above 0 in the direction that is claimed; None without one.
-
-    Args:
-        comparison: The comparison's entry.
-    """
+    """A comparison's difference over its margin, above 0 in the claimed direction, or None."""
     return in_margins(comparison, comparison["difference"])
 
 
 def in_margins(comparison: Mapping[str, Any], value: object) -> float | None:
-    """A difference over a comparison's margin, above 0 in the direction that is claimed.
-
-    Args:
-        comparison: The comparison's entry.
-        value: The difference.
-    """
+    """A difference over a comparison's margin, above 0 in the direction that is claimed."""
     margin, difference = finite(comparison["margin"]), finite(value)
     if not margin or difference is None:
         return None
@@ -120,9 +104,6 @@ def qualified(entry: Mapping[str, Any]) -> str:
     """What a SUPPORTED claim must not be told without; "" for one that needs no such words.
 
     A statement that allows a margin holds within it even where a difference is shown.
-
-    Args:
-        entry: The claim's entry.
     """
     if entry["verdict"] != Verdict.SUPPORTED or entry["control"]:
         return ""
@@ -134,9 +115,6 @@ def bound(entry: Mapping[str, Any]) -> str:
     """What a SUPPORTED or a NO EFFECT shows beside its name; "" where the name says it all.
 
     A claim that allows a margin shows no gain, and one of a gain may show one below the margin.
-
-    Args:
-        entry: The claim's entry.
     """
     shown = deciding(entry)
     told = qualified(entry)
@@ -176,11 +154,7 @@ def is_too_weak(entry: Mapping[str, Any]) -> bool:
 
 
 def locks_of(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """The locks that claims were held against: file and digest of each.
-
-    Args:
-        claims: The claims' entries.
-    """
+    """The locks that claims were held against: file and digest of each."""
     known = {
         (entry["registration"]["lock"], entry["registration"]["digest"])
         for entry in claims
@@ -190,11 +164,7 @@ def locks_of(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
 
 
 def not_beforehand(claims: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for the claims that stand alike, and otherwise than they were registered beforehand.
-
-    Args:
-        claims: The claims' entries.
-    """
+    """A line for each way in which claims were not registered beforehand."""
     alike: dict[tuple[str, str, str], list[str]] = {}
     for entry in claims:
         known = entry.get("registration")
@@ -218,9 +188,6 @@ def add_holm(claims: list[dict[str, Any]]) -> None:
     """Adds Holm-adjusted p to the comparisons of each family's claims.
 
     They are shown beside the verdicts and decide nothing. Controls and exact comparisons have none.
-
-    Args:
-        claims: The claims' entries, which are changed in place.
     """
     families: dict[str, list[dict[str, Any]]] = {}
     for entry in claims:
