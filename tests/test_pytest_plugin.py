@@ -19,6 +19,7 @@ from embinit.claims.pending_looks import PendingLook
 from embinit.lab.data.sources import SOURCES
 from embinit.pytest_plugin import look_order
 from embinit.report import load_schema
+from embinit.report.summary import summarise
 from embinit.runs import progress, session
 from embinit.runs.functions import TRAININGS
 from embinit.runs.results import RunResult
@@ -130,7 +131,7 @@ def test_each_verdict_has_its_outcome(suite):
     assert comparison["p_no_effect"] < comparison["alpha"] < comparison["p"]
     assert comparison["spread"] is comparison["smallest_effect"] is None
     page = (suite.path / "reports/latest/index.html").read_text()
-    told = "1 of 4 claims holds here, 1 refuted, 1 without effect, 1 undecided, 1 more not run"
+    told = "1 SUPPORTED, 1 REFUTED, 1 NO EFFECT, 1 UNDECIDED, 1 NOT RUN"
     assert told in page
 
 
@@ -338,8 +339,9 @@ def test_a_paper_that_the_report_lacks_may_be_kept(suite, capsys):
         jsonschema.validate(both, load_schema())
         [ours] = [claim for claim in both["claims"] if claim["paper"] != "theirs"]
         assert "holds" in ours["id"]
-        assert [claim for claim in both["claims"] if claim["paper"] == "theirs"] == theirs
-        assert both["blessed"]["kept"] == [{"papers": ["theirs"], **then}]
+        kept = [claim for claim in both["claims"] if claim["paper"] == "theirs"]
+        assert kept == [{"blessed": then, **claim} for claim in theirs]
+        assert both["summary"] == summarise(both)
         assert both["session"]["locks"] == locks[1:]
     since = {name: both["blessed"][name] for name in ("when", "revision")}
     suite.runpytest_inprocess("claims", "-k", "falls")
@@ -359,8 +361,8 @@ def test_a_paper_that_the_report_lacks_may_be_kept(suite, capsys):
     to.write_text(json.dumps(old))
     assert cli.main([*arguments, "--keep"]) == 0
     started = {"when": old["session"]["started"], "revision": None}
-    kept = json.loads(to.read_text())["blessed"]["kept"]
-    assert kept == [{"papers": ["theirs"], **started}]
+    kept = [one for one in json.loads(to.read_text())["claims"] if one["paper"] == "theirs"]
+    assert [one["blessed"] for one in kept] == [started] * len(theirs)
 
 
 @pytest.mark.parametrize(

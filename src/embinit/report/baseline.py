@@ -381,7 +381,8 @@ def _with_kept(document: Document, old: Document, claims: bool) -> dict[str, Any
         for name, entries in left.items()
         if entries
     }
-    add_holm(merged["claims"])  # a family's claims may be of several sessions then
+    if claims:  # a family's claims may be of several sessions then
+        add_holm(merged["claims"])
     merged["session"] = {**document["session"], **_session_of_both(document, old, left["claims"])}
     return merged | {"summary": summarise(merged)}
 
