@@ -10,16 +10,15 @@ README's table of findings is written too.
 from __future__ import annotations
 
 import datetime
-import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from embinit.errors import InputError
 from embinit.report.baseline import read
 from embinit.report.markdown import findings_as_markdown
-from embinit.report.verdicts import standings
+from embinit.report.summary import controls_in_words
 
 ROOT = Path(__file__).parents[1]
 TIERS = ("micro", "sample")
@@ -40,21 +39,17 @@ ALIKE = {
     "sst2-sentences": "micro-sentiment-plain",
     "mnli": "micro-inference",
 }
-"""The made language's task that stands for a task on real text."""
+"""The synthetic language's task that corresponds to a task on real text."""
 
 HEAD = """# Results
 
-Every figure of this page is read from the blessed reports in `reports/reference`. `make results`
-writes the page, and a test fails if it is not that of the references. The report has every
-claim: `make docs` makes its page (`site/report.html`), and so does
-`embinit report reports/reference/*/verdicts.json`.
+`make results` writes this page from the blessed reports in `reports/reference`.
+`embinit report reports/reference/*/verdicts.json` makes a page with every claim.
 
-A finding is a group of [claims](glossary.md#statistics). Its numbers are those of the
-decided comparison whose effect, in margins, is the middle one: with and without, and the
-difference with its interval.
-[How sure](verdicts.md#how-sure-one-can-be) one can be is a rule.
-[Verdicts](verdicts.md) says what each verdict means, and [Statistics](statistics.md)
-how it is reached.
+"Replicates, 3 of 4, 1 undecided" means that of 4 settings that could be run 3 support the finding
+and 1 is undecided ([rule](verdicts.md#findings)). The numbers are of the setting with the
+median effect in margins. The synthetic language shows whether a mechanism works, not how large it
+is in English.
 """
 
 
@@ -66,9 +61,9 @@ def page(documents: Sequence[Document]) -> str:
         claims = document["claims"]
         shown = [name for name in COLUMNS if any(one["verdict"] == name for one in claims)]
         sections += [f"## `{document['session']['tier']}`\n", _session(document)]
-        sections += [_whose(claims, shown), _controls(claims)]
+        sections += [_whose(document["summary"]["statements"], shown), _controls(document)]
     if len(documents) == len(TIERS):
-        sections += ["## Made languages beside real text\n", _beside(*documents)]
+        sections += ["## Synthetic language and real text\n", _beside(*documents)]
     if audits := [audit for document in documents for audit in document.get("audits", ())]:
         once = {audit["id"]: audit for audit in audits}
         sections += ["## Audits of printed numbers\n", _audits(list(once.values()))]
@@ -104,9 +99,6 @@ def _session(document: Document) -> str:
                 f"of an earlier session, blessed {when}, at `{revision}`",
             )
         )
-    for kept in blessed.get("kept", ()):
-        since = f"{kept['when'][:10]}, at revision `{_revision(kept)}`"
-        rows.append((", ".join(kept["papers"]), f"of an earlier session, blessed {since}"))
     return _table(("of the session", "told"), rows)
 
 
@@ -121,30 +113,23 @@ def _revision(blessed: Document) -> str:
     return str(blessed["revision"] or "unknown")[:12]
 
 
-def _whose(claims: Sequence[Document], shown: Sequence[str]) -> str:
+def _whose(statements: Sequence[Document], shown: Sequence[str]) -> str:
     """One row a paper and origin: its claims by verdict, and how many were registered before."""
     rows, late = [], []
-    for paper, of_paper in _grouped(claims, "paper"):
-        for each in standings(of_paper):
-            counts = [str(each.verdicts.get(name, 0)) for name in shown]
-            rows.append((f"{paper}: {each.whose}", *counts, each.registered))
-            late += [
-                f"- {paper}, {number} of {each.whose}: {why}." for why, number in each.late.items()
-            ]
-    table = _table(("Statements", *shown, "registered beforehand"), rows)
+    for each in statements:
+        name = f"{each['paper']}: {each['whose']}"
+        counts = [str(each["verdicts"][verdict]) for verdict in shown]
+        rows.append((name, *counts, f"{each['beforehand']} of {each['claims']}"))
+        late += [f"- {name}, {number}: {why}." for why, number in each["late"].items()]
+    table = _table(("Statements", *shown, "preregistered"), rows)
     return "\n".join([table, *late, ""] if late else [table])
 
 
-def _controls(claims: Sequence[Document]) -> str:
-    """One row a kind of control: how many were as expected, not so, and how many say nothing."""
-    controls = [claim for claim in claims if claim["control"]]
-    rows = []
-    for expects in COLUMNS:
-        told = [each["as_expected"] for each in controls if each["expects"] == expects]
-        if told:
-            counts = (told.count(True), told.count(False), told.count(None))
-            rows.append((f"`{expects}`", *map(str, counts)))
-    return _table(("Controls that expect", "as expected", "not so", "say nothing"), rows)
+def _controls(document: Document) -> str:
+    """How many controls were as expected, and how many comparisons they are."""
+    controls = document["summary"]["controls"]
+    told = controls_in_words(controls)
+    return f"{told[0].upper()}{told[1:]}; {controls['distinct']} distinct comparisons.\n"
 
 
 def _beside(made: Document, real: Document) -> str:
@@ -177,9 +162,9 @@ def _beside(made: Document, real: Document) -> str:
         ],
     )
     return (
-        "Means, in BLEU and points; in brackets what is open there, bold where signs differ. On "
-        f"real text MiniLM stands for BERT. Of {len(same[True])} that real text decides "
-        f"{sum(same[True])} point the same way, and of {len(same[False])} open ones "
+        "Means, in BLEU and points; in brackets what is undecided there, bold where signs differ. "
+        f"On real text MiniLM stands for BERT. Of {len(same[True])} that real text decides "
+        f"{sum(same[True])} point the same way, and of {len(same[False])} undecided ones "
         f"{sum(same[False])}.\n\n{table}"
     )
 
@@ -197,12 +182,6 @@ def _audits(audits: Sequence[Document]) -> str:
         what = "; ".join(f"{one['what']}: {one['printed']}, not {one['computed']}" for one in wrong)
         rows.append((f"`{audit['id']}`", audit["statement"], audit["verdict"], what))
     return _table(("Audit", "Statement", "Verdict", "Numbers that disagree"), rows)
-
-
-def _grouped(claims: Iterable[Document], key: str) -> Iterator[tuple[str, list[Document]]]:
-    ordered = sorted(claims, key=lambda one: (one[key], one["id"]))
-    for name, members in itertools.groupby(ordered, key=lambda one: one[key]):
-        yield name, list(members)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

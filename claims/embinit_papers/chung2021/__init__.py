@@ -91,28 +91,29 @@ GENERALITY = Family(
 
 FINDINGS = (
     Finding(
-        "A narrow input table, reinvested in layers, beats one table",
+        "A narrow input table with its parameters reinvested in layers does better than one table "
+        "for input and output",
         (
             "chung2021/reinvestment/above-coupled",
             "chung2021/reinvestment/transfers-above-coupled",
         ),
     ),
     Finding(
-        "A wider output table improves the fine-tuned model",
+        "The larger the dimension of the output table, the better the fine-tuned model",
         (
             "chung2021/output-width/improves-fine-tuning",
             "chung2021/output-width/improves-transfer",
         ),
     ),
     Finding(
-        "A wider output table keeps the last layers general",
+        "The larger the dimension of the output table, the more general the last layers",
         (
             "chung2021/generality/probes-drop-less",
             "chung2021/generality/retrieval-drops-less",
         ),
     ),
 )
-"""What the report's front tells of the paper."""
+"""The report's rows: the statements of the paper's abstract."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from embinit_papers.kim2024.experiments import (
     probes,
     without_vectors,
 )
-from embinit_papers.kim2024.figures import figures
 from embinit_papers.kim2024.paper_tables import paper_tables
 from embinit_papers.kim2024.printed import printed, printed_deviations
 from embinit_papers.settings import margin_for
@@ -53,6 +52,5 @@ PAPER = Paper(
     findings=FINDINGS,
     printed=printed,
     tables=paper_tables,
-    figures=figures,
     noise=noise,
 )
