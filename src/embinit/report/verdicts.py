@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,7 +35,7 @@ def means(comparison: Mapping[str, Any]) -> list[str]:
     ]
     if not any(sides[1]):
         del sides[1]  # a trend is compared with 0
-    averages = [statistics.fmean(side) for side in sides if side]
+    averages = [sum(value / len(side) for value in side) for side in sides if side]
     if not averages:
         return []
     places = min(numbers.decimals(averages), 2 if max(map(abs, averages)) >= 1 else 6)
