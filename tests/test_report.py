@@ -437,7 +437,7 @@ def test_methods_are_those_of_the_document(tier: str) -> None:
     before = [each for each in claims if each["registration"]["state"] == "beforehand"]
     seeds = [one["n"] for one in tested]
     for told in (
-        f"over {min(seeds)} to {max(seeds)} seeds ({tier} tier, {len(tested)} comparisons)",
+        f"over {min(seeds)} to {max(seeds)} seeds ({tier} tier, {len(tested)} comparisons of",
         f"{len(allow)} of {len(tested)} comparisons ('not worse', 'alike') allow a margin",
         f"which is {min(ratios):.2g} to {max(ratios):.2g} times the registered standard",
         f"{len(before)} of {len(claims)} claims were registered before their runs.",

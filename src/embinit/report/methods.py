@@ -40,9 +40,9 @@ def _design(
     if compared:
         yield (
             f"Two arms were compared by a one-sided paired t-test over {_range(seeds)} seeds "
-            f"({session['tier']} tier, {len(compared)} comparisons). The bound of the test is "
-            "corrected for skewness (Johnson 1978). From three seeds on a decision must hold "
-            "without any one of its seeds."
+            f"({session['tier']} tier, {len(compared)} comparisons of claims and controls). The "
+            "bound of the test is corrected for skewness (Johnson 1978). From three seeds on a "
+            "decision must hold without any one of its seeds."
         )
         pooled = [each for each in compared if each["spread"] is not None]
         contradicted = sum(bool(each["contradicted"]) for each in pooled)
@@ -119,7 +119,7 @@ def _interim(claims: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     several = [
         entry
         for entry in claims
-        if entry["verdict"] in DECIDED and len(entry["looks"]) > 1 and entry["comparisons"]
+        if not entry["control"] and entry["verdict"] in DECIDED and len(entry["looks"]) > 1
     ]
     early = [
         entry
