@@ -159,7 +159,7 @@ BEYOND = Family(
 )
 FINDINGS = (
     Finding(
-        "Embeddings with a large standard deviation (GloVe's, T5's, Xavier's stretched) train worse "
+        "Embeddings with a large standard deviation (GloVe, T5, stretched Xavier) train worse "
         "than Xavier's",
         (
             "kim2024/finding-1/wide-below-xavier",
@@ -167,11 +167,11 @@ FINDINGS = (
         ),
     ),
     Finding(
-        "Standardizing GloVe's or T5's to Xavier's standard deviation helps",
+        "Standardizing GloVe or T5 embeddings to Xavier's standard deviation helps",
         ("kim2024/finding-1/standardising-repairs",),
     ),
     Finding(
-        "BERT's, close to Xavier's in standard deviation, train better than Xavier's",
+        "BERT embeddings, close to Xavier's in standard deviation, train better than Xavier's",
         ("kim2024/finding-1/bert-above-xavier",),
     ),
     Finding(
@@ -179,7 +179,7 @@ FINDINGS = (
         ("kim2024/finding-3/standardised-above-xavier",),
     ),
     Finding(
-        "BERT's train better unscaled than standardized",
+        "BERT embeddings train better unscaled than standardized",
         ("kim2024/table-1/bert-above-bert-xavier",),
     ),
     Finding(
