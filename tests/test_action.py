@@ -143,7 +143,7 @@ def test_a_change_trains_what_it_moves_and_a_lost_finding_fails(tmp_path: Path) 
     baseline.write_bytes((tmp_path / "reports/latest/verdicts.json").read_bytes())
     ended, summary, runs = job(tmp_path, 9.0, arguments=arguments, baseline=baseline.name)
     assert (ended, runs["trained"]) == (0, 0)
-    assert "every verdict is as it was" in summary
+    assert "No changes since the baseline" in summary
     lost = {"arguments": arguments, "baseline": baseline.name, "refuted": "accept"}
     ended, summary, runs = job(tmp_path, -9.0, **lost)
     assert (ended, runs["stored"]) == (1, 0)
